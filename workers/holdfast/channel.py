@@ -1,0 +1,97 @@
+"""What a parent and its children say to each other over their socketpair: JSON, one message a line.
+
+Deadlines are absolute CLOCK_MONOTONIC seconds, the same in every process of a host. The parent's end closing means
+that the parent is gone; the child's end closing means nothing (a grandchild may hold it): a pidfd tells of its death.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """Child: booted. A worker is registered and about to listen; a steward has passed preflight."""
+
+
+class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
+    """Child: cannot start, and will exit with `code`. `error` is one line, `traceback` the user's if there is one."""
+
+    code: int
+    error: str
+    traceback: str = ""
+
+
+class Beat(msgspec.Struct, frozen=True, tag="beat"):
+    """Child: my event loop turns. Every second, and whenever running drops to none while draining.
+
+    `running` ids (at most 100), `settled` since the fork, `degraded`: why the store cannot be used, or empty.
+    """
+
+    running: list[str] = []
+    settled: int = 0
+    degraded: str = ""
+
+
+class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
+    """Steward: `died` was recorded in the store, `recovered` tasks were put back."""
+
+    incarnation: str
+    recovered: int
+
+
+class Drained(msgspec.Struct, frozen=True, tag="drained"):
+    """Worker: about to exit, this many tasks were released unfinished."""
+
+    released: int
+
+
+class Drain(msgspec.Struct, frozen=True, tag="drain"):
+    """Parent: stop claiming, finish by `deadline`; cancel handlers at `cancel_at`, release what is left."""
+
+    cancel_at: float
+    deadline: float
+
+
+class Born(msgspec.Struct, frozen=True, tag="born"):
+    """Parent to steward: this worker incarnation lives; vouch for it until told that it died."""
+
+    incarnation: str
+
+
+class Died(msgspec.Struct, frozen=True, tag="died"):
+    """Parent to steward: this worker incarnation is gone and reaped; repeated until acknowledged.
+
+    `charged`: counts as a crash of the tasks it held (not for an operator's kill, a drain, a lost host).
+    """
+
+    incarnation: str
+    cause: str
+    charged: bool
+
+
+class Leave(msgspec.Struct, frozen=True, tag="leave"):
+    """Parent to steward: acknowledge what you were told and exit by `deadline`."""
+
+    deadline: float
+
+
+FromChild = Ready | BootFailed | Beat | Acknowledged | Drained
+FromParent = Drain | Born | Died | Leave
+
+_encoder = msgspec.json.Encoder()
+_from_child = msgspec.json.Decoder[FromChild](FromChild)
+_from_parent = msgspec.json.Decoder[FromParent](FromParent)
+
+
+def encode(message: FromChild | FromParent) -> bytes:
+    return _encoder.encode(message) + b"\n"
+
+
+def decode_from_child(line: bytes) -> FromChild:
+    """Raises msgspec.DecodeError for what is no message of a child."""
+    return _from_child.decode(line)
+
+
+def decode_from_parent(line: bytes) -> FromParent:
+    """Raises msgspec.DecodeError for what is no message of a parent."""
+    return _from_parent.decode(line)

@@ -1,0 +1,119 @@
+"""What passes between a worker and the store: deliveries one way, settlements the other.
+
+Payloads (operations, results, checkpoints) are bytes that nobody on the way reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds."""
+
+    task_id: str
+    claim: str
+    lane: str
+    operation: bytes
+    turn: int
+    delivery: int
+    attempts: int
+    crashes: int
+    max_attempts: int | None
+    timeout_ms: int | None
+    solo: bool
+    checkpoint: bytes | None = None
+    history: tuple[bytes, ...] = ()
+
+
+class Settle(StrEnum):
+    """How a delivery ended. The first six commit the turn: its one recorded outcome."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    EXHAUSTED = "exhausted"  # attempts used up: failed, and listed among the dead letters
+    INPUT_REQUIRED = "input-required"
+    AUTH_REQUIRED = "auth-required"
+    UNREADABLE = "unreadable"  # the worker could not read the operation: rejected and set aside
+    RETRY = "retry"
+    RELEASE = "release"
+    SUSPENDED = "suspended"
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Report what came of a delivery. `delay_ms` counts for a retry; `reason` is one short line for the trail."""
+
+    task_id: str
+    claim: str
+    kind: Settle
+    result: bytes = b""
+    delay_ms: int = 0
+    reason: str = ""
+    checkpoint: bytes | None = None
+
+
+class Verdict(StrEnum):
+    """What the store made of a settlement."""
+
+    OK = "OK"
+    ALREADY = "ALREADY"  # a replay of one that was applied
+    LOST = "LOST"  # the claim is no longer the task's latest: nothing was recorded
+    GONE = "GONE"  # no such task any more
+
+
+class Standing(StrEnum):
+    """What the store thinks of the incarnation that asks."""
+
+    OK = "OK"
+    REPLAY = "REPLAY"  # this request was answered before; here is the same answer
+    STALE = "STALE"  # a lower request than the last one answered
+    DEAD = "DEAD"  # tombstoned: cancel everything and exit
+    UNKNOWN = "UNKNOWN"  # the store lost it: register anew
+    TAKEN = "TAKEN"  # register only: another process has this incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """The answer to one pull. `backlog` is what the lanes still hold; `solo`: listen for no bell until something settles;
+    `inbox`: entries too large for the store to read wait to be admitted by this worker."""
+
+    standing: Standing
+    verdicts: tuple[Verdict, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
+    backlog: int = 0
+    solo: bool = False
+    inbox: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A delivery a worker still holds (or has an unsettled result of), as `renew` reports it."""
+
+    task_id: str
+    claim: str
+    progress: str = ""
+    checkpoint: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """`lost`: held but no longer owned, to be cancelled; `returned`: owned but not held, put back;
+    `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never)."""
+
+    standing: Standing
+    lost: tuple[str, ...] = ()
+    returned: int = 0
+    vouched_ago_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a worker's blocking wait brought: `bell`, `wake`, `cancel` or `pause` (with task and claim)."""
+
+    kind: str
+    task_id: str = ""
+    claim: str = ""

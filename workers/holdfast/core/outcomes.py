@@ -1,0 +1,72 @@
+"""What running a delivery came to. Settling it is somebody else's work (`core/settling.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as it is kept: type, message and traceback, each bounded."""
+
+    type: str
+    message: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """`result` is the result document, encoded JSON."""
+
+    result: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The turn ended with a question: `state` is input-required or auth-required."""
+
+    state: str
+    result: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The handler said `failed`: no retry."""
+
+    result: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The handler said `rejected`, or its arguments do not fit."""
+
+    result: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The handler raised, timed out, or returned what cannot be kept. `retry_after` in seconds if it asked for one;
+    `final`: no retry will help."""
+
+    failure: Failure
+    retry_after: float | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The operation could not be read."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The handler was cancelled from outside: `why` is cancel, pause, drain, lost or fenced."""
+
+    why: str
+
+
+Outcome = Completed | Asked | Failed | Rejected | Raised | Unreadable | Stopped

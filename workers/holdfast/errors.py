@@ -1,0 +1,63 @@
+"""One tree of errors; each class's docstring says what it means, its message names what, which value and what to do."""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """Anything Holdfast raises on purpose."""
+
+
+class StoreError(HoldfastError):
+    """The store did not do what was asked."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be reached or answers that it cannot serve now; try again."""
+
+
+class StoreRefusedError(StoreError):
+    """The store is not fit for the promise (too old, evicting, another schema); it says how to mend that."""
+
+
+class StoreFullError(StoreError):
+    """The store is out of memory and refused a submit; nothing was written."""
+
+
+class MessageConflictError(HoldfastError):
+    """This message id was used before with other content; nothing was written."""
+
+
+class TaskEndedError(HoldfastError):
+    """The task has ended and takes no more messages; nothing was written."""
+
+
+class UnknownTaskError(HoldfastError):
+    """No task with this id."""
+
+
+class InvalidTaskError(HoldfastError, ValueError):
+    """An argument of a submit cannot be accepted; nothing was written."""
+
+
+class HandlerError(HoldfastError):
+    """The handler cannot be found, imported or called; `traceback` is the user's, if there is one."""
+
+    def __init__(self, message: str, traceback: str = "") -> None:
+        super().__init__(message)
+        self.traceback = traceback
+
+
+class Retry(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
+    """Raised by a handler: run this again, after `after` seconds (None: the usual back-off)."""
+
+    def __init__(self, after: float | None = None, reason: str = "") -> None:
+        super().__init__(reason or "the handler asked for a retry")
+        self.after = after
+
+
+class Reject(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
+    """Raised by a handler: this task will never succeed; end it as rejected."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
