@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
 import pytest
+
+from tests.servers import valkey
+
+if TYPE_CHECKING:
+    from holdfast_config import RedisSettings
 
 
 @pytest.fixture
 def anyio_backend() -> tuple[str, dict[str, bool]]:
     return ("asyncio", {"use_uvloop": True})
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose name is short enough for unix sockets (pytest's tmp_path often is not)."""
+    with TemporaryDirectory(prefix="holdfast-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """One real server for the whole run; keep apart by queue names, never flush it."""
+    with TemporaryDirectory(prefix="holdfast-") as folder, valkey(Path(folder)) as url:
+        yield url
+
+
+@pytest.fixture
+def redis_settings(server_url: str) -> RedisSettings:
+    """The session's server with a queue that no other test uses."""
+    from holdfast_config import RedisSettings
+
+    return RedisSettings(url=server_url, max_connections=10, poll_timeout=1.0, queue=f"test:{uuid4().hex}")
