@@ -1,0 +1,72 @@
+"""Everything that must stand before the parent runs the embedded store: program, directory, lock, command line."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.exits import Exit
+from holdfast_config import Settings
+from holdfastd.store import binary
+from holdfastd.store.directory import DataDirectory
+from holdfastd.store.errors import StoreLaunchError
+from holdfastd.store.options import command_line
+
+LONGEST_SOCKET = 107  # bytes of a unix socket's path
+PREDECESSOR_ENDS = 5.0  # seconds: the store of a killed parent may still be saving
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLaunch:
+    """What to run, descriptors it must `inherit` (the caller closes its own copies once it runs), the store's `url`."""
+
+    argv: tuple[str, ...]
+    inherit: tuple[int, ...]
+    url: str
+
+
+def prepare(settings: Settings, wait: float = PREDECESSOR_ENDS) -> StoreLaunch:
+    """Make the embedded store ready to run; blocks at most `wait` seconds for an earlier one to let go of the data.
+
+    StoreLaunchError says why it cannot be: 73 another one runs, 77 permission, 78 anything to be configured.
+    """
+    try:
+        return _prepare(settings, wait)
+    except PermissionError as error:
+        raise StoreLaunchError(f"no permission for {error.filename}: {_OWN}", Exit.PERMISSION) from error
+    except OSError as error:
+        raise StoreLaunchError(
+            f"{error.filename or settings.state_dir}: {error.strerror}: {_OWN}", Exit.CONFIG
+        ) from error
+
+
+_OWN = "make it writable for this user, or choose another --state-dir and --runtime-dir"
+
+
+def _prepare(settings: Settings, wait: float) -> StoreLaunch:
+    socket = _socket(settings.runtime_dir)
+    program = binary.find()
+    directory = DataDirectory((settings.state_dir / "store").absolute())
+    descriptor = directory.lock(wait)
+    try:
+        directory.admit(program.engine)
+        directory.turn_log()
+        socket.unlink(missing_ok=True)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    argv = (str(program.path), *command_line(socket, directory))
+    return StoreLaunch(argv, (descriptor,), settings.store_url)
+
+
+def _socket(folder: Path) -> Path:
+    path = folder.absolute() / "store.sock"
+    if len(os.fsencode(path)) > LONGEST_SOCKET:
+        raise StoreLaunchError(
+            f"{path} is {len(os.fsencode(path))} bytes long, a socket's path may have {LONGEST_SOCKET}: "
+            "choose a shorter --runtime-dir",
+            Exit.CONFIG,
+        )
+    folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+    return path
