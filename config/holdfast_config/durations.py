@@ -1,0 +1,35 @@
+"""Durations as people write them: plain seconds, or `90s`, `5m`, `1h30m`, `7d`, `250ms`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_WRITTEN = re.compile("".join(rf"(?:(\d+(?:\.\d+)?){unit})?" for unit in _UNITS), re.ASCII)
+
+
+def seconds(value: object) -> float:
+    """The duration in seconds; ValueError for what is none, and for what is not finite."""
+    match value:
+        case bool():
+            raise ValueError("a truth value is no duration")
+        case int() | float():
+            return _finite(float(value))
+        case str():
+            return _finite(_written(value.strip().lower()))
+        case _:
+            raise ValueError("no duration")
+
+
+def _written(text: str) -> float:
+    parts = _WRITTEN.fullmatch(text)
+    if parts is None or not text:
+        return float(text)
+    return math.fsum(float(part or 0) * unit for part, unit in zip(parts.groups(), _UNITS.values(), strict=True))
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError("not finite")
+    return number

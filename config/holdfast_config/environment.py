@@ -1,0 +1,36 @@
+"""What other parts need of the environment. Nothing outside this package reads `os.environ`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def notify_socket(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Where systemd listens (`@` first: an abstract socket), or None when it did not start this process."""
+    return environ.get("NOTIFY_SOCKET") or None
+
+
+def watchdog_usec(environ: Mapping[str, str] = os.environ) -> int | None:
+    """The watchdog's interval in microseconds, or None when there is none, or it is meant for another process."""
+    if environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    text = environ.get("WATCHDOG_USEC", "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
+
+
+def no_color(environ: Mapping[str, str] = os.environ) -> bool:
+    """Colours are unwanted (no-color.org: set and not empty), or the terminal cannot show them."""
+    return bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+
+
+def credential(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The systemd credential of this name without its final line break, or None. OSError if it cannot be read."""
+    folder = environ.get("CREDENTIALS_DIRECTORY")
+    if not folder:
+        return None
+    try:
+        return Path(folder, name).read_text("utf-8").rstrip("\r\n")
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,58 @@
+"""Where state and sockets live unless the user says: systemd's folders for the service, else the XDG ones."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from holdfast_config.given import Given
+
+# The kernel's sun_path holds 108 bytes and a final NUL; no socket of ours has a longer name than this one.
+SOCKET_PATH_LIMIT = 107
+LONGEST_SOCKET = "control.sock"
+
+
+def state_dir(environ: Mapping[str, str] = os.environ) -> Given:
+    """The default state directory, and the variable it came from."""
+    own = _of_service("STATE_DIRECTORY", environ) or _of_user("XDG_STATE_HOME", environ)
+    return own or Given("the default state directory", _home(environ) / ".local" / "state" / "holdfast")
+
+
+def runtime_dir(environ: Mapping[str, str] = os.environ) -> Given:
+    """The default runtime directory, and the variable it came from."""
+    own = _of_service("RUNTIME_DIRECTORY", environ) or _of_user("XDG_RUNTIME_DIR", environ)
+    return own or Given("the default runtime directory", Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}"))
+
+
+def check_runtime_dir(path: Path) -> Path:
+    """The same path; ValueError when the kernel could not bind a socket in it."""
+    length = len(os.fsencode(path / LONGEST_SOCKET))
+    if length > SOCKET_PATH_LIMIT:
+        raise ValueError(
+            f"the socket {LONGEST_SOCKET} in it would have a path of {length} bytes, the system allows "
+            f"{SOCKET_PATH_LIMIT}; set --runtime-dir or HOLDFAST_RUNTIME_DIR to a shorter folder"
+        )
+    return path
+
+
+def _of_service(variable: str, environ: Mapping[str, str]) -> Given | None:
+    first = environ.get(variable, "").split(":")[0]
+    return Given(variable, Path(first)) if first else None
+
+
+def _of_user(variable: str, environ: Mapping[str, str]) -> Given | None:
+    """The XDG specification has relative paths ignored."""
+    base = Path(environ.get(variable, ""))
+    return Given(variable, base / "holdfast") if base.is_absolute() else None
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    """A user without a home (a container's bare uid) gets a folder whose error will name it."""
+    if environ.get("HOME"):
+        return Path(environ["HOME"])
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/var/lib")

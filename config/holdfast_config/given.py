@@ -1,0 +1,35 @@
+"""A value with its origin, and one layer of them: what one place (flags, environment, a file) says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast_config.url import mask
+
+_SHOWN = 80
+_MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """`key` is the name as its author wrote it, and the file if it stands in one."""
+
+    key: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place says about the settings, by field name, and what is wrong with how it says it."""
+
+    given: Mapping[str, Given]
+    problems: Sequence[str] = ()
+
+
+def shown(field: str, value: object) -> str:
+    """The value on one line, for a message: without secrets, control characters escaped, not too long."""
+    if field == "redis_password":
+        return "***"
+    text = repr(mask(value) if field in _MASKED and isinstance(value, str) else value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -1,0 +1,148 @@
+"""The kinds of values settings have. Each parser raises ValueError with what is allowed, as the rest of a sentence."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from holdfast_config import durations, folders, url
+
+LONGEST_NAME = 128
+TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would overflow somebody's milliseconds
+
+_NAME = re.compile(r"[^{}\s]+")
+_LANE = re.compile(r"\{(.*)\}:lane:(.*)")
+
+
+def whole(low: int, high: int) -> BeforeValidator:
+    """A whole number within bounds, both included."""
+    return BeforeValidator(lambda value: _whole(value, low, high))
+
+
+def lasting(low: float = 0.0) -> BeforeValidator:
+    """A duration of at least `low` seconds."""
+    return BeforeValidator(lambda value: _lasting(value, low))
+
+
+def one_of(*choices: str, hint: str = "") -> BeforeValidator:
+    """One of a few words, in any case."""
+
+    def parse(value: object) -> str:
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if word in choices:
+            return word
+        raise ValueError(f"must be {' or '.join(choices)}{hint}")
+
+    return BeforeValidator(parse)
+
+
+def _whole(value: object, low: int, high: int) -> int:
+    text = value.strip() if isinstance(value, str) else value if type(value) is int else ""
+    digits = re.fullmatch(r"-?\d{1,20}", str(text), re.ASCII)
+    if digits is None or not low <= int(digits[0]) <= high:
+        raise ValueError(f"must be a whole number from {low} to {high}")
+    return int(digits[0])
+
+
+def _lasting(value: object, low: float) -> float:
+    try:
+        duration = durations.seconds(value)
+    except ValueError:
+        duration = -1.0
+    if not low <= duration <= TEN_YEARS:
+        raise ValueError(f"must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {low:g} s to ten years")
+    return duration
+
+
+def text(value: object) -> str:
+    """Something printable."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError("must be a text that is not empty and has no control characters")
+    return value
+
+
+def queue(value: object) -> str:
+    """The name of a queue: it becomes a Redis key, and the hash tag of the keys that belong to it."""
+    if isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable() and _NAME.fullmatch(value):
+        return value
+    raise ValueError(f"must be 1 to {LONGEST_NAME} printable characters without spaces and braces")
+
+
+def lanes(value: object) -> tuple[str, ...]:
+    """Queue names: a list, or one text with commas."""
+    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not parts:
+        raise ValueError("must be the name of a queue, or several: a,b")
+    found = tuple(_lane(part) for part in parts)
+    if len(set(found)) < len(found):
+        raise ValueError("names a lane twice")
+    return found
+
+
+def _lane(value: object) -> str:
+    """A list of any name, or a lane's own spelling beside its queue: {bindu:tasks}:lane:<name>."""
+    spelled = _LANE.fullmatch(value) if isinstance(value, str) else None
+    if spelled is None:
+        return queue(value)
+    return f"{{{queue(spelled[1])}}}:lane:{queue(spelled[2])}"
+
+
+def host(value: object) -> str:
+    """A server's name or address, alone."""
+    found = text(value).strip().removeprefix("[").removesuffix("]")
+    if re.fullmatch(r"[^\s:/@?#\[\]%]+", found) or _is_address(found):
+        return found
+    raise ValueError("must be a host name or an address alone; use REDIS_URL for more")
+
+
+def redis_url(value: object) -> str:
+    """A URL our client can open."""
+    return url.check(text(value).strip())
+
+
+def http_url(value: object) -> str:
+    """Where a collector listens."""
+    found = text(value).strip()
+    if not re.match(r"https?://[^/\s]", found):
+        raise ValueError("must be http://host:port or https://host:port")
+    return found
+
+
+def place(value: object) -> Path:
+    """A path; `~` is the home folder."""
+    try:
+        return Path(text(str(value) if isinstance(value, Path) else value)).expanduser()
+    except RuntimeError:
+        raise ValueError("names the home folder of a user that is not known") from None
+
+
+def folder(value: object) -> Path:
+    """An absolute path: children may change their working directory."""
+    return place(value).absolute()
+
+
+def runtime_folder(value: object) -> Path:
+    """A folder that sockets can be bound in."""
+    return folders.check_runtime_dir(folder(value))
+
+
+def _is_address(found: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(found))
+    except ValueError:
+        return False
+
+
+Text = Annotated[str, BeforeValidator(text)]
+Queue = Annotated[str, BeforeValidator(queue)]
+Lanes = Annotated[tuple[str, ...], BeforeValidator(lanes)]
+Host = Annotated[str, BeforeValidator(host)]
+RedisUrl = Annotated[str, BeforeValidator(redis_url)]
+HttpUrl = Annotated[str, BeforeValidator(http_url)]
+Place = Annotated[Path, BeforeValidator(place)]
+Folder = Annotated[Path, BeforeValidator(folder)]
+RuntimeFolder = Annotated[Path, BeforeValidator(runtime_folder)]

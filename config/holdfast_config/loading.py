@@ -1,0 +1,103 @@
+"""From flags, environment and files to Settings, or to every problem at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from holdfast_config import names, sources
+from holdfast_config.errors import ConfigError
+from holdfast_config.given import Given, Layer, shown
+from holdfast_config.settings import Settings
+
+_FILES = ("config", "env_file")
+_SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db")
+
+
+def load(
+    flags: Mapping[str, object], *, environ: Mapping[str, str] = os.environ, folder: Path | None = None
+) -> Settings:
+    """The settings: flags, then environment, then .env, then supervisor.toml, then defaults.
+
+    `flags` are named like the fields; None means not given. `config` and `env_file` name the files to read instead of
+    supervisor.toml and .env of `folder`, which is the current one. Raises ConfigError with all problems.
+    """
+    layers = _layers(flags, environ, folder or Path())
+    given = _choose(layers)
+    problems = [problem for layer in layers for problem in layer.problems]
+    problems += _without_server(given)
+    try:
+        settings = Settings(**{field: origin.value for field, origin in given.items()})  # type: ignore[arg-type]  # checked there
+    except ValidationError as error:
+        raise ConfigError([*problems, *_lines(error, given)]) from None
+    if problems:
+        raise ConfigError(problems)
+    return settings
+
+
+def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path) -> list[Layer]:
+    """Strongest first."""
+    fields = tuple(Settings.model_fields)
+    dotenv = _path(flags.get("env_file"), folder / ".env")
+    variables, problems = sources.read_dotenv(dotenv) if dotenv else ({}, [])
+    named = flags.get("config") or environ.get(names.CONFIG) or variables.get(names.CONFIG)
+    file = _path(named, folder / "supervisor.toml")
+    return [
+        sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}, fields),
+        sources.of_environment(environ, fields),
+        sources.of_credentials(environ),
+        Layer({}, problems),
+        sources.of_environment(variables, fields, f" (in {dotenv})"),
+        sources.of_file(file, fields) if file else Layer({}),
+        sources.of_folders(environ),
+    ]
+
+
+def _path(named: object, usual: Path) -> Path | None:
+    """A file that was named must be there; the usual one may be missing (or be a folder, as some .env are)."""
+    if named:
+        return Path(str(named)).expanduser()
+    return usual if usual.is_file() else None
+
+
+def _choose(layers: Iterable[Layer]) -> dict[str, Given]:
+    """The strongest word on each field. A host beats the URL of a weaker layer; within a layer the URL wins."""
+    chosen: dict[str, Given] = {}
+    for layer in reversed(list(layers)):
+        if "redis_host" in layer.given and "redis_url" not in layer.given:
+            chosen.pop("redis_url", None)
+        chosen.update(layer.given)
+    return chosen
+
+
+def _without_server(given: Mapping[str, Given]) -> list[str]:
+    """Whoever speaks of a server but names none would get the embedded store, and wonder."""
+    if "redis_url" in given or "redis_host" in given:
+        return []
+    problems = [
+        f"{given[field].key}: {shown(field, given[field].value)}: belongs to a server, but none is named; "
+        "set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
+        for field in _SERVER_PARTS
+        if field in given
+    ]
+    scheduler = given.get("scheduler_type")
+    if scheduler and str(scheduler.value).strip().lower() == "redis":
+        problems.append(
+            f"{scheduler.key}: {scheduler.value!r}: needs REDIS_URL or REDIS_HOST; "
+            "leave this out to use the embedded store"
+        )
+    return problems
+
+
+def _lines(error: ValidationError, given: Mapping[str, Given]) -> list[str]:
+    """One line a problem. A field without origin failed only because one that it derives from did."""
+    lines: list[str] = []
+    for detail in error.errors(include_url=False, include_input=False):
+        field = str(detail["loc"][0])
+        if field in given:
+            cause = detail.get("ctx", {}).get("error", detail["msg"])
+            lines.append(f"{given[field].key}: {shown(field, given[field].value)}: {cause}")
+    return lines

@@ -1,0 +1,23 @@
+"""The part of the settings that a Redis client is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast_config.url import mask
+
+
+@dataclass(frozen=True, slots=True)
+class RedisSettings:
+    """Which Redis and which queue. Times in seconds. The URL holds the password and is left out of `repr`."""
+
+    url: str = field(repr=False)
+    max_connections: int = 10
+    poll_timeout: float = 1.0
+    queue: str = "bindu:tasks"
+    connect_timeout: float = 5.0
+
+    @property
+    def masked_url(self) -> str:
+        """The URL as it may be shown."""
+        return mask(self.url)

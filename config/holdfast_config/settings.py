@@ -1,0 +1,134 @@
+"""All settings of Holdfast in one frozen tree. The constructor takes values and reads nothing; `load` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from holdfast_config import folders, kinds, url
+from holdfast_config.kinds import lasting, one_of, whole
+from holdfast_config.redis_settings import RedisSettings
+
+STORE_SOCKET = "store.sock"
+QUEUE = "bindu:tasks"
+
+# What follows the choices when somebody asks for a back end that this version does not have.
+_ONE_STORE = "; without a URL the embedded store is started, memory would not reach from one process to another"
+_ONE_STORAGE = "; task data is kept in the Redis that holds the queue"
+
+_Scheduler = Annotated[Literal["redis"], one_of("redis", hint=_ONE_STORE)]
+_Storage = Annotated[Literal["redis"], one_of("redis", hint=_ONE_STORAGE)]
+_Fence = Annotated[Literal["lease", "strict"], one_of("lease", "strict")]
+_Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "console")]
+_Level = Annotated[
+    Literal["debug", "info", "warning", "error", "critical"], one_of("debug", "info", "warning", "error", "critical")
+]
+_Long = Annotated[float, lasting(0.001)]
+_Any = Annotated[float, lasting()]
+
+
+def _state_dir() -> Path:
+    return kinds.folder(folders.state_dir().value)
+
+
+def _runtime_dir() -> Path:
+    return kinds.folder(folders.runtime_dir().value)
+
+
+def _only_queue(earlier: dict[str, Any]) -> tuple[str, ...]:
+    return (str(earlier.get("queue_name", QUEUE)),)
+
+
+def _set(default: object, description: str) -> Any:
+    return Field(default=default, description=description)
+
+
+class Settings(BaseSettings):
+    """Read once by `load`, then handed out in parts. Durations are seconds."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
+
+    handler: kinds.Text | None = _set(None, "What runs the tasks, as module:attribute; else agent:handle.")
+    app_dir: kinds.Place = _set(Path(), "The folder that the handler is imported from.")
+    workers: Annotated[int, whole(1, 10_000)] = _set(1, "How many worker processes to keep alive.")
+    concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "How many tasks one worker runs at once.")
+
+    scheduler_type: _Scheduler = _set("redis", "What holds the queue; redis said here needs a URL or a host.")
+    storage_type: _Storage = _set("redis", "What holds the task data.")
+    redis_url: kinds.RedisUrl | None = _set(
+        None, "The Redis to use: redis://, rediss:// or unix://; none given: the embedded store."
+    )
+    redis_host: kinds.Host | None = _set(None, "Instead of a URL: the server's name or address.")
+    redis_port: Annotated[int, whole(1, 65_535)] = _set(6379, "Instead of a URL: the server's port.")
+    redis_username: kinds.Text | None = _set(None, "The ACL user, where the URL does not name one.")
+    redis_password: SecretStr | None = _set(None, "The password, where the URL has none; better a credential file.")
+    redis_db: Annotated[int, whole(0, 1_000_000)] = _set(0, "Instead of a URL: the number of the database.")
+    redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(10, "The most connections one process opens.")
+    redis_poll_timeout: _Long = _set(1.0, "How long a worker waits for a bell before it looks for itself.")
+    queue_name: kinds.Queue = _set(QUEUE, "The public queue, a Redis list; its name is also the namespace.")
+    lanes: kinds.Lanes = Field(
+        default_factory=_only_queue, description="The lists workers take from, with commas; else the queue alone."
+    )
+
+    state_dir: kinds.Folder = Field(
+        default_factory=_state_dir, description="What outlives a restart: the data of the embedded store."
+    )
+    runtime_dir: kinds.RuntimeFolder = Field(
+        default_factory=_runtime_dir, description="Sockets and locks; every command finds its supervisor here."
+    )
+
+    task_timeout: _Long | None = _set(None, "A task that runs longer is cancelled; none: no limit.")
+    max_attempts: Annotated[int, whole(1, 1_000)] = _set(3, "Runs of a task that fails, before it is given up.")
+    retry_base: _Any = _set(1.0, "The pause before the first retry; it doubles with each one.")
+    retry_cap: _Any = _set(300.0, "The longest pause before a retry.")
+    drain_timeout: _Any = _set(90.0, "How long running tasks may go on after a stop; then they are put back.")
+    hang_timeout: _Long = _set(60.0, "A process whose event loop is silent for so long is killed.")
+    boot_timeout: _Long = _set(60.0, "How long a worker may take to become ready.")
+    lease: _Long = _set(15.0, "How long a silent worker of a silent host is still believed to be alive.")
+    lease_grace: _Any = _set(5.0, "How long after its lease a silent worker is looked at once more.")
+    keep: _Any = _set(604_800.0, "How long a finished task can be asked about.")
+    max_message_bytes: Annotated[int, whole(1, 536_870_912)] = _set(
+        1_048_576, "A larger message is set aside as unreadable."
+    )
+    fence: _Fence = _set("lease", "At the end of a lease: lease keeps running, strict ends the process.")
+
+    log_level: _Level = _set("info", "debug, info, warning, error or critical.")
+    log_format: _Format = _set("auto", "json, console, or auto: console on a terminal.")
+    otlp_endpoint: kinds.HttpUrl | None = _set(None, "The OpenTelemetry collector; none: nothing is sent.")
+
+    @property
+    def embedded(self) -> bool:
+        """Neither a Redis URL nor a host was given: the supervisor starts a store of its own."""
+        return self.redis_url is None and self.redis_host is None
+
+    @property
+    def store_url(self) -> str:
+        """The URL of the store with its login, which must not be shown: see `redis.masked_url`."""
+        if self.redis_url is None and self.redis_host is None:
+            return url.of_socket(self.runtime_dir / STORE_SOCKET)
+        server = self.redis_url or url.of_server(self.redis_host or "", self.redis_port, self.redis_db)
+        password = self.redis_password.get_secret_value() if self.redis_password else None
+        return url.with_login(server, self.redis_username, password)
+
+    @property
+    def redis(self) -> RedisSettings:
+        """What a Redis client is made from."""
+        return RedisSettings(self.store_url, self.redis_max_connections, self.redis_poll_timeout, self.queue_name)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            yield name, url.mask(value) if isinstance(value, str) and "://" in value else value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        **_: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Values only: `load` knows every value's origin, which the messages name, so it does the reading."""
+        return (init_settings,)

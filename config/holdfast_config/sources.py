@@ -1,0 +1,104 @@
+"""The places settings come from, each read into a layer: flags, environment, credentials, .env, a TOML file."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+from dotenv.parser import parse_stream
+
+from holdfast_config import environment, folders, names
+from holdfast_config.given import Given, Layer
+
+CREDENTIALS = ("redis_url", "redis_password")
+
+
+def of_flags(flags: Mapping[str, object], fields: Iterable[str]) -> Layer:
+    """Flags by field name; None and an empty list mean that the flag was not given."""
+    told = {name: value for name, value in flags.items() if value is not None and value not in ((), [])}
+    known = set(fields)
+    return Layer(
+        {name: Given(_flag(name), value) for name, value in told.items() if name in known},
+        [names.unknown(_flag(name), map(_flag, known)) for name in told.keys() - known],
+    )
+
+
+def of_environment(variables: Mapping[str, str], fields: Iterable[str], where: str = "") -> Layer:
+    """Our own names and the documented aliases; an empty value counts as not given."""
+    told = {name: value for name, value in variables.items() if value and not names.is_service_link(name, value)}
+    by_name = names.in_environment(fields)
+    given: dict[str, Given] = {}
+    first: dict[str, str] = {}
+    problems = _unknown(told, by_name, where)
+    for name, field in by_name.items():
+        if name not in told:
+            continue
+        if field in first and told[first[field]].strip() != told[name].strip():
+            problems.append(f"{first[field]} and {name}{where} disagree: they are two names of one setting; keep one")
+        first.setdefault(field, name)
+        given.setdefault(field, Given(name + where, told[name]))
+    return Layer(given, problems)
+
+
+def of_credentials(variables: Mapping[str, str]) -> Layer:
+    """The secrets that systemd hands over in files."""
+    given: dict[str, Given] = {}
+    problems: list[str] = []
+    for name in CREDENTIALS:
+        try:
+            value = environment.credential(name, variables)
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(f"the credential {name} cannot be read: {_cause(error)}")
+        else:
+            if value:
+                given[name] = Given(f"{name} (in $CREDENTIALS_DIRECTORY)", value)
+    return Layer(given, problems)
+
+
+def read_dotenv(path: Path) -> tuple[dict[str, str], list[str]]:
+    """The variables of an environment file and what is wrong with it; a variable of the file may use others."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return {}, [f"{path}: cannot be read: {_cause(error)}"]
+    bad = [line.original.line for line in parse_stream(io.StringIO(text)) if line.error]
+    if bad:
+        return {}, [f"{path}: line {number} is not NAME=value" for number in bad]
+    return {name: value for name, value in dotenv_values(stream=io.StringIO(text)).items() if value}, []
+
+
+def of_file(path: Path, fields: Iterable[str]) -> Layer:
+    """A TOML file whose keys are the field names."""
+    try:
+        told = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        return Layer({}, [f"{path}: cannot be read: {_cause(error)}"])
+    except tomllib.TOMLDecodeError as error:
+        return Layer({}, [f"{path}: not TOML: {error}"])
+    known, where = set(fields), f" (in {path})"
+    return Layer(
+        {key: Given(key + where, value) for key, value in told.items() if key in known},
+        [names.unknown(key, known, where) for key in told.keys() - known],
+    )
+
+
+def of_folders(variables: Mapping[str, str]) -> Layer:
+    """The default folders, which depend on who started us."""
+    return Layer({"state_dir": folders.state_dir(variables), "runtime_dir": folders.runtime_dir(variables)})
+
+
+def _unknown(told: Iterable[str], by_name: Mapping[str, str], where: str) -> list[str]:
+    known = {*by_name, names.CONFIG, names.INCARNATION}
+    mine = [name for name in by_name if name.startswith(names.PREFIX)]
+    return [names.unknown(n, mine, where) for n in sorted(told) if n.startswith(names.PREFIX) and n not in known]
+
+
+def _flag(field: str) -> str:
+    return "--" + field.replace("_", "-")
+
+
+def _cause(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "not UTF-8"
