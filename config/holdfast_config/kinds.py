@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import BeforeValidator
 
@@ -74,10 +75,10 @@ def queue(value: object) -> str:
 
 def lanes(value: object) -> tuple[str, ...]:
     """Queue names: a list, or one text with commas."""
-    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    parts: object = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not parts:
         raise ValueError("must be the name of a queue, or several: a,b")
-    found = tuple(_lane(part) for part in parts)
+    found = tuple(_lane(part) for part in cast("Sequence[object]", parts))
     if len(set(found)) < len(found):
         raise ValueError("names a lane twice")
     return found

@@ -1,0 +1,114 @@
+"""Structured logs on standard error: JSON lines for machines, coloured columns on a terminal.
+
+Several processes share that descriptor and fork from one another. So each record is one write, which the kernel does
+not mix with another's, and there is no thread, no buffer and no lock that a fork could copy in a bad state.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from holdfast_config.environment import no_color
+from holdfast_config.escaping import escape
+
+STDERR = 2
+_LINES = "\n\t"  # what a traceback needs
+_FIRST = ("timestamp", "level", "logger", "event")
+
+
+class Lines:
+    """A logger that writes finished lines to standard error. A line that cannot be written is lost, no more."""
+
+    def __init__(self, name: str = "holdfast") -> None:
+        self.name = name
+
+    def msg(self, message: str) -> None:
+        """Write one line."""
+        rest = memoryview(f"{message}\n".encode("utf-8", "backslashreplace"))
+        try:
+            while rest:
+                rest = rest[os.write(STDERR, rest) :]
+        except OSError:  # nobody reads any more, or the disk is full: work goes on without its log
+            return
+
+    log = debug = info = warn = warning = error = err = critical = fatal = exception = failure = msg
+
+
+class Forward(logging.Handler):
+    """Brings what libraries say through the standard library's logging into the same lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log the record under its own logger's name, at the nearest level that has a name."""
+        level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
+        structlog.get_logger(record.name).log(level, record.getMessage(), exc_info=record.exc_info)
+
+
+def configure(level: str, fmt: str) -> None:
+    """Set the logs up, once a process tree and before the first record.
+
+    `level` is a name such as `info`; `fmt` is `json`, `console`, or `auto`: console where standard error is a terminal.
+    """
+    terminal = os.isatty(STDERR)
+    console = fmt == "console" or (fmt == "auto" and terminal)
+    structlog.configure(
+        processors=[*_common(), *(_console(colors=terminal and not no_color()) if console else _json())],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=Lines,
+        cache_logger_on_first_use=True,
+    )
+    libraries = max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()])
+    logging.basicConfig(handlers=[Forward()], level=libraries, force=True)
+
+
+def _common() -> list[Processor]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        _add_origin,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+
+
+def _json() -> list[Processor]:
+    return [structlog.processors.JSONRenderer(serializer=_to_json)]
+
+
+def _to_json(event: EventDict, **_: object) -> str:
+    """ASCII, so that control and invisible characters are spelled out. A strange value never fails the caller."""
+    ordered = {key: event.pop(key) for key in _FIRST if key in event} | event
+    try:
+        return json.dumps(ordered, default=repr, allow_nan=False)
+    except (TypeError, ValueError):  # keys that are no text, a structure within itself, NaN
+        return json.dumps({key: value if isinstance(value, str) else repr(value) for key, value in ordered.items()})
+
+
+def _console(colors: bool) -> list[Processor]:
+    plain = structlog.dev.plain_traceback
+    return [_escape_values, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+
+
+def _add_origin(logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    event.setdefault("logger", logger.name)
+    event.setdefault("pid", os.getpid())
+    return event
+
+
+def _escape_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {escape(key): _safe(value, _LINES if key in ("exception", "stack") else "") for key, value in event.items()}
+
+
+def _safe(value: Any, keep: str) -> object:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case str():
+            return escape(value, keep)
+        case _:
+            return escape(repr(value), keep)
