@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
@@ -51,7 +52,7 @@ async def test_a_message_torn_at_every_byte_is_read_once_it_is_whole(ends: tuple
     async with anyio.create_task_group() as group:
         group.start_soon(read)
         for byte in encode(Died("ab", "exit 3", charged=True)):
-            await anyio.wait_all_tasks_blocked()
+            await anyio.lowlevel.checkpoint()
             assert got == []
             parent.sendall(bytes([byte]))
     assert got == [Died("ab", "exit 3", charged=True)]

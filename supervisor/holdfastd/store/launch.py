@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
+from holdfast_config.settings import STORE_SOCKET
 from holdfastd.store import binary
 from holdfastd.store.directory import DataDirectory
 from holdfastd.store.errors import StoreLaunchError
 from holdfastd.store.options import command_line
 
-LONGEST_SOCKET = 107  # bytes of a unix socket's path
 PREDECESSOR_ENDS = 5.0  # seconds: the store of a killed parent may still be saving
 
 
@@ -45,9 +44,10 @@ _OWN = "make it writable for this user, or choose another --state-dir and --runt
 
 
 def _prepare(settings: Settings, wait: float) -> StoreLaunch:
-    socket = _socket(settings.runtime_dir)
+    settings.runtime_dir.mkdir(mode=0o750, parents=True, exist_ok=True)
+    socket = settings.runtime_dir / STORE_SOCKET
     program = binary.find()
-    directory = DataDirectory((settings.state_dir / "store").absolute())
+    directory = DataDirectory(settings.state_dir / "store")
     descriptor = directory.lock(wait)
     try:
         directory.admit(program.engine)
@@ -58,15 +58,3 @@ def _prepare(settings: Settings, wait: float) -> StoreLaunch:
         raise
     argv = (str(program.path), *command_line(socket, directory))
     return StoreLaunch(argv, (descriptor,), settings.store_url)
-
-
-def _socket(folder: Path) -> Path:
-    path = folder.absolute() / "store.sock"
-    if len(os.fsencode(path)) > LONGEST_SOCKET:
-        raise StoreLaunchError(
-            f"{path} is {len(os.fsencode(path))} bytes long, a socket's path may have {LONGEST_SOCKET}: "
-            "choose a shorter --runtime-dir",
-            Exit.CONFIG,
-        )
-    folder.mkdir(mode=0o750, parents=True, exist_ok=True)
-    return path
