@@ -78,7 +78,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The answer to one pull. `backlog` is what the lanes still hold; `solo`: listen for no bell until something settles;
+    """The answer to one pull. `backlog` is what the lanes still hold; `solo`: no bell until something settles;
     `inbox`: entries too large for the store to read wait to be admitted by this worker."""
 
     standing: Standing

@@ -1,0 +1,82 @@
+"""A namespace's connections: one operation by name, plain commands, blocking commands."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from redis.exceptions import NoScriptError, RedisError
+
+from holdfast.broker.redis.client import ANSWER_SECONDS, blocking_client, command_client
+from holdfast.broker.redis.faults import explained
+from holdfast.broker.redis.keys import Keys
+from holdfast.broker.redis.scripts import Script, build, operations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast_config import RedisSettings
+
+Value = str | bytes | int | float
+
+
+class Connection:
+    """Calls raise only errors of our tree. `replaced` is for tests: other text for parts of the scripts."""
+
+    def __init__(self, settings: RedisSettings, replaced: Mapping[str, str] | None = None) -> None:
+        self.keys = Keys(settings.queue)
+        self.url = settings.masked_url
+        self.client = command_client(settings)
+        self.blocking = blocking_client(settings)
+        self._scripts: dict[str, Script] = {name: build(name, replaced) for name in operations()}
+
+    async def run(self, name: str, *args: Value) -> Any:
+        """Run one Lua operation; load it first where the server does not know it."""
+        script = self._scripts[name]
+        with explained(self.url):
+            try:
+                return await self.client.execute_command("EVALSHA", script.sha, 1, self.keys.queue, *args)
+            except NoScriptError:
+                await self.client.execute_command("SCRIPT", "LOAD", script.source)
+                return await self.client.execute_command("EVALSHA", script.sha, 1, self.keys.queue, *args)
+
+    async def word(self, name: str, *args: Value) -> str:
+        """Run an operation that answers with one word."""
+        answer: bytes = await self.run(name, *args)
+        return answer.decode()
+
+    async def number(self, name: str, *args: Value) -> int:
+        """Run an operation that answers with one number."""
+        answer: int = await self.run(name, *args)
+        return answer
+
+    async def command(self, *args: Value) -> Any:
+        """Run one plain command."""
+        with explained(self.url):
+            return await self.client.execute_command(*args)
+
+    async def block(self, seconds: float, *args: Value) -> Any:
+        """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
+        with explained(self.url), anyio.fail_after(seconds + ANSWER_SECONDS):
+            return await self.blocking.execute_command(*args)
+
+    async def aclose(self) -> None:
+        # A server that is gone cannot be taken leave of.
+        for client in (self.client, self.blocking):
+            with suppress(RedisError, OSError):
+                await client.aclose()
+                await client.connection_pool.disconnect()
+
+
+class Role:
+    """A part of the store: methods over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._keys = connection.keys
+        self._run = connection.run
+        self._word = connection.word
+        self._number = connection.number
+        self._command = connection.command
+        self._block = connection.block

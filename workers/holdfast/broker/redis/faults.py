@@ -1,0 +1,48 @@
+"""What Redis's errors mean to us, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from redis import exceptions
+
+from holdfast.errors import StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
+
+# Answers of a server that is there but cannot serve now: waiting mends each of them.
+_PASSING = (
+    "LOADING",
+    "BUSY",
+    "MISCONF",
+    "READONLY",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "UNBLOCKED",
+)
+_REFUSING = ("NOPERM", "NOAUTH", "WRONGPASS")
+
+
+def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
+    text = str(error)
+    if isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError) or text.startswith(_REFUSING):
+        return StoreRefusedError(f"Redis at {url} refuses this user: {text}; check user, password and ACL")
+    if isinstance(error, exceptions.OutOfMemoryError) or "OOM" in text[:64]:
+        return StoreFullError(f"Redis at {url} is out of memory: {text}")
+    if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | exceptions.ReadOnlyError):
+        return StoreUnavailableError(f"Redis at {url} cannot be reached: {text}")
+    if text.startswith(_PASSING) or any(f" {word} " in text[:200] for word in _PASSING):
+        return StoreUnavailableError(f"Redis at {url} cannot serve now: {text}")
+    return StoreError(f"Redis at {url} answers: {text}")
+
+
+@contextmanager
+def explained(url: str) -> Generator[None, None, None]:
+    """Raise Redis's errors as ours; `url` without its password."""
+    try:
+        yield
+    except exceptions.RedisError as error:
+        raise _meaning(error, url) from error
+    except (OSError, TimeoutError) as error:
+        raise StoreUnavailableError(f"Redis at {url} cannot be reached: {error or type(error).__name__}") from error

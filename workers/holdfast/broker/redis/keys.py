@@ -1,0 +1,75 @@
+"""How keys are spelled. The Lua operations spell the same ones (`lua/shared/base.lua` and below)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one namespace; all of them share the Cluster slot of the plain queue name."""
+
+    queue: str
+
+    @property
+    def prefix(self) -> str:
+        return f"{{{self.queue}}}:"
+
+    def lane(self, lane: str) -> str:
+        """The list of a lane: the plain queue, any list named with a colon, else one of the namespace's own."""
+        return lane if lane == self.queue or ":" in lane else f"{self.prefix}lane:{lane}"
+
+    def bell(self, lane: str) -> str:
+        return f"{self.prefix}bell:{lane}"
+
+    def control(self, incarnation: str) -> str:
+        return f"{self.prefix}control:{incarnation}"
+
+    def worker(self, incarnation: str) -> str:
+        return f"{self.prefix}worker:{incarnation}"
+
+    def running(self, incarnation: str) -> str:
+        return f"{self.worker(incarnation)}:running"
+
+    def inbox(self, incarnation: str) -> str:
+        return f"{self.worker(incarnation)}:inbox"
+
+    def submitted(self, lane: str) -> str:
+        return f"{self.prefix}submitted:{lane}"
+
+    def done(self, task_id: str) -> str:
+        return f"{self.prefix}done:{task_id}"
+
+    @property
+    def alarm(self) -> str:
+        return self.control("steward")
+
+    @property
+    def workers(self) -> str:
+        return f"{self.prefix}workers"
+
+    @property
+    def sequences(self) -> str:
+        return f"{self.prefix}seq"
+
+    @property
+    def due(self) -> str:
+        return f"{self.prefix}due"
+
+    @property
+    def parked(self) -> str:
+        return f"{self.prefix}parked"
+
+    @property
+    def finished(self) -> str:
+        return f"{self.prefix}finished"
+
+    @property
+    def unreadable(self) -> str:
+        return f"{self.prefix}unreadable"
+
+    @property
+    def meta(self) -> str:
+        return f"{self.prefix}meta"

@@ -1,0 +1,43 @@
+"""What producers ask of Redis."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from holdfast.broker.port import Accepted, Submission, TaskRecord
+from holdfast.broker.redis import rows
+from holdfast.broker.redis.connection import Role, Value
+from holdfast.broker.redis.notices import settled
+
+
+def _given(value: int | None) -> Value:
+    return "" if value is None else value
+
+
+class ProducerRole(Role):
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        args: list[Value] = []
+        for s in submissions:
+            args += (s.task_id, s.message_id, f"o{s.digest}", s.operation, s.lane, _given(s.due_ms), _given(s.delay_ms))
+            args += (s.name, _given(s.max_attempts), _given(s.timeout_ms))
+        answers: list[bytes] = await self._run("submit", *args) if args else []
+        return [Accepted(answer.decode()) for answer in answers]
+
+    async def cancel(self, task_id: str, reason: str) -> str:
+        return await self._word("cancel", task_id, reason)
+
+    async def pause(self, task_id: str, reason: str) -> str:
+        return await self._word("pause", task_id, reason)
+
+    async def resume(self, task_id: str, reason: str) -> str:
+        return await self._word("resume", task_id, reason)
+
+    async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
+        answer = await self._run("show", task_id, int(payloads))
+        return rows.task_record(task_id, answer) if answer else None
+
+    def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+        return settled(self._connection, task_ids)
+
+    async def ping(self) -> None:
+        await self._command("PING")

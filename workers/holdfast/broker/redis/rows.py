@@ -1,0 +1,116 @@
+"""Answers of the Lua operations, turned into values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from holdfast.broker.port import TaskRecord, Unreadable
+from holdfast.core.deliveries import Delivery, Pulled, Standing, Verdict
+from holdfast.core.states import State
+
+
+def pairs(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
+    """`key value key value …` as pairs."""
+    items = iter(flat)
+    for key in items:
+        yield key.decode(), next(items)
+
+
+def _optional(value: bytes) -> int | None:
+    return int(value) if value else None
+
+
+def _delivery(row: list[Any]) -> Delivery:
+    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, operation, checkpoint, history = row
+    return Delivery(
+        task_id=task_id.decode(),
+        claim=claim.decode(),
+        lane=lane.decode(),
+        operation=operation,
+        turn=int(turn),
+        delivery=int(delivery),
+        attempts=int(attempts),
+        crashes=int(crashes),
+        max_attempts=_optional(limit),
+        timeout_ms=_optional(timeout),
+        solo=solo == b"1",
+        checkpoint=checkpoint or None,
+        history=tuple(history),
+    )
+
+
+def pulled(answer: list[Any]) -> Pulled:
+    standing, verdicts, rows, backlog, solo, inbox = answer
+    return Pulled(
+        standing=Standing(standing.decode()),
+        verdicts=tuple(Verdict(verdict.decode()) for verdict in verdicts),
+        deliveries=tuple(_delivery(row) for row in rows),
+        backlog=backlog,
+        solo=solo == 1,
+        inbox=inbox,
+    )
+
+
+def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
+    flat, dead, pending, trail, operation, result, checkpoint = answer
+    fields = {name: value.decode() for name, value in pairs(flat)}
+
+    def number(name: str) -> int:
+        return int(float(fields.get(name) or 0))
+
+    return TaskRecord(
+        task_id=task_id,
+        state=State(fields["state"]),
+        lane=fields["lane"],
+        turn=number("turn"),
+        message_id=fields["message"],
+        name=fields.get("name", ""),
+        origin=fields["origin"],
+        created_ms=number("created"),
+        due_ms=number("due") or None,
+        finished_ms=number("finished") or None,
+        deliveries=number("delivery"),
+        attempts=number("attempts"),
+        crashes=number("crashes"),
+        releases=number("releases"),
+        owner=fields.get("owner", ""),
+        claim=fields.get("claim", ""),
+        solo=fields.get("solo") == "1",
+        progress=fields.get("progress", ""),
+        reason=fields.get("reason", ""),
+        dead=dead == 1,
+        operation=operation or None,
+        result=result or None,
+        checkpoint=checkpoint or None,
+        pending=pending,
+        trail=tuple(line.decode(errors="replace") for line in trail),
+    )
+
+
+def unreadable(item: bytes) -> Unreadable:
+    at, size, reason, raw = item.split(b"|", 3)
+    return Unreadable(reason=reason.decode(errors="replace"), at_ms=int(at), size=int(size), raw=raw)
+
+
+def _plain(content: Any) -> Any:
+    match content:
+        case bytes():
+            return content.decode(errors="surrogateescape")
+        case list():
+            return [_plain(item) for item in content]  # pyright: ignore[reportUnknownVariableType] - nested answers
+        case _:
+            return content
+
+
+def snapshot(answer: list[Any]) -> dict[str, object]:
+    """Key → {type, ttl, content}; hashes and sorted sets as dicts, streams as lists of dicts."""
+    taken: dict[str, object] = {}
+    for i in range(0, len(answer), 4):
+        key, kind, ttl, content = (_plain(item) for item in answer[i : i + 4])
+        if kind in {"hash", "zset"}:
+            content = dict(zip(content[::2], content[1::2], strict=True))
+        elif kind == "stream":
+            content = [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in content]
+        taken[key] = {"type": kind, "ttl": ttl, "content": content}
+    return taken

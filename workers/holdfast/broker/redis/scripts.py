@@ -1,0 +1,58 @@
+"""The Lua operations: put together from their files, addressed by SHA, loaded again where the server has lost them.
+
+An operation names the shared parts it needs in a `-- use:` line and its script flags in a `-- flags:` line; a part may
+need others. Each part is taken once, in the order in which it is first needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_USE = re.compile(r"^-- use: (.*)$", re.MULTILINE)
+_FLAGS = re.compile(r"^-- flags:(.*)$", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    name: str
+    source: bytes
+    sha: str
+
+
+@cache
+def _text(path: str) -> str:
+    return files("holdfast.lua").joinpath(path).read_text()
+
+
+def _parts(text: str, taken: dict[str, str], replaced: Mapping[str, str]) -> Iterator[str]:
+    use = _USE.search(text)
+    for name in use[1].split() if use else ():
+        if name in taken:
+            continue
+        part = taken[name] = replaced.get(name) or _text(f"shared/{name}.lua")
+        yield from _parts(part, taken, replaced)
+        yield part
+
+
+def build(name: str, replaced: Mapping[str, str] | None = None) -> Script:
+    """The script of one operation. `replaced` gives other text for shared parts (a test's clock) or for itself."""
+    replaced = replaced or {}
+    body = replaced.get(f"{name}.lua") or _text(f"{name}.lua")
+    parts = [replaced.get("base") or _text("shared/base.lua"), *_parts(body, {}, replaced), body]
+    flags = _FLAGS.search(body)
+    shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
+    source = "\n".join([shebang, *(_COMMENT.sub("", part) for part in parts)]).encode()
+    return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
+
+
+def operations() -> list[str]:
+    """The names of all operations, in order."""
+    return sorted(
+        entry.name.removesuffix(".lua") for entry in files("holdfast.lua").iterdir() if entry.name.endswith(".lua")
+    )

@@ -1,0 +1,96 @@
+"""What a steward asks of Redis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from holdfast.broker.redis.connection import Role
+from holdfast.broker.redis.keys import SCHEMA
+from holdfast.broker.redis.rows import pairs
+from holdfast.errors import StoreError, StoreRefusedError
+
+_OLDEST = (7, 0)
+
+
+def _info(text: bytes) -> dict[str, str]:
+    lines = (line.split(":", 1) for line in text.decode().splitlines() if ":" in line)
+    return {name: value for name, value in lines if value}
+
+
+class StewardRole(Role):
+    async def preflight(self) -> None:
+        await self._command("PING")
+        await self._check_version()
+        await self._check_eviction()
+        await self._check_schema()
+
+    async def _check_version(self) -> None:
+        info = _info(await self._command("INFO", "server"))
+        version = info.get("redis_version", "0")
+        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+        if numbers < _OLDEST:
+            raise StoreRefusedError(
+                f"Redis at {self._connection.url} is {version}; Redis 7.0 or later, or Valkey, is needed"
+            )
+
+    async def _check_eviction(self) -> None:
+        memory = _info(await self._command("INFO", "memory"))
+        policy = memory.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            raise StoreRefusedError(
+                f"Redis at {self._connection.url} evicts keys (maxmemory-policy {policy}), tasks would vanish; "
+                "set maxmemory-policy noeviction"
+            )
+
+    async def _check_schema(self) -> None:
+        await self._command("HSETNX", self._keys.meta, "schema", SCHEMA)
+        found = int(await self._command("HGET", self._keys.meta, "schema"))
+        if found != SCHEMA:
+            raise StoreRefusedError(
+                f"queue {self._keys.queue} holds schema {found}, this version speaks {SCHEMA}; "
+                "run the version that wrote it, or use another queue name"
+            )
+
+    async def vouch(self, incarnations: Sequence[str]) -> None:
+        if incarnations:
+            await self._run("vouch", *incarnations)
+
+    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
+        return await self._number("recover", incarnation, cause, int(charged))
+
+    async def reap(self, lease_ms: int, grace_ms: int) -> dict[str, int]:
+        answer = await self._run("reap", lease_ms, grace_ms)
+        return {name: int(count) for name, count in pairs(answer)}
+
+    async def promote(self, limit: int) -> tuple[int, int | None]:
+        promoted, wait = await self._run("promote", limit)
+        return promoted, None if wait < 0 else wait
+
+    async def peek(self, lane: str, timeout: float) -> bool:
+        """BLMOVE from the head to the head of the same list: blocks while it is empty and leaves it unchanged."""
+        key = self._keys.lane(lane)
+        return await self._block(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout) is not None
+
+    async def ring(self, lane: str) -> int:
+        return await self._number("ring", lane)
+
+    async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
+        put_back, following = await self._run("audit", lane, limit, cursor)
+        return put_back, following.decode()
+
+    async def trim(self, keep_ms: int, limit: int) -> int:
+        return await self._number("trim", keep_ms, limit)
+
+    async def wait_alarm(self, timeout: float) -> bool:
+        return await self._block(timeout, "BLPOP", self._keys.alarm, timeout) is not None
+
+    async def run_id(self) -> str:
+        info = _info(await self._command("INFO", "server"))
+        if "run_id" not in info:
+            raise StoreError(f"Redis at {self._connection.url} tells no run id")
+        return info["run_id"]
+
+    async def clock_ms(self) -> int:
+        seconds, microseconds = await self._command("TIME")
+        return int(seconds) * 1000 + int(microseconds) // 1000

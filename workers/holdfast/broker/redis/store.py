@@ -1,0 +1,31 @@
+"""The whole store over Redis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.broker.redis.connection import Connection
+from holdfast.broker.redis.operator import OperatorRole
+from holdfast.broker.redis.producer import ProducerRole
+from holdfast.broker.redis.steward import StewardRole
+from holdfast.broker.redis.worker import WorkerRole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast_config import RedisSettings
+
+
+class RedisStore(WorkerRole, StewardRole, ProducerRole, OperatorRole):
+    """Implements `holdfast.broker.port.Store`. Connections are made when first used; never use one across a fork."""
+
+    def __init__(self, settings: RedisSettings, replaced: Mapping[str, str] | None = None) -> None:
+        super().__init__(Connection(settings, replaced))
+
+    @property
+    def url(self) -> str:
+        """Where it is, without the password."""
+        return self._connection.url
+
+    async def aclose(self) -> None:
+        await self._connection.aclose()

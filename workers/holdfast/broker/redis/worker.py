@@ -1,0 +1,69 @@
+"""What a worker asks of Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.broker.port import Admission, Introduction
+from holdfast.broker.redis import rows
+from holdfast.broker.redis.connection import Role, Value
+from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
+
+
+class WorkerRole(Role):
+    async def register(self, who: Introduction) -> Standing:
+        return Standing(await self._word("register", who.incarnation, who.host, who.boot, who.pid, who.slot))
+
+    async def pull(
+        self, incarnation: str, request: int, slots: int, lanes: Sequence[str], settlements: Sequence[Settlement]
+    ) -> Pulled:
+        args: list[Value] = [incarnation, request, slots, len(lanes), *lanes]
+        for s in settlements:
+            args += (s.task_id, s.claim, s.kind, s.delay_ms, s.reason, s.result, s.checkpoint or b"")
+        return rows.pulled(await self._run("pull", *args))
+
+    async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
+        head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)
+        if head is None:
+            return None
+        lane, raw = head.split(b"\n", 1)
+        return lane.decode(), raw
+
+    async def admit(self, incarnation: str, admission: Admission) -> str:
+        return await self._word(
+            "admit",
+            incarnation,
+            admission.digest,
+            admission.operation,
+            admission.task_id,
+            admission.message_id,
+            admission.reason,
+        )
+
+    async def renew(self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding]) -> Renewed:
+        args: list[Value] = [incarnation, state, answered]
+        for held in holdings:
+            args += (held.task_id, held.claim, held.progress, held.checkpoint or b"")
+        standing, lost, returned, vouched = await self._run("renew", *args)
+        return Renewed(
+            standing=Standing(standing.decode()),
+            lost=tuple(task_id.decode() for task_id in lost),
+            returned=returned,
+            vouched_ago_ms=None if vouched < 0 else vouched,
+        )
+
+    async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
+        keys = [self._keys.control(incarnation), *(self._keys.bell(lane) for lane in lanes)]
+        popped = await self._block(timeout, "BLPOP", *keys, timeout)
+        if popped is None:
+            return None
+        key, word = popped
+        if key.decode() != keys[0]:
+            return Hint("bell")
+        kind, _, rest = word.decode().partition(":")
+        task_id, _, claim = rest.partition(":")
+        return Hint(kind, task_id, claim)
+
+    async def wake(self, incarnation: str) -> None:
+        key = self._keys.control(incarnation)
+        await self._command("RPUSH", key, "wake")

@@ -1,0 +1,53 @@
+-- Find own entries that somebody else took from a lane, and put them back in order.
+-- A submitted task whose number is below the lowest own number in the head window has no entry left; it must be seen so
+-- twice, unmoved, because one look can be deceived. Redelivered and foreign entries only lower the window, which makes
+-- the look blind, never wrong.
+-- KEYS: the public queue. ARGV: lane, limit, cursor ('' to begin).
+-- Answers: {how many were put back, next cursor ('' to begin again)}.
+-- Keeps: I4.
+-- flags: allow-oom
+-- use: record lane journal
+local WINDOW = 64
+local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local suspects_key = T .. 'audit:' .. lane
+
+local window = call('LRANGE', list_of(lane), 0, WINDOW - 1)
+local lowest
+for _, raw in ipairs(window) do
+  local id, seq = own(raw)
+  if id and (not lowest or tonumber(seq) < lowest) then lowest = tonumber(seq) end
+end
+if not lowest and #window > 0 then return {0, ''} end   -- only foreign entries at the head: blind for now
+
+local function suspects()
+  local from = cursor ~= '' and '(' .. cursor or '-inf'
+  local to = lowest and '(' .. lowest or '+inf'
+  return call('ZRANGEBYSCORE', T .. 'submitted:' .. lane, from, to, 'LIMIT', 0, limit)
+end
+
+local previous = {}
+for _, key in ipairs(call('SMEMBERS', suspects_key)) do previous[key] = true end
+call('DEL', suspects_key)
+local missing, fresh, last = {}, 0, ''
+local ids = suspects()
+for _, id in ipairs(ids) do
+  local r = read(id, 'seq', 'delivery', 'solo')
+  last = r[1]
+  local key = id .. ':' .. r[1] .. ':' .. (r[2] or '0')
+  if r[3] == '1' then
+    -- waits in `solo`, not in the lane
+  elseif previous[key] then
+    missing[#missing + 1] = id
+  else
+    call('SADD', suspects_key, key)
+    fresh = fresh + 1
+  end
+end
+for i = #missing, 1, -1 do
+  note('put-back', missing[i], 'its entry was taken from the lane')
+  to_head(missing[i])
+end
+if #missing > 0 then count('stolen', #missing) end
+-- A page with fresh suspects is looked at again before the next one.
+if fresh > 0 then return {#missing, cursor} end
+return {#missing, #ids == limit and last or ''}

@@ -1,0 +1,16 @@
+-- Empty a lane from its head, in bounded steps: own entries' tasks are canceled, foreign entries are dropped, counted.
+-- KEYS: the public queue. ARGV: lane, limit.
+-- Answers: how many entries went; 0: the lane is empty.
+-- flags: allow-oom
+-- use: record lane journal control
+local entries = call('LRANGE', list_of(ARGV[1]), 0, tonumber(ARGV[2]) - 1)
+for _, raw in ipairs(entries) do
+  local id = own(raw)
+  if not id then
+    count('cleared')
+  elseif read(id, 'state')[1] == 'submitted' then
+    cancel(id, 'the queue was cleared')
+  end
+end
+if #entries > 0 then call('LPOP', list_of(ARGV[1]), #entries) end
+return #entries

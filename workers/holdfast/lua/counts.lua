@@ -1,0 +1,27 @@
+-- The namespace in numbers, at one moment, without reading tasks.
+-- KEYS: the public queue. ARGV: lanes to count besides those that tasks were submitted to.
+-- Answers: {states, lanes, {dead, solo, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
+-- flags: no-writes, allow-oom
+-- use: record lane
+local lanes = {}
+for _, lane in ipairs(ARGV) do lanes[lane] = true end
+for _, lane in ipairs(call('HKEYS', T .. 'seq')) do lanes[lane] = true end
+
+local submitted, oldest, lengths = 0, -1, {}
+for lane in pairs(lanes) do
+  submitted = submitted + call('ZCARD', T .. 'submitted:' .. lane)
+  lengths[#lengths + 1] = lane
+  lengths[#lengths + 1] = call('LLEN', list_of(lane))
+  local first = call('ZRANGE', T .. 'submitted:' .. lane, 0, 0)[1]
+  local created = first and tonumber(read(first, 'created')[1] or '-1') or -1
+  if created >= 0 and (oldest < 0 or created < oldest) then oldest = created end
+end
+local working = 0
+for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+  working = working + call('HLEN', running_of(incarnation))
+end
+local states = {'submitted', submitted, 'delayed', call('ZCARD', T .. 'due'), 'working', working}
+for _, item in ipairs(call('HGETALL', T .. 'tally')) do states[#states + 1] = item end
+return {states, lengths,
+  {call('ZCARD', T .. 'dead'), call('ZCARD', T .. 'solo'), call('LLEN', T .. 'unreadable'), call('ZCARD', T .. 'workers'), oldest},
+  call('HGETALL', T .. 'counters')}

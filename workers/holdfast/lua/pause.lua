@@ -1,0 +1,7 @@
+-- Park a task
+-- KEYS: the public queue. ARGV: task id, reason.
+-- Answers:  a waiting one at once, a running one is asked to save a checkpoint and settle as suspended.:the state afterwards (working: asked), or unknown.
+-- Keeps: I1, I3, I5, I9.
+-- flags: allow-oom
+-- use: control
+return pause(ARGV[1], ARGV[2])

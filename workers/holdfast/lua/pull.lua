@@ -1,0 +1,165 @@
+-- Settle what is done, then claim up to k tasks.
+-- KEYS: the public queue.
+-- ARGV: incarnation, request, k, number of lanes, lanes in order, then per settlement
+--       task id, claim, kind, delay (ms), reason, result, checkpoint ('' for none).
+-- Answers: {standing, verdicts, rows of claims, backlog left, solo (1 or 0), entries in the inbox}.
+-- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
+-- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
+-- flags: allow-oom
+-- use: record lane journal aside message control settling claiming reading
+local incarnation, request, slots, lane_count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local worker = T .. 'worker:' .. incarnation
+local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
+
+local function settle_all()
+  local verdicts = {}
+  for i = 5 + lane_count, #ARGV, 7 do
+    verdicts[#verdicts + 1] = settle({id = ARGV[i], claim = ARGV[i + 1], kind = ARGV[i + 2], delay = tonumber(ARGV[i + 3]),
+      reason = ARGV[i + 4], result = ARGV[i + 5], checkpoint = ARGV[i + 6]})
+  end
+  return verdicts
+end
+
+-- An own entry is a hint: the record decides. Solo tasks are only claimed by reservation.
+local function take_own(id, seq, lane)
+  local r = read(id, 'state', 'solo')
+  if not r[1] then count('stale') end
+  local heads = T .. 'heads'
+  if tonumber(seq) > tonumber(call('HGET', heads, lane) or '0') then call('HSET', heads, lane, seq) end
+  return r[1] == 'submitted' and r[2] ~= '1' and id or nil
+end
+
+-- A foreign run takes the sequence of the entry before it, so that put back at the head it keeps the list sorted.
+local function take_run(id, message, raw, lane)
+  local digest = 'f' .. redis.sha1hex(raw)
+  local r = read(id, 'state', 'message', 'solo')
+  if not r[1] then
+    create(id, lane, raw, message, digest, 'foreign', call('HGET', T .. 'heads', lane) or 0)
+    return id
+  end
+  if r[1] == 'submitted' and r[2] == message and r[3] ~= '1' then return id end
+  local verdict = deliver_message(id, raw, message, digest)
+  if verdict == 'terminal' then set_aside('task ' .. id .. ' is ' .. r[1], raw) end
+  if verdict == 'conflict' then set_aside('message ' .. message .. ' came before with other content', raw) end
+  return nil
+end
+
+local CONTROL = {cancel = cancel, pause = pause, resume = resume}
+
+local function take_foreign(raw, lane)
+  if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw) return nil end
+  if #raw > READ_BYTES then call('RPUSH', inbox_of(incarnation), lane .. '\n' .. raw) return nil end
+  local verb, id, message = understand(raw)
+  if not verb then set_aside(id, raw) return nil end
+  if verb == 'run' then return take_run(id, message, raw, lane) end
+  if CONTROL[verb](id, 'asked on the queue') == 'unknown' then set_aside(verb .. ' of an unknown task', raw) end
+  return nil
+end
+
+-- Claim up to `want` from one lane; how many were claimed.
+local function take_lane(lane, want)
+  local list, taken, seen = list_of(lane), 0, 0
+  while taken < want and seen < want + SCAN do
+    local window = call('LRANGE', list, 0, want - taken - 1)
+    if #window == 0 then break end
+    for _, raw in ipairs(window) do
+      local id, seq = own(raw)
+      if id then id = take_own(id, seq, lane) else id = take_foreign(raw, lane) end
+      if id then
+        claim(id, incarnation, request, lane)
+        taken = taken + 1
+      end
+    end
+    call('LPOP', list, #window)
+    seen = seen + #window
+  end
+  return taken
+end
+
+local function lanes() return {unpack(ARGV, 5, 4 + lane_count)} end
+
+local function backlog()
+  local left = 0
+  for _, lane in ipairs(lanes()) do left = left + call('LLEN', list_of(lane)) end
+  return left
+end
+
+-- A reservation holds as long as its worker lives and says the same.
+local function reserved_elsewhere(id)
+  local holder = read(id, 'reserved')[1]
+  if not holder or holder == incarnation then return false end
+  local r = call('HMGET', T .. 'worker:' .. holder, 'state', 'solo')
+  return r[1] == 'live' and r[2] == id
+end
+
+local function find_solo()
+  local served = {}
+  for _, lane in ipairs(lanes()) do served[lane] = true end
+  for _, id in ipairs(call('ZRANGE', T .. 'solo', 0, 15)) do
+    if served[read(id, 'lane')[1]] and not reserved_elsewhere(id) then return id end
+  end
+end
+
+-- The suspect of two crashes runs alone: reserve it, claim nothing else, and start it once nothing else is held.
+-- Answers whether this worker is bound to it.
+local function attend_solo()
+  local before = call('HGET', worker, 'solo') or ''
+  local id = before ~= '' and before or nil
+  if id and call('HEXISTS', running_of(incarnation), id) == 1 then return true end
+  if id and not call('ZSCORE', T .. 'solo', id) then id = nil end
+  id = id or (slots > 0 and call('EXISTS', T .. 'solo') == 1 and find_solo() or nil)
+  if before ~= (id or '') then call('HSET', worker, 'solo', id or '') end
+  if not id then return false end
+  write(id, 'reserved', incarnation)
+  if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then
+    call('ZREM', T .. 'solo', id)
+    claim(id, incarnation, request, read(id, 'lane')[1])
+  end
+  return true
+end
+
+-- This worker's share of what waits, so that eight long tasks land on eight workers.
+local function take_share()
+  local waiting = backlog()
+  if slots == 0 or waiting == 0 then return end
+  local live = math.max(1, call('ZCARD', T .. 'workers'))
+  local want = math.min(slots, math.max(1, math.ceil(waiting / live)))
+  for _, lane in ipairs(lanes()) do
+    if want > 0 then want = want - take_lane(lane, want) end
+  end
+end
+
+local function promote_due()
+  for _, id in ipairs(call('ZRANGEBYSCORE', T .. 'due', '-inf', NOW, 'LIMIT', 0, 16)) do
+    call('ZREM', T .. 'due', id)
+    to_tail(id)
+    note('promoted', id)
+  end
+end
+
+local function ring_on()
+  for _, lane in ipairs(lanes()) do
+    if call('LLEN', list_of(lane)) > 0 then ring(lane) end
+  end
+end
+
+local verdicts = settle_all()
+local known = call('HMGET', worker, 'state', 'request')
+if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0, 0} end
+if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0, 0} end
+if request < tonumber(known[2]) then return {'STALE', verdicts, {}, 0, 0, 0} end
+if request == tonumber(known[2]) then
+  local bound = call('HGET', worker, 'solo')
+  return {'REPLAY', verdicts, claimed_in(incarnation, request), backlog(), bound and bound ~= '' and 1 or 0,
+    call('LLEN', inbox_of(incarnation))}
+end
+call('HSET', worker, 'request', request)
+call('DEL', last_of(incarnation))
+local bound = false
+if known[1] == 'live' then
+  promote_due()
+  bound = attend_solo()
+  if not bound then take_share() end
+end
+ring_on()
+return {'OK', verdicts, claimed_in(incarnation, request), backlog(), bound and 1 or 0, call('LLEN', inbox_of(incarnation))}

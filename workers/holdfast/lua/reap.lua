@@ -1,0 +1,22 @@
+-- Recover incarnations whose lease has lapsed: the same heartbeat number seen stale twice, a grace apart. A frozen Redis
+-- makes every heartbeat look old at once; its first beat after that clears the suspicion.
+-- KEYS: the public queue. ARGV: lease (ms), grace (ms).
+-- Answers: incarnation, tasks put back, incarnation, …
+-- flags: allow-oom
+-- use: clock recovery
+local lease, grace = tonumber(ARGV[1]), tonumber(ARGV[2])
+local answer = {}
+for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '-inf', NOW - lease, 'LIMIT', 0, 16)) do
+  local worker = T .. 'worker:' .. incarnation
+  local r = call('HMGET', worker, 'heartbeat', 'suspect')
+  local beat, since = string.match(r[2] or '', '^(%d+):(%d+)$')
+  if not r[1] then
+    call('ZREM', T .. 'workers', incarnation)
+  elseif beat ~= r[1] then
+    call('HSET', worker, 'suspect', r[1] .. ':' .. NOW)
+  elseif NOW - tonumber(since) >= grace then
+    answer[#answer + 1] = incarnation
+    answer[#answer + 1] = recover(incarnation, 'lease lapsed', false)
+  end
+end
+return answer

@@ -1,0 +1,45 @@
+-- Renew an incarnation's lease and compare what it holds with what it owns.
+-- KEYS: the public queue.
+-- ARGV: incarnation, state (live or draining), the last request it has seen answered, then per holding (unsettled results
+--       included) task id, claim, progress, checkpoint ('' for none).
+-- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never)}.
+-- Keeps: I1, I2: no task stays with a worker that does not know of it.
+-- flags: allow-oom
+-- use: clock record lane journal
+local incarnation, state, answered = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local worker = T .. 'worker:' .. incarnation
+local known = call('HMGET', worker, 'state', 'vouched')
+if not known[1] then return {'UNKNOWN', {}, 0, -1} end
+if known[1] == 'dead' then return {'DEAD', {}, 0, -1} end
+call('HSET', worker, 'suspect', '', 'state', state)
+call('HINCRBY', worker, 'heartbeat', 1)
+call('ZADD', T .. 'workers', NOW, incarnation)
+
+local held, lost = {}, {}
+for i = 4, #ARGV, 4 do
+  local id, claim, progress, checkpoint = unpack(ARGV, i, i + 3)
+  held[id] = true
+  local r = read(id, 'state', 'claim')
+  if r[1] ~= 'working' or r[2] ~= claim then
+    lost[#lost + 1] = id
+  else
+    if progress ~= '' then write(id, 'progress', progress) end
+    if checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, checkpoint) end
+  end
+end
+
+-- Of requests whose answer it has seen, what it does not hold was dropped on its side: nobody is working on it.
+local returned = 0
+local running = call('HGETALL', running_of(incarnation))
+for i = 1, #running, 2 do
+  local id, claim = running[i], running[i + 1]
+  if not held[id] and tonumber(string.match(claim, ':(%d+)$')) <= answered then
+    call('HDEL', running_of(incarnation), id)
+    if read(id, 'claim')[1] == claim then
+      note('returned', id, claim)
+      to_head(id)
+      returned = returned + 1
+    end
+  end
+end
+return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1}

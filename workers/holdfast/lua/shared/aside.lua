@@ -1,0 +1,8 @@
+-- use: clock limits journal
+-- What cannot be understood or can no longer be run is set aside with its reason, never dropped in silence.
+local function set_aside(reason, raw)
+  local kept = T .. 'unreadable'
+  call('RPUSH', kept, NOW .. '|' .. #raw .. '|' .. string.gsub(reason, '|', '/') .. '|' .. string.sub(raw, 1, UNREADABLE_BYTES))
+  call('LTRIM', kept, -UNREADABLE_KEPT, -1)
+  count('unreadable')
+end

@@ -1,0 +1,56 @@
+-- use: record lane journal ending
+-- What operators and producers may do to a task in any state: cancel, pause, resume.
+local HINT_MS = 600000
+
+local function hint(incarnation, word)
+  local control = T .. 'control:' .. incarnation
+  call('RPUSH', control, word)
+  call('PEXPIRE', control, HINT_MS)
+end
+
+-- The compare-and-set that decides a cancel: afterwards no settlement of this task is recorded.
+local function cancel(id, reason)
+  local r = read(id, 'state', 'lane', 'owner', 'claim')
+  local state = r[1]
+  if not state then return 'unknown' end
+  if TERMINAL[state] then return state end
+  leave_index(id, state, r[2], r[3])
+  if state == 'working' then hint(r[3], 'cancel:' .. id .. ':' .. r[4]) end
+  finish(id, 'canceled', reason)
+  note('canceled', id, reason)
+  return 'canceled'
+end
+
+-- A waiting task is parked at once; a running one is asked to save a checkpoint and settle as suspended.
+local function pause(id, reason)
+  local r = read(id, 'state', 'lane', 'owner', 'claim')
+  local state = r[1]
+  if not state then return 'unknown' end
+  if state == 'working' then
+    hint(r[3], 'pause:' .. id .. ':' .. r[4])
+    note('pause-asked', id, reason)
+  elseif state == 'submitted' or state == 'delayed' then
+    leave_index(id, state, r[2])
+    write(id, 'claim', '')
+    park(id, 'suspended', reason)
+    note('suspended', id, reason)
+    return 'suspended'
+  end
+  return state
+end
+
+-- A parked task goes on: the same turn if it was suspended, else the turn it had asked about, again.
+local function resume(id, reason)
+  local r = read(id, 'state', 'lane')
+  local state = r[1]
+  if not state then return 'unknown' end
+  if not PARKED[state] then return state end
+  leave_index(id, state, r[2])
+  if state ~= 'suspended' then
+    local m = read(id, 'message', 'digest', 'turn')
+    new_turn(id, m[1], m[2], call('GET', T .. 'op:' .. id))
+  end
+  to_tail(id)
+  note('resumed', id, reason)
+  return 'submitted'
+end

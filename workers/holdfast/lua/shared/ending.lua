@@ -1,0 +1,19 @@
+-- use: record journal aside
+-- The end of a task. Messages that still waited for it are set aside, reported.
+local function tell_waiters(id, what)
+  call('PUBLISH', T .. 'done:' .. id, what)
+end
+
+local function finish(id, state, reason)
+  write(id, 'state', state, 'owner', '', 'claim', '', 'due', '', 'finished', NOW, 'reason', reason)
+  call('ZADD', T .. 'finished', NOW, id)
+  tally(state, 1)
+  local waiting = call('LRANGE', T .. 'pending:' .. id, 0, -1)
+  for _, item in ipairs(waiting) do
+    set_aside('task ' .. id .. ' was ' .. state .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'))
+  end
+  call('DEL', T .. 'pending:' .. id)
+  call('DEL', T .. 'checkpoint:' .. id)
+  count(state)
+  tell_waiters(id, state)
+end

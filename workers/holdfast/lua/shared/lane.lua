@@ -1,0 +1,53 @@
+-- use: record clock limits
+-- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
+local function list_of(lane)
+  if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
+  return T .. 'lane:' .. lane
+end
+
+local function ring(lane)
+  local bell = T .. 'bell:' .. lane
+  if call('LLEN', bell) < BELLS then call('RPUSH', bell, '1') end
+end
+
+local function entry(id, seq, operation)
+  local brace = string.find(operation, '{', 1, true)
+  return '{"_b":"' .. id .. ':' .. seq .. '",' .. string.sub(operation, brace + 1)
+end
+
+-- id and sequence of an own entry; nil for anybody else's.
+local function own(raw)
+  return string.match(raw, '^{"_b":"([^:"]+):(%d+)",')
+end
+
+local function enqueue(id, lane, seq, solo, push)
+  write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '')
+  call('ZADD', T .. 'submitted:' .. lane, seq, id)
+  if solo == '1' then
+    call('ZADD', T .. 'solo', seq, id)
+  else
+    call(push, list_of(lane), entry(id, seq, call('GET', T .. 'op:' .. id)))
+  end
+  ring(lane)
+end
+
+-- At the tail, under a new sequence number.
+local function to_tail(id)
+  local r = read(id, 'lane', 'solo')
+  enqueue(id, r[1], call('HINCRBY', T .. 'seq', r[1], 1), r[2], 'RPUSH')
+end
+
+-- Back at the head, under its old number: the list stays sorted, so audit can trust it.
+local function to_head(id)
+  local r = read(id, 'lane', 'solo', 'seq')
+  enqueue(id, r[1], r[3], r[2], 'LPUSH')
+end
+
+-- Not before `due`. The steward sleeps until the earliest one: tell it if that has changed.
+local function to_later(id, due)
+  write(id, 'state', 'delayed', 'owner', '', 'due', due)
+  call('ZADD', T .. 'due', due, id)
+  if call('ZRANK', T .. 'due', id) == 0 and call('LLEN', T .. 'control:steward') == 0 then
+    call('RPUSH', T .. 'control:steward', 'due')
+  end
+end

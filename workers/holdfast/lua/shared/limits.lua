@@ -1,0 +1,9 @@
+-- Bounds of what is kept and of what is read here.
+local EVENTS_KEPT = 100000        -- entries of the events stream, about
+local TRAIL_KEPT = 64             -- transitions kept per task
+local UNREADABLE_KEPT = 1000      -- entries set aside
+local UNREADABLE_BYTES = 65536    -- bytes kept of each
+local READ_BYTES = 32768          -- decoded here; more goes to a worker's inbox (decoding blocks the server)
+local SCAN = 64                   -- entries one pull looks at beyond those it claims
+local SOLO_CRASHES = 3            -- a task that ends its worker this often while alone is given up on
+local BELLS = 1                   -- rings kept per lane: a pull rings on while work remains

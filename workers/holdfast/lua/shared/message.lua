@@ -1,0 +1,66 @@
+-- use: record lane journal aside
+-- A run operation: it makes a task, or is one more message for one.
+local function create(id, lane, operation, message, digest, origin, seq)
+  call('SET', T .. 'op:' .. id, operation)
+  write(id, 'state', 'submitted', 'lane', lane, 'turn', 1, 'message', message, 'digest', digest, 'seq', seq,
+    'origin', origin, 'created', NOW)
+  count('accepted')
+  tell('accepted', id, origin)
+end
+
+local function new_turn(id, message, digest, operation)
+  local turn = read(id, 'turn')[1]
+  call('RPUSH', T .. 'history:' .. id, call('GET', T .. 'op:' .. id), call('GET', T .. 'result:' .. id .. ':' .. turn) or '')
+  call('SET', T .. 'op:' .. id, operation)
+  write(id, 'turn', turn + 1, 'message', message, 'digest', digest, 'attempts', 0, 'crashes', 0, 'solo', '', 'solo_crashes', 0,
+    'claim', '')
+end
+
+-- Digests of one kind (own or foreign) tell whether the same message id came with other content.
+local function compare(known, digest)
+  if string.sub(known, 1, 1) == string.sub(digest, 1, 1) and known ~= digest then return 'conflict' end
+  return 'duplicate'
+end
+
+local function seen(id, message, digest)
+  local r = read(id, 'message', 'digest')
+  if r[1] == message then return compare(r[2], digest) end
+  local known = call('HGET', T .. 'messages:' .. id, message)
+  return known and compare(known, digest)
+end
+
+local function wait(id, message, digest, operation)
+  call('RPUSH', T .. 'pending:' .. id, message .. '|' .. digest .. '|' .. operation)
+end
+
+-- One more message for an existing task. Answers duplicate, conflict, terminal, turn or pending.
+local function deliver_message(id, operation, message, digest)
+  local verdict = seen(id, message, digest)
+  if verdict then return verdict end
+  local r = read(id, 'state', 'message', 'digest', 'lane')
+  if TERMINAL[r[1]] then return 'terminal' end
+  call('HSET', T .. 'messages:' .. id, r[2], r[3], message, digest)
+  count('messages')
+  if PARKED[r[1]] then
+    note('message', id, message)
+    leave_index(id, r[1], r[4])
+    -- A suspended turn has no outcome yet: it goes on first, the message waits behind it.
+    if r[1] == 'suspended' then wait(id, message, digest, operation) else new_turn(id, message, digest, operation) end
+    to_tail(id)
+    return 'turn'
+  end
+  wait(id, message, digest, operation)
+  note('message-waits', id, message)
+  return 'pending'
+end
+
+-- The next message that waited, if there is one, becomes the next turn.
+local function next_pending(id)
+  local item = call('LPOP', T .. 'pending:' .. id)
+  if not item then return false end
+  local message, digest, operation = string.match(item, '^([^|]*)|([^|]*)|(.*)$')
+  new_turn(id, message, digest, operation)
+  to_tail(id)
+  note('turn', id, message)
+  return true
+end

@@ -1,0 +1,41 @@
+-- use: clock
+-- The task record, and the sets that hold its id by state.
+local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
+local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
+
+local function read(id, ...)
+  return call('HMGET', T .. 'task:' .. id, ...)
+end
+
+local function write(id, ...)
+  call('HSET', T .. 'task:' .. id, ...)
+end
+
+local function inbox_of(incarnation) return T .. 'worker:' .. incarnation .. ':inbox' end
+local function running_of(incarnation) return T .. 'worker:' .. incarnation .. ':running' end
+local function last_of(incarnation) return T .. 'worker:' .. incarnation .. ':last' end
+
+-- How many records are parked or ended, by state (the other states are counted by their indexes).
+local function tally(state, n) call('HINCRBY', T .. 'tally', state, n) end
+
+-- Keep a task that waits for somebody: an answer, or a resume.
+local function park(id, state, reason)
+  write(id, 'state', state, 'owner', '', 'due', '', 'reason', reason)
+  call('ZADD', T .. 'parked', NOW, id)
+  tally(state, 1)
+end
+
+-- Take a task out of the index of the state it is in. A working task's index is its owner's `running`.
+local function leave_index(id, state, lane, owner)
+  if state == 'submitted' then
+    call('ZREM', T .. 'submitted:' .. lane, id)
+    call('ZREM', T .. 'solo', id)
+  elseif state == 'delayed' then
+    call('ZREM', T .. 'due', id)
+  elseif PARKED[state] then
+    call('ZREM', T .. 'parked', id)
+    tally(state, -1)
+  elseif state == 'working' and owner and owner ~= '' then
+    call('HDEL', running_of(owner), id)
+  end
+end

@@ -1,0 +1,69 @@
+-- use: record lane journal ending
+-- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
+local TOMBSTONE_MS = 86400000
+
+local function crash(id, cause, claim)
+  local crashes = call('HINCRBY', T .. 'task:' .. id, 'crashes', 1)
+  local solo = read(id, 'solo')[1] == '1'
+  note('crashed', id, crashes .. ' ' .. cause .. ' ' .. claim)
+  count('crashes')
+  if solo and call('HINCRBY', T .. 'task:' .. id, 'solo_crashes', 1) >= SOLO_CRASHES then
+    call('ZADD', T .. 'dead', NOW, id)
+    count('dead')
+    finish(id, 'failed', 'ended its worker ' .. crashes .. ' times')
+    note('dead-letter', id, crashes .. ' crashes')
+  elseif crashes == 1 then
+    to_head(id)
+  else
+    write(id, 'solo', '1')
+    to_later(id, NOW + math.min(1000 * 5 ^ (crashes - 1), 25000))
+  end
+end
+
+-- The claim stays on the record: a late commit of the last owner counts as long as nobody claims anew.
+local function recover_task(id, cause, charged, claim)
+  local r = read(id, 'state', 'claim')
+  if r[1] ~= 'working' or r[2] ~= claim then return end
+  write(id, 'owner', '')
+  if charged then
+    crash(id, cause, claim)
+  else
+    note('recovered', id, cause .. ' ' .. claim)
+    to_head(id)
+  end
+end
+
+-- Entries that no worker has read yet go back as they came.
+local function return_inbox(incarnation)
+  local entries = call('LRANGE', inbox_of(incarnation), 0, -1)
+  for i = #entries, 1, -1 do
+    local lane, raw = string.match(entries[i], '^([^\n]*)\n(.*)$')
+    call('LPUSH', list_of(lane), raw)
+    ring(lane)
+  end
+  call('DEL', inbox_of(incarnation))
+end
+
+local function recover(incarnation, cause, charged)
+  local worker = T .. 'worker:' .. incarnation
+  if call('HGET', worker, 'state') == 'dead' and call('EXISTS', running_of(incarnation)) == 0 then return 0 end
+  call('HSET', worker, 'state', 'dead', 'cause', cause, 'died', NOW)
+  call('PEXPIRE', worker, TOMBSTONE_MS)
+  call('ZREM', T .. 'workers', incarnation)
+  local held, claims, seqs = {}, {}, {}
+  local running = call('HGETALL', running_of(incarnation))
+  for i = 1, #running, 2 do
+    local id = running[i]
+    held[#held + 1], claims[id], seqs[id] = id, running[i + 1], tonumber(read(id, 'seq')[1])
+  end
+  table.sort(held, function(a, b) return seqs[a] > seqs[b] end)   -- the lowest ends up at the head
+  for _, id in ipairs(held) do
+    recover_task(id, cause, charged, claims[id])
+    call('HDEL', running_of(incarnation), id)
+  end
+  return_inbox(incarnation)
+  call('DEL', last_of(incarnation), T .. 'control:' .. incarnation)
+  count('recovered', #held)
+  tell('worker-died', incarnation, cause .. ' ' .. #held)
+  return #held
+end

@@ -1,0 +1,57 @@
+-- use: record lane journal aside ending message
+-- Report what came of a claim. The claim is compared for equality, never order: a number that regresses when Redis
+-- loses writes would let a zombie commit.
+local COMMITS = {
+  completed = 'completed', failed = 'failed', rejected = 'rejected', exhausted = 'failed', unreadable = 'rejected',
+  ['input-required'] = 'input-required', ['auth-required'] = 'auth-required',
+}
+local OPEN = {working = true, submitted = true, delayed = true}
+
+local function commit(id, s, state, turn)
+  call('SET', T .. 'result:' .. id .. ':' .. turn, s.result)
+  note('settled', id, s.kind .. ' ' .. turn .. ' ' .. s.claim .. ' ' .. s.reason)
+  if s.kind == 'exhausted' then
+    call('ZADD', T .. 'dead', NOW, id)
+    count('dead')
+  elseif s.kind == 'unreadable' then
+    set_aside(s.reason, call('GET', T .. 'op:' .. id))
+  end
+  if (state == 'completed' or PARKED[state]) and next_pending(id) then
+    tell_waiters(id, 'turn')
+  elseif PARKED[state] then
+    park(id, state, s.reason)
+    tell_waiters(id, state)
+  else
+    finish(id, state, s.reason)
+  end
+end
+
+local function put_back(id, s)
+  note(s.kind, id, s.claim .. ' ' .. s.reason)
+  if s.kind == 'retry' then
+    call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
+    write(id, 'reason', s.reason)
+    to_later(id, NOW + s.delay)
+  elseif s.kind == 'release' then
+    call('HINCRBY', T .. 'task:' .. id, 'releases', 1)
+    to_head(id)
+  else
+    park(id, 'suspended', s.reason)
+  end
+end
+
+-- s: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE.
+local function settle(s)
+  local id = s.id
+  local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane')
+  local state, committed = r[1], COMMITS[s.kind]
+  if not state then return 'GONE' end
+  if r[3] == s.claim then return 'ALREADY' end
+  -- Not working: its owner was declared dead and nobody has claimed since. A result still counts, a return does not.
+  if r[2] ~= s.claim or not OPEN[state] or (state ~= 'working' and not committed) then return 'LOST' end
+  leave_index(id, state, r[6], r[4])
+  write(id, 'last_claim', s.claim, 'claim', '', 'owner', '', 'progress', '')
+  if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
+  if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
+  return 'OK'
+end

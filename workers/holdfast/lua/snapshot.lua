@@ -1,0 +1,24 @@
+-- Every key of the namespace in one atomic look: for checks and tests, costly on a large one.
+-- KEYS: the public queue. ARGV: lanes outside the namespace's own prefix.
+-- Answers: key, type, ttl (ms), content, … ; content as the type's own read command gives it.
+-- flags: no-writes, allow-oom
+local READ = {
+  string = function(key) return call('GET', key) end,
+  list = function(key) return call('LRANGE', key, 0, -1) end,
+  hash = function(key) return call('HGETALL', key) end,
+  set = function(key) return call('SMEMBERS', key) end,
+  zset = function(key) return call('ZRANGE', key, 0, -1, 'WITHSCORES') end,
+  stream = function(key) return call('XRANGE', key, '-', '+') end,
+}
+local answer = {}
+local function add(key)
+  local kind = call('TYPE', key).ok
+  if READ[kind] then
+    for _, item in ipairs({key, kind, call('PTTL', key), READ[kind](key)}) do answer[#answer + 1] = item end
+  end
+end
+add(QUEUE)
+for _, lane in ipairs(ARGV) do if lane ~= QUEUE then add(lane) end end
+local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. '*'
+for _, key in ipairs(call('KEYS', pattern)) do add(key) end
+return answer

@@ -1,0 +1,27 @@
+-- Accept operations: each makes a task or is one more message for one.
+-- KEYS: the public queue.
+-- ARGV: per submission task id, message id, digest, operation, lane, due (ms, '' for now), delay (ms, '' for none),
+--       name, max attempts, timeout (ms); '' where not given.
+-- Answers: per submission new, turn, pending, duplicate, conflict or terminal.
+-- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
+-- Refused when out of memory, before anything is written.
+-- flags:
+-- use: message
+local WIDTH = 10
+
+local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout)
+  if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end
+  create(id, lane, operation, message, digest, 'own', 0)
+  if name ~= '' then write(id, 'name', name) end
+  if attempts ~= '' then write(id, 'max_attempts', attempts) end
+  if timeout ~= '' then write(id, 'timeout', timeout) end
+  local at = due ~= '' and tonumber(due) or (delay ~= '' and NOW + tonumber(delay)) or 0
+  if at > NOW then to_later(id, at) else to_tail(id) end
+  return 'new'
+end
+
+local answers = {}
+for i = 1, #ARGV, WIDTH do
+  answers[#answers + 1] = accept(unpack(ARGV, i, i + WIDTH - 1))
+end
+return answers

@@ -1,0 +1,19 @@
+-- Delete tasks that ended long enough ago, in bounded steps.
+-- KEYS: the public queue. ARGV: keep (ms), limit.
+-- Answers: how many were deleted.
+-- Keeps: I6, I14: nothing of a deleted task stays behind.
+-- flags: allow-oom
+-- use: clock record journal
+local ids = call('ZRANGEBYSCORE', T .. 'finished', '-inf', NOW - tonumber(ARGV[1]), 'LIMIT', 0, tonumber(ARGV[2]))
+for _, id in ipairs(ids) do
+  local r = read(id, 'turn', 'state')
+  tally(r[2], -1)
+  for turn = 1, tonumber(r[1]) do call('UNLINK', T .. 'result:' .. id .. ':' .. turn) end
+  for _, kind in ipairs({'task:', 'op:', 'history:', 'checkpoint:', 'pending:', 'messages:', 'trail:'}) do
+    call('UNLINK', T .. kind .. id)
+  end
+  call('ZREM', T .. 'finished', id)
+  call('ZREM', T .. 'dead', id)
+end
+if #ids > 0 then count('trimmed', #ids) end
+return #ids
