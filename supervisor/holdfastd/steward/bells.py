@@ -1,0 +1,42 @@
+"""Bells: for producers that only push, the steward sees a lane fill and rings for the workers.
+
+While a lane is empty it blocks in `peek`. While it is not, workers find what is left by themselves, and the steward
+only looks now and then whether a bell was lost: soon at first, then ever more rarely.
+"""
+
+from __future__ import annotations
+
+import anyio
+
+from holdfast.broker.port import StewardStore
+from holdfastd.steward.duty import Duty
+
+PEEK_FOR = 5.0  # seconds
+FIRST_PAUSE, LAST_PAUSE = 0.002, 0.2  # seconds
+
+
+class Bell:
+    def __init__(self, store: StewardStore, lane: str) -> None:
+        self._store = store
+        self._lane = lane
+        self._pause = FIRST_PAUSE
+        self._empty = True
+
+    def duty(self) -> Duty:
+        return Duty(f"bell of {self._lane}", self.turn, self.rest)
+
+    async def turn(self) -> float:
+        """Look once, and ring if there is anything; the seconds until the next look, 0 to wait for an entry."""
+        self._empty = await self._store.ring(self._lane) == 0
+        if self._empty:
+            self._pause = FIRST_PAUSE
+            return 0.0
+        pause = self._pause
+        self._pause = min(2 * pause, LAST_PAUSE)
+        return pause
+
+    async def rest(self, seconds: float) -> None:
+        if self._empty:
+            await self._store.peek(self._lane, PEEK_FOR)
+        else:
+            await anyio.sleep(seconds)

@@ -1,0 +1,52 @@
+"""A duty: one small loop of the steward, done in rounds for as long as the process lives.
+
+A store that is away is no reason to end: the duty is marked as ailing, waits, and goes on. Nor is a bug in one duty a
+reason for the others to stop, least of all for recovery: it is logged and tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import anyio
+import structlog
+from tenacity import AsyncRetrying, RetryCallState, wait_exponential, wait_random
+
+from holdfast.errors import StoreError
+from holdfastd.steward.health import Health
+
+PATIENCE = wait_exponential(multiplier=0.05, max=1.0) + wait_random(0, 0.05)  # seconds between tries
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """`turn` does one round and answers the seconds until the next; `rest` waits that long, or less if it has news."""
+
+    name: str
+    turn: Callable[[], Awaitable[float]]
+    rest: Callable[[float], Awaitable[object]] = anyio.sleep
+
+
+async def tend(duty: Duty, health: Health) -> None:
+    """Do rounds for ever."""
+
+    async def round_() -> None:
+        seconds = await duty.turn()
+        health.well(duty.name)
+        await duty.rest(seconds)
+
+    def note(state: RetryCallState) -> None:
+        _note(duty.name, state.outcome.exception() if state.outcome else None, health)
+
+    insist = AsyncRetrying(sleep=anyio.sleep, wait=PATIENCE, before_sleep=note)
+    while True:
+        await insist(round_)
+
+
+def _note(name: str, error: BaseException | None, health: Health) -> None:
+    if not isinstance(error, StoreError):
+        _log.error("a duty of the steward failed; it is tried again", duty=name, exc_info=error)
+    health.ailing(name, str(error) or type(error).__name__)

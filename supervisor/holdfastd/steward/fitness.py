@@ -1,0 +1,54 @@
+"""Fitness: is the store reachable and still fit for the promise? Asked before the first worker, and now and then after.
+
+At the first boot of a parent the answer decides whether the service starts. Later a store that became unfit (evicting,
+say) is shown as degraded and ends nothing.
+"""
+
+from __future__ import annotations
+
+import anyio
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
+from holdfast.broker.port import StewardStore
+from holdfast.channel import BootFailed
+from holdfast.errors import StoreRefusedError, StoreUnavailableError
+from holdfast.exits import ChildExit
+from holdfast_config import Settings
+from holdfastd.steward.duty import PATIENCE, Duty
+
+EVERY = 30.0  # seconds
+REMOTE_PATIENCE = 9.0  # seconds: the service answers within 10
+EMBEDDED_PATIENCE = 0.9  # of the boot timeout: our own store may have a long AOF to load, and the parent watches it
+
+
+def fitness(store: StewardStore) -> Duty:
+    async def turn() -> float:
+        await store.preflight()
+        return EVERY
+
+    return Duty("fitness", turn)
+
+
+async def preflight(store: StewardStore, settings: Settings) -> BootFailed | None:
+    """Wait until the store is fit, but not for long; None if it is."""
+    trouble = "it does not answer"
+
+    def note(state: RetryCallState) -> None:
+        nonlocal trouble
+        trouble = str(state.outcome and state.outcome.exception()) or trouble
+
+    insist = AsyncRetrying(
+        sleep=anyio.sleep, wait=PATIENCE, retry=retry_if_exception_type(StoreUnavailableError), before_sleep=note
+    )
+    with anyio.move_on_after(_patience(settings)):
+        try:
+            await insist(store.preflight)
+        except StoreRefusedError as error:
+            return BootFailed(ChildExit.BOOT_FAILED, str(error))
+        return None
+    place = settings.redis.masked_url
+    return BootFailed(ChildExit.UNAVAILABLE, f"the store at {place} cannot be reached: {trouble}; check REDIS_URL")
+
+
+def _patience(settings: Settings) -> float:
+    return settings.boot_timeout * EMBEDDED_PATIENCE if settings.embedded else REMOTE_PATIENCE

@@ -1,0 +1,111 @@
+"""One life of a steward: what it hears, the duties it does at the same time, and its end."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from holdfast.broker.port import StewardStore
+from holdfast.channel import Beat, Born, Died, Drain, Leave, Ready
+from holdfast.channel_client import ParentLink
+from holdfast.exits import ChildExit
+from holdfastd.steward.audit import Audit
+from holdfastd.steward.bells import Bell
+from holdfastd.steward.duty import Duty, tend
+from holdfastd.steward.ending import Ending
+from holdfastd.steward.family import Family
+from holdfastd.steward.fitness import fitness, preflight
+from holdfastd.steward.health import Health
+from holdfastd.steward.lockfiles import LockFiles
+from holdfastd.steward.orphans import Orphans
+from holdfastd.steward.promotion import promotion
+from holdfastd.steward.reaping import Reaping, Terms
+from holdfastd.steward.recovery import Recovered, Recovery
+from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.trimming import trimming
+from holdfastd.steward.vouching import vouching
+
+BEAT_EVERY = 1.0  # seconds
+LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    spec: StewardSpec
+    store: StewardStore
+    link: ParentLink
+    recovered: Recovered
+    family: Family = field(default_factory=Family)
+    health: Health = field(default_factory=Health)
+    ending: Ending = field(default_factory=Ending)
+
+    async def live(self) -> ChildExit:
+        """Until told to leave, or the parent is gone, or the store is unfit at the first boot."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._heed_parent, group)
+            group.start_soon(self._heed_signals, group)
+            group.start_soon(self._serve, group)
+            await self.ending.decided()
+            group.cancel_scope.cancel()
+        return self.ending.code
+
+    async def _heed_parent(self, group: TaskGroup) -> None:
+        while (message := await self.link.receive()) is not None:
+            match message:
+                case Born():
+                    self.family.born(message)
+                case Died():
+                    self.family.died(message)
+                case Leave(deadline):
+                    group.start_soon(self._leave, deadline)
+                case Drain():
+                    pass  # for workers
+        self.ending.finish(ChildExit.ORPHANED)
+
+    async def _heed_signals(self, group: TaskGroup) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                group.start_soon(self._leave, time.monotonic() + LEAVE_WITHIN)
+
+    async def _leave(self, deadline: float) -> None:
+        with anyio.move_on_after(deadline - time.monotonic()):
+            await self.family.mourned()
+        self.ending.finish(ChildExit.OK)
+
+    async def _serve(self, group: TaskGroup) -> None:
+        duties = tuple(self._duties())  # before the first worker is born: see Orphans
+        failed = await preflight(self.store, self.spec.settings) if self.spec.first else None
+        if failed is not None:
+            self.link.send(failed)
+            return self.ending.finish(ChildExit(failed.code))
+        self.link.send(Ready())
+        group.start_soon(self._beat)
+        for duty in duties:
+            group.start_soon(tend, duty, self.health)
+        return None
+
+    def _duties(self) -> Iterator[Duty]:
+        store, settings = self.store, self.spec.settings
+        locks = LockFiles(settings.runtime_dir / "incarnations")
+        strangers = locks.incarnations() if self.spec.first else ()
+        terms = Terms(settings.lease, settings.lease_grace)
+        yield Recovery(store, self.family, locks, self.link.send, self.recovered).duty()
+        yield Orphans(store, self.family, locks, self.recovered, strangers).duty()
+        yield vouching(store, self.family, settings.lease)
+        yield Reaping(store, self.health, terms, self.recovered, time.monotonic).duty()
+        yield promotion(store)
+        for lane in settings.lanes:
+            yield Bell(store, lane).duty()
+            yield Audit(store, lane).duty()
+        yield trimming(store, settings.keep)
+        yield fitness(store)
+
+    async def _beat(self) -> None:
+        while True:
+            self.link.send(Beat(degraded=self.health.degraded))
+            await anyio.sleep(BEAT_EVERY)

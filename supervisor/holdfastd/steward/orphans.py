@@ -1,0 +1,57 @@
+"""Orphans: workers of an earlier parent on this host, known by their lock files; the gone are recovered at once.
+
+A file's worker may be so young that the parent's word of it is still under way, so a stranger is judged at its second
+sighting. Files that were there before the first worker of this parent need no second look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import structlog
+
+from holdfast.broker.port import StewardStore
+from holdfastd.steward.duty import Duty
+from holdfastd.steward.family import Family
+from holdfastd.steward.lockfiles import LockFiles
+from holdfastd.steward.recovery import Recovered
+
+LOOK_EVERY = 2.0  # seconds
+CAUSE = "orphaned"
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+class Orphans:
+    """`strangers`: incarnations that are certainly no young workers of this parent."""
+
+    def __init__(
+        self,
+        store: StewardStore,
+        family: Family,
+        locks: LockFiles,
+        recovered: Recovered,
+        strangers: Iterable[str] = (),
+    ) -> None:
+        self._store = store
+        self._family = family
+        self._locks = locks
+        self._recovered = recovered
+        self._strangers = frozenset(strangers)
+
+    def duty(self) -> Duty:
+        return Duty("orphans", self.turn)
+
+    async def turn(self) -> float:
+        present = self._locks.incarnations()
+        for incarnation in sorted(present & self._strangers):
+            if not self._family.knows(incarnation) and self._locks.is_free(incarnation):
+                await self._recover(incarnation)
+        self._strangers = frozenset(each for each in present if not self._family.knows(each))
+        return LOOK_EVERY
+
+    async def _recover(self, incarnation: str) -> None:
+        count = await self._store.recover(incarnation, CAUSE, charged=False)
+        self._locks.remove(incarnation)
+        _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)
+        self._recovered(count, CAUSE)

@@ -1,0 +1,19 @@
+"""Promotion: delayed tasks are submitted when they are due, to the millisecond while the steward lives."""
+
+from __future__ import annotations
+
+from holdfast.broker.port import StewardStore
+from holdfastd.steward.duty import Duty
+
+BATCH = 500
+LONGEST_REST = 5.0  # seconds: what a lost alarm costs at most
+
+
+def promotion(store: StewardStore) -> Duty:
+    async def turn() -> float:
+        while True:
+            promoted, due_in = await store.promote(BATCH)
+            if promoted < BATCH and due_in != 0:
+                return LONGEST_REST if due_in is None else min(due_in / 1000, LONGEST_REST)
+
+    return Duty("promotion", turn, store.wait_alarm)

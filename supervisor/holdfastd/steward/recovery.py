@@ -1,0 +1,57 @@
+"""Recovery: what a dead worker owned goes back, in the order in which the parent told of the deaths.
+
+A death is acknowledged when the store has recorded it, and the parent repeats it until then, to the next steward if
+this one dies: recording it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from holdfast.broker.port import StewardStore
+from holdfast.channel import Acknowledged, Died
+from holdfast.errors import StoreUnavailableError
+from holdfastd.steward.duty import Duty
+from holdfastd.steward.family import Family
+from holdfastd.steward.lockfiles import LockFiles
+
+LOOK_EVERY = 30.0  # seconds; deaths wake it
+
+Recovered = Callable[[int, str], None]  # told of how many tasks went back, and of what their worker died
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    store: StewardStore
+    family: Family
+    locks: LockFiles
+    acknowledge: Callable[[Acknowledged], None]
+    recovered: Recovered
+
+    def duty(self) -> Duty:
+        return Duty("recovery", self.turn, self.family.news)
+
+    async def turn(self) -> float:
+        while (death := self.family.first_dead()) is not None:
+            count = await self._record(death)
+            self.family.bury(death.incarnation)
+            self.acknowledge(Acknowledged(death.incarnation, count))
+            self.locks.remove(death.incarnation)
+            self.recovered(count, death.cause)
+        return LOOK_EVERY
+
+    async def _record(self, death: Died) -> int:
+        try:
+            count = await self.store.recover(death.incarnation, death.cause, death.charged)
+        except StoreUnavailableError:
+            raise
+        except Exception:
+            self.family.defer(death.incarnation)  # one death that cannot be recorded must not hold up the others
+            raise
+        _log.info("worker recovered", incarnation=death.incarnation, cause=death.cause, tasks=count)
+        return count

@@ -1,0 +1,41 @@
+"""Whether leases may be believed: pure, a function of two looks at the store.
+
+A lease is measured by the store's clock and kept by heartbeats that must reach it. Where either was disturbed every
+healthy worker looks silent at once, so nobody is declared dead until they had a whole lease to be heard again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LEAST_TOLERANCE = 0.5  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The store's clock (ms) as it was read at `at` (monotonic seconds), `took` seconds long."""
+
+    at: float
+    took: float
+    clock_ms: int
+    run_id: str
+    outages: int
+
+
+def tolerance(lease: float) -> float:
+    """Seconds by which clocks and answers may be late before leases are doubted."""
+    return max(LEAST_TOLERANCE, lease / 10)
+
+
+def doubt(before: Look | None, now: Look, tolerance: float) -> str:
+    """Why leases are not to be believed after `now`, or empty."""
+    if before is None:
+        return "the steward has just started"
+    if now.run_id != before.run_id:
+        return "the store was restarted or failed over"
+    if now.outages != before.outages:
+        return "the store was away"
+    if now.took > tolerance:
+        return f"the store answered {now.took:.1f} s late"
+    jump = (now.clock_ms - before.clock_ms) / 1000 - (now.at - before.at)
+    return f"the clocks moved apart by {jump:.1f} s" if abs(jump) > tolerance else ""

@@ -1,0 +1,118 @@
+"""Surroundings of a steward's duties: a store that does what the test says, a family, a parent that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from holdfast.channel import Acknowledged
+from holdfast.errors import StoreUnavailableError
+from holdfastd.steward.duty import Duty, tend
+from holdfastd.steward.family import Family
+from holdfastd.steward.health import Health
+from holdfastd.steward.lockfiles import LockFiles
+from holdfastd.steward.orphans import Orphans
+from holdfastd.steward.recovery import Recovery
+
+A, B, C = ("a" * 32, "b" * 32, "c" * 32)
+AWAY = StoreUnavailableError("the store is away")
+
+
+@dataclass
+class FakeStore:
+    """Answers from `answers`, by method, in order: a value or an error. Calls are kept in `calls`."""
+
+    answers: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+
+    def _answer(self, name: str, usual: Any, *args: Any) -> Any:
+        self.calls.append((name, *args))
+        answer = self.answers[name].pop(0) if self.answers.get(name) else usual
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def preflight(self) -> None:
+        self._answer("preflight", None)
+
+    async def vouch(self, incarnations: Sequence[str]) -> None:
+        self._answer("vouch", None, *incarnations)
+
+    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
+        await anyio.lowlevel.checkpoint()
+        return self._answer("recover", 1, incarnation, cause, charged)
+
+    async def reap(self, lease_ms: int, grace_ms: int) -> dict[str, int]:
+        return self._answer("reap", {}, lease_ms, grace_ms)
+
+    async def promote(self, limit: int) -> tuple[int, int | None]:
+        return self._answer("promote", (0, None), limit)
+
+    async def peek(self, lane: str, timeout: float) -> bool:
+        return self._answer("peek", False, lane)
+
+    async def ring(self, lane: str) -> int:
+        return self._answer("ring", 0, lane)
+
+    async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
+        return self._answer("audit", (0, ""), lane, cursor)
+
+    async def trim(self, keep_ms: int, limit: int) -> int:
+        return self._answer("trim", 0, keep_ms, limit)
+
+    async def wait_alarm(self, timeout: float) -> bool:
+        return self._answer("wait_alarm", False, timeout)
+
+    async def run_id(self) -> str:
+        return self._answer("run_id", "one")
+
+    async def clock_ms(self) -> int:
+        return self._answer("clock_ms", 0)
+
+
+@dataclass
+class House:
+    """A steward's surroundings, and what it told the parent and the counter."""
+
+    folder: Path
+    store: FakeStore = field(default_factory=FakeStore)
+    family: Family = field(default_factory=Family)
+    health: Health = field(default_factory=Health)
+    acknowledged: list[Acknowledged] = field(default_factory=list[Acknowledged])
+    counted: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def count(self, tasks: int, cause: str) -> None:
+        self.counted.append((tasks, cause))
+
+    def recovery(self) -> Recovery:
+        return Recovery(self.store, self.family, LockFiles(self.folder), self.acknowledged.append, self.count)
+
+    def orphans(self, *strangers: str) -> Orphans:
+        return Orphans(self.store, self.family, LockFiles(self.folder), self.count, strangers)
+
+    def lock_file(self, incarnation: str) -> Path:
+        path = self.folder / f"{incarnation}.lock"
+        path.touch()
+        return path
+
+    def called(self, name: str) -> list[tuple[Any, ...]]:
+        return [call[1:] for call in self.store.calls if call[0] == name]
+
+
+async def tended_until(duty: Duty, health: Health, done: Callable[[], bool]) -> None:
+    """Tend the duty until something is the case."""
+
+    async def rest(seconds: float) -> None:
+        await (anyio.lowlevel.checkpoint() if not done() else anyio.sleep_forever())
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(tend, Duty(duty.name, duty.turn, rest), health)
+        with anyio.fail_after(20):
+            while not done():
+                await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()

@@ -1,0 +1,69 @@
+"""What all duties share: they outlive an absent store and a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.errors import StoreRefusedError
+from holdfastd.steward.duty import Duty
+from holdfastd.steward.health import Health
+from tests.supervisor.stewards import AWAY, House, tended_until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def failing(times: int, error: Exception) -> tuple[Callable[[], Awaitable[float]], list[str]]:
+    log: list[str] = []
+
+    async def turn() -> float:
+        log.append("failed" if len(log) < times else "done")
+        if len(log) <= times:
+            raise error
+        return 0.0
+
+    return turn, log
+
+
+async def test_a_duty_goes_on_when_the_store_is_back(house: House) -> None:
+    turn, log = failing(2, AWAY)
+    await tended_until(Duty("promotion", turn), house.health, lambda: "done" in log)
+    assert log[:3] == ["failed", "failed", "done"]
+    assert house.health.degraded == ""
+    assert house.health.outages == 2
+
+
+async def test_a_bug_in_a_duty_is_logged_with_its_traceback_and_tried_again(house: House) -> None:
+    turn, log = failing(1, ZeroDivisionError("a bug"))
+    with capture_logs() as logs:
+        await tended_until(Duty("audit", turn), house.health, lambda: "done" in log)
+    (line,) = [line for line in logs if line["log_level"] == "error"]
+    assert isinstance(line["exc_info"], ZeroDivisionError)
+
+
+async def test_a_duty_that_cannot_be_done_shows_why(house: House) -> None:
+    turn, log = failing(10**9, StoreRefusedError("it evicts"))
+    await tended_until(Duty("fitness", turn), house.health, lambda: len(log) == 2)
+    assert house.health.degraded == "it evicts"
+
+
+def test_the_steward_is_degraded_until_every_duty_is_well() -> None:
+    health = Health()
+    with capture_logs() as logs:
+        health.ailing("vouching", "away")
+        health.ailing("recovery", "away")
+        health.ailing("recovery", "away")
+        health.well("vouching")
+        assert health.degraded == "away"
+        health.well("recovery")
+        health.well("recovery")
+    assert health.degraded == ""
+    assert [line["event"] for line in logs] == ["steward is degraded", "steward is well again"]

@@ -1,0 +1,92 @@
+"""What the steward does for tasks that wait: promotion, bells, audit, trimming."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfastd.steward.audit import EVERY, NEXT_PAGE, Audit
+from holdfastd.steward.bells import FIRST_PAUSE, LAST_PAUSE, Bell
+from holdfastd.steward.promotion import BATCH, LONGEST_REST, promotion
+from holdfastd.steward.trimming import trimming
+from tests.supervisor.stewards import House
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+async def test_promotion_rests_until_the_next_task_is_due(house: House) -> None:
+    house.store.answers["promote"] = [(2, 1250)]
+    assert await promotion(house.store).turn() == 1.25
+
+
+@pytest.mark.parametrize("due_in", [None, 3_600_000])
+async def test_promotion_never_rests_long(house: House, due_in: int | None) -> None:
+    house.store.answers["promote"] = [(0, due_in)]
+    assert await promotion(house.store).turn() == LONGEST_REST
+
+
+async def test_a_crowd_of_due_tasks_is_promoted_without_a_rest(house: House) -> None:
+    house.store.answers["promote"] = [(BATCH, 0), (BATCH, 0), (7, 0), (0, 40)]
+    assert await promotion(house.store).turn() == 0.04
+    assert len(house.called("promote")) == 4
+
+
+async def test_an_earlier_due_time_ends_the_rest(house: House) -> None:
+    duty = promotion(house.store)
+    await duty.rest(1.25)
+    assert house.called("wait_alarm") == [(1.25,)]
+
+
+async def looks(bell: Bell, count: int) -> list[float]:
+    return [await bell.turn() for _ in range(count)]
+
+
+async def test_an_empty_lane_is_peeked_at_and_rung_as_soon_as_it_holds_something(house: House) -> None:
+    bell = Bell(house.store, "lane")
+    house.store.answers["ring"] = [0, 1]
+    await bell.rest(await bell.turn())
+    await bell.turn()
+    assert house.store.calls == [("ring", "lane"), ("peek", "lane"), ("ring", "lane")]
+
+
+async def test_a_lane_that_stays_full_is_looked_at_ever_more_rarely(house: House) -> None:
+    house.store.answers["ring"] = [5] * 12
+    pauses = await looks(Bell(house.store, "lane"), 12)
+    assert pauses[:4] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE, 8 * FIRST_PAUSE]
+    assert pauses[-3:] == [LAST_PAUSE] * 3
+
+
+async def test_a_lane_that_was_empty_in_between_is_looked_at_soon_again(house: House) -> None:
+    house.store.answers["ring"] = [5, 5, 5, 0, 1]
+    assert (await looks(Bell(house.store, "lane"), 5))[-1] == FIRST_PAUSE
+
+
+async def test_audit_goes_on_at_its_cursor_and_then_begins_anew(house: House) -> None:
+    house.store.answers["audit"] = [(0, "500"), (0, ""), (0, "")]
+    audit = Audit(house.store, "lane")
+    assert [await audit.turn() for _ in range(3)] == [NEXT_PAGE, EVERY, EVERY]
+    assert house.called("audit") == [("lane", ""), ("lane", "500"), ("lane", "")]
+
+
+async def test_vanished_entries_are_worth_a_warning(house: House) -> None:
+    house.store.answers["audit"] = [(0, ""), (4, "")]
+    audit = Audit(house.store, "lane")
+    with capture_logs() as logs:
+        await audit.turn()
+        await audit.turn()
+    assert [(line["log_level"], line["tasks"]) for line in logs] == [("warning", 4)]
+
+
+async def test_trimming_goes_on_soon_while_there_is_more(house: House) -> None:
+    house.store.answers["trim"] = [200, 3]
+    duty = trimming(house.store, keep=60.0)
+    soon, later = await duty.turn(), await duty.turn()
+    assert soon < 1 < later
+    assert house.called("trim")[0][0] == 60_000

@@ -1,0 +1,107 @@
+"""Vouching for our own workers, reaping the lost ones of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.channel import Born, Died
+from holdfastd.steward.duty import tend
+from holdfastd.steward.reaping import Reaping, Terms
+from holdfastd.steward.vouching import vouching
+from tests.supervisor.stewards import A, B, House
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+async def test_the_living_are_vouched_for_and_the_dead_no_more(house: House) -> None:
+    duty = vouching(house.store, house.family, lease=15.0)
+    assert await duty.turn() == 5.0
+    assert house.store.calls == []
+    house.family.born(Born(A))
+    house.family.born(Born(B))
+    await duty.turn()
+    house.family.died(Died(A, "signal 9", charged=True))
+    await duty.turn()
+    assert house.called("vouch") == [(A, B), (B,)]
+
+
+async def test_a_new_steward_vouches_as_soon_as_it_hears_of_its_family(house: House) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(tend, vouching(house.store, house.family, lease=600.0), house.health)
+        await anyio.wait_all_tasks_blocked()
+        house.family.born(Born(A))
+        house.family.born(Born(B))
+        with anyio.fail_after(5):
+            while not house.store.calls:
+                await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+    assert house.called("vouch") == [(A, B)]
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Reaper:
+    house: House
+    clock: Clock = field(default_factory=Clock)
+    skew_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.reaping = Reaping(self.house.store, self.house.health, Terms(15.0, 5.0), self.house.count, self.clock)
+
+    async def turns(self, seconds: float, run_id: str = "one") -> int:
+        """Live that long in steps of a turn's pause; how often it reaped."""
+        store, before, until = self.house.store, len(self.house.called("reap")), self.clock.now + seconds
+        while self.clock.now < until:
+            store.answers["run_id"] = [run_id]
+            store.answers["clock_ms"] = [round(self.clock.now * 1000) + self.skew_ms]
+            self.clock.now += await self.reaping.turn()
+        return len(self.house.called("reap")) - before
+
+
+async def test_nobody_is_reaped_before_the_steward_has_watched_for_a_lease(house: House) -> None:
+    reaper = Reaper(house)
+    assert await reaper.turns(15.0) == 0
+    assert await reaper.turns(10.0) > 0
+    assert house.called("reap")[0] == (15_000, 5_000)
+
+
+@pytest.mark.parametrize("disturbance", ["away", "restart", "clock"])
+async def test_after_a_disturbance_nobody_is_reaped_for_a_lease(house: House, disturbance: str) -> None:
+    reaper = Reaper(house)
+    await reaper.turns(30.0)
+    run_id = "one"
+    match disturbance:
+        case "away":
+            house.health.ailing("vouching", "the store is away")
+        case "restart":
+            run_id = "two"
+        case _:
+            reaper.skew_ms = 3_600_000
+    assert await reaper.turns(15.0, run_id) == 0
+    assert await reaper.turns(10.0, run_id) > 0
+
+
+async def test_what_lost_workers_owned_is_counted(house: House) -> None:
+    reaper = Reaper(house)
+    await reaper.turns(20.0)
+    house.store.answers["reap"] = [{A: 2, B: 0}]
+    with capture_logs():
+        await reaper.turns(2.0)
+    assert house.counted == [(2, "lease"), (0, "lease")]

@@ -1,0 +1,93 @@
+"""Workers of an earlier parent, told by their lock files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.channel import Born, Died
+from holdfast.errors import StoreUnavailableError
+from holdfast.locks import hold
+from tests.supervisor.stewards import AWAY, A, House
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+async def test_free_lock_files_from_before_the_first_worker_are_recovered_at_once(house: House) -> None:
+    path = house.lock_file(A)
+    await house.orphans(A).turn()
+    assert house.called("recover") == [(A, "orphaned", False)]
+    assert house.counted == [(1, "orphaned")]
+    assert not path.exists()
+
+
+async def test_a_stranger_is_judged_at_its_second_sighting_only(house: House) -> None:
+    orphans = house.orphans()
+    house.lock_file(A)
+    await orphans.turn()
+    assert house.called("recover") == []
+    await orphans.turn()
+    assert house.called("recover") == [(A, "orphaned", False)]
+
+
+async def test_a_worker_whose_birth_is_told_between_two_sightings_is_none(house: House) -> None:
+    orphans = house.orphans()
+    house.lock_file(A)
+    await orphans.turn()
+    house.family.born(Born(A))
+    await orphans.turn()
+    await orphans.turn()
+    assert house.store.calls == []
+
+
+async def test_a_death_that_waits_for_its_record_is_left_to_recovery(house: House) -> None:
+    house.lock_file(A)
+    house.family.died(Died(A, "signal 9", charged=True))
+    await house.orphans(A).turn()
+    assert house.store.calls == []
+
+
+async def test_an_orphan_that_still_lives_is_left_alone_until_it_is_gone(house: House) -> None:
+    path = house.lock_file(A)
+    descriptor = hold(path)
+    assert descriptor is not None
+    orphans = house.orphans(A)
+    await orphans.turn()
+    assert house.store.calls == []
+    assert path.exists()
+    os.close(descriptor)
+    await orphans.turn()
+    assert house.called("recover") == [(A, "orphaned", False)]
+
+
+async def test_an_orphan_keeps_its_file_while_the_store_is_away(house: House) -> None:
+    path = house.lock_file(A)
+    house.store.answers["recover"] = [AWAY]
+    orphans = house.orphans(A)
+    with pytest.raises(StoreUnavailableError):
+        await orphans.turn()
+    assert path.exists()
+    await orphans.turn()
+    assert not path.exists()
+
+
+async def test_files_that_are_named_after_no_incarnation_are_left_alone(house: House) -> None:
+    (house.folder / "supervisor.lock").touch()
+    (house.folder / f"{A}.txt").touch()
+    orphans = house.orphans("supervisor", A)
+    await orphans.turn()
+    await orphans.turn()
+    assert house.store.calls == []
+
+
+async def test_without_a_folder_there_are_no_orphans(house: House) -> None:
+    house.folder /= "missing"
+    await house.orphans().turn()
+    assert house.store.calls == []
