@@ -82,11 +82,13 @@ def _json() -> list[Processor]:
 
 def _to_json(event: EventDict, **_: object) -> str:
     """ASCII, so that control and invisible characters are spelled out. A strange value never fails the caller."""
-    ordered = {key: event.pop(key) for key in _FIRST if key in event} | event
+    ordered: dict[str, Any] = {key: event.pop(key) for key in _FIRST if key in event}
+    ordered.update(event)
     try:
         return json.dumps(ordered, default=repr, allow_nan=False)
     except (TypeError, ValueError):  # keys that are no text, a structure within itself, NaN
-        return json.dumps({key: value if isinstance(value, str) else repr(value) for key, value in ordered.items()})
+        plain = {key: value if isinstance(value, str | int | None) else repr(value) for key, value in ordered.items()}
+        return json.dumps(plain)
 
 
 def _console(colors: bool) -> list[Processor]:
