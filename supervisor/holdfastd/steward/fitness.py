@@ -31,7 +31,7 @@ def fitness(store: StewardStore) -> Duty:
 
 async def preflight(store: StewardStore, settings: Settings) -> BootFailed | None:
     """Wait until the store is fit, but not for long; None if it is."""
-    trouble = "it does not answer"
+    trouble = f"Redis at {settings.redis.masked_url} does not answer"
 
     def note(state: RetryCallState) -> None:
         nonlocal trouble
@@ -46,8 +46,13 @@ async def preflight(store: StewardStore, settings: Settings) -> BootFailed | Non
         except StoreRefusedError as error:
             return BootFailed(ChildExit.BOOT_FAILED, str(error))
         return None
-    place = settings.redis.masked_url
-    return BootFailed(ChildExit.UNAVAILABLE, f"the store at {place} cannot be reached: {trouble}; check REDIS_URL")
+    return BootFailed(ChildExit.UNAVAILABLE, f"{trouble}; {_advice(settings)}")
+
+
+def _advice(settings: Settings) -> str:
+    if settings.embedded:
+        return f"see {settings.state_dir / 'store' / 'server.log'}"
+    return "is it running, and is REDIS_URL right?"
 
 
 def _patience(settings: Settings) -> float:

@@ -1,0 +1,40 @@
+"""A steward that is killed at a chosen moment of a recovery."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from typing import Any
+
+import anyio
+
+from holdfast.broker import open_store
+from holdfast.channel_client import ParentLink
+from holdfastd.steward.life import Life
+from holdfastd.steward.spec import StewardSpec
+
+
+class DeadlyStore:
+    """A real store whose user dies at `recover`, right before or right after the store has done it."""
+
+    def __init__(self, store: Any, moment: str) -> None:
+        self._store = store
+        self._moment = moment
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
+        if self._moment == "after-recovering":
+            await self._store.recover(incarnation, cause, charged)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("still alive")
+
+
+def run(spec: StewardSpec, channel: socket.socket, moment: str) -> int:
+    async def serve() -> int:
+        async with open_store(spec.settings.redis) as store:
+            return await Life(spec, DeadlyStore(store, moment), ParentLink(channel), lambda *_: None).live()
+
+    return anyio.run(serve, backend_options={"use_uvloop": True})

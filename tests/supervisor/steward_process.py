@@ -1,0 +1,89 @@
+"""A real steward in a process of its own, with this test as its parent at the other end of the socketpair.
+
+with steward(settings) as child:
+    child.hear(Ready)
+    child.tell(Died(...))
+    child.hear(Acknowledged)
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from holdfast.channel import FromChild, FromParent, decode_from_child, encode
+from holdfast_config import Settings
+
+PATIENCE = 30.0  # seconds until a test gives up on a message or an exit
+
+Message = TypeVar("Message", bound=FromChild)
+
+PROGRAM = """
+import json, os, socket, sys
+from holdfast_config import Settings
+from holdfastd.steward import main
+from holdfastd.steward.spec import StewardSpec
+from tests.supervisor import steward_deaths
+
+descriptor, settings, boot, dies = sys.argv[1:]
+spec, channel = StewardSpec(Settings(**json.loads(settings)), boot == "first"), socket.socket(fileno=int(descriptor))
+os._exit(steward_deaths.run(spec, channel, dies) if dies else main.run(spec, channel))
+"""
+
+
+@dataclass
+class Steward:
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+
+    def __post_init__(self) -> None:
+        self._lines = self.channel.makefile("rb")
+
+    def tell(self, *messages: FromParent) -> None:
+        self.channel.sendall(b"".join(map(encode, messages)))
+
+    def hear(self, kind: type[Message], **having: object) -> Message:
+        """Wait for the next message of this kind whose fields are like this; others are passed over."""
+        while line := self._lines.readline():
+            message = decode_from_child(line)
+            if isinstance(message, kind) and having.items() <= msgspec.structs.asdict(message).items():
+                return message
+        raise AssertionError(f"the steward ended with {self.exit_code()} before saying {kind.__name__}")
+
+    def hang_up(self) -> None:
+        """What the death of the parent looks like."""
+        self._lines.close()
+        self.channel.close()
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def exit_code(self) -> int:
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def steward(settings: Settings, *, first: bool = True, dies: str = "") -> Iterator[Steward]:
+    """`dies`: before-recovering or after-recovering."""
+    ours, theirs = socket.socketpair()
+    ours.settimeout(PATIENCE)
+    values = settings.model_dump_json(exclude_unset=True)
+    arguments = [str(theirs.fileno()), values, "first" if first else "later", dies]
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], pass_fds=[theirs.fileno()])
+    theirs.close()
+    child = Steward(process, ours)
+    try:
+        yield child
+    finally:
+        process.kill()
+        process.wait()
+        child.hang_up()
