@@ -1,0 +1,102 @@
+"""The table of states: what can never happen to a task."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.states import PARKED, TERMINAL, TRANSITIONS, Event, IllegalTransitionError, State, next_state
+
+HISTORIES = st.lists(st.sampled_from(Event), max_size=60)
+
+
+def play(history: list[Event]) -> list[State]:
+    """The states a task goes through; what does not apply is refused and changes nothing."""
+    states = [State.SUBMITTED]
+    for event in history:
+        try:
+            states.append(next_state(states[-1], event))
+        except IllegalTransitionError:
+            states.append(states[-1])
+    return states
+
+
+@given(HISTORIES)
+def test_a_task_that_has_ended_stays_as_it_is(history: list[Event]) -> None:
+    states = play(history)
+    ended = [state for state in states if state in TERMINAL]
+    assert len(set(ended)) <= 1
+    assert not ended or states[states.index(ended[0]) :] == ended
+
+
+@given(HISTORIES)
+def test_only_a_pull_makes_a_task_working(history: list[Event]) -> None:
+    states = play(history)
+    for before, event, after in zip(states, history, states[1:], strict=False):
+        if after is State.WORKING and before is not State.WORKING:
+            assert (before, event) == (State.SUBMITTED, Event.PULL)
+
+
+@pytest.mark.parametrize("state", set(State) - TERMINAL)
+def test_cancel_ends_every_task_that_has_not_ended(state: State) -> None:
+    assert next_state(state, Event.CANCEL) is State.CANCELED
+
+
+@pytest.mark.parametrize("state", TERMINAL)
+@pytest.mark.parametrize("event", Event)
+def test_nothing_applies_to_a_task_that_has_ended(state: State, event: Event) -> None:
+    with pytest.raises(IllegalTransitionError, match=f"{event} does not apply to a task that is {state}"):
+        next_state(state, event)
+
+
+@pytest.mark.parametrize("state", PARKED)
+@pytest.mark.parametrize("event", [Event.MESSAGE, Event.RESUME])
+def test_a_parked_task_goes_on_from_the_queue(state: State, event: Event) -> None:
+    assert next_state(state, event) is State.SUBMITTED
+
+
+@pytest.mark.parametrize("state", {State.SUBMITTED, State.DELAYED, State.WORKING})
+@pytest.mark.parametrize(
+    ("event", "after"),
+    [
+        (Event.COMPLETE, State.COMPLETED),
+        (Event.FAIL, State.FAILED),
+        (Event.REJECT, State.REJECTED),
+        (Event.ASK_INPUT, State.INPUT_REQUIRED),
+        (Event.ASK_AUTH, State.AUTH_REQUIRED),
+    ],
+)
+def test_a_late_outcome_commits_wherever_the_task_waits(state: State, event: Event, after: State) -> None:
+    assert next_state(state, event) is after
+
+
+@pytest.mark.parametrize(
+    ("event", "after"),
+    [
+        (Event.SUSPEND, State.SUSPENDED),
+        (Event.RETRY, State.DELAYED),
+        (Event.RELEASE, State.SUBMITTED),
+        (Event.CRASH_FIRST, State.SUBMITTED),
+        (Event.CRASH_LATER, State.DELAYED),
+        (Event.GIVE_UP, State.FAILED),
+    ],
+)
+def test_only_a_working_task_is_given_back_or_given_up(event: Event, after: State) -> None:
+    assert next_state(State.WORKING, event) is after
+    for state in set(State) - {State.WORKING}:
+        with pytest.raises(IllegalTransitionError):
+            next_state(state, event)
+
+
+def test_every_state_has_a_row_and_every_event_a_use() -> None:
+    assert set(TRANSITIONS) == set(State)
+    assert {event for row in TRANSITIONS.values() for event in row} == set(Event)
+
+
+def test_every_state_can_be_reached() -> None:
+    reached, new = {State.SUBMITTED}, {State.SUBMITTED}
+    while new:
+        new = {after for state in new for after in TRANSITIONS[state].values()} - reached
+        reached |= new
+    assert reached == set(State)

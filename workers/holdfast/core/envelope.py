@@ -1,0 +1,100 @@
+"""The envelope: read from anybody's bytes (`read`), written in one compact form (`build_run`, `build_control`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from holdfast.core.identity import TASK_ID_RULE, derived_message_id, fitting_message_id, is_task_id, sha1_hex
+from holdfast.core.messages import Part, call_part, data_part, text_part
+from holdfast.core.operations import Control, Operation, Run, UnreadableError, Verb
+from holdfast.core.reading import read
+from holdfast.errors import InvalidTaskError
+
+__all__ = [
+    "read",
+    "Operation",
+    "Run",
+    "Control",
+    "UnreadableError",
+    "Built",
+    "build_run",
+    "build_control",
+    "build_parts",
+]
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Built(NamedTuple):
+    """An operation to submit; `digest` identifies its content whatever its trace ids are."""
+
+    operation: bytes
+    message_id: str
+    digest: str
+
+
+def build_parts(
+    text: str | None = None,
+    data: object = None,
+    name: str | None = None,
+    kwargs: Mapping[str, object] | None = None,
+) -> list[Part]:
+    """The parts of a message: a text, a JSON value, the call of a named handler; what is None is left out."""
+    parts: list[Part] = []
+    if text is not None:
+        parts.append(text_part(text))
+    if data is not None:
+        parts.append(data_part(data))
+    if name is not None:
+        parts.append(call_part(name, kwargs or {}))
+    return parts
+
+
+def build_run(
+    task_id: str,
+    parts: Sequence[Part],
+    *,
+    context_id: str | None = None,
+    message_id: str | None = None,
+    metadata: Mapping[str, object] | None = None,
+    history_length: int | None = None,
+    trace_id: str | None = None,
+    span_id: str | None = None,
+) -> Built:
+    """A run operation. Without a message id the content and the task id make one, so the same call is the same message;
+    without a context id the task is its own context. Raises InvalidTaskError for what an envelope cannot carry."""
+    message: dict[str, Any] = {"kind": "message", "role": "user", "parts": parts, "metadata": metadata or {}}
+    params: dict[str, Any] = {"task_id": _checked(task_id), "context_id": context_id or task_id, "message": message}
+    if history_length is not None:
+        params["history_length"] = history_length
+    chosen = fitting_message_id(message_id) if message_id else derived_message_id(task_id, _encoded(params))
+    params["message"] = {"message_id": chosen, **message}
+    content = _encoded(params)
+    operation = b'{"operation":"run","params":%b,%b' % (content, _trace(trace_id, span_id))
+    return Built(operation, chosen, sha1_hex(content))
+
+
+def build_control(verb: Verb, task_id: str, *, trace_id: str | None = None, span_id: str | None = None) -> bytes:
+    """A cancel, pause or resume operation. Raises InvalidTaskError for a bad id."""
+    params = _encode({"task_id": _checked(task_id)})
+    return b'{"operation":"%b","params":%b,%b' % (verb.encode(), params, _trace(trace_id, span_id))
+
+
+def _trace(trace_id: str | None, span_id: str | None) -> bytes:
+    return b'"trace_id":%b,"span_id":%b}' % (_encode(trace_id), _encode(span_id))
+
+
+def _encoded(value: object) -> bytes:
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidTaskError(f"the message cannot be written as JSON: {error}") from None
+
+
+def _checked(task_id: str) -> str:
+    if not is_task_id(task_id):
+        raise InvalidTaskError(f"task_id {task_id[:80]!a}: {TASK_ID_RULE} are allowed")
+    return task_id

@@ -1,0 +1,35 @@
+"""Ids: which are allowed, and how one is made from content, so that the same content always gets the same id.
+
+The store's scripts make the same ids from the same bytes; a change here is a change there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+
+TASK_ID_RULE = "1 to 128 letters, digits and . _ @ -"
+
+_TASK_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
+_MESSAGE_ID = re.compile(r"[A-Za-z0-9._@-]{1,64}")
+
+
+def is_task_id(text: str) -> bool:
+    return _TASK_ID.fullmatch(text) is not None
+
+
+def fitting_message_id(text: str) -> str:
+    """`text` where it can be a message id; one that is too long or has other characters is replaced by its SHA-1."""
+    return text if _MESSAGE_ID.fullmatch(text) else sha1_hex(text.encode())
+
+
+def derived_message_id(task_id: str, content: bytes) -> str:
+    """The message id, a UUID, of a message that was given none: the same call made twice is one message."""
+    digest = hashlib.sha1(b"%b\0%b" % (task_id.encode(), content), usedforsecurity=False).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=5))
+
+
+def sha1_hex(content: bytes) -> str:
+    """SHA-1 names content here, it protects nothing: it is the digest that the store's scripts have too."""
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()

@@ -1,0 +1,66 @@
+"""Messages as handlers see them: plain A2A dicts with `parts`, whatever a producer wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Message = dict[str, Any]
+Part = dict[str, Any]
+
+
+class MessageShapeError(ValueError):
+    """A message that cannot be given to a handler; says why."""
+
+
+def text_part(text: str) -> Part:
+    return {"kind": "text", "text": text}
+
+
+def data_part(data: object) -> Part:
+    return {"kind": "data", "data": data}
+
+
+def call_part(name: str, kwargs: Mapping[str, object]) -> Part:
+    """Arguments for the handler that is registered as `name`."""
+    return data_part({"name": name, "kwargs": kwargs})
+
+
+def with_parts(message: Message) -> Message:
+    """The message with `parts` that can be read: those it has, or its `content` as one. Raises MessageShapeError."""
+    parts = message.get("parts")
+    if parts is None:
+        message["parts"] = _parts_of(message.get("content"))
+    elif not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):  # pyright: ignore[reportUnknownVariableType]  # JSON as it came
+        raise MessageShapeError("parts of a message is not a list of objects")
+    return message
+
+
+def with_content(message: Message) -> Message:
+    """The message with `content` too, made of its text parts where it has none."""
+    if "content" not in message:
+        message["content"] = text_of(message["parts"])
+    return message
+
+
+def text_of(parts: Sequence[Part]) -> str:
+    """The text parts, each on lines of its own."""
+    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def call_of(messages: Iterable[Message]) -> tuple[str | None, dict[str, Any]]:
+    """The name and arguments of the handler that the messages call, or None and no arguments."""
+    for message in messages:
+        for part in message["parts"]:
+            match part:
+                case {"kind": "data", "data": {"name": str(name), "kwargs": dict()}}:
+                    return name, part["data"]["kwargs"]
+                case _:
+                    pass
+    return None, {}
+
+
+def _parts_of(content: object) -> list[Part]:
+    if content is None:
+        return []
+    return [text_part(content) if isinstance(content, str) else data_part(content)]

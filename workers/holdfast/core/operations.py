@@ -1,0 +1,41 @@
+"""What an envelope says, once it is read."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from holdfast.core.messages import Message
+from holdfast.errors import HoldfastError
+
+Verb = Literal["cancel", "pause", "resume"]
+
+
+class UnreadableError(HoldfastError):
+    """These bytes are no operation; the message is the reason, on one line."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """Run a turn. `name` and `kwargs` are those of a named handler. A resume that carries messages reads as one too."""
+
+    task_id: str
+    message_id: str
+    context_id: str | None = None
+    messages: list[Message] = []
+    name: str | None = None
+    kwargs: dict[str, Any] = {}
+    trace_id: str | None = None
+    span_id: str | None = None
+    history_length: int | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Control(msgspec.Struct, frozen=True):
+    """Steer a task."""
+
+    verb: Verb
+    task_id: str
+
+
+Operation = Run | Control
