@@ -38,25 +38,25 @@ def test_only_a_pull_makes_a_task_working(history: list[Event]) -> None:
             assert (before, event) == (State.SUBMITTED, Event.PULL)
 
 
-@pytest.mark.parametrize("state", set(State) - TERMINAL)
+@pytest.mark.parametrize("state", sorted(set(State) - TERMINAL))
 def test_cancel_ends_every_task_that_has_not_ended(state: State) -> None:
     assert next_state(state, Event.CANCEL) is State.CANCELED
 
 
-@pytest.mark.parametrize("state", TERMINAL)
+@pytest.mark.parametrize("state", sorted(TERMINAL))
 @pytest.mark.parametrize("event", Event)
 def test_nothing_applies_to_a_task_that_has_ended(state: State, event: Event) -> None:
     with pytest.raises(IllegalTransitionError, match=f"{event} does not apply to a task that is {state}"):
         next_state(state, event)
 
 
-@pytest.mark.parametrize("state", PARKED)
+@pytest.mark.parametrize("state", sorted(PARKED))
 @pytest.mark.parametrize("event", [Event.MESSAGE, Event.RESUME])
 def test_a_parked_task_goes_on_from_the_queue(state: State, event: Event) -> None:
     assert next_state(state, event) is State.SUBMITTED
 
 
-@pytest.mark.parametrize("state", {State.SUBMITTED, State.DELAYED, State.WORKING})
+@pytest.mark.parametrize("state", [State.SUBMITTED, State.DELAYED, State.WORKING])
 @pytest.mark.parametrize(
     ("event", "after"),
     [
