@@ -42,7 +42,7 @@ def one_of(*choices: str, hint: str = "") -> BeforeValidator:
 
 
 def _whole(value: object, low: int, high: int) -> int:
-    text = value.strip() if isinstance(value, str) else value if type(value) is int else ""
+    text = value.strip() if isinstance(value, str) else value if isinstance(value, int) else ""
     digits = re.fullmatch(r"-?\d{1,20}", str(text), re.ASCII)
     if digits is None or not low <= int(digits[0]) <= high:
         raise ValueError(f"must be a whole number from {low} to {high}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 PREFIX = "HOLDFAST_"
 CONFIG = "HOLDFAST_CONFIG"  # names the settings file
@@ -46,7 +46,12 @@ def is_service_link(name: str, value: str) -> bool:
     return bool((_SERVICE_ADDRESS.match(value) and name.endswith("_PORT")) or _SERVICE_LINK.search(name))
 
 
-def unknown(key: str, known: Iterable[str], where: str = "") -> str:
-    """The line that refuses a key, with the nearest known one. The value may be a secret and is not shown."""
-    nearest = difflib.get_close_matches(key, list(known), n=1)
-    return f"{key}{where}: unknown setting" + (f"; did you mean {nearest[0]}?" if nearest else "")
+def unknown(key: str, fields: Iterable[str], spell: Callable[[str], str] = str, where: str = "") -> str:
+    """The line that refuses a key, with the nearest known one. The value may be a secret and is not shown.
+
+    `spell` is how a field is written there; what all keys there have in common says nothing about nearness.
+    """
+    common = spell("")
+    by_key = {spell(field).removeprefix(common): field for field in fields}
+    nearest = difflib.get_close_matches(key.removeprefix(common), list(by_key), n=1)
+    return f"{key}{where}: unknown setting" + (f"; did you mean {spell(by_key[nearest[0]])}?" if nearest else "")

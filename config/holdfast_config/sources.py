@@ -22,7 +22,7 @@ def of_flags(flags: Mapping[str, object], fields: Iterable[str]) -> Layer:
     known = set(fields)
     return Layer(
         {name: Given(_flag(name), value) for name, value in told.items() if name in known},
-        [names.unknown(_flag(name), map(_flag, known)) for name in told.keys() - known],
+        [names.unknown(_flag(name), known, _flag) for name in told.keys() - known],
     )
 
 
@@ -81,7 +81,7 @@ def of_file(path: Path, fields: Iterable[str]) -> Layer:
     known, where = set(fields), f" (in {path})"
     return Layer(
         {key: Given(key + where, value) for key, value in told.items() if key in known},
-        [names.unknown(key, known, where) for key in told.keys() - known],
+        [names.unknown(key, known, where=where) for key in told.keys() - known],
     )
 
 
@@ -92,8 +92,8 @@ def of_folders(variables: Mapping[str, str]) -> Layer:
 
 def _unknown(told: Iterable[str], by_name: Mapping[str, str], where: str) -> list[str]:
     known = {*by_name, names.CONFIG, names.INCARNATION}
-    mine = [name for name in by_name if name.startswith(names.PREFIX)]
-    return [names.unknown(n, mine, where) for n in sorted(told) if n.startswith(names.PREFIX) and n not in known]
+    mine = (name for name in sorted(told) if name.startswith(names.PREFIX))
+    return [names.unknown(name, by_name.values(), names.own, where) for name in mine if name not in known]
 
 
 def _flag(field: str) -> str:

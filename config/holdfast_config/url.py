@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
 
-ALLOWED = "redis://[user:password@]host[:port][/db], the same with rediss:// (TLS), or unix:///path/to/socket[?db=N]"
+ALLOWED = (
+    "redis://[user:password@]host[:port][/db], the same with rediss:// (TLS), or unix:///path/to/socket[?db=N]; "
+    "special characters of a password are percent-encoded"
+)
 
 _COMMON = frozenset({"db", "username", "password"})
 _TLS = frozenset(
@@ -60,7 +63,7 @@ def _check_socket(host: str | None, path: str) -> None:
 
 def _check_server(host: str | None, path: str, fragment: str) -> None:
     if not host or fragment:
-        raise ValueError(f"must be {ALLOWED}, special characters of a password percent-encoded")
+        raise ValueError(f"must be {ALLOWED}")
     if not re.fullmatch(r"/?\d*", path, re.ASCII):
         raise ValueError("the path of the URL must be the number of a database, as in redis://host:6379/0")
 

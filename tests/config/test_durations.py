@@ -1,0 +1,35 @@
+"""Durations are plain seconds or as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast_config.durations import seconds
+
+WRITTEN = {
+    "90": 90.0, "1.5": 1.5, " 90s ": 90.0, "5m": 300.0, "1h30m": 5400.0, "7d": 604800.0, "250ms": 0.25,
+    "1d2h3m4s5ms": 93784.005, "1.5H": 5400.0, "0": 0.0, "1e3": 1000.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "expected"), WRITTEN.items())
+def test_a_written_duration_is_seconds(written: str, expected: float) -> None:
+    assert seconds(written) == expected
+
+
+@pytest.mark.parametrize("value", ["", "s", "1h30", "30m1h", "5 m", "1y", "inf", "nan", "--1", True, None, [1], b"1"])
+def test_what_is_no_duration_is_refused(value: object) -> None:
+    with pytest.raises(ValueError):
+        seconds(value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_is_itself(number: float) -> None:
+    assert seconds(number) == number == seconds(repr(number))
+
+
+@given(*[st.integers(0, 999)] * 3)
+def test_units_add_up(hours: int, minutes: int, rest: int) -> None:
+    assert seconds(f"{hours}h{minutes}m{rest}s") == hours * 3600 + minutes * 60 + rest

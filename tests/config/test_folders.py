@@ -1,0 +1,68 @@
+"""State and sockets live where the user says, else where systemd says, else in the XDG folders."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from holdfast_config.folders import LONGEST_SOCKET, SOCKET_PATH_LIMIT, runtime_dir, state_dir
+from tests.config.conftest import Load, Problems
+
+SERVICE = {"STATE_DIRECTORY": "/var/lib/a:/var/lib/b", "RUNTIME_DIRECTORY": "/run/a:/run/b"}
+USER = {"XDG_STATE_HOME": "/home/u/state", "XDG_RUNTIME_DIR": "/run/user/7"}
+
+
+def test_ours_then_systemds_first_then_xdg(read: Load) -> None:
+    ours = {"HOLDFAST_STATE_DIR": "/s", "HOLDFAST_RUNTIME_DIR": "/r"}
+    for environ, state, runtime in (
+        (USER | SERVICE | ours, "/s", "/r"),
+        (USER | SERVICE, "/var/lib/a", "/run/a"),
+        (USER, "/home/u/state/holdfast", "/run/user/7/holdfast"),
+    ):
+        settings = read(environ)
+        assert (str(settings.state_dir), str(settings.runtime_dir)) == (state, runtime)
+
+
+def test_without_any_the_home_and_the_temporary_folder_are_used() -> None:
+    assert state_dir({"HOME": "/home/u"}).value == Path("/home/u/.local/state/holdfast")
+    assert runtime_dir({}).value == Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}")
+
+
+def test_relative_xdg_paths_are_ignored() -> None:
+    assert state_dir({"XDG_STATE_HOME": "here", "HOME": "/h"}).value == Path("/h/.local/state/holdfast")
+
+
+def test_given_folders_become_absolute(read: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/u")
+    settings = read(state_dir="~/s", runtime_dir="/r", app_dir="src")
+    assert settings.state_dir == Path("/home/u/s")
+    assert read(state_dir="s").state_dir == tmp_path / "s"
+    assert settings.app_dir == Path("src")
+
+
+def _folder(length: int) -> str:
+    return "/" + "r" * (length - len(f"//{LONGEST_SOCKET}"))
+
+
+def test_a_runtime_folder_that_just_fits_its_sockets_is_accepted(read: Load) -> None:
+    read(runtime_dir=_folder(SOCKET_PATH_LIMIT))
+
+
+def test_a_runtime_folder_too_long_for_sockets_is_refused_with_the_way_out(problems: Problems) -> None:
+    (line,) = problems(runtime_dir=_folder(SOCKET_PATH_LIMIT + 1))
+    assert line.startswith("--runtime-dir: '/rrr")
+    assert "a path of 108 bytes, the system allows 107" in line
+    assert "set --runtime-dir or HOLDFAST_RUNTIME_DIR to a shorter folder" in line
+
+
+def test_bytes_are_counted_not_characters(problems: Problems) -> None:
+    problems({"HOLDFAST_RUNTIME_DIR": "/" + "é" * 50})
+
+
+def test_a_default_that_is_too_long_names_the_variable_it_came_from(problems: Problems) -> None:
+    (line,) = problems({"XDG_RUNTIME_DIR": "/" + "r" * 100})
+    assert line.startswith("XDG_RUNTIME_DIR: ")
