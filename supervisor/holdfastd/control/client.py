@@ -1,0 +1,103 @@
+"""Speaking to the supervisor of a runtime directory, for commands: blocking, with a limit on every wait."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar, overload
+
+import msgspec
+
+from holdfastd.control.errors import ControlError, NotRunningError
+from holdfastd.control.protocol import (
+    CONTROL_SOCKET,
+    AskScale,
+    AskStatus,
+    AskStop,
+    Refused,
+    Request,
+    Scaled,
+    Status,
+    Stopping,
+    encode,
+)
+
+PATIENCE = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
+
+T = TypeVar("T", Status, Scaled, Stopping)
+
+
+@overload
+def ask(runtime_dir: Path, request: AskStatus, patience: float = ...) -> Status: ...
+@overload
+def ask(runtime_dir: Path, request: AskScale, patience: float = ...) -> Scaled: ...
+@overload
+def ask(runtime_dir: Path, request: AskStop, patience: float = ...) -> Stopping: ...
+def ask(runtime_dir: Path, request: Request, patience: float = PATIENCE) -> Status | Scaled | Stopping:
+    """The answer. NotRunningError if nobody listens there, ControlError if it is refused or does not come in time."""
+    with _connection(runtime_dir, patience) as stream:
+        stream.sendall(encode(request))
+        line = _line(stream)
+    match request:
+        case AskStatus():
+            return _read(line, Status)
+        case AskScale():
+            return _read(line, Scaled)
+        case AskStop():
+            return _read(line, Stopping)
+
+
+def stop(runtime_dir: Path, wait: float | None) -> bool:
+    """Ask the supervisor to stop and wait until it is gone, at most `wait` seconds (None: as long as it takes).
+
+    Whether it is gone. Errors as for `ask`.
+    """
+    with _connection(runtime_dir, PATIENCE) as stream:
+        stream.sendall(encode(AskStop()))
+        _read(_line(stream), Stopping)
+        stream.settimeout(wait)
+        try:
+            return stream.recv(1) == b""
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            return True
+
+
+@contextmanager
+def _connection(runtime_dir: Path, patience: float) -> Generator[socket.socket]:
+    path = runtime_dir / CONTROL_SOCKET
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.settimeout(patience)
+        try:
+            stream.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
+            raise NotRunningError(
+                f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir"
+            ) from error
+        try:
+            yield stream
+        except TimeoutError as error:
+            raise ControlError(f"the supervisor in {runtime_dir} did not answer within {patience:g} s") from error
+
+
+def _line(stream: socket.socket) -> bytes:
+    parts: list[bytes] = []
+    while not (parts and parts[-1].endswith(b"\n")):
+        part = stream.recv(1 << 16)
+        if not part:
+            raise ControlError("the supervisor closed the connection without an answer: it may be ending")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _read(line: bytes, kind: type[T]) -> T:
+    try:
+        refused = msgspec.json.decode(line, type=Refused | dict[str, object]) if b'"ok":false' in line else None
+        if isinstance(refused, Refused):
+            raise ControlError(refused.error)
+        return msgspec.json.decode(line, type=kind)
+    except msgspec.DecodeError as error:
+        raise ControlError(f"the supervisor's answer cannot be read ({error}): is it of another version?") from error

@@ -1,0 +1,13 @@
+"""What can go wrong when a command speaks to its supervisor."""
+
+from __future__ import annotations
+
+from holdfast.errors import HoldfastError
+
+
+class ControlError(HoldfastError):
+    """The supervisor did not do what was asked; the message says why."""
+
+
+class NotRunningError(ControlError):
+    """No supervisor answers in this runtime directory."""

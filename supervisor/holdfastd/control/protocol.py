@@ -1,0 +1,120 @@
+"""The control socket's language: one request a line, one answer a line, JSON. Durations are seconds, `at` unix time."""
+
+from __future__ import annotations
+
+import msgspec
+
+CONTROL_SOCKET = "control.sock"
+
+
+class AskStatus(msgspec.Struct, frozen=True, tag_field="do", tag="status"):
+    """What is going on?"""
+
+
+class AskScale(msgspec.Struct, frozen=True, tag_field="do", tag="scale"):
+    """Keep this many workers."""
+
+    workers: int
+
+
+class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
+    """Drain and end. The connection stays open until the supervisor is gone."""
+
+
+Request = AskStatus | AskScale | AskStop
+
+
+class StoreStatus(msgspec.Struct, frozen=True):
+    """`url` without its password; `pid` only of an embedded store that runs."""
+
+    url: str
+    embedded: bool
+    pid: int | None = None
+
+
+class ProcessStatus(msgspec.Struct, frozen=True):
+    """A child. `silent`: since it last spoke; `restarts` of its slot; None: could not be measured."""
+
+    kind: str
+    slot: int
+    pid: int
+    incarnation: str
+    state: str
+    uptime: float
+    running: list[str]
+    settled: int
+    restarts: int
+    silent: float
+    cpu_percent: float | None = None
+    memory_bytes: int | None = None
+
+
+class DeathStatus(msgspec.Struct, frozen=True):
+    """A child that ended, and why."""
+
+    at: float
+    kind: str
+    slot: int
+    pid: int
+    incarnation: str
+    cause: str
+    detail: str
+
+
+class Deaths(msgspec.Struct, frozen=True):
+    """`total` since the start; the last ones, oldest first."""
+
+    total: int
+    recent: list[DeathStatus]
+
+
+class Status(msgspec.Struct, frozen=True):
+    """The answer to AskStatus. `degraded` and `breaker` say why the service is not whole, or are empty."""
+
+    version: str
+    pid: int
+    state: str
+    uptime: float
+    target: int
+    ready: int
+    degraded: str
+    breaker: str
+    store: StoreStatus
+    processes: list[ProcessStatus]
+    deaths: Deaths
+    ok: bool = True
+
+
+class Scaled(msgspec.Struct, frozen=True):
+    """The answer to AskScale."""
+
+    target: int
+    ok: bool = True
+
+
+class Stopping(msgspec.Struct, frozen=True):
+    """The answer to AskStop."""
+
+    ok: bool = True
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The answer to what cannot be done or understood."""
+
+    error: str
+    ok: bool = False
+
+
+Answer = Status | Scaled | Stopping | Refused
+
+_encoder = msgspec.json.Encoder()
+_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+
+
+def encode(message: Request | Answer) -> bytes:
+    return _encoder.encode(message) + b"\n"
+
+
+def decode_request(line: bytes) -> Request:
+    """Raises msgspec.DecodeError for what is no request."""
+    return _requests.decode(line)

@@ -1,0 +1,95 @@
+"""What the parent knows, told in the control socket's words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, Status, StoreStatus
+from holdfastd.core.slots import STEWARD, STORE, Child, Kind
+from holdfastd.core.view import Death, View
+from holdfastd.parent.stats import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a report is made: monotonic `now`, the same instant as unix time, and when the parent began."""
+
+    now: float
+    wall: float
+    began: float
+
+
+def report(view: View, store_url: str, usage: Mapping[int, Usage], moment: Moment) -> Status:
+    """The status; `usage` by pid, as far as it could be measured."""
+    children = [seat for seat in view.seats.values() if isinstance(seat, Child)]
+    return Status(
+        version=version("holdfast"),
+        pid=os.getpid(),
+        state=state(view),
+        uptime=round(moment.now - moment.began, 3),
+        target=view.target,
+        ready=ready(view),
+        degraded=degraded(view),
+        breaker=view.breaker.cause,
+        store=_store(view, store_url),
+        processes=[_process(child, usage.get(child.pid), moment.now) for child in sorted(children, key=_place)],
+        deaths=Deaths(view.died, [_death(death, moment) for death in view.deaths]),
+    )
+
+
+def state(view: View) -> str:
+    if view.stopping is not None:
+        return "draining"
+    return "running" if Kind.WORKER in view.reached else "starting"
+
+
+def ready(view: View) -> int:
+    """Workers that take tasks now."""
+    return sum(child.ready_at is not None and child.leaving is None for child in view.living(Kind.WORKER))
+
+
+def degraded(view: View) -> str:
+    """Why the service is not whole, in the words of whoever noticed; empty when it is."""
+    said = [seat.degraded for seat in view.seats.values() if isinstance(seat, Child) and seat.degraded]
+    if said:
+        return said[0]
+    for slot, kind in ((STORE, Kind.STORE), (STEWARD, Kind.STEWARD)):
+        child = view.child(slot)
+        if slot in view.seats and kind in view.reached and (child is None or child.ready_at is None):
+            return f"the {kind} is being restarted"
+    return ""
+
+
+def _store(view: View, url: str) -> StoreStatus:
+    child = view.child(STORE)
+    return StoreStatus(url, view.policy.embedded, child.pid if child else None)
+
+
+def _place(child: Child) -> tuple[int, int]:
+    return list(Kind).index(child.slot.kind), child.slot.number
+
+
+def _process(child: Child, usage: Usage | None, now: float) -> ProcessStatus:
+    return ProcessStatus(
+        kind=str(child.slot.kind),
+        slot=child.slot.number,
+        pid=child.pid,
+        incarnation=child.incarnation,
+        state=str(child.phase),
+        uptime=round(now - child.born, 3),
+        running=list(child.running),
+        settled=child.settled,
+        restarts=child.record.restarts,
+        silent=0.0 if child.slot == STORE else round(now - child.heard, 3),
+        cpu_percent=usage.cpu_percent if usage else None,
+        memory_bytes=usage.memory_bytes if usage else None,
+    )
+
+
+def _death(death: Death, moment: Moment) -> DeathStatus:
+    at = round(moment.wall - (moment.now - death.at), 3)
+    kind, number = death.slot
+    return DeathStatus(at, str(kind), number, death.pid, death.incarnation, death.cause, death.detail)

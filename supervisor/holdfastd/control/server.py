@@ -1,0 +1,115 @@
+"""The control socket, served by the parent's own loop. A client that stalls costs a descriptor for a while."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from holdfastd.control.lines import Lines
+from holdfastd.control.protocol import Answer, AskStop, Refused, Request, decode_request, encode
+
+LONGEST_REQUEST = 4096  # bytes
+MOST_UNSENT = 16 << 20  # bytes: the status of many workers
+MOST_CLIENTS = 64
+PATIENCE = 10.0  # seconds for a client to ask, and to read its answer
+
+
+class Watcher(Protocol):
+    """The loop the server lives in."""
+
+    def watch(self, descriptor: int, callback: Callable[[], None], interest: int = ...) -> None: ...
+    def forget(self, descriptor: int) -> None: ...
+
+
+@dataclass(slots=True)
+class Client:
+    """`until`: when it is dropped; None for one that waits for the end of the service."""
+
+    lines: Lines
+    until: float | None
+
+
+class ControlServer:
+    """`answer` is called with each request and answers at once."""
+
+    def __init__(self, path: Path, loop: Watcher, answer: Callable[[Request], Answer]) -> None:
+        self._path = path
+        self._loop = loop
+        self._answer = answer
+        self._clients: dict[int, Client] = {}
+        self._now = 0.0
+        self._listener = _listen(path)
+        loop.watch(self._listener.fileno(), self._accept)
+
+    def tick(self, now: float) -> None:
+        """Drop whoever has kept us waiting; go on sending to the others."""
+        self._now = now
+        for client in list(self._clients.values()):
+            client.lines.flush()
+            if client.until is not None and now > client.until:
+                self._drop(client)
+
+    def close(self) -> None:
+        """Stop listening, and let those go who waited for the end."""
+        self._path.unlink(missing_ok=True)
+        for client in list(self._clients.values()):
+            client.lines.flush()
+            self._drop(client)
+        self._loop.forget(self._listener.fileno())
+        self._listener.close()
+
+    def _accept(self) -> None:
+        try:
+            stream, _ = self._listener.accept()
+        except OSError:  # gone again, or no descriptor left: the next turn tries anew
+            return
+        if len(self._clients) >= MOST_CLIENTS:
+            stream.close()
+            return
+        client = Client(Lines(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + PATIENCE)
+        self._clients[stream.fileno()] = client
+        self._loop.watch(stream.fileno(), lambda: self._serve(client))
+
+    def _serve(self, client: Client) -> None:
+        for line in client.lines.receive():
+            self._respond(client, line)
+        if client.lines.ended or client.lines.overrun:
+            self._drop(client)
+
+    def _respond(self, client: Client, line: bytes) -> None:
+        try:
+            request = decode_request(line)
+        except msgspec.DecodeError as error:
+            client.lines.send(encode(Refused(f"not a request: {error}")))
+            return
+        answer = self._answer(request)
+        client.until = None if isinstance(request, AskStop) and answer.ok else self._now + PATIENCE
+        client.lines.send(encode(answer))
+
+    def _drop(self, client: Client) -> None:
+        descriptor = client.lines.stream.fileno()
+        self._loop.forget(descriptor)
+        self._clients.pop(descriptor, None)
+        client.lines.close()
+
+
+def _listen(path: Path) -> socket.socket:
+    """A socket for the owner and its group; what a killed predecessor left is replaced (the lock is ours)."""
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.setblocking(False)
+    before = os.umask(0o117)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(before)
+    listener.listen(MOST_CLIENTS)
+    return listener

@@ -1,0 +1,61 @@
+"""What a child that cannot boot means.
+
+Before anybody was ever ready it means that the service cannot: what the operator configured is wrong, and trying for
+ever would hide it. Later it is a death like others, as it did work once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.exits import ChildExit, Exit
+from holdfastd.core import drain
+from holdfastd.core.commands import Command, Say, Show
+from holdfastd.core.death import Cause, Reason
+from holdfastd.core.slots import Child, Kind
+from holdfastd.core.view import Step, View
+
+TRIES = 3
+FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})  # a steward's first preflight that says these ends it
+
+_GIVES_UP = {Kind.WORKER: Exit.CONFIG, Kind.STEWARD: Exit.BUG, Kind.STORE: Exit.UNAVAILABLE}
+
+
+def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
+    """A child has died before it was ready: show why, and end the service where trying again cannot help."""
+    view, shown = _show(view, child)
+    if child.slot.kind in view.reached or view.stopping is not None or not _counts(child, cause):
+        return view, shown
+    if child.slot.kind is Kind.STEWARD and child.boot_error is not None and child.boot_error.code in FINAL:
+        view, ended = drain.begin_killing(view, now, child.boot_error.code)
+        return view, (*shown, *ended)
+    view, ended = _count(view, child, cause, now)
+    return view, (*shown, *ended)
+
+
+def _counts(child: Child, cause: Cause) -> bool:
+    """Of a worker only what says that it cannot boot; of those it depends on, any death."""
+    return child.slot.kind is not Kind.WORKER or cause.reason is Reason.BOOT_FAILURE
+
+
+def _count(view: View, child: Child, cause: Cause, now: float) -> Step:
+    kind = child.slot.kind
+    failures = view.boot_failures.get(kind, 0) + 1
+    view = replace(view, boot_failures={**view.boot_failures, kind: failures})
+    if failures < TRIES:
+        return view, ()
+    view, ended = drain.begin_killing(view, now, _GIVES_UP[kind])
+    said = Say("error", f"the {kind} could not be started {TRIES} times: giving up", {"cause": str(cause)})
+    return view, (said, *ended)
+
+
+def _show(view: View, child: Child) -> Step:
+    """The child's own words, once: eight workers that cannot import a handler have one thing to say."""
+    error = child.boot_error
+    if error is None:
+        return view, ()
+    text = f"{error.traceback.rstrip()}\n{error.error}" if error.traceback else error.error
+    if text == view.shown:
+        return view, ()
+    commands: tuple[Command, ...] = (Show(text),)
+    return replace(view, shown=text), commands

@@ -1,0 +1,130 @@
+"""The end of the service: workers, then the steward (it records their deaths), then the store (both need it).
+
+A first signal asks, a second hastens workers to cancelling, a third (or QUIT) kills. All times are absolute and fixed
+when the drain begins, or when it is hastened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from holdfast.exits import Exit
+from holdfastd.core import leave
+from holdfastd.core.commands import Command, Say
+from holdfastd.core.leave import Pressed
+from holdfastd.core.slots import Child, Forking, Kind, Slot, Stage, Why
+from holdfastd.core.view import Step, Stopping, View, removed, seated
+
+ORDER = (Kind.WORKER, Kind.STEWARD, Kind.STORE)
+
+
+def begin(view: View, now: float, code: int = Exit.OK) -> Step:
+    """Start to stop, once. `code` is what the service exits with if nothing is cut off."""
+    if view.stopping is not None:
+        return view, ()
+    deadline = now + view.policy.drain_timeout
+    stopping = Stopping(now, deadline - view.policy.cancel_grace, deadline, code)
+    said = Say("info", "draining", {"timeout": view.policy.drain_timeout})
+    return replace(view, stopping=stopping), (said,)
+
+
+def begin_killing(view: View, now: float, code: int = Exit.OK) -> Step:
+    """Start to stop, or go on to stop, with SIGKILL for everybody."""
+    view, began = begin(view, now, code)
+    assert view.stopping is not None
+    said = Say("warning", "killing what is left")
+    return replace(view, stopping=replace(view.stopping, killing=True)), (*began, said)
+
+
+def another_signal(view: View, now: float) -> Step:
+    """A stop signal: the first begins, the second hastens, the third kills."""
+    if view.stopping is None:
+        return begin(view, now)
+    signals = view.stopping.signals + 1
+    view = replace(view, stopping=replace(view.stopping, signals=signals))
+    return _hasten(view, now) if signals == 2 else begin_killing(view, now)
+
+
+def _hasten(view: View, now: float) -> Step:
+    assert view.stopping is not None
+    deadline = min(view.stopping.deadline, now + view.policy.cancel_grace)
+    hastened = replace(view.stopping, cancel_at=min(view.stopping.cancel_at, now), deadline=deadline)
+    said = Say("warning", "hastened: handlers are cancelled")
+    return _each(replace(view, stopping=hastened), list(view.living(Kind.WORKER)), _ask_again(hastened), (said,))
+
+
+def _ask_again(stopping: Stopping) -> Callable[[Child], Pressed]:
+    def ask(child: Child) -> Pressed:
+        if child.leaving is not None and child.leaving.stage >= Stage.ABORTING:
+            return child, ()
+        return leave.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
+
+    return ask
+
+
+def proceed(view: View, now: float) -> Step:
+    """One step of the order: ask the first kind that still lives; over when nobody does."""
+    stopping = view.stopping
+    if stopping is None:
+        return view, ()
+    if stopping.killing:
+        return _kill_all(view, now)
+    for kind in ORDER:
+        if any(isinstance(seat, Child | Forking) for seat in _seats(view, kind)):
+            asked = [child for child in view.living(kind) if child.leaving is None]
+            return _each(view, asked, _asking(stopping, kind, now))
+        view = removed(view, *(slot for slot in view.seats if slot.kind is kind))
+    return finished(view), ()
+
+
+def finished(view: View) -> View:
+    assert view.stopping is not None
+    code = view.stopping.code or (Exit.CUT_OFF if view.cut_off else Exit.OK)
+    return replace(view, over=int(code))
+
+
+def _kill_all(view: View, now: float) -> Step:
+    view = removed(view, *(slot for slot, seat in view.seats.items() if not isinstance(seat, Child | Forking)))
+    if not view.seats:
+        return finished(view), ()
+    alive = [seat for seat in view.seats.values() if isinstance(seat, Child) and not _is_killed(seat)]
+    return _each(view, alive, lambda child: leave.kill(child, Why.STOP, now))
+
+
+def _is_killed(child: Child) -> bool:
+    return child.leaving is not None and child.leaving.stage is Stage.KILLING
+
+
+def _asking(stopping: Stopping, kind: Kind, now: float) -> Callable[[Child], Pressed]:
+    if kind is Kind.WORKER:
+        return lambda child: leave.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
+    ask = leave.ask_steward if kind is Kind.STEWARD else leave.ask_store
+    return lambda child: ask(child, now)
+
+
+def _seats(view: View, kind: Kind) -> list[object]:
+    return [seat for slot, seat in view.seats.items() if slot.kind is kind]
+
+
+def _each(view: View, children: list[Child], act: Callable[[Child], Pressed], said: tuple[Command, ...] = ()) -> Step:
+    commands: list[Command] = list(said)
+    for child in children:
+        pressed, sent = act(child)
+        view = seated(view, child.slot, pressed)
+        commands += sent
+    return view, tuple(commands)
+
+
+def cut_off(child: Child, released: int = 0) -> int:
+    """How many tasks this worker's end left unfinished, as far as the parent can know."""
+    if child.leaving is not None and child.leaving.stage >= Stage.ABORTING and child.ready_at is not None:
+        return max(1, len(child.running))
+    return max(released, 0 if child.drained else len(child.running))
+
+
+def keeps(view: View, slot: Slot) -> bool:
+    """Whether this slot is filled again after a death: while the service stops only what workers still need."""
+    if view.stopping is None:
+        return True
+    return slot.kind is not Kind.WORKER and not view.stopping.killing and any(view.living(Kind.WORKER))

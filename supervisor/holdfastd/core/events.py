@@ -1,0 +1,83 @@
+"""What can happen to a parent. Everything random or measured travels in the event, so that the core stays a function.
+
+`jitter` is uniform in -1..1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.channel import FromChild
+from holdfastd.core.slots import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    slot: Slot
+    incarnation: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForkFailed:
+    slot: Slot
+    error: str
+    jitter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message of a child."""
+
+    slot: Slot
+    incarnation: str
+    message: FromChild
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOpened:
+    """The embedded store accepts connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """Somebody stopped (SIGSTOP) this child."""
+
+    slot: Slot
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """Reaped. `status`: exit code, or minus the signal; `out_of_memory`: the kernel has killed for memory just now."""
+
+    slot: Slot
+    incarnation: str
+    status: int
+    out_of_memory: bool
+    jitter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """The parent itself received this signal."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleAsked:
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """By the control socket: as a first SIGTERM, and nothing when already stopping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """The end of every turn of the loop, at least once a second."""
+
+
+Event = Forked | ForkFailed | Heard | StoreOpened | Halted | Exited | Signalled | ScaleAsked | StopAsked | Tick

@@ -1,0 +1,44 @@
+"""Filling vacant seats: the store before the steward, the steward before the workers, and no worker before the
+steward's first preflight has found the store fit."""
+
+from __future__ import annotations
+
+from holdfastd.core import breaker, drain
+from holdfastd.core.commands import Command, Fork
+from holdfastd.core.policy import BATCH
+from holdfastd.core.slots import Forking, Kind, Slot, Vacant
+from holdfastd.core.view import Step, View, seated
+
+
+def fill(view: View, now: float) -> Step:
+    """Order forks for the seats that are due, some at a time, services first."""
+    due = [slot for at, slot in sorted(openings(view), key=_services_first) if at <= now][:BATCH]
+    commands: list[Command] = []
+    for slot in due:
+        seat = view.seats[slot]
+        assert isinstance(seat, Vacant)
+        view = breaker.probed(seated(view, slot, Forking(seat.record)), slot)
+        commands.append(Fork(slot, slot.kind not in view.reached))
+    return view, tuple(commands)
+
+
+def openings(view: View) -> list[tuple[float, Slot]]:
+    """Vacant seats that may be filled, and when."""
+    services = [
+        (seat.due, slot)
+        for slot, seat in view.seats.items()
+        if slot.kind is not Kind.WORKER and isinstance(seat, Vacant) and _may_start(view, slot)
+    ]
+    if view.stopping is not None or Kind.STEWARD not in view.reached:
+        return services
+    return services + breaker.candidates(view)
+
+
+def _may_start(view: View, slot: Slot) -> bool:
+    waits_for_store = slot.kind is Kind.STEWARD and view.policy.embedded and Kind.STORE not in view.reached
+    return drain.keeps(view, slot) and not waits_for_store
+
+
+def _services_first(opening: tuple[float, Slot]) -> tuple[bool, float, int]:
+    due, slot = opening
+    return slot.kind is Kind.WORKER, due, slot.number

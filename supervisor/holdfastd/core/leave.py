@@ -1,0 +1,89 @@
+"""Making one child leave, in stages with absolute times: asked, cancelling, aborted, killed.
+
+Drain, scale-down, hang and boot limits all use this one way out; they differ in where they enter and in the times.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from dataclasses import replace
+
+from holdfast.channel import Drain, Leave
+from holdfastd.core.commands import Command, Kill, Send
+from holdfastd.core.policy import ABORT_GRACE, STEWARD_LEAVE, STORE_LEAVE
+from holdfastd.core.slots import Child, Kind, Leaving, Slot, Stage, Why
+
+ABORT_SLACK = 1.0  # a worker that keeps its deadline still needs a moment to exit
+
+# What entering a stage sends. Nothing on CANCELLING: the worker was told its time when it was asked.
+_ENTER = {
+    (Kind.WORKER, Stage.ABORTING): signal.SIGABRT,
+    (Kind.WORKER, Stage.KILLING): signal.SIGKILL,
+    (Kind.STEWARD, Stage.ABORTING): signal.SIGABRT,
+    (Kind.STEWARD, Stage.KILLING): signal.SIGKILL,
+    (Kind.STORE, Stage.KILLING): signal.SIGKILL,
+}
+
+Pressed = tuple[Child, tuple[Command, ...]]
+
+
+def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> Pressed:
+    """Finish what runs by `deadline`. Asking again moves the times; a stopped child is continued to hear it.
+
+    One that is not ready has no task and may be deep in an import: SIGTERM ends it wherever it is.
+    """
+    abort_at = deadline + ABORT_SLACK
+    leaving = Leaving(why, Stage.ASKED, cancel_at, deadline, abort_at, abort_at + ABORT_GRACE)
+    asking: tuple[Command, ...] = (Send(child.slot, Drain(cancel_at, deadline)), Kill(child.slot, signal.SIGCONT))
+    if child.ready_at is None:
+        asking = (*asking, Kill(child.slot, signal.SIGTERM))
+    return replace(child, leaving=leaving), asking
+
+
+def ask_steward(child: Child, now: float) -> Pressed:
+    deadline = now + STEWARD_LEAVE
+    abort_at = deadline + ABORT_SLACK
+    leaving = Leaving(Why.STOP, Stage.ASKED, deadline, deadline, abort_at, abort_at + ABORT_GRACE)
+    asking: tuple[Command, ...] = (Send(child.slot, Leave(deadline)), Kill(child.slot, signal.SIGCONT))
+    if child.ready_at is None:
+        asking = (*asking, Kill(child.slot, signal.SIGTERM))
+    return replace(child, leaving=leaving), asking
+
+
+def ask_store(child: Child, now: float) -> Pressed:
+    deadline = now + STORE_LEAVE
+    leaving = Leaving(Why.STOP, Stage.ASKED, deadline, deadline, deadline, deadline)
+    return replace(child, leaving=leaving), (Kill(child.slot, signal.SIGTERM), Kill(child.slot, signal.SIGCONT))
+
+
+def abort(child: Child, why: Why, now: float) -> Pressed:
+    """SIGABRT now (it dumps the stacks), SIGKILL soon after."""
+    leaving = Leaving(why, Stage.CANCELLING, now, now, now, now + ABORT_GRACE)
+    return press(replace(child, leaving=leaving), now)
+
+
+def kill(child: Child, why: Why, now: float) -> Pressed:
+    """SIGKILL now, whatever was planned."""
+    killed = replace(child, leaving=Leaving(why, Stage.KILLING, now, now, now, now))
+    return killed, (Kill(child.slot, signal.SIGKILL),)
+
+
+def press(child: Child, now: float) -> Pressed:
+    """Enter every stage whose time has come."""
+    commands: list[Command] = []
+    while child.leaving is not None and due(child.leaving) <= now:
+        stage = Stage(child.leaving.stage + 1)
+        child = replace(child, leaving=replace(child.leaving, stage=stage))
+        commands += _entering(child.slot, stage)
+    return child, tuple(commands)
+
+
+def due(leaving: Leaving) -> float:
+    """When the next stage begins."""
+    return (leaving.cancel_at, leaving.abort_at, leaving.kill_at, math.inf)[leaving.stage]
+
+
+def _entering(slot: Slot, stage: Stage) -> list[Command]:
+    number = _ENTER.get((slot.kind, stage))
+    return [] if number is None else [Kill(slot, number)]

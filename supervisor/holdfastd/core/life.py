@@ -1,0 +1,122 @@
+"""A child's life as events: forked, heard of, stopped, dead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
+from holdfastd.core import boot, breaker, death, drain, hang, restart, tell
+from holdfastd.core.commands import Command, Say
+from holdfastd.core.death import Cause
+from holdfastd.core.events import Exited, Forked, ForkFailed, Halted, Heard, StoreOpened
+from holdfastd.core.slots import STORE, BootError, Child, Forking, Kind, Why
+from holdfastd.core.view import RECENT, Death, Step, View, known, removed, seated
+
+
+def forked(view: View, event: Forked, now: float) -> Step:
+    seat = view.seats[event.slot]
+    assert isinstance(seat, Forking)
+    child = Child(event.slot, event.incarnation, event.pid, now, now, seat.record)
+    return seated(view, event.slot, child), tell.born(view, child)
+
+
+def fork_failed(view: View, event: ForkFailed, now: float) -> Step:
+    seat = view.seats[event.slot]
+    assert isinstance(seat, Forking)
+    vacant = restart.unforked(seat.record, event.jitter, now)
+    wait = {"slot": str(event.slot), "error": event.error, "again_in": round(vacant.due - now, 1)}
+    return seated(view, event.slot, vacant), (Say("error", "cannot fork", wait),)
+
+
+def heard(view: View, event: Heard, now: float) -> Step:
+    child = known(view, event.slot, event.incarnation)
+    if child is None:
+        return view, ()
+    child = replace(child, heard=now, dumped=False, halted_at=None)
+    return _read(seated(view, child.slot, child), child, event.message, now)
+
+
+def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
+    match message:
+        case Ready():
+            return ready(view, child, now)
+        case Beat(running=running, settled=settled, degraded=degraded):
+            child = replace(child, running=tuple(running), settled=settled, degraded=degraded)
+            return seated(view, child.slot, child), ()
+        case BootFailed(code=code, error=error, traceback=traceback):
+            return seated(view, child.slot, replace(child, boot_error=BootError(code, error, traceback))), ()
+        case Drained(released=released):
+            view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
+            return seated(view, child.slot, replace(child, drained=True, running=())), ()
+        case Acknowledged():
+            return tell.acknowledged(view, message)
+
+
+def store_opened(view: View, _: StoreOpened, now: float) -> Step:
+    store = view.child(STORE)
+    return (view, ()) if store is None else ready(view, store, now)
+
+
+def ready(view: View, child: Child, now: float) -> Step:
+    if child.ready_at is not None:
+        return view, ()
+    view = seated(view, child.slot, replace(child, ready_at=now, heard=now))
+    fields = {"slot": str(child.slot), "pid": child.pid, "after": round(now - child.born, 3)}
+    return replace(view, reached=view.reached | {child.slot.kind}), (Say("info", "ready", fields),)
+
+
+def halted(view: View, event: Halted, now: float) -> Step:
+    child = known(view, event.slot, event.incarnation)
+    if child is None:
+        return view, ()
+    child, commands = hang.halted(child, now)
+    return seated(view, event.slot, child), commands
+
+
+def exited(view: View, event: Exited, now: float) -> Step:
+    child = known(view, event.slot, event.incarnation)
+    if child is None:
+        return view, ()
+    cause = death.classify(child, event.status, event.out_of_memory)
+    young = restart.is_young(child, cause, now)
+    view = _vacate(_record(view, child, cause, now), child, young, event.jitter, now)
+    view, told = tell.died(view, child, cause, now)
+    view, counted = _consequences(view, child, cause, young, event.jitter, now)
+    return view, (*_report(child, cause, now), *told, *counted)
+
+
+def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
+    """A seat that was given up goes with its child; another waits for the next."""
+    given_up = child.leaving is not None and child.leaving.why in {Why.STOP, Why.SCALE}
+    if given_up or not drain.keeps(view, child.slot):
+        return removed(view, child.slot)
+    return seated(view, child.slot, restart.vacated(child, young, jitter, now))
+
+
+def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: float, now: float) -> Step:
+    if view.stopping is not None and child.slot.kind is Kind.WORKER:
+        view = replace(view, cut_off=view.cut_off + drain.cut_off(child))
+    counted: tuple[Command, ...] = ()
+    if young and child.slot.kind is Kind.WORKER and view.stopping is None:
+        view, counted = breaker.young_death(view, child, str(cause), jitter, now)
+    if child.ready_at is not None:
+        return view, counted
+    view, ended = boot.never_ready(view, child, cause, now)
+    return view, (*counted, *ended)
+
+
+def _record(view: View, child: Child, cause: Cause, now: float) -> View:
+    death_of = Death(now, child.slot, child.pid, child.incarnation, str(cause.reason), cause.detail)
+    return replace(view, died=view.died + 1, deaths=(*view.deaths, death_of)[-RECENT:])
+
+
+def _report(child: Child, cause: Cause, now: float) -> tuple[Command, ...]:
+    fields = {
+        "slot": str(child.slot),
+        "pid": child.pid,
+        "cause": str(cause),
+        "lived": round(now - child.born, 2),
+        "running": list(child.running),
+    }
+    expected = cause.reason is death.Reason.REQUESTED
+    return (Say("info" if expected else "warning", "left" if expected else "died", fields),)

@@ -1,0 +1,111 @@
+"""`plan(view, event, now) -> (view, commands)`: every decision of the parent, as a table from event to function.
+
+Pure: no clock, no randomness, no I/O. Events change what is known; only Tick, at the end of every turn of the loop,
+looks at the whole: it fills seats, presses the leaving, ends the service.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from holdfastd.core import breaker, drain, fill, hang, leave, life, scale, tell
+from holdfastd.core.commands import Command, Say
+from holdfastd.core.events import (
+    Event,
+    Exited,
+    Forked,
+    ForkFailed,
+    Halted,
+    Heard,
+    ScaleAsked,
+    Signalled,
+    StopAsked,
+    StoreOpened,
+    Tick,
+)
+from holdfastd.core.policy import ROUND, Policy
+from holdfastd.core.slots import STEWARD, STORE, Child, Vacant
+from holdfastd.core.view import Step, View, seated
+
+
+def begin(policy: Policy, workers: int, now: float) -> View:
+    """Before anything was forked."""
+    services = (STORE, STEWARD) if policy.embedded else (STEWARD,)
+    return View(policy, workers, now, seats={slot: Vacant(now) for slot in services})
+
+
+def plan(view: View, event: Event, now: float) -> Step:
+    """What is known after `event`, and what is to be done; `now` in monotonic seconds."""
+    return _HANDLERS[type(event)](view, event, now)
+
+
+def next_due(view: View, now: float) -> float:
+    """When the next Tick has something to do, at the latest one round from now."""
+    leaving = [leave.due(child.leaving) for child in _children(view) if child.leaving is not None]
+    return min((now + ROUND, *leaving, *(due for due, _ in fill.openings(view))))
+
+
+def _tick(view: View, _: Tick, now: float) -> Step:
+    commands: list[Command] = []
+    for step in _ROUND:
+        view, sent = step(view, now)
+        commands += sent
+    return replace(view, ticked=now), tuple(commands)
+
+
+def _press(view: View, now: float) -> Step:
+    """Each child by itself: the leaving to their next stage, the silent to account."""
+    commands: list[Command] = []
+    for seat in _children(view):
+        child, sent = leave.press(seat, now) if seat.leaving else hang.look(seat, view.policy, now)
+        view = view if child is seat else seated(view, seat.slot, child)
+        commands += sent
+    return view, tuple(commands)
+
+
+def _children(view: View) -> list[Child]:
+    return [seat for seat in view.seats.values() if isinstance(seat, Child)]
+
+
+def _signalled(view: View, event: Signalled, now: float) -> Step:
+    match event.number:
+        case signal.SIGTERM | signal.SIGINT:
+            return drain.another_signal(view, now)
+        case signal.SIGQUIT:
+            return drain.begin_killing(view, now)
+        case signal.SIGTTIN:
+            return scale.asked(view, view.target + 1)
+        case signal.SIGTTOU:
+            return scale.asked(view, view.target - 1)
+        case signal.SIGHUP:
+            return view, (Say("warning", "reload is not available yet: SIGHUP changes nothing"),)
+        case _:
+            return view, ()
+
+
+def _scale_asked(view: View, event: ScaleAsked, _: float) -> Step:
+    return scale.asked(view, event.workers)
+
+
+def _stop_asked(view: View, _: StopAsked, now: float) -> Step:
+    return drain.begin(view, now)
+
+
+# A tick's steps in their order: excuse before accusing, make room before filling it, end when all are gone.
+_ROUND = (hang.excuse, _press, breaker.look, scale.balance, drain.proceed, fill.fill, tell.again)
+
+_HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
+    Forked: life.forked,
+    ForkFailed: life.fork_failed,
+    Heard: life.heard,
+    StoreOpened: life.store_opened,
+    Halted: life.halted,
+    Exited: life.exited,
+    Signalled: _signalled,
+    ScaleAsked: _scale_asked,
+    StopAsked: _stop_asked,
+    Tick: _tick,
+}

@@ -1,0 +1,77 @@
+"""How many workers there should be, and which go first when there are too many: seats nobody fills, then those that
+boot, then the idle, then the busy, which finish what they run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfastd.core import leave
+from holdfastd.core.commands import Command, Say
+from holdfastd.core.slots import Child, Kind, Seat, Slot, Vacant, Why
+from holdfastd.core.view import Step, View, removed, seated
+
+LEAST = 1
+MOST = 10_000
+
+
+def refusal(view: View, workers: int) -> str:
+    """Why the pool cannot be set to this size now, or empty."""
+    if view.stopping is not None:
+        return "the supervisor is draining"
+    if not LEAST <= workers <= MOST:
+        return f"workers is {workers}; it must be between {LEAST} and {MOST}"
+    return ""
+
+
+def asked(view: View, workers: int) -> Step:
+    """Change the target; refused in words while draining or out of range."""
+    why_not = refusal(view, workers)
+    if why_not:
+        return view, (Say("warning", "scaling refused", {"workers": workers, "why": why_not}),)
+    return replace(view, target=workers), (Say("info", "scaling", {"from": view.target, "to": workers}),)
+
+
+def balance(view: View, now: float) -> Step:
+    """Open seats up to the target, or retire workers down to it."""
+    if view.stopping is not None:
+        return view, ()
+    staying = [(slot, seat) for slot, seat in view.workers() if not _is_leaving(seat)]
+    surplus = len(staying) - view.target
+    if surplus > 0:
+        return _retire(view, sorted(staying, key=_usefulness)[:surplus], now)
+    return _open(view, -surplus, now), ()
+
+
+def _is_leaving(seat: Seat) -> bool:
+    return isinstance(seat, Child) and seat.leaving is not None and seat.leaving.why is Why.SCALE
+
+
+def _usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
+    slot, seat = entry
+    if not isinstance(seat, Child):
+        return 0, -slot.number
+    if seat.ready_at is None:
+        return 1, -slot.number
+    return 2 + len(seat.running), -slot.number
+
+
+def _retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
+    commands: list[Command] = []
+    for slot, seat in surplus:
+        if isinstance(seat, Vacant):
+            view = removed(view, slot)
+        elif isinstance(seat, Child) and seat.leaving is None:
+            deadline = now + view.policy.drain_timeout
+            child, sent = leave.ask_worker(seat, Why.SCALE, deadline - view.policy.cancel_grace, deadline)
+            view = seated(view, slot, child)
+            commands += sent
+    return view, tuple(commands)
+
+
+def _open(view: View, missing: int, now: float) -> View:
+    if missing == 0:
+        return view
+    taken = {slot.number for slot, _ in view.workers()}
+    free = (number for number in range(len(taken) + missing) if number not in taken)
+    opened = {Slot(Kind.WORKER, number): Vacant(now) for _, number in zip(range(missing), free, strict=False)}
+    return replace(view, seats={**view.seats, **opened})

@@ -1,0 +1,133 @@
+"""Slots and what sits in them: nobody yet, a fork under way, or a child. All values are frozen.
+
+A slot outlives its children: each life in it is an incarnation with a name of its own, and what must survive a death
+(how often it died young, how often it was filled again) travels from seat to seat as a Record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """What a child is, in the order in which they are started."""
+
+    STORE = "store"
+    STEWARD = "steward"
+    WORKER = "worker"
+
+
+class Slot(NamedTuple):
+    kind: Kind
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"worker {self.number}" if self.kind is Kind.WORKER else str(self.kind)
+
+
+STORE = Slot(Kind.STORE)
+STEWARD = Slot(Kind.STEWARD)
+
+
+class Why(StrEnum):
+    """Why a child is made to leave."""
+
+    STOP = "stop"
+    SCALE = "scaled down"
+    HUNG = "hung"
+    BOOT = "not ready in time"
+    HALTED = "stopped"
+
+
+class Stage(IntEnum):
+    """How far a leaving child has been pressed."""
+
+    ASKED = 0
+    CANCELLING = 1
+    ABORTING = 2
+    KILLING = 3
+
+
+class Phase(StrEnum):
+    """What users are shown."""
+
+    BOOTING = "booting"
+    READY = "ready"
+    DRAINING = "draining"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A child on its way out: absolute times at which the next stages begin."""
+
+    why: Why
+    stage: Stage
+    cancel_at: float
+    deadline: float
+    abort_at: float
+    kill_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class BootError:
+    """What a child said of why it cannot start."""
+
+    code: int
+    error: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a slot remembers: deaths before or just after ready in a row, and how often it was filled again."""
+
+    failures: int = 0
+    restarts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vacant:
+    """Nobody; to be filled at `due`."""
+
+    due: float
+    record: Record = field(default_factory=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Forking:
+    """A fork was ordered, its result is not known yet."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One life. `heard` is when it last spoke, `settled` counts since its birth."""
+
+    slot: Slot
+    incarnation: str
+    pid: int
+    born: float
+    heard: float
+    record: Record
+    ready_at: float | None = None
+    running: tuple[str, ...] = ()
+    settled: int = 0
+    degraded: str = ""
+    drained: bool = False
+    dumped: bool = False
+    halted_at: float | None = None
+    boot_error: BootError | None = None
+    leaving: Leaving | None = None
+
+    @property
+    def phase(self) -> Phase:
+        if self.leaving is not None:
+            return Phase.STOPPING if self.leaving.stage >= Stage.ABORTING else Phase.DRAINING
+        return Phase.BOOTING if self.ready_at is None else Phase.READY
+
+
+Seat = Vacant | Forking | Child

@@ -1,0 +1,56 @@
+"""What the steward is told of the workers: who was born, and who died until it has acknowledged that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.channel import Acknowledged, Born, Died
+from holdfastd.core.commands import Command, Say, Send
+from holdfastd.core.death import Cause
+from holdfastd.core.policy import RETELL
+from holdfastd.core.slots import STEWARD, Child, Kind
+from holdfastd.core.view import Step, View
+
+
+def born(view: View, child: Child) -> tuple[Command, ...]:
+    """A worker to the steward; to a new steward everything that its predecessor was told and is still so."""
+    if child.slot.kind is Kind.WORKER:
+        return _if_steward(view, Send(STEWARD, Born(child.incarnation)))
+    if child.slot.kind is Kind.STEWARD:
+        living = (Send(STEWARD, Born(worker.incarnation)) for worker in view.living(Kind.WORKER))
+        return (*living, *_untold(view))
+    return ()
+
+
+def died(view: View, child: Child, cause: Cause, now: float) -> Step:
+    """Remember the death of a worker until it is acknowledged, and tell it now."""
+    if child.slot.kind is not Kind.WORKER:
+        return view, ()
+    message = Died(child.incarnation, str(cause), cause.charged)
+    told_at = view.told_at if view.untold else now
+    view = replace(view, untold={**view.untold, child.incarnation: message}, told_at=told_at)
+    return view, _if_steward(view, Send(STEWARD, message))
+
+
+def acknowledged(view: View, message: Acknowledged) -> Step:
+    if message.incarnation not in view.untold:
+        return view, ()
+    untold = {name: told for name, told in view.untold.items() if name != message.incarnation}
+    fields = {"incarnation": message.incarnation, "tasks": message.recovered}
+    said = Say("info" if message.recovered else "debug", "recovered", fields)
+    return replace(view, untold=untold), (said,)
+
+
+def again(view: View, now: float) -> Step:
+    """Repeat what stays unacknowledged: a message may have been dropped with a full channel."""
+    if not view.untold or view.child(STEWARD) is None or now - view.told_at < RETELL:
+        return view, ()
+    return replace(view, told_at=now), _untold(view)
+
+
+def _untold(view: View) -> tuple[Command, ...]:
+    return tuple(Send(STEWARD, message) for message in view.untold.values())
+
+
+def _if_steward(view: View, command: Command) -> tuple[Command, ...]:
+    return () if view.child(STEWARD) is None else (command,)

@@ -1,0 +1,98 @@
+"""All that the parent knows, as one frozen value, and the small steps every decision is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from holdfast.channel import Died
+from holdfastd.core.commands import Command
+from holdfastd.core.policy import Policy
+from holdfastd.core.slots import Child, Kind, Seat, Slot
+
+RECENT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """One line of the service's history."""
+
+    at: float
+    slot: Slot
+    pid: int
+    incarnation: str
+    cause: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Young deaths of workers in the last minute; once open, one worker at a time probes from `due` on."""
+
+    deaths: tuple[float, ...] = ()
+    cause: str = ""
+    probe: Slot | None = None
+    failures: int = 0
+    due: float = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.cause)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """The service is ending: until when workers may work, how it was pressed, and what it will exit with."""
+
+    began: float
+    cancel_at: float
+    deadline: float
+    code: int
+    signals: int = 1
+    killing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    policy: Policy
+    target: int
+    ticked: float
+    seats: Mapping[Slot, Seat] = field(default_factory=dict[Slot, Seat])
+    reached: frozenset[Kind] = frozenset()  # kinds of which one has been ready
+    breaker: Breaker = field(default_factory=Breaker)
+    untold: Mapping[str, Died] = field(default_factory=dict[str, Died])  # not acknowledged by a steward yet
+    told_at: float = 0.0
+    boot_failures: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
+    shown: str = ""  # the last traceback printed
+    stopping: Stopping | None = None
+    cut_off: int = 0
+    deaths: tuple[Death, ...] = ()
+    died: int = 0
+    over: int | None = None
+
+    def child(self, slot: Slot) -> Child | None:
+        seat = self.seats.get(slot)
+        return seat if isinstance(seat, Child) else None
+
+    def living(self, kind: Kind) -> Iterator[Child]:
+        return (seat for seat in self.seats.values() if isinstance(seat, Child) and seat.slot.kind is kind)
+
+    def workers(self) -> Iterator[tuple[Slot, Seat]]:
+        return ((slot, seat) for slot, seat in self.seats.items() if slot.kind is Kind.WORKER)
+
+
+Step = tuple[View, tuple[Command, ...]]
+
+
+def seated(view: View, slot: Slot, seat: Seat) -> View:
+    return replace(view, seats={**view.seats, slot: seat})
+
+
+def removed(view: View, *slots: Slot) -> View:
+    return replace(view, seats={slot: seat for slot, seat in view.seats.items() if slot not in slots})
+
+
+def known(view: View, slot: Slot, incarnation: str) -> Child | None:
+    """The child an event speaks of, unless another life has begun in its slot."""
+    child = view.child(slot)
+    return child if child is not None and child.incarnation == incarnation else None

@@ -1,0 +1,47 @@
+"""One supervisor a runtime directory, and what surrounds its life: the lock, the last resort, the exit status."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import traceback
+from collections.abc import Callable
+
+from holdfast import locks
+from holdfast.exits import Exit
+from holdfastd.parent import folders, prctl
+from holdfastd.parent.fork import Fork
+from holdfastd.parent.household import Household
+from holdfastd.parent.supervise import Parent
+from holdfastd.store.errors import StoreLaunchError
+
+STDERR = 2
+
+Announce = Callable[[str], None]
+
+
+def supervise(home: Household, announce: Announce, system: Fork = os.fork) -> int:
+    """Look after this household, alone in its runtime directory."""
+    lock = locks.hold(home.runtime_dir / folders.LOCK)
+    if lock is None:
+        announce(f"a supervisor runs already in {home.runtime_dir}: stop it, or choose another --runtime-dir")
+        return Exit.RUNNING
+    try:
+        return _guarded(home, announce, system)
+    finally:
+        os.close(lock)
+
+
+def _guarded(home: Household, announce: Announce, system: Fork) -> int:
+    faulthandler.enable(STDERR)  # inherited by every fork: a child that crashes or is aborted shows its stacks
+    faulthandler.register(signal.SIGUSR1, STDERR)
+    prctl.become_subreaper()
+    try:
+        return Parent(home, announce, system).run()
+    except StoreLaunchError as error:
+        announce(str(error))
+        return error.code
+    except Exception:  # the border of the process: children are dead by now, the bug is shown
+        announce(traceback.format_exc())
+        return Exit.BUG

@@ -1,0 +1,73 @@
+"""What is born into a slot: the body a child of each kind runs, and the name it bears."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import uuid
+
+from holdfastd.core.slots import Kind, Slot
+from holdfastd.parent import child
+from holdfastd.parent.child import Birth
+from holdfastd.parent.household import EmbeddedStore, Household
+from holdfastd.store.launch import StoreLaunch
+
+
+class Births:
+    """Holds what the embedded store needs before it runs, from when it was prepared until it runs."""
+
+    def __init__(self, household: Household) -> None:
+        self._household = household
+        self._launch: StoreLaunch | None = None
+
+    def prepare(self) -> None:
+        """Make the embedded store ready to run, if there is one. Raises StoreLaunchError."""
+        if self._household.store is not None and self._launch is None:
+            self._launch = self._household.store.prepare()
+
+    def of(self, slot: Slot, first: bool) -> Birth:
+        """A new incarnation for this slot. Raises StoreLaunchError."""
+        incarnation = uuid.uuid4().hex
+        household = self._household
+        match slot.kind:
+            case Kind.WORKER:
+
+                def work(channel: socket.socket) -> int:
+                    return household.worker(incarnation, slot.number, channel)
+
+                return Birth(incarnation, f"holdfast: w{slot.number}", work)
+            case Kind.STEWARD:
+
+                def serve(channel: socket.socket) -> int:
+                    return household.steward(first, channel)
+
+                return Birth(incarnation, "holdfast: stewd", serve)
+            case Kind.STORE:
+                return self._store(incarnation)
+
+    def born(self, slot: Slot) -> None:
+        """It runs: what was only held for it is its own now."""
+        if slot.kind is Kind.STORE and self._launch is not None:
+            for descriptor in self._launch.inherit:
+                os.close(descriptor)
+            self._launch = None
+
+    def _store(self, incarnation: str) -> Birth:
+        self.prepare()
+        launch = self._launch
+        assert launch is not None
+
+        def serve(_: socket.socket) -> int:
+            child.execute(launch.argv, launch.inherit, incarnation)
+
+        return Birth(incarnation, "holdfast: store", serve, launch.inherit)
+
+
+def serves(store: EmbeddedStore) -> bool:
+    """Whether the embedded store accepts connections. Connecting to a unix socket never waits."""
+    with socket.socket(socket.AF_UNIX) as trial, contextlib.suppress(OSError):
+        trial.setblocking(False)
+        trial.connect(str(store.path))
+        return True
+    return False

@@ -1,0 +1,65 @@
+"""One fork: a channel, a child of its own, a pidfd that tells of its death."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from holdfast.exits import ChildExit
+from holdfastd.parent import child, signals
+from holdfastd.parent.child import Birth
+
+Fork = Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Newborn:
+    """A child that was just forked. `pidfd` is None where the kernel had none to give."""
+
+    pid: int
+    pidfd: int | None
+    channel: socket.socket
+
+
+def fork(birth: Birth, system: Fork = os.fork) -> Newborn:
+    """Fork a child that runs `birth`. OSError (EAGAIN, ENOMEM, EMFILE) leaves everything as it was."""
+    assert threading.active_count() == 1, "a thread in the parent would be half a thread in the child"
+    ours, theirs = socket.socketpair()
+    parent = os.getpid()
+    with theirs, signals.blocked():
+        try:
+            pid = system()
+        except OSError:
+            ours.close()
+            raise
+        if pid == 0:
+            _be(birth, theirs, parent)
+    _lead_group(pid)
+    return Newborn(pid, _pidfd(pid), ours)
+
+
+def _be(birth: Birth, channel: socket.socket, parent: int) -> NoReturn:
+    """The child never returns into the parent's stack."""
+    code = int(ChildExit.BUG)
+    try:
+        code = child.live(birth, channel, parent)
+    finally:
+        os._exit(code)
+
+
+def _lead_group(pid: int) -> None:
+    """The child does the same: whoever comes first, the group exists before anybody kills it."""
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)
+
+
+def _pidfd(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except OSError:  # no descriptor left, or an old kernel: SIGCHLD tells of its death
+        return None

@@ -1,0 +1,77 @@
+"""Performing what the core has ordered: fork, send, signal, log, print. Nothing is decided here."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from holdfast.channel import encode
+from holdfastd.core.commands import Command, Fork, Kill, Say, Send, Show
+from holdfastd.core.events import Event, Forked, ForkFailed
+from holdfastd.parent import fork
+from holdfastd.parent.births import Births
+from holdfastd.parent.family import Family, Process
+from holdfastd.store.errors import StoreLaunchError
+
+_log = structlog.get_logger("holdfast.parent")
+
+
+class Hands:
+    """`attend` is called for each new child, so that it is watched; `announce` prints for humans."""
+
+    def __init__(
+        self,
+        family: Family,
+        births: Births,
+        post: Callable[[Event], None],
+        attend: Callable[[Process], None],
+        announce: Callable[[str], None],
+        system: fork.Fork = os.fork,
+    ) -> None:
+        self._family = family
+        self._births = births
+        self._post = post
+        self._attend = attend
+        self._announce = announce
+        self._system = system
+        self._do: dict[type, Callable[[Any], None]] = {
+            Fork: self._fork,
+            Send: self._send,
+            Kill: self._kill,
+            Say: self._say,
+            Show: self._show,
+        }
+
+    def perform(self, command: Command) -> None:
+        self._do[type(command)](command)
+
+    def _fork(self, command: Fork) -> None:
+        try:
+            birth = self._births.of(command.slot, command.first)
+            newborn = fork.fork(birth, self._system)
+        except (OSError, StoreLaunchError) as error:
+            reason = errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+            self._post(ForkFailed(command.slot, f"{reason} {error}".strip(), random.uniform(-1, 1)))
+            return
+        self._births.born(command.slot)
+        self._attend(self._family.adopt(command.slot, birth.incarnation, newborn))
+        self._post(Forked(command.slot, birth.incarnation, newborn.pid))
+
+    def _send(self, command: Send) -> None:
+        process = self._family.of_slot(command.slot)
+        if process is not None and not process.lines.send(encode(command.message)):
+            _log.warning("a child does not read its messages", slot=str(command.slot), pid=process.pid)
+
+    def _kill(self, command: Kill) -> None:
+        self._family.signal(command.slot, command.signal)
+
+    def _say(self, command: Say) -> None:
+        getattr(_log, command.level)(command.event, **command.fields)
+
+    def _show(self, command: Show) -> None:
+        self._announce(command.text)

@@ -1,0 +1,35 @@
+"""What a parent is asked to look after: whom to fork and how, where its sockets and locks are."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfastd.core.policy import Policy
+from holdfastd.store.launch import StoreLaunch
+
+WorkerBody = Callable[[str, int, socket.socket], int]
+StewardBody = Callable[[bool, socket.socket], int]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedStore:
+    """`prepare` gives what to run (StoreLaunchError if it cannot be); connections to `path` succeed once it serves."""
+
+    prepare: Callable[[], StoreLaunch]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Household:
+    """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` may be shown."""
+
+    policy: Policy
+    workers: int
+    runtime_dir: Path
+    store_url: str
+    worker: WorkerBody
+    steward: StewardBody
+    store: EmbeddedStore | None = None

@@ -1,0 +1,38 @@
+"""Whether the kernel has killed for want of memory: its counter for our own control group, else for the whole host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_GROUPS = Path("/sys/fs/cgroup")
+_HOST = Path("/proc/vmstat")
+
+
+class OutOfMemory:
+    """Remembers the counter, so that each kill is seen once."""
+
+    def __init__(self) -> None:
+        self._source = _own_events()
+        self._seen = self._count()
+
+    def struck(self) -> bool:
+        """Whether the kernel has killed for memory since this was last asked."""
+        before, self._seen = self._seen, self._count()
+        return self._seen > before
+
+    def _count(self) -> int:
+        try:
+            lines = self._source.read_text("ascii").splitlines()
+        except OSError:
+            return 0
+        return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def _own_events() -> Path:
+    try:
+        unified = Path("/proc/self/cgroup").read_text("ascii").splitlines()
+    except OSError:
+        return _HOST
+    paths = (line.removeprefix("0::/") for line in unified if line.startswith("0::/"))
+    events = [_GROUPS / path / "memory.events" for path in paths]
+    return next((path for path in events if path.exists()), _HOST)

@@ -1,0 +1,34 @@
+"""Three Linux process attributes that Python has no call for. Each answers whether the kernel took it."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+
+_SET_PDEATHSIG = 1
+_SET_NAME = 15
+_SET_CHILD_SUBREAPER = 36
+
+NAME_BYTES = 15
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(number: signal.Signals) -> bool:
+    """This process gets `number` when the thread that forked it ends. Racy: check the parent's pid afterwards."""
+    return _prctl(_SET_PDEATHSIG, int(number))
+
+
+def become_subreaper() -> bool:
+    """Orphans among our descendants become our children instead of init's."""
+    return _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def set_name(name: str) -> bool:
+    """What `ps -o comm` and `top` show; cut at 15 bytes."""
+    return _prctl(_SET_NAME, ctypes.c_char_p(name.encode()[:NAME_BYTES]))
+
+
+def _prctl(option: int, value: int | ctypes.c_char_p) -> bool:
+    argument = ctypes.c_ulong(value) if isinstance(value, int) else value
+    return bool(_libc.prctl(option, argument, ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)) == 0)

@@ -1,0 +1,87 @@
+"""Deaths and stops of children, taken from the kernel one known pid at a time. Only what we forked is interpreted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from holdfastd.core.events import Event, Exited, Halted
+from holdfastd.parent.family import Family, Process
+from holdfastd.parent.memory import OutOfMemory
+from holdfastd.parent.remains import kill_remains
+
+_log = structlog.get_logger("holdfast.parent")
+
+
+class Listener(Protocol):
+    """Who has something to say before a child is buried."""
+
+    def __call__(self, process: Process) -> None: ...
+
+
+class Reaper:
+    """`post` takes the events; `last_words` reads what a dead child still had in its channel, and unwatches it."""
+
+    def __init__(self, family: Family, post: Callable[[Event], None], last_words: Listener) -> None:
+        self._family = family
+        self._post = post
+        self._last_words = last_words
+        self._memory = OutOfMemory()
+
+    def sweep(self) -> None:
+        """SIGCHLD came: stops, deaths of children without a pidfd, deaths of strangers."""
+        self._note_stopped()
+        while (pid := _peek(os.P_ALL, 0)) is not None:
+            process = self._family.of_pid(pid)
+            if process is None:
+                _reap(pid)
+                _log.debug("reaped a process that was nobody's child", stranger=pid)
+            else:
+                self.collect(process)
+
+    def collect(self, process: Process) -> None:
+        """Bury the child if it is dead: first its last words and what it left behind, then its pid."""
+        info = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if info is None:
+            return
+        status = info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
+        out_of_memory = status == -signal.SIGKILL and self._memory.struck()
+        fled = kill_remains(process.pid, process.incarnation, self._family.pids())
+        if fled:
+            _log.info("killed what a dead child had started", slot=str(process.slot), processes=fled)
+        self._last_words(process)
+        _reap(process.pid)
+        self._family.bury(process)
+        jitter = random.uniform(-1, 1)
+        self._post(Exited(process.slot, process.incarnation, status, out_of_memory, jitter))
+
+    def look_at_memory(self) -> None:
+        """Now and then, so that a kill for memory elsewhere on the host is not taken for a child's."""
+        self._memory.struck()
+
+    def _note_stopped(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (info := os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOHANG)) is not None:
+                process = self._family.of_pid(info.si_pid)
+                if process is not None:
+                    self._post(Halted(process.slot, process.incarnation))
+
+
+def _peek(what: int, which: int) -> int | None:
+    """A dead child that waits to be reaped, left as it is."""
+    try:
+        info = os.waitid(what, which, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return None if info is None else info.si_pid
+
+
+def _reap(pid: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG)

@@ -1,0 +1,36 @@
+"""Memory and CPU of each child, through psutil. A child that cannot be measured has no numbers; nothing fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psutil
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """`cpu_percent` of one core since it was last asked, `memory_bytes` resident."""
+
+    cpu_percent: float
+    memory_bytes: int
+
+
+class Stats:
+    """Remembers each process, as CPU use is a difference between two looks."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, psutil.Process] = {}
+
+    def measure(self, pids: set[int]) -> dict[int, Usage]:
+        """What can be said of these processes now; others are forgotten."""
+        self._known = {pid: process for pid, process in self._known.items() if pid in pids}
+        return {pid: usage for pid in pids if (usage := self._usage(pid)) is not None}
+
+    def _usage(self, pid: int) -> Usage | None:
+        try:
+            process = self._known.get(pid) or psutil.Process(pid)
+            self._known[pid] = process
+            with process.oneshot():
+                return Usage(process.cpu_percent(), process.memory_info().rss)
+        except (psutil.Error, OSError):
+            return None

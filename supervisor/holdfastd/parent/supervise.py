@@ -1,0 +1,139 @@
+"""The parent: wait, ask the core, perform. One thread, nothing that blocks, nothing decided."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+
+from holdfastd.control.protocol import (
+    CONTROL_SOCKET,
+    Answer,
+    AskScale,
+    AskStatus,
+    AskStop,
+    Refused,
+    Request,
+    Scaled,
+    Stopping,
+)
+from holdfastd.control.report import Moment, report
+from holdfastd.control.server import ControlServer
+from holdfastd.core import scale
+from holdfastd.core.events import Event, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
+from holdfastd.core.plan import begin, next_due, plan
+from holdfastd.core.slots import STORE
+from holdfastd.core.view import View
+from holdfastd.parent import births
+from holdfastd.parent.births import Births
+from holdfastd.parent.ears import Ears
+from holdfastd.parent.family import Family
+from holdfastd.parent.fork import Fork
+from holdfastd.parent.hands import Hands
+from holdfastd.parent.herald import Herald
+from holdfastd.parent.household import Household
+from holdfastd.parent.loop import Loop
+from holdfastd.parent.notify import Notifier
+from holdfastd.parent.remains import kill_everything
+from holdfastd.parent.signals import Signals
+from holdfastd.parent.stats import Stats
+
+STORE_LOOK = 0.01  # seconds between two looks whether a booting store serves
+MEMORY_LOOK = 10.0
+
+clock = time.monotonic
+
+
+class Parent:
+    """Looks after a household from the first fork to the last death."""
+
+    def __init__(self, household: Household, announce: Callable[[str], None], system: Fork = os.fork) -> None:
+        self._household = household
+        self._inbox: deque[Event] = deque()
+        self._began = self._memory_looked = clock()
+        self.view: View = begin(household.policy, household.workers, self._began)
+        self._loop = Loop()
+        self._signals = Signals()
+        self._family = Family()
+        self._births = Births(household)
+        self._ears = Ears(self._loop, self._family, self._inbox.append)
+        self._hands = Hands(self._family, self._births, self._inbox.append, self._ears.attend, announce, system)
+        self._herald = Herald(Notifier(), announce, household.store_url)
+        self._stats = Stats()
+        self._control = ControlServer(household.runtime_dir / CONTROL_SOCKET, self._loop, self._answer)
+        self._loop.watch(self._signals.descriptor, self._take_signals)
+
+    def run(self) -> int:
+        """Supervise until the service has ended; its exit status. Whatever happens, no child is left behind."""
+        try:
+            self._births.prepare()
+            self._settle()
+            while self.view.over is None:
+                self._loop.turn(self._timeout())
+                self._settle()
+            return self.view.over
+        finally:
+            self._end()
+
+    def _settle(self) -> None:
+        """One look at the whole after everything that has arrived, then what that brought about."""
+        self._look_at_store()
+        self._inbox.append(Tick())
+        while self._inbox:
+            self.view, commands = plan(self.view, self._inbox.popleft(), clock())
+            for command in commands:
+                self._hands.perform(command)
+        now = clock()
+        self._ears.press_on()
+        self._control.tick(now)
+        self._herald.tell(self.view, now)
+        self._look_at_memory(now)
+
+    def _timeout(self) -> float:
+        now = clock()
+        due = next_due(self.view, now) - now
+        return max(0.0, min(due, STORE_LOOK) if self._store_boots() else due)
+
+    def _store_boots(self) -> bool:
+        store = self.view.child(STORE)
+        return store is not None and store.ready_at is None
+
+    def _look_at_store(self) -> None:
+        store = self._household.store
+        if store is not None and self._store_boots() and births.serves(store):
+            self._inbox.append(StoreOpened())
+
+    def _look_at_memory(self, now: float) -> None:
+        if now - self._memory_looked >= MEMORY_LOOK:
+            self._memory_looked = now
+            self._ears.reaper.look_at_memory()
+
+    def _take_signals(self) -> None:
+        self._ears.reaper.sweep()
+        self._inbox.extend(Signalled(number) for number in self._signals.take())
+
+    def _answer(self, request: Request) -> Answer:
+        match request:
+            case AskStatus():
+                usage = self._stats.measure(self._family.pids())
+                moment = Moment(clock(), time.time(), self._began)
+                return report(self.view, self._household.store_url, usage, moment)
+            case AskScale(workers=workers):
+                return self._scale(workers)
+            case AskStop():
+                self._inbox.append(StopAsked())
+                return Stopping()
+
+    def _scale(self, workers: int) -> Answer:
+        why_not = scale.refusal(self.view, workers)
+        if why_not:
+            return Refused(why_not)
+        self._inbox.append(ScaleAsked(workers))
+        return Scaled(workers)
+
+    def _end(self) -> None:
+        kill_everything(self._family.pids())
+        self._control.close()
+        self._loop.close()
+        self._signals.close()

@@ -1,0 +1,239 @@
+"""Small real children for the parent under test: they speak the channel and misbehave in one way each."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from holdfast.channel import (
+    Acknowledged,
+    Beat,
+    BootFailed,
+    Born,
+    Died,
+    Drain,
+    Drained,
+    FromChild,
+    FromParent,
+    Leave,
+    Ready,
+    decode_from_parent,
+    encode,
+)
+from holdfast.exits import ChildExit
+
+BEAT = 0.1
+IDLE = Beat()
+
+WorkerMain = Callable[[str, int, socket.socket], int]
+StewardMain = Callable[[bool, socket.socket], int]
+
+
+class Talk:
+    """A child's end of the channel, as small as it can be."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self._torn = b""
+
+    def say(self, message: FromChild) -> None:
+        self.channel.sendall(encode(message))
+
+    def hear(self, beat: FromChild | None = IDLE) -> Iterator[FromParent]:
+        """Messages of the parent until it is gone; beats in between."""
+        while True:
+            readable, _, _ = select.select([self.channel], [], [], BEAT)
+            if beat is not None:
+                self.say(beat)
+            if not readable:
+                continue
+            chunk = self.channel.recv(65536)
+            if not chunk:
+                return
+            *lines, self._torn = (self._torn + chunk).split(b"\n")
+            yield from map(decode_from_parent, lines)
+
+
+def plain(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Ready, idle, leaves when asked."""
+    talk = Talk(channel)
+    talk.say(Ready())
+    for message in talk.hear(Beat([], 1)):
+        if isinstance(message, Drain):
+            talk.say(Drained(0))
+            return ChildExit.OK
+    return ChildExit.ORPHANED
+
+
+def busy(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Runs a task that ends only when it is cancelled: it is released then."""
+    talk = Talk(channel)
+    talk.say(Ready())
+    cancel_at = float("inf")
+    running = Beat(["task"])
+    while time.monotonic() < cancel_at:
+        readable, _, _ = select.select([channel], [], [], min(BEAT, max(0.0, cancel_at - time.monotonic())))
+        talk.say(running)
+        if readable:
+            message = next(talk.hear(running), None)
+            if message is None:
+                return ChildExit.ORPHANED
+            assert isinstance(message, Drain)
+            cancel_at = message.cancel_at
+            print(f"draining {slot}", file=sys.stderr, flush=True)
+    talk.say(Drained(1))
+    return ChildExit.OK
+
+
+def finishing(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Runs a task that is done soon after it was asked to drain."""
+    talk = Talk(channel)
+    talk.say(Ready())
+    for message in talk.hear(Beat(["task"])):
+        if isinstance(message, Drain):
+            talk.say(Drained(0))
+            return ChildExit.OK
+    return ChildExit.ORPHANED
+
+
+def deaf(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Ready, beats, and ignores whatever can be ignored."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGABRT):
+        signal.signal(number, signal.SIG_IGN)
+    talk = Talk(channel)
+    talk.say(Ready())
+    for _ in talk.hear(Beat(["task"])):
+        pass
+    return ChildExit.ORPHANED
+
+
+def unwilling(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Blocks SIGTERM, but listens to its channel."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    return plain(incarnation, slot, channel)
+
+
+def hung(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Ready, then never heard of again."""
+    Talk(channel).say(Ready())
+    while True:
+        signal.pause()
+
+
+def slow_to_boot(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Never gets ready, as in an import that hangs."""
+    print("booting", file=sys.stderr, flush=True)
+    while True:
+        signal.pause()
+
+
+def unbootable(incarnation: str, slot: int, channel: socket.socket) -> int:
+    talk = Talk(channel)
+    talk.say(BootFailed(ChildExit.BOOT_FAILED, "no module named agent", "Traceback: the handler's own\n"))
+    return ChildExit.BOOT_FAILED
+
+
+def short_lived(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Dies as soon as it is ready."""
+    Talk(channel).say(Ready())
+    return 1
+
+
+def unready(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Dies before it is ready, without a word."""
+    return 1
+
+
+def raising(incarnation: str, slot: int, channel: socket.socket) -> int:
+    Talk(channel).say(Ready())
+    raise RuntimeError("a bug in the child")
+
+
+def leaving_grandchildren(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Has started one process in its group and one that fled by setsid, both holding the child's channel."""
+    for fled in (False, True):
+        kept = (channel.fileno(),)
+        grandchild = subprocess.Popen(["sleep", "1000"], start_new_session=fled, pass_fds=kept)
+        print(json.dumps({"event": "grandchild", "of": grandchild.pid}), file=sys.stderr, flush=True)
+    return plain(incarnation, slot, channel)
+
+
+def daemonizing(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Leaves a stranger behind while it lives: a process whose own parent is gone, which ends by itself."""
+    script = ["sh", "-c", "setsid sh -c 'kill -9 $$' & exit 0"]
+    subprocess.run(script, check=True)
+    return plain(incarnation, slot, channel)
+
+
+def steward(log: Path, first: bool, channel: socket.socket) -> int:
+    """Writes down what it is told, acknowledges deaths."""
+    talk = Talk(channel)
+    talk.say(Ready())
+    for message in talk.hear():
+        with log.open("a") as file:
+            print(os.getpid(), first, encode_told(message), file=file)
+        if isinstance(message, Died):
+            talk.say(Acknowledged(message.incarnation, 1))
+        if isinstance(message, Leave):
+            return ChildExit.OK
+    return ChildExit.ORPHANED
+
+
+def encode_told(message: FromParent) -> str:
+    match message:
+        case Born(incarnation=incarnation):
+            return f"born {incarnation}"
+        case Died(incarnation=incarnation, cause=cause, charged=charged):
+            return f"died {incarnation} {'charged' if charged else 'uncharged'} {cause}"
+        case Leave():
+            return "leave"
+        case Drain():
+            return "drain"
+
+
+def mute_steward(log: Path, first: bool, channel: socket.socket) -> int:
+    """Writes down what it is told and acknowledges nothing."""
+    talk = Talk(channel)
+    talk.say(Ready())
+    for message in talk.hear():
+        with log.open("a") as file:
+            print(os.getpid(), first, encode_told(message), file=file)
+        if isinstance(message, Leave):
+            return ChildExit.OK
+    return ChildExit.ORPHANED
+
+
+def unfit_steward(log: Path, first: bool, channel: socket.socket) -> int:
+    Talk(channel).say(BootFailed(ChildExit.UNAVAILABLE, "the store at redis://elsewhere cannot be reached"))
+    return ChildExit.UNAVAILABLE
+
+
+WORKERS: dict[str, WorkerMain] = {
+    each.__name__: each
+    for each in (
+        plain,
+        busy,
+        finishing,
+        deaf,
+        unwilling,
+        hung,
+        slow_to_boot,
+        unbootable,
+        short_lived,
+        unready,
+        raising,
+        leaving_grandchildren,
+        daemonizing,
+    )
+}
+STEWARDS: dict[str, Callable[[Path, bool, socket.socket], int]] = {
+    each.__name__: each for each in (steward, mute_steward, unfit_steward)
+}
