@@ -1,0 +1,35 @@
+"""Holdfast: what handlers and producers import. Each name is loaded when it is first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.broker import open_store
+    from holdfast.errors import HoldfastError, Reject, Retry
+    from holdfast.handler.registry import Handlers
+    from holdfast.handler.task import Task
+    from holdfast.manager import TaskManager
+
+__all__ = ["Task", "Handlers", "Retry", "Reject", "TaskManager", "open_store", "HoldfastError"]
+
+_HOMES = {
+    "Task": "holdfast.handler.task",
+    "Handlers": "holdfast.handler.registry",
+    "Retry": "holdfast.errors",
+    "Reject": "holdfast.errors",
+    "HoldfastError": "holdfast.errors",
+    "TaskManager": "holdfast.manager",
+    "open_store": "holdfast.broker",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

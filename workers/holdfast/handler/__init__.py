@@ -1,0 +1,1 @@
+"""The user's code: found, inspected, called, and what it answers understood."""

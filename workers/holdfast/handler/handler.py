@@ -1,0 +1,27 @@
+"""What a worker runs: a default function, functions by name, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.handler.callee import Callee
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """`target` is how the operator named it."""
+
+    target: str
+    default: Callee | None = None
+    named: Mapping[str, Callee] = field(default_factory=dict[str, Callee])
+
+    def choose(self, name: str | None) -> Callee | None:
+        """The function for an operation that calls `name`. Where nothing is registered by name, names mean nothing."""
+        return self.named.get(name) if name is not None and self.named else self.default
+
+    def absence(self, name: str | None) -> str:
+        """Why `choose` found nothing."""
+        known = ", ".join(sorted(self.named)) or "none"
+        wanted = "the operation names no handler and there is no default" if name is None else f"no handler {name!a}"
+        return f"{wanted}; {self.target} registers: {known}"[:500]

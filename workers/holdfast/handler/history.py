@@ -1,0 +1,37 @@
+"""The messages a handler gets: the task's earlier ones and its replies to them, then this turn's."""
+
+from __future__ import annotations
+
+from holdfast.core.deliveries import Delivery
+from holdfast.core.documents import reply_parts
+from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.messages import Message, with_content
+
+
+def messages_for(delivery: Delivery, operation: Run) -> list[Message]:
+    """All messages, oldest first; of earlier ones only as many as the operation's history length leaves room for."""
+    if not delivery.history:
+        return operation.messages
+    earlier: list[Message] = []
+    # Operations and result documents take turns, because every turn has both.
+    for index, document in enumerate(delivery.history):
+        earlier += _reply(document) if index % 2 else _asked(document)
+    everything = earlier + operation.messages
+    if operation.history_length is None:
+        return everything
+    room = max(operation.history_length, len(operation.messages))
+    return everything[len(everything) - min(room, len(everything)) :]
+
+
+def _asked(raw: bytes) -> list[Message]:
+    try:
+        operation = read(raw, len(raw))
+    except UnreadableError:
+        return []
+    return operation.messages if isinstance(operation, Run) else []
+
+
+def _reply(document: bytes) -> list[Message]:
+    """A turn that said nothing leaves no message, so that every message has a part."""
+    parts = reply_parts(document)
+    return [with_content({"kind": "message", "role": "agent", "parts": parts})] if parts else []

@@ -1,0 +1,55 @@
+"""The user's values as JSON: results and checkpoints. Dataclasses, dates, UUIDs, msgspec and pydantic models too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+
+class NotJsonError(ValueError):
+    """This value cannot be kept as JSON; the message says why."""
+
+
+def _plain(value: object) -> object:
+    """What msgspec does not know: pydantic models, numbers and arrays of numpy."""
+    for method, arguments in (("model_dump", {"mode": "json"}), ("tolist", {})):
+        convert = getattr(value, method, None)
+        if callable(convert):
+            return convert(**arguments)
+    raise TypeError(f"JSON has no {type(value).__qualname__}")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain)
+
+
+def to_json(value: object) -> bytes:
+    """Raises NotJsonError."""
+    try:
+        encoded = _encoder.encode(value)
+        # Not a number and infinity are written as null: look for them only where there is a null at all.
+        if b"null" in encoded and _has_no_number(msgspec.to_builtins(value, enc_hook=_plain)):
+            raise NotJsonError("JSON has no NaN and no infinity")
+    except UnicodeEncodeError as error:
+        raise NotJsonError(f"a text in it is not Unicode: {error.reason}") from None
+    except RecursionError:
+        raise NotJsonError("it contains itself, or is nested too deeply") from None
+    except NotJsonError:
+        raise
+    except Exception as error:
+        raise NotJsonError(str(error)) from error
+    return encoded
+
+
+def _has_no_number(value: object) -> bool:
+    match value:
+        case float():
+            return not math.isfinite(value)
+        case dict():
+            return any(map(_has_no_number, cast("dict[str, Any]", value).values()))
+        case list() | tuple() | set() | frozenset():
+            return any(map(_has_no_number, cast("Iterable[Any]", value)))
+        case _:
+            return False

@@ -1,0 +1,45 @@
+"""What a handler leaves for its worker while it runs. Written in the handler's thread, read in the event loop's."""
+
+from __future__ import annotations
+
+import reprlib
+
+from holdfast.core.settling import one_line
+from holdfast.handler.failures import bounded
+from holdfast.handler.jsonable import NotJsonError, to_json
+
+PROGRESS_BYTES = 64
+
+
+class Notes:
+    """`progress` is one short line, `checkpoint` the last one made in this delivery, as JSON; `cancelled` tells a
+    handler in a thread to stop. Single assignments of finished values: no reader sees half of one."""
+
+    __slots__ = ("_taken", "cancelled", "checkpoint", "max_bytes", "progress")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.cancelled = False
+        self.progress = ""
+        self.checkpoint: bytes | None = None
+        self._taken: bytes | None = None
+
+    def show(self, value: object) -> None:
+        """Any value a generator yields is progress: a text as it is, others in brief."""
+        text = value[: 4 * PROGRESS_BYTES] if isinstance(value, str) else reprlib.repr(value)
+        self.progress = bounded(one_line(text), PROGRESS_BYTES)
+
+    def keep_checkpoint(self, data: object) -> None:
+        """Raises NotJsonError."""
+        encoded = to_json(data)
+        if len(encoded) > self.max_bytes:
+            raise NotJsonError(f"a checkpoint of {len(encoded)} bytes: at most {self.max_bytes} are kept")
+        self.checkpoint = encoded
+
+    def take_checkpoint(self) -> bytes | None:
+        """The checkpoint, if there is a newer one than the last that was taken."""
+        checkpoint = self.checkpoint
+        if checkpoint is self._taken:
+            return None
+        self._taken = checkpoint
+        return checkpoint

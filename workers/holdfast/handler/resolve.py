@@ -1,0 +1,83 @@
+"""From the name an operator gives to the handler a worker runs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+from holdfast.errors import HandlerError
+from holdfast.handler.callee import callee
+from holdfast.handler.failures import user_traceback
+from holdfast.handler.handler import Handler
+from holdfast.handler.registry import Handlers
+
+DEFAULT_MODULE = "agent"
+DEFAULT_TARGET = "agent:handle"
+
+_TARGET = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<attribute>\w+(\.\w+)*)")
+
+
+def resolve(handler: str | None, app_dir: Path) -> Handler:
+    """The handler named `handler` ("module:attribute"), or `agent:handle` where `app_dir` has an agent.py.
+
+    `app_dir` is put first on the import path. Raises HandlerError: nothing named, not found, or its import raised.
+    """
+    folder = app_dir.resolve()
+    target = handler or _default_target(folder)
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        raise HandlerError(f"handler {target!a}: write it as module:attribute, as in {_suggestion(target)}")
+    _put_first(str(folder))
+    found = _attribute(_module(match["module"], folder), match["attribute"], target)
+    if isinstance(found, Handlers):
+        return found.frozen(target)
+    return Handler(target, callee(found, target, named=False))
+
+
+def _default_target(folder: Path) -> str:
+    if (folder / f"{DEFAULT_MODULE}.py").is_file():
+        return DEFAULT_TARGET
+    raise HandlerError(
+        "no handler: name one as module:attribute, as in `supervisor start agent:handle`, or in HOLDFAST_HANDLER, "
+        f"or as handler in supervisor.toml, or write {DEFAULT_MODULE}.py with a function handle in {folder}"
+    )
+
+
+def _suggestion(target: str) -> str:
+    """Most often it is a path, or the attribute is missing."""
+    module, _, attribute = target.partition(":")
+    dotted = re.sub(r"\W+", ".", module.removesuffix(".py")).strip(".")
+    return f"{dotted or DEFAULT_MODULE}:{attribute if attribute.isidentifier() else 'handle'}"
+
+
+def _put_first(folder: str) -> None:
+    if sys.path[:1] != [folder]:
+        sys.path.insert(0, folder)
+        importlib.invalidate_caches()
+
+
+def _module(name: str, folder: Path) -> object:
+    try:
+        return importlib.import_module(name)
+    except HandlerError as error:
+        raise HandlerError(f"importing {name}: {error}", user_traceback(error)) from None
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise HandlerError(f"no module {name} in {folder}, and none is installed") from None
+        raise HandlerError(f"importing {name} failed: {error}", user_traceback(error)) from error
+    except (Exception, SystemExit) as error:
+        raise HandlerError(
+            f"importing {name} failed: {type(error).__name__}: {error}", user_traceback(error)
+        ) from error
+
+
+def _attribute(module: object, path: str, target: str) -> object:
+    found = module
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            raise HandlerError(f"{target}: the module was imported, but it has no {name}") from None
+    return found

@@ -1,0 +1,88 @@
+"""Running one delivery to its outcome. Whatever the handler does, an outcome comes of it; only cancellation passes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from holdfast.core.deliveries import Delivery
+from holdfast.core.documents import failure_document
+from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, Unreadable
+from holdfast.handler.call import call
+from holdfast.handler.callee import Callee
+from holdfast.handler.failures import what_it_raised
+from holdfast.handler.handler import Handler
+from holdfast.handler.history import messages_for
+from holdfast.handler.results import outcome_of
+from holdfast.handler.task import Task
+from holdfast.handler.threads import Threads
+
+
+async def run(
+    handler: Handler,
+    delivery: Delivery,
+    task: Task,
+    limiter: anyio.CapacityLimiter,
+    task_timeout: float | None,
+    *,
+    on_stuck: Callable[[], None] = lambda: None,
+    thread_grace: float = 5.0,
+) -> Outcome:
+    """The outcome of `delivery`; `task` is its Task. `task_timeout` in seconds counts where the delivery has none.
+
+    Cancelled, it ends as soon as the handler has: an async one is interrupted, one in a thread of `limiter` has to see
+    `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was
+    cancelled or timed out; `run` then still waits for it, for as long as the process lives.
+    """
+    if task.unreadable:
+        return Unreadable(task.unreadable)
+    operation = task.operation
+    callee = handler.choose(operation.name)
+    if callee is None:
+        # Retried: while versions change hands, another worker may have it.
+        return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
+    kwargs = operation.kwargs if operation.name is not None and handler.named else {}
+    if misfit := callee.signature.misfit(kwargs):
+        return Rejected(failure_document("rejected", Failure("BadArguments", misfit)), misfit)
+    arguments = callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
+    seconds = task_timeout if delivery.timeout_ms is None else delivery.timeout_ms / 1000
+    return await _bounded(callee, arguments, task, Threads(limiter, on_stuck, thread_grace), seconds)
+
+
+async def _bounded(
+    callee: Callee, arguments: dict[str, Any], task: Task, threads: Threads, seconds: float | None
+) -> Outcome:
+    if seconds is None:
+        return await _called(callee, arguments, task, threads)
+    task.deadline = time.monotonic() + seconds
+    outcome: Outcome | None = None
+    with anyio.move_on_after(seconds) as scope:
+        outcome = await _called(callee, arguments, task, threads)
+    # Once told to stop, what a handler still answers is not what it would have answered.
+    if outcome is None or scope.cancel_called:
+        return Raised(Failure("TaskTimeout", f"the handler took longer than {seconds:g} s"))
+    return outcome
+
+
+async def _called(callee: Callee, arguments: dict[str, Any], task: Task, threads: Threads) -> Outcome:
+    try:
+        value = await call(callee, arguments, task.notes, threads)
+    except asyncio.CancelledError as error:
+        if _is_being_cancelled():
+            task.notes.cancelled = True
+            raise
+        return what_it_raised(error)
+    except BaseException as error:
+        # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
+        return what_it_raised(error)
+    return outcome_of(value, task.notes.max_bytes)
+
+
+def _is_being_cancelled() -> bool:
+    """Whether this task is cancelled from outside; a handler may also have met a cancelled task of its own."""
+    current = asyncio.current_task()
+    return current is not None and current.cancelling() > 0

@@ -1,0 +1,93 @@
+"""Which parameters a handler has, and what is passed to each; decided once, when it is registered."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from holdfast.core.messages import Message
+from holdfast.errors import HandlerError
+from holdfast.handler.task import Task
+
+_TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """`task` is the parameter that gets the task; `required` and `known` are those that kwargs are for; `open`: any."""
+
+    messages: bool
+    task: str | None
+    required: frozenset[str]
+    known: frozenset[str]
+    open: bool
+
+    def misfit(self, kwargs: Mapping[str, object]) -> str | None:
+        """Why these kwargs cannot be passed, or None."""
+        if missing := self.required - kwargs.keys():
+            return f"missing arguments: {', '.join(sorted(missing))}"
+        reserved = {"messages", self.task} if self.messages else {self.task}
+        strange = {name for name in kwargs if name in reserved or not (self.open or name in self.known)}
+        if strange:
+            return f"unexpected arguments: {', '.join(sorted(strange))}"
+        return None
+
+    def arguments(self, messages: list[Message], task: Task, kwargs: Mapping[str, object]) -> dict[str, Any]:
+        """What to call the handler with, all by keyword."""
+        arguments: dict[str, Any] = dict(kwargs)
+        if self.messages:
+            arguments["messages"] = messages
+        if self.task is not None:
+            arguments[self.task] = task
+        return arguments
+
+
+def inspect_signature(function: Callable[..., object], what: str, *, named: bool) -> Signature:
+    """The signature of a handler; `named` ones may have parameters of their own. Raises HandlerError."""
+    parameters = [one for one in _parameters(function, what) if one.kind is not one.VAR_POSITIONAL]
+    task = next((one.name for one in parameters if _takes_task(one)), None)
+    own = [one for one in parameters if one.name not in ("messages", task) and one.kind is not one.VAR_KEYWORD]
+    required = frozenset(one.name for one in own if one.default is one.empty)
+    _check(parameters, required, what, named=named)
+    return Signature(
+        messages=any(one.name == "messages" for one in parameters),
+        task=task,
+        required=required,
+        known=frozenset(one.name for one in own if named),
+        open=named and any(one.kind is one.VAR_KEYWORD for one in parameters),
+    )
+
+
+def _parameters(function: Callable[..., object], what: str) -> list[inspect.Parameter]:
+    """With annotations as values where they can be looked up, as written where not (names known to type checkers)."""
+    try:
+        return list(inspect.signature(function, eval_str=True).parameters.values())
+    except Exception:
+        try:
+            return list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError) as error:
+            raise HandlerError(f"{what} cannot be inspected: {error}") from None
+
+
+def _takes_task(parameter: inspect.Parameter) -> bool:
+    if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+        return False
+    annotation = parameter.annotation
+    if isinstance(annotation, str):
+        return parameter.name == "task" or annotation in _TASK_SPELLINGS
+    return parameter.name == "task" or annotation is Task or Task in get_args(annotation)
+
+
+def _check(parameters: list[inspect.Parameter], required: frozenset[str], what: str, *, named: bool) -> None:
+    if fixed := [one.name for one in parameters if one.kind is one.POSITIONAL_ONLY]:
+        raise HandlerError(
+            f"{what} has positional-only parameters ({', '.join(fixed)}): remove the / from its signature"
+        )
+    if required and not named:
+        names = ", ".join(sorted(required))
+        raise HandlerError(
+            f"{what} has required parameters that nothing is passed to ({names}): "
+            "it may take messages and task; give others a default, or register it by name"
+        )

@@ -1,0 +1,113 @@
+"""The task as its handler sees it. Safe to use from any thread; what it takes down, the worker collects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import structlog
+
+from holdfast.core.deliveries import Delivery
+from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.handler.notes import Notes
+
+_decode = msgspec.json.Decoder().decode
+_NOTHING = Run(task_id="", message_id="")
+
+
+class Task:
+    """One delivery of one turn of a task.
+
+    `delivery` counts the hand-overs of the turn, from 1; `attempts` those that ended in an exception before this one.
+    `deadline` is the `time.monotonic()` at which the handler is cancelled; None: it may take for ever.
+    """
+
+    __slots__ = ("_delivery", "deadline", "notes", "operation", "unreadable")
+
+    def __init__(self, delivery: Delivery, max_bytes: int = 1048576) -> None:
+        """Made by the worker, which finds in `notes` what the handler has done. Where the operation cannot be read,
+        `unreadable` has the reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
+        self._delivery = delivery
+        self.deadline: float | None = None
+        self.notes = Notes(max_bytes)
+        self.operation, self.unreadable = _read(delivery.operation, max_bytes)
+
+    @property
+    def id(self) -> str:
+        return self._delivery.task_id
+
+    @property
+    def context_id(self) -> str:
+        """The conversation the task belongs to; its own id where its producer named none."""
+        return self.operation.context_id or self.id
+
+    @property
+    def turn(self) -> int:
+        return self._delivery.turn
+
+    @property
+    def delivery(self) -> int:
+        return self._delivery.delivery
+
+    @property
+    def attempts(self) -> int:
+        return self._delivery.attempts
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same in every delivery of this turn, and in no other: hand it to what must not be done twice."""
+        return f"{self.id}:{self.turn}"
+
+    @property
+    def name(self) -> str | None:
+        """The registered name that the operation calls."""
+        return self.operation.name
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.operation.metadata
+
+    @property
+    def trace_id(self) -> str | None:
+        """32 hex digits, of the producer's trace."""
+        return self.operation.trace_id
+
+    @property
+    def span_id(self) -> str | None:
+        """16 hex digits, of the producer's span."""
+        return self.operation.span_id
+
+    @property
+    def logger(self) -> structlog.typing.FilteringBoundLogger:
+        """A logger that names the task in every line."""
+        logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("holdfast.task")
+        return logger.bind(task=self.id, turn=self.turn, delivery=self.delivery, trace=self.trace_id)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler should stop: it was cancelled, paused, drained, or is out of time. Async handlers are
+        interrupted; one in a thread has to look here."""
+        return self.notes.cancelled
+
+    @property
+    def last_checkpoint(self) -> Any:
+        """What `checkpoint` was given last, in this delivery or an earlier one; None if never."""
+        encoded = self.notes.checkpoint or self._delivery.checkpoint
+        return _decode(encoded) if encoded else None
+
+    def checkpoint(self, data: object) -> None:
+        """Keep `data`, a JSON value, for the next delivery; it travels to the store with the next settlement or
+        renewal. Raises NotJsonError, a ValueError, for what cannot be kept."""
+        self.notes.keep_checkpoint(data)
+
+    def progress(self, done: float, total: float | None = None) -> None:
+        """Show how far the handler is."""
+        self.notes.show(f"{done}" if total is None else f"{done}/{total}")
+
+
+def _read(raw: bytes, max_bytes: int) -> tuple[Run, str]:
+    try:
+        operation = read(raw, max_bytes)
+    except UnreadableError as error:
+        return _NOTHING, str(error)
+    return (operation, "") if isinstance(operation, Run) else (_NOTHING, f"a {operation.verb} is nothing to run")

@@ -1,0 +1,69 @@
+"""A sync handler in a thread. A thread cannot be interrupted: it is asked to stop, and waited for, whatever it does.
+
+Nothing is reported of a task while its thread still runs, because nobody may run it again beside that thread. One that
+does not heed `task.cancelled` within its grace is told to `on_stuck`: only the end of the process ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
+
+from holdfast.handler.notes import Notes
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """`limiter` bounds how many run at once; `grace` is the seconds a thread has to stop once it is asked to."""
+
+    limiter: anyio.CapacityLimiter
+    on_stuck: Callable[[], None]
+    grace: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    value: Any = None
+    error: BaseException | None = None
+
+
+async def in_thread(function: Callable[[], object], notes: Notes, threads: Threads) -> Any:
+    """What `function` returns or raises. Cancelled, it asks the thread to stop and ends with it."""
+    over = anyio.Event()
+    ended: _Ended | None = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(_stop_when_cancelled, notes, threads, over)
+        try:
+            ended = await anyio.to_thread.run_sync(_captured, function, limiter=threads.limiter)
+        finally:
+            over.set()
+    await checkpoint_if_cancelled()
+    assert ended is not None
+    if ended.error is not None:
+        raise ended.error
+    return ended.value
+
+
+def _captured(function: Callable[[], object]) -> _Ended:
+    """Nothing a handler raises, SystemExit included, may reach the machinery of threads and task groups."""
+    try:
+        return _Ended(function())
+    except BaseException as error:
+        return _Ended(error=error)
+
+
+async def _stop_when_cancelled(notes: Notes, threads: Threads, over: anyio.Event) -> None:
+    try:
+        await over.wait()
+    except anyio.get_cancelled_exc_class():
+        notes.cancelled = True
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(threads.grace):
+                await over.wait()
+            if not over.is_set():
+                threads.on_stuck()
+        raise
