@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast import Reject, Task
 
-LARGEST = 100_000_000
+LARGEST = 20_000_000
 
 
 def handle(messages: list[dict[str, Any]], task: Task) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from typing import Any
 from holdfast import Reject, Task
 
 COMMONEST = 10
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def handle(messages: list[dict[str, Any]], task: Task) -> dict[str, Any] | None:
@@ -32,7 +32,7 @@ def handle(messages: list[dict[str, Any]], task: Task) -> dict[str, Any] | None:
 
 
 def _text(messages: list[dict[str, Any]]) -> str:
-    parts = messages[-1]["parts"] if messages else []
+    parts: list[dict[str, Any]] = messages[-1]["parts"] if messages else []
     texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     if not texts:
         raise Reject("send a path or a text")
