@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from holdfastd.control.protocol import Answer, AskStop, Refused, Request, decode
 LONGEST_REQUEST = 4096  # bytes
 MOST_UNSENT = 16 << 20  # bytes: the status of many workers
 MOST_CLIENTS = 64
+DEAF = 1.0  # seconds without looking for clients after none could be accepted
 PATIENCE = 10.0  # seconds for a client to ask, and to read its answer
 
 
@@ -45,12 +47,16 @@ class ControlServer:
         self._answer = answer
         self._clients: dict[int, Client] = {}
         self._now = 0.0
+        self._deaf_until = math.inf
         self._listener = _listen(path)
         loop.watch(self._listener.fileno(), self._accept)
 
     def tick(self, now: float) -> None:
         """Drop whoever has kept us waiting; go on sending to the others."""
         self._now = now
+        if now >= self._deaf_until:
+            self._loop.watch(self._listener.fileno(), self._accept)
+            self._deaf_until = math.inf
         for client in list(self._clients.values()):
             client.lines.flush()
             if client.until is not None and now > client.until:
@@ -68,7 +74,9 @@ class ControlServer:
     def _accept(self) -> None:
         try:
             stream, _ = self._listener.accept()
-        except OSError:  # gone again, or no descriptor left: the next turn tries anew
+        except OSError:  # gone again, or no descriptor is left: looking away for a moment keeps the loop from spinning
+            self._loop.forget(self._listener.fileno())
+            self._deaf_until = self._now + DEAF
             return
         if len(self._clients) >= MOST_CLIENTS:
             stream.close()

@@ -75,19 +75,20 @@ def proceed(view: View, now: float) -> Step:
             asked = [child for child in view.living(kind) if child.leaving is None]
             return _each(view, asked, _asking(stopping, kind, now))
         view = removed(view, *(slot for slot in view.seats if slot.kind is kind))
-    return finished(view), ()
+    return _finish(view)
 
 
-def finished(view: View) -> View:
+def _finish(view: View) -> Step:
     assert view.stopping is not None
-    code = view.stopping.code or (Exit.CUT_OFF if view.cut_off else Exit.OK)
-    return replace(view, over=int(code))
+    code = int(view.stopping.code or (Exit.CUT_OFF if view.cut_off else Exit.OK))
+    said = Say("info", "ended", {"code": code, "cut_off": view.cut_off, "untold": len(view.untold)})
+    return replace(view, over=code), (said,)
 
 
 def _kill_all(view: View, now: float) -> Step:
     view = removed(view, *(slot for slot, seat in view.seats.items() if not isinstance(seat, Child | Forking)))
     if not view.seats:
-        return finished(view), ()
+        return _finish(view)
     alive = [seat for seat in view.seats.values() if isinstance(seat, Child) and not _is_killed(seat)]
     return _each(view, alive, lambda child: leave.kill(child, Why.STOP, now))
 
@@ -116,11 +117,11 @@ def _each(view: View, children: list[Child], act: Callable[[Child], Pressed], sa
     return view, tuple(commands)
 
 
-def cut_off(child: Child, released: int = 0) -> int:
-    """How many tasks this worker's end left unfinished, as far as the parent can know."""
+def cut_off(child: Child) -> int:
+    """How many tasks this worker's end left unfinished beside those it released, as far as the parent can know."""
     if child.leaving is not None and child.leaving.stage >= Stage.ABORTING and child.ready_at is not None:
         return max(1, len(child.running))
-    return max(released, 0 if child.drained else len(child.running))
+    return 0 if child.drained else len(child.running)
 
 
 def keeps(view: View, slot: Slot) -> bool:

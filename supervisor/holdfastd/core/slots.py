@@ -36,9 +36,9 @@ class Why(StrEnum):
 
     STOP = "stop"
     SCALE = "scaled down"
-    HUNG = "hung"
+    HUNG = "silent"
     BOOT = "not ready in time"
-    HALTED = "stopped"
+    HALTED = "not heard of since"
 
 
 class Stage(IntEnum):

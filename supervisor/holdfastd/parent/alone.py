@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import signal
@@ -23,7 +24,12 @@ Announce = Callable[[str], None]
 
 def supervise(home: Household, announce: Announce, system: Fork = os.fork) -> int:
     """Look after this household, alone in its runtime directory."""
-    lock = locks.hold(home.runtime_dir / folders.LOCK)
+    announce = _quietly(announce)
+    try:
+        lock = locks.hold(home.runtime_dir / folders.LOCK)
+    except OSError as error:
+        announce(f"cannot lock {error.filename}: {error.strerror}: choose another --runtime-dir")
+        return Exit.PERMISSION if isinstance(error, PermissionError) else Exit.CONFIG
     if lock is None:
         announce(f"a supervisor runs already in {home.runtime_dir}: stop it, or choose another --runtime-dir")
         return Exit.RUNNING
@@ -45,3 +51,13 @@ def _guarded(home: Household, announce: Announce, system: Fork) -> int:
     except Exception:  # the border of the process: children are dead by now, the bug is shown
         announce(traceback.format_exc())
         return Exit.BUG
+
+
+def _quietly(announce: Announce) -> Announce:
+    """A terminal that has gone away is no reason to end."""
+
+    def told(line: str) -> None:
+        with contextlib.suppress(OSError):
+            announce(line)
+
+    return told

@@ -36,13 +36,13 @@ class Births:
                 def work(channel: socket.socket) -> int:
                     return household.worker(incarnation, slot.number, channel)
 
-                return Birth(incarnation, f"holdfast: w{slot.number}", work)
+                return Birth(incarnation, f"holdfast: w{slot.number}", f"holdfast: {slot}", work)
             case Kind.STEWARD:
 
                 def serve(channel: socket.socket) -> int:
                     return household.steward(first, channel)
 
-                return Birth(incarnation, "holdfast: stewd", serve)
+                return Birth(incarnation, "holdfast: stew", f"holdfast: {slot}", serve)
             case Kind.STORE:
                 return self._store(incarnation)
 
@@ -61,7 +61,7 @@ class Births:
         def serve(_: socket.socket) -> int:
             child.execute(launch.argv, launch.inherit, incarnation)
 
-        return Birth(incarnation, "holdfast: store", serve, launch.inherit)
+        return Birth(incarnation, "holdfast: store", "holdfast: store", serve, launch.inherit)
 
 
 def serves(store: EmbeddedStore) -> bool:

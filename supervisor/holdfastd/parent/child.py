@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from holdfast.exits import ChildExit
 from holdfastd.parent import prctl, signals
+from holdfastd.parent.title import set_title
 
 INCARNATION_VARIABLE = "HOLDFAST_INCARNATION"
 
@@ -26,10 +27,11 @@ Body = Callable[[socket.socket], int]
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """Who is to be born: its name for the kernel, what it runs, descriptors it keeps beside 0, 1, 2 and its channel."""
+    """Who is to be born: its name, short and long, what it runs, what it keeps beside 0, 1, 2 and its channel."""
 
     incarnation: str
     name: str
+    title: str
     body: Body
     keep: tuple[int, ...] = ()
 
@@ -58,6 +60,7 @@ def _become(birth: Birth, channel: socket.socket, parent: int) -> None:
     if os.getppid() != parent:  # it died before the kernel was told
         os._exit(ChildExit.ORPHANED)
     prctl.set_name(birth.name)
+    set_title(f"{birth.title} {birth.incarnation}")
     _close_foreign({0, 1, 2, channel.fileno(), *birth.keep})
     _read_nothing()
     # Written, never read: processes that this child starts carry its name, by which the parent finds what it left

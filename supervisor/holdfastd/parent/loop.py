@@ -32,7 +32,8 @@ class Loop:
     def turn(self, timeout: float) -> None:
         """Wait at most `timeout` seconds, then serve each ready descriptor once."""
         for key, _ in self._selector.select(timeout):
-            if key.fd in self._selector.get_map():  # an earlier callback may have ended this one
+            registered = self._selector.get_map().get(key.fd)
+            if registered is not None and registered.data is key.data:  # else an earlier callback has ended this one
                 key.data()
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -47,6 +48,8 @@ class Reaper:
 
     def collect(self, process: Process) -> None:
         """Bury the child if it is dead: first its last words and what it left behind, then its pid."""
+        if self._family.of_pid(process.pid) is not process:
+            return
         info = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if info is None:
             return
@@ -61,9 +64,20 @@ class Reaper:
         jitter = random.uniform(-1, 1)
         self._post(Exited(process.slot, process.incarnation, status, out_of_memory, jitter))
 
-    def look_at_memory(self) -> None:
-        """Now and then, so that a kill for memory elsewhere on the host is not taken for a child's."""
+    def look_around(self) -> None:
+        """Now and then: a net under lost signals, and a kill for memory elsewhere is not taken for a child's."""
         self._memory.struck()
+        self.sweep()
+
+    def kill_all(self, within: float) -> None:
+        """Kill and bury every child; the kernel has `within` seconds to end them."""
+        for process in self._family:
+            os.kill(process.pid, signal.SIGKILL)
+        deadline = time.monotonic() + within
+        while len(self._family) and time.monotonic() < deadline:
+            for process in self._family:
+                self.collect(process)
+            time.sleep(0.001)
 
     def _note_stopped(self) -> None:
         with contextlib.suppress(ChildProcessError):

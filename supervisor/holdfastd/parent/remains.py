@@ -1,7 +1,7 @@
 """What a dead child leaves behind: its process group, and descendants that fled from it by setsid.
 
 The group is killed while its dead leader still holds the number. Those who fled became our children when the leader
-died, as we are a subreaper; they carry the incarnation in their environment.
+died, as we are a subreaper; they carry its incarnation.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 from holdfastd.parent.child import INCARNATION_VARIABLE
 
 ROUNDS = 5  # a descendant may fork while we look; each round finds what the last one missed
+
+TITLE = b"holdfast: "
 
 _PROC = Path("/proc")
 
@@ -57,19 +59,11 @@ def _children(pid: int) -> list[int]:
 
 
 def _carries(pid: int, incarnation: str) -> bool:
+    """In the environment of what was executed, in the title of what was only forked."""
+    folder = _PROC / str(pid)
     try:
-        environment = (_PROC / str(pid) / "environ").read_bytes()
+        environment, title = (folder / "environ").read_bytes(), (folder / "cmdline").read_bytes()
     except OSError:
         return False
-    return f"{INCARNATION_VARIABLE}={incarnation}".encode() in environment.split(b"\0")
-
-
-def kill_everything(pids: Collection[int]) -> None:
-    """The service ends without having drained: kill these children with their groups, and reap them."""
-    for pid in pids:
-        for kill in (os.killpg, os.kill):
-            with contextlib.suppress(OSError):
-                kill(pid, signal.SIGKILL)
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            os.waitpid(pid, 0)
+    is_forked = title.startswith(TITLE) and incarnation.encode() in title
+    return is_forked or f"{INCARNATION_VARIABLE}={incarnation}".encode() in environment.split(b"\0")

@@ -35,12 +35,12 @@ from holdfastd.parent.herald import Herald
 from holdfastd.parent.household import Household
 from holdfastd.parent.loop import Loop
 from holdfastd.parent.notify import Notifier
-from holdfastd.parent.remains import kill_everything
 from holdfastd.parent.signals import Signals
 from holdfastd.parent.stats import Stats
 
 STORE_LOOK = 0.01  # seconds between two looks whether a booting store serves
-MEMORY_LOOK = 10.0
+LOOK_AROUND = 5.0
+KILLED_WITHIN = 5.0  # for the kernel to end killed children, when the service ends without having drained
 
 clock = time.monotonic
 
@@ -51,7 +51,7 @@ class Parent:
     def __init__(self, household: Household, announce: Callable[[str], None], system: Fork = os.fork) -> None:
         self._household = household
         self._inbox: deque[Event] = deque()
-        self._began = self._memory_looked = clock()
+        self._began = self._looked_around = clock()
         self.view: View = begin(household.policy, household.workers, self._began)
         self._loop = Loop()
         self._signals = Signals()
@@ -88,7 +88,7 @@ class Parent:
         self._ears.press_on()
         self._control.tick(now)
         self._herald.tell(self.view, now)
-        self._look_at_memory(now)
+        self._look_around(now)
 
     def _timeout(self) -> float:
         now = clock()
@@ -104,10 +104,10 @@ class Parent:
         if store is not None and self._store_boots() and births.serves(store):
             self._inbox.append(StoreOpened())
 
-    def _look_at_memory(self, now: float) -> None:
-        if now - self._memory_looked >= MEMORY_LOOK:
-            self._memory_looked = now
-            self._ears.reaper.look_at_memory()
+    def _look_around(self, now: float) -> None:
+        if now - self._looked_around >= LOOK_AROUND:
+            self._looked_around = now
+            self._ears.reaper.look_around()
 
     def _take_signals(self) -> None:
         self._ears.reaper.sweep()
@@ -133,7 +133,7 @@ class Parent:
         return Scaled(workers)
 
     def _end(self) -> None:
-        kill_everything(self._family.pids())
+        self._ears.reaper.kill_all(within=KILLED_WITHIN)
         self._control.close()
         self._loop.close()
         self._signals.close()

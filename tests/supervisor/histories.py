@@ -1,0 +1,136 @@
+"""Playing histories to the parent's core: events in, commands out, a clock that is a number."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+
+from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
+from holdfastd.core.commands import Command, Fork, Kill, Say, Send, Show
+from holdfastd.core.events import Event, Exited, Forked, ForkFailed, Heard, Signalled, StoreOpened, Tick
+from holdfastd.core.plan import begin, next_due, plan
+from holdfastd.core.policy import Policy
+from holdfastd.core.slots import STEWARD, STORE, Child, Kind, Slot
+from holdfastd.core.view import View
+
+TERM = Signalled(signal.SIGTERM)
+POLICY = Policy(drain_timeout=90.0, hang_timeout=60.0, boot_timeout=60.0)
+
+
+def worker(number: int) -> Slot:
+    return Slot(Kind.WORKER, number)
+
+
+class History:
+    """A parent without a shell: forks succeed at once unless `fork_fails`, with pids that count up."""
+
+    def __init__(self, workers: int = 2, policy: Policy = POLICY) -> None:
+        self.now = 1000.0
+        self.view: View = begin(policy, workers, self.now)
+        self.done: list[Command] = []
+        self.fork_fails = False
+        self._pid = 100
+
+    def started(self) -> History:
+        """Everybody is ready and has lived a while."""
+        self.tick()
+        if self.view.policy.embedded:
+            self.event(StoreOpened())
+            self.tick()
+        self.hear(STEWARD, Ready())
+        self.tick()
+        for slot in self.workers():
+            self.hear(slot, Ready())
+        self.pass_time(5.0)
+        self.done.clear()
+        return self
+
+    def event(self, event: Event) -> list[Command]:
+        """What this event alone brings about; forks are answered."""
+        before = len(self.done)
+        self.view, commands = plan(self.view, event, self.now)
+        self.done += commands
+        for command in commands:
+            if isinstance(command, Fork):
+                self._fork(command)
+        return self.done[before:]
+
+    def _fork(self, command: Fork) -> None:
+        self._pid += 1
+        if self.fork_fails:
+            self.event(ForkFailed(command.slot, "EAGAIN", 0.0))
+        else:
+            self.event(Forked(command.slot, f"life-{self._pid}", self._pid))
+
+    def tick(self, after: float = 0.0) -> list[Command]:
+        self.now += after
+        return self.event(Tick())
+
+    def pass_time(self, seconds: float, *, silent: Iterable[Slot] = ()) -> list[Command]:
+        """Time in which everybody reports each second, but the silent; the parent looks whenever it has to."""
+        before, end, quiet = len(self.done), self.now + seconds, set(silent)
+        while self.now < end and self.view.over is None:
+            self.now = min(end, max(next_due(self.view, self.now), self.now + 0.01))
+            for slot in [slot for slot in self.view.seats if slot not in quiet]:
+                child = self.view.child(slot)
+                if child is not None and child.ready_at is not None and slot is not STORE:
+                    self.hear(slot, Beat(list(child.running), child.settled))
+            self.event(Tick())
+        return self.done[before:]
+
+    def hear(self, slot: Slot, message: FromChild) -> list[Command]:
+        return self.event(Heard(slot, self.child(slot).incarnation, message))
+
+    def die(self, slot: Slot, status: int, *, oom: bool = False, jitter: float = 0.0) -> list[Command]:
+        """The death and what the parent does at the end of that turn."""
+        before = len(self.done)
+        self.event(Exited(slot, self.child(slot).incarnation, status, oom, jitter))
+        self.tick()
+        return self.done[before:]
+
+    def leave(self, slot: Slot, released: int = 0) -> list[Command]:
+        """A worker that was asked to drain does so."""
+        self.hear(slot, Drained(released))
+        return self.die(slot, 0)
+
+    def boot_failed(self, slot: Slot, code: int = 78, error: str = "no agent", traceback: str = "") -> list[Command]:
+        self.hear(slot, BootFailed(code, error, traceback))
+        return self.die(slot, code)
+
+    def acknowledge(self, incarnation: str) -> list[Command]:
+        return self.hear(STEWARD, Acknowledged(incarnation, 1))
+
+    def child(self, slot: Slot) -> Child:
+        child = self.view.child(slot)
+        assert child is not None, f"nobody lives in {slot}"
+        return child
+
+    def workers(self) -> list[Slot]:
+        return sorted(slot for slot, seat in self.view.workers() if isinstance(seat, Child))
+
+    def cause(self) -> str:
+        last = self.view.deaths[-1]
+        return f"{last.cause}: {last.detail}" if last.detail else last.cause
+
+
+def forks(commands: Iterable[Command]) -> list[Slot]:
+    return [command.slot for command in commands if isinstance(command, Fork)]
+
+
+def kills(commands: Iterable[Command], slot: Slot | None = None) -> list[int]:
+    return [each.signal for each in commands if isinstance(each, Kill) and slot in (None, each.slot)]
+
+
+def sent(commands: Iterable[Command], slot: Slot) -> list[object]:
+    return [command.message for command in commands if isinstance(command, Send) and command.slot == slot]
+
+
+def said(commands: Iterable[Command]) -> list[str]:
+    return [command.event for command in commands if isinstance(command, Say)]
+
+
+def shown(commands: Iterable[Command]) -> list[str]:
+    return [command.text for command in commands if isinstance(command, Show)]
+
+
+__all__ = ["History", "POLICY", "STEWARD", "STORE", "TERM", "forks", "kills", "said", "sent", "shown", "worker"]

@@ -1,0 +1,87 @@
+"""What a child died of, and whether its tasks are charged with it."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from holdfast.channel import Beat, Died, Drained, Ready
+from holdfastd.core.commands import Command
+from holdfastd.core.events import Event, ScaleAsked
+from tests.supervisor.histories import STEWARD, TERM, History, sent, worker
+
+W = worker(0)
+
+
+def told(commands: list[Command]) -> list[tuple[str, bool]]:
+    return [(each.cause, each.charged) for each in sent(commands, STEWARD) if isinstance(each, Died)]
+
+
+@pytest.mark.parametrize(
+    ("status", "oom", "cause", "charged"),
+    [
+        (-signal.SIGKILL, False, "signal: SIGKILL", True),
+        (-signal.SIGKILL, True, "out of memory: killed by the kernel", True),
+        (-signal.SIGSEGV, True, "signal: SIGSEGV", True),
+        (-64, False, "signal: SIGRTMAX", True),
+        (-99, False, "signal: signal 99", True),
+        (0, False, "exit: exit 0", True),
+        (1, False, "exit: exit 1", True),
+        (82, False, "fenced: exit 82", False),
+        (83, False, "stuck: exit 83", True),
+        (86, False, "orphaned: exit 86", False),
+        (78, False, "boot failure: exit 78", False),
+    ],
+)
+def test_an_unasked_end_is_classified(status: int, oom: bool, cause: str, charged: bool) -> None:
+    assert told(History(1).started().die(W, status, oom=oom)) == [(cause, charged)]
+
+
+def test_draining_by_a_signal_of_its_own_is_not_charged_and_replaced_at_once() -> None:
+    history = History(1).started()
+    history.hear(W, Drained(1))
+    assert told(history.die(W, 0)) == [("requested: drained by a signal of its own", False)]
+    assert history.workers() == [W]
+
+
+@pytest.mark.parametrize("order", [TERM, ScaleAsked(1)])
+@pytest.mark.parametrize(
+    ("status", "charged"), [(0, False), (-signal.SIGSEGV, True), (-signal.SIGKILL, True), (1, True)]
+)
+def test_an_order_explains_a_clean_end_and_no_other(order: Event, status: int, charged: bool) -> None:
+    history = History(2).started()
+    history.event(order)
+    history.tick()
+    assert told(history.die(worker(1), status))[0][1] is charged
+
+
+def test_a_kill_by_the_parent_itself_is_not_charged() -> None:
+    history = History(1).started()
+    for _ in range(3):
+        history.event(TERM)
+        history.tick()
+    assert told(history.die(W, -signal.SIGKILL)) == [("requested: stop, SIGKILL", False)]
+
+
+def test_a_boot_error_names_its_line() -> None:
+    history = History(2).started()
+    history.die(W, -signal.SIGKILL)
+    assert told(history.boot_failed(W, 78, "no module named agent")) == [("boot failure: no module named agent", False)]
+
+
+def test_a_hung_worker_is_charged() -> None:
+    history = History(1).started()
+    history.pass_time(65.0, silent=[W])
+    assert told(history.die(W, -signal.SIGABRT)) == [("hung: silent, SIGABRT", True)]
+
+
+def test_the_last_deaths_are_kept_and_all_are_counted() -> None:
+    history = History(1).started()
+    for _ in range(60):
+        history.pass_time(2.0)
+        history.die(W, -signal.SIGKILL)
+        history.hear(W, Ready())
+        history.hear(W, Beat([], 1))
+    assert history.view.died == 60
+    assert len(history.view.deaths) == 50

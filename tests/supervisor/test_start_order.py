@@ -1,0 +1,127 @@
+"""In which order children are started, and what ends the service before it has begun."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from holdfast.channel import Beat, Born, Ready
+from holdfastd.core.events import Exited, Heard, StoreOpened
+from holdfastd.core.policy import BATCH, Policy
+from tests.supervisor.histories import STEWARD, STORE, History, forks, said, sent, shown, worker
+
+
+def test_no_worker_before_the_steward_has_found_the_store_fit() -> None:
+    history = History(workers=2)
+    assert forks(history.tick()) == [STEWARD]
+    assert forks(history.pass_time(5.0)) == []
+    history.hear(STEWARD, Ready())
+    assert forks(history.tick()) == [worker(0), worker(1)]
+
+
+def test_no_steward_before_the_embedded_store_serves() -> None:
+    history = History(policy=Policy(embedded=True))
+    assert forks(history.tick()) == [STORE]
+    assert forks(history.pass_time(5.0)) == []
+    history.event(StoreOpened())
+    assert forks(history.tick()) == [STEWARD]
+
+
+def test_the_steward_is_told_of_each_birth() -> None:
+    history = History(workers=1)
+    history.tick()
+    history.hear(STEWARD, Ready())
+    commands = history.tick()
+    assert sent(commands, STEWARD) == [Born(history.child(worker(0)).incarnation)]
+
+
+def test_many_forks_leave_room_for_signals_in_between() -> None:
+    history = History(workers=100)
+    history.tick()
+    history.hear(STEWARD, Ready())
+    assert len(forks(history.tick())) == BATCH
+    history.pass_time(1.0)
+    assert len(history.workers()) == 100
+
+
+@pytest.mark.parametrize("code", [69, 78])
+def test_the_first_preflight_that_fails_ends_the_service_with_its_code_and_line(code: int) -> None:
+    history = History()
+    history.tick()
+    commands = history.boot_failed(STEWARD, code, "redis://elsewhere cannot be reached")
+    assert shown(commands) == ["redis://elsewhere cannot be reached"]
+    assert history.view.over == code
+
+
+def test_a_later_preflight_that_fails_ends_nothing() -> None:
+    history = History().started()
+    history.die(STEWARD, -signal.SIGKILL)
+    history.boot_failed(STEWARD, 69, "away")
+    history.pass_time(20.0)
+    assert history.view.over is None
+    assert history.workers() == [worker(0), worker(1)]
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_three_boot_failures_before_any_worker_was_ready_end_the_service(workers: int) -> None:
+    history = History(workers)
+    history.tick()
+    history.hear(STEWARD, Ready())
+    history.tick()
+    shows: list[str] = []
+    for _ in range(3):
+        assert history.view.over is None
+        assert history.view.stopping is None
+        history.pass_time(2.0)
+        shows += shown(history.boot_failed(history.workers()[0], 78, "no agent", "Traceback: theirs"))
+    for slot in [*history.workers(), STEWARD]:
+        history.die(slot, -signal.SIGKILL)
+    assert history.view.over == 78
+    assert shows == ["Traceback: theirs\nno agent"]
+
+
+def test_boot_failures_after_one_was_ready_end_nothing() -> None:
+    history = History(workers=2).started()
+    for _ in range(5):
+        history.pass_time(30.0)
+        history.die(worker(0), 1) if history.view.child(worker(0)) else None
+        history.pass_time(60.0)
+        history.boot_failed(worker(0))
+    assert history.view.over is None
+    assert worker(1) in history.workers()
+
+
+def test_a_steward_that_dies_three_times_before_it_was_ever_ready_ends_the_service() -> None:
+    history = History()
+    history.tick()
+    for _ in range(3):
+        history.pass_time(6.0)
+        history.die(STEWARD, -signal.SIGSEGV)
+    assert history.view.over == 70
+
+
+def test_a_store_that_never_serves_ends_the_service() -> None:
+    history = History(policy=Policy(embedded=True))
+    history.tick()
+    for _ in range(3):
+        history.pass_time(6.0)
+        history.die(STORE, 1)
+    assert history.view.over == 69
+
+
+def test_a_message_of_an_earlier_life_changes_nothing() -> None:
+    history = History().started()
+    earlier = history.child(worker(0)).incarnation
+    history.die(worker(0), -signal.SIGKILL)
+    before = history.view
+    history.event(Heard(worker(0), earlier, Beat(["ghost"])))
+    history.event(Exited(worker(0), earlier, 0, False, 0.0))
+    assert history.view == before
+
+
+def test_a_store_death_is_answered_with_a_new_store_only() -> None:
+    history = History(policy=Policy(embedded=True)).started()
+    commands = history.die(STORE, -signal.SIGKILL)
+    assert forks(commands) == [STORE]
+    assert said(commands) == ["died"]
