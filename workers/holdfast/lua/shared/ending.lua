@@ -1,9 +1,5 @@
 -- use: record journal aside
 -- The end of a task. Messages that still waited for it are set aside, reported.
-local function tell_waiters(id, what)
-  call('PUBLISH', T .. 'done:' .. id, what)
-end
-
 local function finish(id, state, reason)
   write(id, 'state', state, 'owner', '', 'claim', '', 'due', '', 'finished', NOW, 'reason', reason)
   call('ZADD', T .. 'finished', NOW, id)

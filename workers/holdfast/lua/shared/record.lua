@@ -18,11 +18,17 @@ local function last_of(incarnation) return T .. 'worker:' .. incarnation .. ':la
 -- How many records are parked or ended, by state (the other states are counted by their indexes).
 local function tally(state, n) call('HINCRBY', T .. 'tally', state, n) end
 
+-- Who waits for the task looks again.
+local function tell_waiters(id, what)
+  call('PUBLISH', T .. 'done:' .. id, what)
+end
+
 -- Keep a task that waits for somebody: an answer, or a resume.
 local function park(id, state, reason)
   write(id, 'state', state, 'owner', '', 'due', '', 'reason', reason)
   call('ZADD', T .. 'parked', NOW, id)
   tally(state, 1)
+  tell_waiters(id, state)
 end
 
 -- Take a task out of the index of the state it is in. A working task's index is its owner's `running`.

@@ -20,7 +20,6 @@ local function commit(id, s, state, turn)
     tell_waiters(id, 'turn')
   elseif PARKED[state] then
     park(id, state, s.reason)
-    tell_waiters(id, state)
   else
     finish(id, state, s.reason)
   end

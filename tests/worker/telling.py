@@ -1,0 +1,100 @@
+"""Handlers that speak with their test through lists on the same server: `started`, `stopped` and `go:<word>`.
+
+The text of a message is the word of the task; the test lets a waiting handler go on by pushing to `go:<word>`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import redis
+import redis.asyncio as aioredis
+
+from holdfast import Reject, Retry, Task
+
+URL = os.environ.get("TEST_SERVER_URL", "")
+LONGEST = 60  # seconds; a test that forgets a handler must not hang
+
+Messages = list[dict[str, Any]]
+
+
+def word_of(messages: Messages) -> str:
+    return str(messages[-1]["parts"][0]["text"])
+
+
+def _tell(list_name: str, text: str) -> None:
+    with redis.Redis.from_url(URL) as client:
+        client.rpush(list_name, text)
+
+
+async def echo(messages: Messages) -> str:
+    return word_of(messages)
+
+
+def echo_in_thread(messages: Messages) -> str:
+    return f"{word_of(messages)} in {threading.current_thread() is not threading.main_thread()}"
+
+
+async def wait(messages: Messages, task: Task) -> str:
+    """Tell that it started, then wait to be let go."""
+    word = word_of(messages)
+    async with aioredis.Redis.from_url(URL, socket_timeout=None) as client:
+        await client.rpush("started", f"{word} {task.delivery} {os.getpid()}")
+        try:
+            await client.blpop([f"go:{word}"], timeout=LONGEST)
+        except anyio.get_cancelled_exc_class():
+            _tell("stopped", word)
+            raise
+    return f"{word} done"
+
+
+def wait_in_thread(messages: Messages) -> str:
+    word = word_of(messages)
+    with redis.Redis.from_url(URL, socket_timeout=None) as client:
+        client.rpush("started", f"{word} 0 {os.getpid()}")
+        client.blpop([f"go:{word}"], timeout=LONGEST)
+    return f"{word} done"
+
+
+async def saving(messages: Messages, task: Task) -> object:
+    """Keep a checkpoint, then wait; a later delivery answers with the checkpoint it was given."""
+    if task.last_checkpoint is not None:
+        return {"resumed from": task.last_checkpoint}
+    task.checkpoint({"step": 3})
+    return await wait(messages, task)
+
+
+async def ask(messages: Messages) -> object:
+    if len(messages) == 1:
+        return {"state": "input-required", "prompt": "which one?"}
+    return [message["parts"][0].get("text") for message in messages]
+
+
+async def count_up(messages: Messages, task: Task) -> AsyncIterator[int]:
+    for number in range(3):
+        task.progress(number, 3)
+        yield number
+
+
+async def fail(messages: Messages) -> None:
+    raise ValueError(word_of(messages))
+
+
+async def fail_once(messages: Messages, task: Task) -> str:
+    if task.attempts == 0:
+        raise Retry(after=0.01)
+    return f"attempt {task.attempts}"
+
+
+async def reject(messages: Messages) -> None:
+    raise Reject("not for us")
+
+
+async def block(messages: Messages) -> None:
+    _tell("started", f"{word_of(messages)} 0 {os.getpid()}")
+    time.sleep(LONGEST)  # noqa: ASYNC251 - what it is for: a handler that holds the event loop

@@ -1,0 +1,81 @@
+"""The puller: one request at a time, carrying what has ended and bringing what is next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+import structlog
+
+from holdfast.core.deliveries import Delivery, Pulled, Standing, Verdict
+from holdfast.core.exchange import Request
+from holdfast.worker.post import Post
+
+_log = structlog.get_logger("holdfast.worker")
+
+
+@dataclass(slots=True)
+class Claims:
+    """`may_claim` is false while draining and past the end of the lease; `start` begins a delivery; `answered` is told
+    after each answer, when slots may have been freed or taken."""
+
+    post: Post
+    may_claim: Callable[[], bool]
+    start: Callable[[Delivery], None]
+    answered: Callable[[], None]
+    inbox: anyio.Event = field(default_factory=anyio.Event)
+    _solo: bool = False
+    _due: anyio.Event = field(default_factory=anyio.Event)
+    _asked: int = 0
+    _done: int = 0
+    _round: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def hungry(self) -> bool:
+        """Whether a bell would be of use now."""
+        return self.may_claim() and not self._solo and self.post.exchange.free > 0
+
+    def poke(self) -> None:
+        """Something ended or may be claimed: ask soon. What ends in the same turn of the loop goes along."""
+        self._asked += 1
+        self._due.set()
+
+    async def ask_now(self) -> None:
+        """Poke, and wait until a request that began after this has been answered."""
+        self.poke()
+        ticket = self._asked
+        while self._done < ticket:
+            await self._round.wait()
+
+    async def serve(self) -> None:
+        while True:
+            await self._due.wait()
+            self._due = anyio.Event()
+            ticket = self._asked
+            self._take(*await self.post.insist.call("pull", self._send))
+            self._done = ticket
+            self._round.set()
+            self._round = anyio.Event()
+
+    async def _send(self) -> tuple[Request, Pulled]:
+        post = self.post
+        request = post.exchange.next_request(claim=self.may_claim())
+        lanes = post.spec.settings.lanes
+        pulled = await post.store.pull(post.incarnation, request.number, request.slots, lanes, request.settlements)
+        return request, pulled
+
+    def _take(self, request: Request, pulled: Pulled) -> None:
+        for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
+            if verdict in {Verdict.LOST, Verdict.GONE}:
+                _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
+        for delivery in self.post.exchange.answer(request, pulled):
+            self.start(delivery)
+        self._solo = pulled.solo
+        if pulled.inbox:
+            self.inbox.set()
+        if pulled.standing is Standing.DEAD:
+            self.post.fenced.set()
+        elif pulled.standing is Standing.UNKNOWN:
+            self.post.unknown.set()
+        self.answered()

@@ -1,0 +1,130 @@
+"""One life of a worker: its parts put together, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from holdfast.channel import Drain, Drained, Ready
+from holdfast.channel_client import ParentLink
+from holdfast.core.lease import Lease
+from holdfast.exits import ChildExit
+from holdfast.handler.handler import Handler
+from holdfast.telemetry.port import Telemetry
+from holdfast.worker.claiming import Claims
+from holdfast.worker.draining import Draining
+from holdfast.worker.inbox import Inbox
+from holdfast.worker.listening import Listener
+from holdfast.worker.post import Post
+from holdfast.worker.registering import Registration
+from holdfast.worker.renewing import Renewal, clock
+from holdfast.worker.reporting import Report
+from holdfast.worker.running import Hands
+
+REGISTER_PATIENCE = 5.0  # seconds; a store that is away longer does not keep a worker from being ready
+CANCEL_SHARE = 0.1  # of the drain timeout is left for handlers to save a checkpoint
+SAY_GOODBYE = 1.0  # seconds for the last messages to reach store and parent
+
+_log = structlog.get_logger("holdfast.worker")
+
+
+class Life:
+    """`group` is what everything of this life runs in; whoever made it cancels it at the end."""
+
+    def __init__(
+        self,
+        post: Post,
+        handler: Handler,
+        link: ParentLink,
+        telemetry: Telemetry,
+        group: TaskGroup,
+    ) -> None:
+        self._post, self._link, self._group = post, link, group
+        self._exit = ChildExit.OK
+        self._hands = Hands(post, handler, telemetry, group, self._ended)
+        self._renewal = Renewal(post, self._hands, Lease(post.spec.settings.lease, clock()))
+        self._registration = Registration(post, self._renewal)
+        self._claims = Claims(post, self._may_claim, self._hands.start, self._answered)
+        self._listener = Listener(post, self._claims, self._hands.stop, self._renewal.poll_timeout)
+        self._inbox = Inbox(post, self._claims)
+        self._report = Report(post, link, self._hands)
+        self._draining = Draining(post, self._hands.stop_all)
+
+    async def live(self) -> ChildExit:
+        """Serve until drained, fenced, stuck or orphaned; the exit status."""
+        self._begin(self._heed_parent, self._heed_signals, self._heed_fence, self._heed_stuck, self._report.serve)
+        with anyio.move_on_after(REGISTER_PATIENCE) as patience:
+            await self._registration.register()
+        if patience.cancelled_caught:
+            self._post.unknown.set()
+        self._link.send(Ready())
+        self._begin(self._registration.serve, self._claims.serve, self._renewal.serve, self._inbox.serve)
+        await self._until_drained()
+        await self._leave()
+        return self._exit
+
+    def _begin(self, *parts: Callable[[], Awaitable[None]]) -> None:
+        for part in parts:
+            self._group.start_soon(part)
+
+    async def _until_drained(self) -> None:
+        async with anyio.create_task_group() as listening:
+            listening.start_soon(self._listener.serve)
+            listening.start_soon(self._listener.wake)
+            self._claims.poke()
+            await self._draining.serve()
+            listening.cancel_scope.cancel()
+
+    async def _leave(self) -> None:
+        """A bell that was popped in the last moment must not be lost with us: the last request rings on."""
+        if not self._post.fenced.is_set():
+            with anyio.move_on_after(SAY_GOODBYE):
+                await self._claims.ask_now()
+        self._link.send(Drained(self._hands.released + len(self._post.exchange.held)))
+        await self._link.flush(SAY_GOODBYE)
+        if self._post.exchange.held:
+            os._exit(self._exit)  # a thread that will not stop would keep the process from ending
+
+    def _may_claim(self) -> bool:
+        return not self._post.draining.is_set() and self._renewal.holds()
+
+    def _ended(self) -> None:
+        self._claims.poke()
+
+    def _answered(self) -> None:
+        self._listener.answered()
+        self._draining.progressed()
+
+    def _drain(self, why: ChildExit, seconds: float) -> None:
+        """Leave by ourselves, for `why`, within `seconds`."""
+        self._exit = self._exit or why
+        now = time.monotonic()
+        self._draining.begin(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
+
+    async def _heed_parent(self) -> None:
+        while message := await self._link.receive():
+            if isinstance(message, Drain):
+                self._draining.begin(message)
+        self._drain(ChildExit.ORPHANED, self._post.spec.settings.drain_timeout)
+
+    async def _heed_signals(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                self._drain(ChildExit.OK, self._post.spec.settings.drain_timeout)
+
+    async def _heed_fence(self) -> None:
+        """Somebody else owns our tasks by now: stop what runs, report nothing, end."""
+        await self._post.fenced.wait()
+        _log.error("the store has declared this worker dead; it cancels everything and ends")
+        self._hands.stop_all("fenced")
+        self._drain(ChildExit.FENCED, 0.0)
+
+    async def _heed_stuck(self) -> None:
+        await self._post.stuck.wait()
+        self._drain(ChildExit.STUCK, self._post.spec.settings.drain_timeout)

@@ -1,0 +1,62 @@
+"""The blocking wait: on this worker's own hints always, on the lanes' bells while it can take work.
+
+What is popped here is worth nothing: a lost bell costs a poll, a lost hint a renewal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+
+from holdfast.core.deliveries import Hint
+from holdfast.worker.claiming import Claims
+from holdfast.worker.post import Post
+
+
+@dataclass(slots=True)
+class Listener:
+    """`stop(task id, claim, why)` ends a handler; `poll_timeout` is how long to wait for a bell, in seconds."""
+
+    post: Post
+    claims: Claims
+    stop: Callable[[str, str, str], None]
+    poll_timeout: Callable[[], float]
+    _deaf: bool = False  # waits for hints alone
+    _hungry: anyio.Event = field(default_factory=anyio.Event)
+
+    async def serve(self) -> None:
+        while True:
+            self._deaf = not self.claims.hungry
+            hint = await self.post.insist.call("listen", self._wait)
+            await self._heed(hint)
+
+    def answered(self) -> None:
+        """An answer came: if slots are free again, the wait for hints alone has to end."""
+        if self._deaf and self.claims.hungry:
+            self._hungry.set()
+
+    async def wake(self) -> None:
+        """End a wait for hints alone as soon as there is an appetite for work; for ever."""
+        while True:
+            await self._hungry.wait()
+            self._hungry = anyio.Event()
+            if self._deaf:
+                await self.post.insist.call("wake", lambda: self.post.store.wake(self.post.incarnation))
+
+    async def _wait(self) -> Hint | None:
+        lanes = () if self._deaf else self.post.spec.settings.lanes
+        return await self.post.store.listen(self.post.incarnation, lanes, self.poll_timeout())
+
+    async def _heed(self, hint: Hint | None) -> None:
+        match hint:
+            case Hint("cancel" | "pause" as why, task_id, claim):
+                self.stop(task_id, claim, why)
+            case Hint("bell"):
+                # Even a worker that has become full asks: the store then rings on for the others.
+                await self.claims.ask_now()
+            case None if not self._deaf:
+                await self.claims.ask_now()
+            case _:
+                pass

@@ -1,0 +1,56 @@
+"""The worker process, from the fork to its exit status."""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+import socket
+
+import anyio
+import structlog
+
+from holdfast.broker import open_store
+from holdfast.channel import BootFailed
+from holdfast.channel_client import ParentLink
+from holdfast.core.exchange import Exchange
+from holdfast.errors import HandlerError
+from holdfast.exits import ChildExit
+from holdfast.handler.resolve import resolve
+from holdfast.telemetry import open_telemetry
+from holdfast.worker.life import Life
+from holdfast.worker.lockfile import hold_lock
+from holdfast.worker.post import Post
+from holdfast.worker.spec import WorkerSpec
+
+SAY_GOODBYE = 1.0  # seconds for the last messages to reach the parent
+
+_log = structlog.get_logger("holdfast.worker")
+
+
+def run(spec: WorkerSpec, channel: socket.socket) -> int:
+    """Be this worker until it is to end; the exit status."""
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    try:
+        hold_lock(spec)
+        return anyio.run(_serve, spec, channel, backend_options={"use_uvloop": True})
+    except Exception:
+        _log.exception("the worker failed")
+        return ChildExit.BUG
+
+
+async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
+    link = ParentLink(channel)
+    try:
+        handler = resolve(spec.settings.handler, spec.settings.app_dir)
+    except HandlerError as error:
+        link.send(BootFailed(ChildExit.BOOT_FAILED, str(error), error.traceback))
+        await link.flush(SAY_GOODBYE)
+        return ChildExit.BOOT_FAILED
+    telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker")
+    async with open_store(spec.settings.redis) as store, anyio.create_task_group() as group:
+        post = Post(spec, store, Exchange(spec.settings.concurrency))
+        code = await Life(post, handler, link, telemetry, group).live()
+        await link.flush(SAY_GOODBYE)
+        group.cancel_scope.cancel()
+    telemetry.shutdown()
+    return code

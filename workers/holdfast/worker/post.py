@@ -1,0 +1,31 @@
+"""What the parts of one worker share: who it is, its store, its half of the protocol, what has befallen it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import anyio
+
+from holdfast.broker.port import WorkerStore
+from holdfast.core.exchange import Exchange
+from holdfast.worker.insist import Insistence
+from holdfast.worker.spec import WorkerSpec
+
+
+@dataclass(slots=True)
+class Post:
+    """`draining`: claims nothing any more. `fenced`: the store says DEAD, somebody else owns its tasks by now.
+    `unknown`: the store has lost this incarnation. `stuck`: a thread will not stop."""
+
+    spec: WorkerSpec
+    store: WorkerStore
+    exchange: Exchange
+    insist: Insistence = field(default_factory=Insistence)
+    draining: anyio.Event = field(default_factory=anyio.Event)
+    fenced: anyio.Event = field(default_factory=anyio.Event)
+    unknown: anyio.Event = field(default_factory=anyio.Event)
+    stuck: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def incarnation(self) -> str:
+        return self.spec.incarnation

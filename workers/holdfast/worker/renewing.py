@@ -1,0 +1,80 @@
+"""The worker's own heartbeat: its lease, and what it holds compared with what it owns."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import dataclass, field
+
+import anyio
+import structlog
+
+from holdfast.core.deliveries import Renewed, Standing
+from holdfast.core.lease import Lease
+from holdfast.worker.post import Post
+from holdfast.worker.running import Hands
+
+VOUCHED_POLL = 5.0  # seconds; a steward rings for foreign producers, polling is only the net below it
+
+_log = structlog.get_logger("holdfast.worker")
+
+
+def clock() -> float:
+    """Seconds, going on while the host sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+@dataclass(slots=True)
+class Renewal:
+    """With `fence = strict` a kernel timer that renewals re-arm ends this process when its lease does."""
+
+    post: Post
+    hands: Hands
+    lease: Lease
+    _vouched: bool = False
+    _soon: anyio.Event = field(default_factory=anyio.Event)
+
+    def soon(self) -> None:
+        """Renew without waiting for the interval: something changed that the store should know."""
+        self._soon.set()
+
+    def holds(self) -> bool:
+        """Whether the lease holds now."""
+        return self.lease.holds(clock())
+
+    def poll_timeout(self) -> float:
+        """Seconds that a wait for bells may last."""
+        poll = self.post.spec.settings.redis_poll_timeout
+        return max(poll, VOUCHED_POLL) if self._vouched else poll
+
+    async def serve(self) -> None:
+        while True:
+            await self.post.insist.call("renew", self._renew)
+            with anyio.move_on_after(self.lease.interval):
+                await self._soon.wait()
+            self._soon = anyio.Event()
+
+    async def _renew(self) -> None:
+        post, sent_at = self.post, clock()
+        holdings = post.exchange.holdings(self.hands.notes())
+        state = "draining" if post.draining.is_set() else "live"
+        renewed = await post.store.renew(post.incarnation, state, post.exchange.answered, holdings)
+        if renewed.standing is Standing.DEAD:
+            post.fenced.set()
+        elif renewed.standing is Standing.UNKNOWN:
+            post.unknown.set()
+        else:
+            self._extend(renewed, sent_at)
+            self._drop(renewed, {held.task_id: held.claim for held in holdings})
+
+    def _extend(self, renewed: Renewed, sent_at: float) -> None:
+        self.lease = Lease(self.lease.seconds, sent_at)
+        self._vouched = renewed.vouched_ago_ms is not None and renewed.vouched_ago_ms < 2000 * self.lease.interval
+        if self.post.spec.settings.fence == "strict":
+            signal.setitimer(signal.ITIMER_REAL, self.lease.seconds)
+
+    def _drop(self, renewed: Renewed, claims: dict[str, str]) -> None:
+        for task_id in renewed.lost:
+            self.hands.stop(task_id, claims[task_id], "lost")
+        if renewed.returned:
+            _log.warning("claims that this worker did not hold went back", count=renewed.returned)
