@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import traceback
 from pathlib import Path
@@ -59,7 +60,7 @@ def _drop_our_frames(summary: traceback.TracebackException | None, seen: set[int
 
 
 def _is_machinery(filename: str) -> bool:
-    return filename.startswith((_OURS, "<frozen importlib"))
+    return filename.startswith((_OURS, "<frozen importlib")) or filename == importlib.__file__
 
 
 def _type_name(error: BaseException) -> str:

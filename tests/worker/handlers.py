@@ -1,0 +1,66 @@
+"""What the tests of handlers share: a delivery of a message, and a run of a function on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from holdfast.core.deliveries import Delivery
+from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.messages import Part
+from holdfast.core.outcomes import Outcome
+from holdfast.handler.callee import callee
+from holdfast.handler.handler import Handler
+from holdfast.handler.run import run
+from holdfast.handler.task import Task
+
+
+def delivery_of(parts: str | list[Part] = "hello", **fields: Any) -> Delivery:
+    """A delivery of one message; `fields` override those of the delivery."""
+    operation = build_run("t-1", build_parts(parts) if isinstance(parts, str) else parts, context_id="c-1").operation
+    usual: dict[str, Any] = {
+        "task_id": "t-1",
+        "claim": "1:i:1",
+        "lane": "q",
+        "operation": operation,
+        "turn": 1,
+        "delivery": 1,
+        "attempts": 0,
+        "crashes": 0,
+        "max_attempts": None,
+        "timeout_ms": None,
+        "solo": False,
+    }
+    return Delivery(**(usual | fields))
+
+
+def handler_of(function: Callable[..., Any]) -> Handler:
+    return Handler("tests:handle", callee(function, "tests:handle", named=False))
+
+
+async def run_handler(
+    handler: Handler | Callable[..., Any],
+    delivery: Delivery | None = None,
+    *,
+    task: Task | None = None,
+    timeout: float | None = None,
+    limiter: anyio.CapacityLimiter | None = None,
+    **options: Any,
+) -> Outcome:
+    """The outcome of a delivery (None: of "hello") with a fresh task, in at most ten seconds."""
+    delivery = delivery or delivery_of()
+    chosen = handler if isinstance(handler, Handler) else handler_of(handler)
+    with anyio.fail_after(10):
+        return await run(
+            chosen, delivery, task or Task(delivery), limiter or anyio.CapacityLimiter(4), timeout, **options
+        )
+
+
+def document(outcome: Outcome) -> Any:
+    """The result document of an outcome that has one."""
+    result = getattr(outcome, "result", None)
+    assert isinstance(result, bytes), outcome
+    return json.loads(result)
