@@ -67,7 +67,9 @@ class WorkerProcess:
 
 
 @contextmanager
-def worker(handler: str, *, folder: Path, url: str, queue: str, **flags: object) -> Generator[WorkerProcess, None, None]:
+def worker(
+    handler: str, *, folder: Path, url: str, queue: str, **flags: object
+) -> Generator[WorkerProcess, None, None]:
     """A worker that has said it is ready; killed at the end if it still lives."""
     with booting(f"tests.worker.telling:{handler}", folder=folder, url=url, queue=queue, **flags) as process:
         process.expect(Ready)
@@ -75,7 +77,9 @@ def worker(handler: str, *, folder: Path, url: str, queue: str, **flags: object)
 
 
 @contextmanager
-def booting(target: str, *, folder: Path, url: str, queue: str, **flags: object) -> Generator[WorkerProcess, None, None]:
+def booting(
+    target: str, *, folder: Path, url: str, queue: str, **flags: object
+) -> Generator[WorkerProcess, None, None]:
     """A worker that has just been started."""
     ours, theirs = socket.socketpair()
     ours.settimeout(PATIENCE)

@@ -123,7 +123,8 @@ async def test_no_more_handlers_run_at_once_than_the_concurrency_allows(
         await submit(store, "a", "b", "c")
         assert {started(client)[0], started(client)[0]} == {"a", "b"}
         record = await store.get("c")
-        assert record and record.state is State.SUBMITTED
+        assert record
+        assert record.state is State.SUBMITTED
         client.rpush("go:a", "1")
         assert started(client)[0] == "c"
 
@@ -198,7 +199,8 @@ async def test_cancel_reaches_a_running_handler(store: RedisStore, start: Start,
         assert await store.cancel("victim", "test") == "canceled"
         assert client.blpop(["stopped"], timeout=PATIENCE) == ("stopped", "victim")
     record = await store.get("victim")
-    assert record and record.state is State.CANCELED
+    assert record
+    assert record.state is State.CANCELED
 
 
 async def test_pause_parks_with_the_checkpoint_and_resume_goes_on_from_it(
@@ -257,7 +259,8 @@ async def test_drain_lets_a_running_handler_finish(store: RedisStore, start: Sta
         assert process.wait() == ChildExit.OK
     for word in words:
         record = await store.get(word)
-        assert record and record.state is State.COMPLETED
+        assert record
+        assert record.state is State.COMPLETED
 
 
 async def test_drain_past_its_time_releases_in_order_uncharged_with_the_checkpoint(
@@ -270,7 +273,9 @@ async def test_drain_past_its_time_releases_in_order_uncharged_with_the_checkpoi
         process.drain(cancel_after=0.0)
         assert process.expect(Drained).released == 3
         assert process.wait() == ChildExit.OK
-    entries = [msgspec.json.decode(raw)["_b"].partition(":")[0] for raw in await store.peek_entries(store._keys.queue, 9)]
+    entries = [
+        msgspec.json.decode(raw)["_b"].partition(":")[0] for raw in await store.peek_entries(store._keys.queue, 9)
+    ]
     assert entries == ["a", "b", "c"]
     record = await store.get("a")
     assert record
@@ -286,7 +291,8 @@ async def test_draining_worker_claims_nothing(store: RedisStore, start: Start, c
         client.rpush("go:a", "1")
         assert process.wait() == ChildExit.OK
     record = await store.get("b")
-    assert record and (record.state, record.deliveries) == (State.SUBMITTED, 0)
+    assert record
+    assert (record.state, record.deliveries) == (State.SUBMITTED, 0)
 
 
 async def test_sigterm_drains(store: RedisStore, start: Start) -> None:
@@ -303,7 +309,8 @@ async def test_orphaned_worker_finishes_and_leaves(store: RedisStore, start: Sta
         client.rpush("go:a", "1")
         assert process.wait() == ChildExit.ORPHANED
     record = await store.get("a")
-    assert record and record.state is State.COMPLETED
+    assert record
+    assert record.state is State.COMPLETED
 
 
 async def test_worker_declared_dead_cancels_everything_and_ends_fenced(
@@ -316,7 +323,8 @@ async def test_worker_declared_dead_cancels_everything_and_ends_fenced(
         assert process.wait() == ChildExit.FENCED
     assert client.lpop("stopped") == "a"
     record = await store.get("a")
-    assert record and (record.state, record.crashes) == (State.SUBMITTED, 1)
+    assert record
+    assert (record.state, record.crashes) == (State.SUBMITTED, 1)
 
 
 async def test_worker_that_the_store_has_lost_registers_anew(store: RedisStore, start: Start, client: Any) -> None:
@@ -353,10 +361,13 @@ async def test_thread_that_will_not_stop_costs_its_worker(store: RedisStore, sta
         started(client)
         assert process.wait() == ChildExit.STUCK
     record = await store.get("a")
-    assert record and record.state is State.WORKING, "it settles only when its process has ended, by recovery"
+    assert record
+    assert record.state is State.WORKING, "it settles only when its process has ended, by recovery"
 
 
-async def test_handler_that_cannot_be_imported_is_a_failed_boot(redis_settings: RedisSettings, short_path: Path) -> None:
+async def test_handler_that_cannot_be_imported_is_a_failed_boot(
+    redis_settings: RedisSettings, short_path: Path
+) -> None:
     with booting(
         "tests.worker.nothing_here:handle", folder=short_path, url=redis_settings.url, queue=redis_settings.queue
     ) as process:

@@ -89,9 +89,11 @@ def encode(message: FromChild | FromParent) -> bytes:
 
 def decode_from_child(line: bytes) -> FromChild:
     """Raises msgspec.DecodeError for what is no message of a child."""
-    return _from_child.decode(line)
+    message: FromChild = _from_child.decode(line)
+    return message
 
 
 def decode_from_parent(line: bytes) -> FromParent:
     """Raises msgspec.DecodeError for what is no message of a parent."""
-    return _from_parent.decode(line)
+    message: FromParent = _from_parent.decode(line)
+    return message

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Seconds on a clock that goes on while the host sleeps. `renewed_at` is when the last renewal was *sent*: the store
-    cannot have counted from earlier."""
+    """Seconds on a clock that goes on while the host sleeps. `renewed_at` is when the last renewal was *sent*: the
+    store cannot have counted from earlier."""
 
     seconds: float
     renewed_at: float

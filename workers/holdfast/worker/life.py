@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import anyio
 import structlog
@@ -69,7 +70,7 @@ class Life:
         await self._leave()
         return self._exit
 
-    def _begin(self, *parts: Callable[[], Awaitable[None]]) -> None:
+    def _begin(self, *parts: Callable[[], Coroutine[Any, Any, None]]) -> None:
         for part in parts:
             self._group.start_soon(part)
 
