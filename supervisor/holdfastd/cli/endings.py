@@ -1,0 +1,97 @@
+"""How a command ends: every error becomes one line on standard error and a status of `holdfast/exits.py`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import cast
+
+import click
+
+from holdfast.errors import HoldfastError, InvalidTaskError, StoreRefusedError, StoreUnavailableError
+from holdfast.exits import Exit
+from holdfast_config import ConfigError
+from holdfast_config.escaping import escape
+
+INTERRUPTED = 130  # as a shell reports an end by SIGINT
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked; `status` is its exit status."""
+
+    def __init__(self, message: str, status: int = Exit.FAILED) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def ending(error: BaseException, *, debug: bool) -> int:
+    """Tell what went wrong; the exit status."""
+    error = _only(error)
+    lines, status = _explained(error)
+    if isinstance(error, BrokenPipeError):
+        _silence()
+    if debug and not isinstance(error, click.ClickException | click.Abort | SystemExit):
+        traceback.print_exception(error)
+    for line in lines:
+        print(f"supervisor: {escape(line)}", file=sys.stderr)  # noqa: T201 - the one way errors are told
+    return status
+
+
+def _only(error: BaseException) -> BaseException:
+    """An error that came out of a task group alone is that error."""
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        if len(inner) == 1:
+            return _only(inner[0])
+    return cast("BaseException", error)
+
+
+def _explained(error: BaseException) -> tuple[list[str], int]:
+    match error:
+        case SystemExit():
+            return [], error.code if isinstance(error.code, int) else Exit.FAILED
+        case click.Abort() | KeyboardInterrupt():
+            return ["interrupted"], INTERRUPTED
+        case click.UsageError():
+            return [f"{error.format_message()}{_hint(error)}"], Exit.USAGE
+        case PermissionError():
+            return [f"{error.filename}: {error.strerror}"], Exit.PERMISSION
+        case BrokenPipeError():
+            return [], Exit.FAILED
+        case CommandError() | HoldfastError() | ConfigError():
+            return [*str(error).splitlines(), *getattr(error, "__notes__", [])], _status(error)
+        case _:
+            return [f"{type(error).__name__}: {error} (a bug; --debug shows where)"], Exit.BUG
+
+
+def _status(error: CommandError | HoldfastError | ConfigError) -> int:
+    match error:
+        case CommandError():
+            return error.status
+        case StoreUnavailableError():
+            return Exit.PERMISSION if _was_forbidden(error) else Exit.UNAVAILABLE
+        case InvalidTaskError():
+            return Exit.USAGE
+        case StoreRefusedError() | ConfigError():
+            return Exit.CONFIG
+        case _:
+            return Exit.FAILED
+
+
+def _was_forbidden(error: BaseException | None) -> bool:
+    """Whether a lack of rights on a socket is what lies below."""
+    while error is not None:
+        if isinstance(error, PermissionError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _hint(error: click.UsageError) -> str:
+    return f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+
+
+def _silence() -> None:
+    """Nobody reads standard output any more: what is still buffered for it must not raise at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

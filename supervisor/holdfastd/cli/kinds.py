@@ -1,0 +1,51 @@
+"""The kinds of values that options of tasks have: JSON, a duration, a point in time."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+import click
+import msgspec
+
+from holdfast_config import durations
+
+
+class _Json(click.ParamType[object]):
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        try:
+            return msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            self.fail(f"{value[:80]!r} is no JSON: {error}", param, ctx)
+
+
+class _Duration(click.ParamType[float]):
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return durations.seconds(value)
+        except ValueError:
+            self.fail(f"{value[:80]!r} is no duration: seconds, or 90s, 5m, 1h30m, 7d", param, ctx)
+
+
+class _When(click.ParamType[datetime | float]):
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime | float:
+        try:
+            return float(value) if _is_number(value) else datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value[:80]!r} is no time: 2030-01-31T12:00:00Z, or Unix seconds", param, ctx)
+
+
+def _is_number(value: str) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?", value, re.ASCII) is not None
+
+
+JSON = _Json()
+DURATION = _Duration()
+WHEN = _When()

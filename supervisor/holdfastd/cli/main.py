@@ -1,0 +1,50 @@
+"""The entry of `supervisor`: the list of its commands, and their ending."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, TextIO, cast
+
+import rich_click
+
+from holdfastd.cli.lazy import lazy
+from holdfastd.cli.session import Session
+
+COMMANDS = [
+    lazy("start", "Start the supervisor and its workers, in the foreground."),
+    lazy("stop", "Stop the supervisor: running tasks are finished first."),
+    lazy("status", "Show the supervisor, its processes and the store."),
+    lazy("scale", "Change how many workers run."),
+    lazy("submit", "Submit tasks, and wait for their results if asked to."),
+    lazy("tasks", "List, show, cancel and count tasks."),
+    lazy("queue", "Look at the queue, and clear it."),
+    lazy("workers", "List the workers of all hosts."),
+    lazy("version", "Print the version."),
+]
+
+cli = rich_click.RichGroup(
+    name="supervisor",
+    commands=COMMANDS,
+    help="Keeps worker processes alive that run the tasks of a Redis queue, and loses none of the tasks.",
+    epilog="Example: supervisor start agent:handle --workers 8",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+
+
+def main() -> NoReturn:
+    """Run the command that the arguments name and exit with its status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit status of one command; errors are told on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        cast(TextIO, stream).reconfigure(errors="backslashreplace")  # type: ignore[attr-defined] # a real stream has it
+    session = Session()
+    try:
+        return int(cli.main(list(arguments), prog_name="supervisor", standalone_mode=False, obj=session) or 0)
+    except BaseException as error:  # the border of the process: every error ends in one line and a status
+        from holdfastd.cli.endings import ending  # not needed where all goes well, and slow to import
+
+        return ending(error, debug=session.debug)

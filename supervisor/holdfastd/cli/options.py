@@ -1,0 +1,64 @@
+"""Options that several commands share. They fill the session; the commands need not know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from holdfastd.cli.session import Session
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+pass_session = click.make_pass_decorator(Session)
+
+
+def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
+    """A flag for one field of Settings, which checks the value."""
+    name = f"--{field.replace('_', '-')}"
+    return click.option(name, field, metavar=metavar, help=meaning, expose_value=False, callback=_remember)
+
+
+def common(command: F) -> F:
+    """What every command has."""
+    command = click.option(
+        "--debug", is_flag=True, help="Show where an error came from.", expose_value=False, callback=_debug
+    )(command)
+    return click.option(
+        "--json", is_flag=True, help="Print JSON: one document, or one a line.", expose_value=False, callback=_json
+    )(command)
+
+
+def here(command: F) -> F:
+    """How a command finds its supervisor."""
+    for one in (
+        setting("config", "The settings file; else ./supervisor.toml.", "FILE"),
+        setting("runtime_dir", "Where the supervisor keeps its sockets.", "FOLDER"),
+    ):
+        command = one(command)
+    return common(command)
+
+
+def store(command: F) -> F:
+    """How a command finds the store."""
+    for one in (
+        setting("queue_name", "The queue, a Redis list.", "NAME"),
+        setting("redis_url", "The Redis to use; else that of the settings, or the supervisor's own.", "URL"),
+    ):
+        command = one(command)
+    return here(command)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    if value is not None:
+        context.ensure_object(Session).flags[parameter.name] = value
+
+
+def _debug(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.ensure_object(Session).debug |= value
+
+
+def _json(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.ensure_object(Session).json |= value

@@ -1,0 +1,87 @@
+"""Tasks, as the command line shows them: a document for JSON, cells for tables, what a result says."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.broker.port import TaskRecord
+from holdfast.results import read_result
+
+COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
+
+
+def summary(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
+    """The cells under COLUMNS."""
+    age = duration((now_ms - task.created_ms) / 1000)
+    state = f"{task.state} (dead letter)" if task.dead else str(task.state)
+    counts = (task.turn, task.attempts, task.deliveries, task.crashes)
+    return (task.task_id, state, task.lane, age, *counts, task.name, task.reason)
+
+
+def listed(task: TaskRecord) -> dict[str, Any]:
+    """A task without payloads."""
+    document = {field: getattr(task, field) for field in TaskRecord.__dataclass_fields__}
+    for payload in ("operation", "result", "checkpoint", "trail"):
+        del document[payload]
+    for field in ("created_ms", "due_ms", "finished_ms"):
+        document[field.removesuffix("_ms")] = moment(document.pop(field))
+    return document | {"state": str(task.state)}
+
+
+def whole(task: TaskRecord) -> dict[str, Any]:
+    """A task with all that is known of it."""
+    result = read_result(task.result)
+    payloads = {"result": result.value, "error": result.error}
+    payloads |= {"operation": decoded(task.operation), "checkpoint": decoded(task.checkpoint)}
+    return listed(task) | payloads | {"trail": list(task.trail)}
+
+
+def outcome(task: TaskRecord) -> dict[str, Any]:
+    """What somebody who waited for the task wants to know."""
+    result = read_result(task.result)
+    return {
+        "task_id": task.task_id,
+        "state": str(task.state),
+        "result": result.value,
+        "error": result.error,
+        "reason": task.reason,
+        "attempts": task.attempts,
+    }
+
+
+def told(task: TaskRecord) -> str:
+    """The outcome in words."""
+    result = read_result(task.result).value
+    answer = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    return f"{task.task_id} {task.state}: {task.reason or answer}"
+
+
+def decoded(payload: bytes | None) -> Any:
+    """What a payload says: its JSON, or its text where it is none; None for none."""
+    if payload is None:
+        return None
+    try:
+        return msgspec.json.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return payload.decode("utf-8", "backslashreplace")
+
+
+def moment(ms: int | None) -> str | None:
+    """A time of the store as ISO 8601 in UTC; None where there is none."""
+    if not ms:
+        return None
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def duration(seconds: float) -> str:
+    """Two units at most: 3.2s, 4m 5s, 2h 3m, 9d 1h."""
+    if seconds < 60:
+        return f"{max(seconds, 0):.1f}s"
+    for size, unit, part, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit} {int(seconds % size // part)}{smaller}"
+    raise AssertionError(seconds)

@@ -1,0 +1,60 @@
+"""`supervisor start`: every setting as a flag, then the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+import rich_click
+
+from holdfast_config import Settings, logging
+from holdfastd.cli import options, output
+from holdfastd.cli.session import Session
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# The handler is the argument; a password on a command line is read by everybody who lists processes.
+NOT_FLAGS = ("handler", "redis_password")
+METAVARS = {int: "N", float: "SECONDS"}
+
+
+def every_setting(command: F) -> F:
+    """One flag for each field of Settings, described as it is there; Settings checks the values."""
+    for field, info in reversed(Settings.model_fields.items()):
+        if field not in NOT_FLAGS:
+            meaning = f"{info.description} {_default(info.default)}".rstrip()
+            metavar = METAVARS.get(type(info.default), "VALUE")
+            command = options.setting(field, meaning, metavar)(command)
+    return command
+
+
+def _default(value: object) -> str:
+    return f"[default: {value}]" if isinstance(value, int | float | str) else ""
+
+
+@rich_click.command(
+    epilog="Examples:\n\nsupervisor start agent:handle --workers 8\n\n"
+    "supervisor start agent:handle --redis-url redis://localhost:6379/0 --concurrency 50"
+)
+@click.argument("handler", required=False)
+@every_setting
+@options.setting("env_file", "Variables to read; else ./.env.", "FILE")
+@options.setting("config", "The settings file; else ./supervisor.toml.", "FILE")
+@options.common
+@options.pass_session
+def start(session: Session, /, handler: str | None) -> int:
+    """Start the supervisor and its workers, in the foreground.
+
+    HANDLER is what runs the tasks, as module:attribute; without it HOLDFAST_HANDLER, `handler` in supervisor.toml, or
+    agent:handle. SIGTERM or Ctrl-C lets running tasks finish and then ends it.
+    """
+    session.flags["handler"] = handler
+    if session.json:
+        session.flags.setdefault("log_format", "json")
+    settings = session.settings
+    logging.configure(settings.log_level, settings.log_format)
+
+    from holdfastd.parent.main import run  # slow to import, and bad settings should be told at once
+
+    return run(settings, output.note)

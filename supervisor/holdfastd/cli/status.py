@@ -1,0 +1,91 @@
+"""`supervisor status`: the supervisor and its processes, and the store in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+import rich_click
+
+from holdfast.broker.port import Counts
+from holdfast.errors import StoreError
+from holdfast.exits import Exit
+from holdfastd.cli import options, output
+from holdfastd.cli.records import duration, moment
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import ask as ask_store
+from holdfastd.control.client import ask
+from holdfastd.control.protocol import AskStatus, DeathStatus, ProcessStatus, Status
+
+COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "memory MiB", "silent")
+
+
+@rich_click.command(epilog="Example: supervisor status --json")
+@options.store
+@options.pass_session
+def status(session: Session, /) -> int:
+    """Show the supervisor, its processes with memory and CPU, what is wrong, and the store in numbers."""
+    service = ask(session.settings.runtime_dir, AskStatus())
+    counts = _counts(session)
+    if session.json:
+        output.document(
+            msgspec.to_builtins(service) | {"counts": counts if isinstance(counts, str) else asdict(counts)}
+        )
+    else:
+        _print(service, counts)
+    return Exit.OK
+
+
+def _counts(session: Session, /) -> Counts | str:
+    """The numbers, or why there are none: a store that is away must not hide the rest."""
+    try:
+        return ask_store(session, lambda store: store.counts())
+    except StoreError as error:
+        return str(error)
+
+
+def _print(service: Status, counts: Counts | str) -> None:
+    workers = f"{service.ready} of {service.target} workers ready"
+    up = duration(service.uptime)
+    output.text(f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}")
+    output.text(f"store {service.store.url}" + (", embedded" if service.store.embedded else ""))
+    for word, cause in (("degraded", service.degraded), ("held back", service.breaker)):
+        if cause:
+            output.text(f"{word}: {cause}")
+    output.text("")
+    output.table(COLUMNS, [_cells(process) for process in service.processes])
+    _print_deaths(service)
+    output.text("")
+    _print_counts(counts)
+
+
+def _cells(process: ProcessStatus) -> tuple[object, ...]:
+    name = f"worker {process.slot}" if process.kind == "worker" else process.kind
+    memory = None if process.memory_bytes is None else round(process.memory_bytes / 2**20, 1)
+    done = (len(process.running), process.settled, process.restarts)
+    measured = (process.cpu_percent, memory, duration(process.silent))
+    return (name, process.pid, process.state, duration(process.uptime), *done, *measured)
+
+
+def _print_deaths(service: Status) -> None:
+    if not service.deaths.total:
+        return
+    output.text("")
+    output.text(f"{service.deaths.total} deaths, the last of them:")
+    output.table(("at", "process", "pid", "cause", "detail"), [_death(one) for one in service.deaths.recent[-5:]])
+
+
+def _death(one: DeathStatus) -> tuple[object, ...]:
+    name = f"worker {one.slot}" if one.kind == "worker" else one.kind
+    return (moment(int(one.at * 1000)), name, one.pid, one.cause, one.detail)
+
+
+def _print_counts(counts: Counts | str) -> None:
+    if isinstance(counts, str):
+        output.text(f"no numbers from the store: {counts}")
+        return
+    tasks: dict[str, Any] = {str(state): n for state, n in counts.states.items() if n}
+    waiting = {f"in {lane}": n for lane, n in counts.lanes.items()}
+    others = {"dead letters": counts.dead, "unreadable": counts.unreadable, "workers of all hosts": counts.workers}
+    output.text(", ".join(f"{n} {name}" for name, n in (tasks | waiting | others).items()))

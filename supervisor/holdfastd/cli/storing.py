@@ -1,0 +1,50 @@
+"""What commands do with the store: an event loop, a connection, and the patience of somebody at a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+from holdfast.broker import open_store
+from holdfast.broker.port import Store
+from holdfast.errors import StoreUnavailableError
+from holdfast.manager import TaskManager
+from holdfast.patience import Patience
+from holdfastd.cli.session import Session
+
+T = TypeVar("T")
+
+PATIENCE = Patience(attempts=4, seconds=5.0)
+NO_STORE = "that is the store a supervisor brings along: start one (supervisor start), or name a Redis (--redis-url)"
+
+
+def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
+    """The store's answer to one question."""
+
+    async def inside(store: Store) -> T:
+        return await PATIENCE.call(question, store)
+
+    return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
+
+
+def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]]) -> T:
+    """What came of `work`, which is given the producer's API."""
+    settings = session.settings
+
+    async def inside(store: Store) -> T:
+        limit = settings.max_message_bytes
+        return await work(TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, patience=PATIENCE))
+
+    return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
+
+
+async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
+    async with open_store(session.settings.redis) as store:
+        try:
+            return await inside(store)
+        except StoreUnavailableError as error:
+            if session.settings.embedded:
+                error.add_note(NO_STORE)
+            raise

@@ -1,0 +1,134 @@
+"""`supervisor submit`: its options, and what is printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, BinaryIO, cast
+
+import click
+import rich_click
+
+from holdfast.broker.port import TaskRecord
+from holdfast.errors import HoldfastError
+from holdfast.exits import Exit
+from holdfast.manager import TaskManager
+from holdfast.taskspec import TaskSpec
+from holdfastd.cli import options, output, records, sources
+from holdfastd.cli.endings import CommandError
+from holdfastd.cli.kinds import DURATION, JSON, WHEN
+from holdfastd.cli.progress import Progress
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import manage
+from holdfastd.cli.submitting import Listener, Tally, submit_all
+
+EXAMPLES = """Examples:
+
+supervisor submit "hello world" --wait
+
+supervisor submit --name billing.send_statement --data '{"region": "eu"}' --delay 5m
+
+find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"""
+
+
+@rich_click.command(epilog=EXAMPLES)
+@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+@click.option("--data", type=JSON, help="A JSON value for the handler; with --name, its arguments as an object.")
+@click.option("--name", help="The registered handler to call.")
+@click.option("--lines", type=click.File("rb"), help="One task a line, from a file or - for standard input.")
+@click.option("--jsonl", type=click.File("rb"), help="One JSON object a line: text, data, name, kwargs, task_id, …")
+@click.option("--wait", is_flag=True, help="Wait for the results and print them; exit 1 if a task failed.")
+@click.option("--delay", type=DURATION, help="Not before so many seconds, or 5m, 1h30m, 7d, from now.")
+@click.option("--at", type=WHEN, help="Not before this time: 2030-01-31T12:00:00Z or Unix seconds.")
+@click.option("--task-id", help="The task's id; the same id and content again is the same task.")
+@click.option("--lane", help="The lane to queue it in; else the public queue.")
+@click.option("--max-attempts", type=int, metavar="N", help="Runs before a failing task is given up.")
+@click.option("--timeout", type=DURATION, help="The longest one run may take.")
+@options.store
+@options.pass_session
+def submit(
+    session: Session,
+    /,
+    texts: tuple[str, ...],
+    lines: BinaryIO | None,
+    jsonl: BinaryIO | None,
+    wait: bool,
+    **given: Any,
+) -> int:
+    """Submit tasks: one for each TEXT, or one a line of a file; print their ids, or with --wait their results."""
+    template = _template(given)
+    _check_sources(texts, template, lines, jsonl)
+    stream = lines or jsonl
+    tally = Tally()
+
+    async def work(manager: TaskManager) -> sources.BadLineError | None:
+        limit = session.settings.max_message_bytes
+        if stream is None:
+            items = _from_arguments(texts, template)
+        else:
+            parser = sources.text_parser(template) if lines else sources.json_parser(template)
+            items = sources.from_lines(stream.fileno(), parser, limit)
+        with Progress(tally, visible=wait) as progress:
+            listener = _listener(session, progress, wait=wait, quiet=stream is not None)
+            return await submit_all(manager, items, listener, tally)
+
+    return _finish(manage(session, work), tally, stream)
+
+
+async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[sources.Item]]:
+    parse = sources.text_parser(template)
+    specs = [parse(text.encode("utf-8", "surrogateescape")) for text in texts] or [template]
+    yield [sources.Item(0, spec) for spec in specs]
+
+
+def _template(given: dict[str, Any]) -> TaskSpec:
+    if given["name"] is None:
+        return TaskSpec(**given)
+    arguments = given.pop("data")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise click.UsageError("--data with --name holds the handler's arguments: a JSON object is expected")
+    return TaskSpec(**given, kwargs=cast("dict[str, object] | None", arguments))
+
+
+def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, jsonl: object) -> None:
+    given = [what for what, is_given in (("TEXT", texts), ("--lines", lines), ("--jsonl", jsonl)) if is_given]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other")
+    if not given and template.data is None and template.name is None:
+        raise click.UsageError("nothing to submit: give TEXT, --data, --name, --lines or --jsonl")
+    if template.task_id is not None and (len(texts) > 1 or lines or jsonl):
+        raise click.UsageError("--task-id names one task, and more than one is submitted")
+
+
+def _listener(session: Session, /, progress: Progress, *, wait: bool, quiet: bool) -> Listener:
+    """On a terminal the ids of a stream are left out, and results are text; otherwise each is a line."""
+
+    def accepted(ids: Sequence[str]) -> None:
+        progress.show()
+        for task_id in () if wait or (quiet and session.for_people) else ids:
+            if session.json:
+                output.line({"task_id": task_id})
+            else:
+                output.text(task_id)
+
+    def refused(error: HoldfastError) -> None:
+        output.note(str(error))
+
+    def settled(record: TaskRecord) -> None:
+        progress.show()
+        if session.for_people:
+            output.text(records.told(record), keep="\n")
+        else:
+            output.line(records.outcome(record))
+
+    return Listener(accepted, refused, settled if wait else None)
+
+
+def _finish(bad: sources.BadLineError | None, tally: Tally, stream: BinaryIO | None) -> int:
+    if bad:
+        upto = f", up to line {tally.line}" if tally.accepted else ""
+        raise CommandError(f"{bad}; {tally.accepted} tasks accepted{upto}")
+    if stream is not None:
+        output.note(f"{tally.accepted} tasks accepted")
+    sys.stdout.flush()
+    return Exit.FAILED if tally.failed or tally.refused else Exit.OK

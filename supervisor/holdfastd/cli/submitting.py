@@ -1,0 +1,97 @@
+"""The work of `submit`: tasks go in window by window; with a wait, outcomes come out while later ones still go in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import anyio
+
+from holdfast.broker.port import Submission, TaskRecord
+from holdfast.core.states import State
+from holdfast.errors import HoldfastError, InvalidTaskError
+from holdfast.manager import TaskManager
+from holdfast.submitting import refusal
+from holdfastd.cli.sources import BadLineError, Item
+
+WINDOW = 500  # tasks submitted, and then waited for, together
+WINDOWS = 8  # waited for at once: each has a subscription of its own
+FAILURES = frozenset({State.FAILED, State.REJECTED, State.CANCELED})
+
+
+@dataclass
+class Tally:
+    """What has happened so far; `line`: the last one whose task was accepted."""
+
+    accepted: int = 0
+    refused: int = 0
+    settled: int = 0
+    failed: int = 0
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who is told: ids of accepted tasks, what was refused, and records (None: nobody waits for those)."""
+
+    accepted: Callable[[Sequence[str]], None]
+    refused: Callable[[HoldfastError], None]
+    settled: Callable[[TaskRecord], None] | None
+
+
+async def submit_all(
+    manager: TaskManager, items: AsyncIterator[Sequence[Item]], listener: Listener, tally: Tally
+) -> BadLineError | None:
+    """Submit everything. Answers the line that ended it, if one is no task: nothing of its chunk is submitted."""
+    room = anyio.Semaphore(WINDOWS)
+    async with anyio.create_task_group() as waiters:
+        try:
+            async for chunk in items:
+                for start in range(0, len(chunk), WINDOW):
+                    ids = await _submit(manager, chunk[start : start + WINDOW], listener, tally)
+                    if listener.settled:
+                        await room.acquire()
+                        waiters.start_soon(_wait, manager, ids, listener.settled, tally, room)
+        except BadLineError as error:
+            return error
+    return None
+
+
+async def _submit(manager: TaskManager, window: Sequence[Item], listener: Listener, tally: Tally) -> list[str]:
+    batch = [_prepared(manager, item) for item in window]
+    ids: list[str] = []
+    for one, answer in zip(batch, await manager.submit(batch), strict=True):
+        if error := refusal(one, answer):
+            tally.refused += 1
+            listener.refused(error)
+        else:
+            ids.append(one.task_id)
+    tally.accepted += len(ids)
+    tally.line = window[-1].number
+    listener.accepted(ids)
+    return ids
+
+
+def _prepared(manager: TaskManager, item: Item) -> Submission:
+    try:
+        return manager.prepare(item.spec)
+    except InvalidTaskError as error:
+        if item.number:
+            raise BadLineError(item.number, error) from None
+        raise
+
+
+async def _wait(
+    manager: TaskManager,
+    ids: Sequence[str],
+    settled: Callable[[TaskRecord], None],
+    tally: Tally,
+    room: anyio.Semaphore,
+) -> None:
+    async with aclosing(manager.wait_all(ids)) as records:
+        async for record in records:
+            tally.settled += 1
+            tally.failed += record.state in FAILURES
+            settled(record)
+    room.release()

@@ -1,0 +1,106 @@
+"""Is an argument of a producer acceptable? Every check raises InvalidTaskError: what, which value, what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from holdfast.core.identity import TASK_ID_RULE, is_task_id
+from holdfast.core.states import State
+from holdfast.errors import InvalidTaskError
+from holdfast.plainjson import check_json, is_number, shown
+from holdfast.taskspec import TaskSpec
+
+CENTURY = 100 * 365 * 86400.0  # seconds: the longest delay
+LAST_SECOND = 253402300799.0  # the end of the year 9999
+MAX_ATTEMPTS = 1000
+LONGEST_ID = 1000
+_LANE = re.compile(r"[A-Za-z0-9._:@{}/-]{1,200}", re.ASCII)
+
+
+def check(spec: TaskSpec) -> None:
+    """Whether `spec` can be submitted."""
+    _check_content(spec)
+    if spec.task_id is not None:
+        check_id(spec.task_id)
+    if spec.lane is not None:
+        check_lane(spec.lane)
+    _check_when(spec)
+    if spec.timeout is not None:
+        _check_seconds("timeout", spec.timeout, positive=True)
+    _check_attempts(spec.max_attempts)
+
+
+def check_id(value: object) -> str:
+    if not isinstance(value, str) or not is_task_id(value):
+        raise InvalidTaskError(f"task_id {shown(value)}: {TASK_ID_RULE} are allowed")
+    return value
+
+
+def check_lane(value: object) -> str:
+    if not isinstance(value, str) or not _LANE.fullmatch(value):
+        raise InvalidTaskError(f"lane {shown(value)}: 1 to 200 letters, digits and . _ : @ {{ }} / - are allowed")
+    return value
+
+
+def check_states(states: Sequence[object]) -> tuple[State, ...]:
+    known = {str(state): state for state in State}
+    for state in states:
+        if not isinstance(state, str) or state not in known:
+            raise InvalidTaskError(f"state {shown(state)}: {', '.join(known)} are allowed")
+    return tuple(known[str(state)] for state in states)
+
+
+def _check_content(spec: TaskSpec) -> None:
+    if spec.text is None and spec.data is None and spec.name is None:
+        raise InvalidTaskError("nothing to run: give text, data or the name of a handler")
+    if spec.data is not None and spec.name is not None:
+        raise InvalidTaskError("data and name exclude each other: what a named handler gets are its kwargs")
+    if spec.kwargs is not None and spec.name is None:
+        raise InvalidTaskError("kwargs are for a named handler: give its name too")
+    for what, value, kind, expected in (
+        ("text", spec.text, str, "text"),
+        ("name", spec.name, str, "text"),
+        ("context_id", spec.context_id, str, "text"),
+        ("message_id", spec.message_id, str, "text"),
+        ("kwargs", spec.kwargs, dict, "names with values"),
+        ("metadata", spec.metadata, dict, "names with values"),
+    ):
+        _check_kind(what, value, kind, expected)
+    for what, content in (("data", spec.data), ("kwargs", spec.kwargs), ("metadata", spec.metadata)):
+        check_json(what, content)
+
+
+def _check_kind(what: str, value: object, kind: type, expected: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise InvalidTaskError(f"{what} {shown(value)}: {expected} expected")
+    if isinstance(value, str):
+        check_json(what, value)
+        if what.endswith("_id") and not 1 <= len(value) <= LONGEST_ID:
+            raise InvalidTaskError(f"{what} {shown(value)}: 1 to {LONGEST_ID} characters are allowed")
+
+
+def _check_when(spec: TaskSpec) -> None:
+    if spec.delay is not None and spec.at is not None:
+        raise InvalidTaskError("delay and at exclude each other: give one")
+    if spec.delay is not None:
+        _check_seconds("delay", spec.delay)
+    at = spec.at
+    if isinstance(at, datetime):
+        if at.utcoffset() is None:
+            raise InvalidTaskError(f"at {at.isoformat()}: has no time zone; add one, as in {at.isoformat()}+00:00")
+        at = at.timestamp()
+    if at is not None and not (is_number(at) and 0 <= at <= LAST_SECOND):
+        raise InvalidTaskError(f"at {shown(spec.at)}: Unix seconds or a date with its zone, 1970 to 9999, are allowed")
+
+
+def _check_seconds(what: str, value: object, *, positive: bool = False) -> None:
+    if not is_number(value) or not 0 <= value <= CENTURY or (positive and value == 0):
+        allowed = "above 0" if positive else "from 0"
+        raise InvalidTaskError(f"{what} {shown(value)}: seconds {allowed} up to {CENTURY:.0f} are allowed")
+
+
+def _check_attempts(value: object) -> None:
+    if value is not None and (type(value) is not int or not 1 <= value <= MAX_ATTEMPTS):
+        raise InvalidTaskError(f"max_attempts {shown(value)}: a whole number from 1 to {MAX_ATTEMPTS} is allowed")

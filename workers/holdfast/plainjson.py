@@ -1,0 +1,65 @@
+"""Values that JSON can carry unchanged, and nothing else: what a producer may send."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypeGuard, cast
+
+from holdfast.errors import InvalidTaskError
+
+MAX_DEPTH = 100
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+
+
+def check_json(what: str, value: object) -> None:
+    """Raise InvalidTaskError, naming the place, for what JSON does not have or would change."""
+    _check(what, value, 0)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """A finite number; True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def shown(value: object) -> str:
+    """A value as an error names it: quoted, escaped, short."""
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _check(path: str, value: object, depth: int) -> None:
+    match value:
+        case None | bool():
+            pass
+        case str():
+            _check_text(path, value)
+        case int():
+            if not _SMALLEST <= value <= _LARGEST:
+                raise InvalidTaskError(f"{path} {shown(value)}: whole numbers of up to 64 bits are allowed")
+        case float():
+            if not math.isfinite(value):
+                raise InvalidTaskError(f"{path} {value}: JSON has no such number")
+        case dict() | list() | tuple():
+            _check_container(path, cast("dict[object, object] | list[object]", value), depth + 1)
+        case _:
+            raise InvalidTaskError(f"{path} {shown(value)}: JSON has no {type(value).__name__}")
+
+
+def _check_container(path: str, value: dict[object, object] | list[object], depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise InvalidTaskError(f"{path.partition('.')[0]}: nested deeper than {MAX_DEPTH}")
+    items: Iterable[tuple[object, object]] = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if isinstance(value, dict):
+            if not isinstance(key, str):
+                raise InvalidTaskError(f"{path} {shown(key)}: JSON has only text for keys")
+            _check_text(path, key)
+        _check(f"{path}.{key}", item, depth)
+
+
+def _check_text(path: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidTaskError(f"{path} {shown(text)}: not Unicode text: {error.reason}") from None

@@ -1,0 +1,79 @@
+"""From what a producer asks for to what the store is given, and from the store's answers to errors."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+
+from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
+
+from holdfast.arguments import check
+from holdfast.broker.port import Accepted, Submission
+from holdfast.core.envelope import build_parts, build_run
+from holdfast.errors import InvalidTaskError, MessageConflictError, TaskEndedError
+from holdfast.taskspec import TaskSpec
+
+
+def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
+    """What to submit for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
+    check(spec)
+    task_id = spec.task_id or str(uuid.uuid4())
+    trace_id, span_id = _trace()
+    built = build_run(
+        task_id,
+        build_parts(spec.text, spec.data, spec.name, spec.kwargs),
+        context_id=spec.context_id,
+        message_id=spec.message_id,
+        metadata=spec.metadata,
+        trace_id=trace_id,
+        span_id=span_id,
+    )
+    if len(built.operation) > max_bytes:
+        raise InvalidTaskError(f"the message has {len(built.operation)} bytes: at most {max_bytes} are allowed")
+    return Submission(
+        task_id=task_id,
+        message_id=built.message_id,
+        digest=built.digest,
+        operation=built.operation,
+        lane=spec.lane or queue,
+        due_ms=_unix_ms(spec.at),
+        delay_ms=_ms(spec.delay),
+        name=spec.name or "",
+        max_attempts=spec.max_attempts,
+        timeout_ms=_ms(spec.timeout),
+    )
+
+
+def raise_refusals(batch: Sequence[Submission], answers: Sequence[Accepted]) -> None:
+    """Raise for the first submission that the store refused; all others were accepted."""
+    for one, answer in zip(batch, answers, strict=True):
+        if error := refusal(one, answer):
+            raise error
+
+
+def refusal(one: Submission, answer: Accepted) -> MessageConflictError | TaskEndedError | None:
+    match answer:
+        case Accepted.CONFLICT:
+            told = f"message {one.message_id} of task {one.task_id} was sent before with other content"
+            return MessageConflictError(f"{told}; give new content a new message_id")
+        case Accepted.TERMINAL:
+            return TaskEndedError(f"task {one.task_id} has ended and takes no more messages; submit a new task")
+        case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
+            return None
+
+
+def _trace() -> tuple[str | None, str | None]:
+    """The ids of the span in which the producer submits, so that the run appears in the same trace."""
+    span = get_current_span().get_span_context()
+    if not span.is_valid:
+        return None, None
+    return format_trace_id(span.trace_id), format_span_id(span.span_id)
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else max(1, round(seconds * 1000)) if seconds else 0
+
+
+def _unix_ms(at: datetime | float | None) -> int | None:
+    return _ms(at.timestamp() if isinstance(at, datetime) else at)
