@@ -18,6 +18,7 @@ from tests.worker.handlers import delivery_of, run_handler
 pytestmark = pytest.mark.anyio
 
 SHORT = 0.01  # seconds: over before anything here is
+PATIENCE = 10.0  # seconds: after which a test fails that would otherwise hang
 
 
 def assert_timed_out(outcome: Outcome, seconds: float = SHORT) -> None:
@@ -27,7 +28,9 @@ def assert_timed_out(outcome: Outcome, seconds: float = SHORT) -> None:
 
 
 def wait_until_cancelled(task: Task) -> None:
+    given_up = time.monotonic() + PATIENCE
     while not task.cancelled:
+        assert time.monotonic() < given_up, "nobody told the thread to stop"
         time.sleep(0.001)
 
 
@@ -66,8 +69,10 @@ def heeds_and_raises(task: Task) -> None:
 
 
 def yields_on(task: Task) -> Iterator[str]:
-    while True:
+    given_up = time.monotonic() + PATIENCE
+    while time.monotonic() < given_up:
         yield "still here"
+    raise AssertionError("nobody stopped the generator")
 
 
 @pytest.mark.parametrize(

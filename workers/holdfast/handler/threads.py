@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from anyio.lowlevel import checkpoint_if_cancelled
 
 from holdfast.handler.notes import Notes
 
@@ -41,7 +40,6 @@ async def in_thread(function: Callable[[], object], notes: Notes, threads: Threa
             ended = await anyio.to_thread.run_sync(_captured, function, limiter=threads.limiter)
         finally:
             over.set()
-    await checkpoint_if_cancelled()
     assert ended is not None
     if ended.error is not None:
         raise ended.error
