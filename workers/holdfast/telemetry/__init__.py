@@ -1,12 +1,25 @@
-"""Telemetry over OTLP, off unless an endpoint is set; made after the fork."""
+"""Telemetry over OTLP, off unless an endpoint is set; opened after the fork, for it starts threads."""
 
 from __future__ import annotations
 
-from holdfast.telemetry.port import Telemetry
+from holdfast.telemetry.port import Span, Telemetry
 from holdfast.telemetry.silent import Silent
 
-__all__ = ["Telemetry", "open_telemetry"]
+__all__ = ["Telemetry", "Span", "HTTP", "GRPC", "open_telemetry"]
+
+HTTP = "http/protobuf"
+GRPC = "grpc"
 
 
-def open_telemetry(endpoint: str | None, service: str) -> Telemetry:
-    return Silent()
+def open_telemetry(endpoint: str | None, service: str, protocol: str = HTTP) -> Telemetry:
+    """Telemetry of this process, to the collector at the URL `endpoint`; None: nothing is sent, nothing is loaded.
+
+    `service` is its name there, unless OTEL_SERVICE_NAME gives another. `protocol` is what OTEL_EXPORTER_OTLP_PROTOCOL
+    says: `grpc`, or anything else for http/protobuf.
+    """
+    if endpoint is None:
+        return Silent()
+    from holdfast.telemetry.otlp import Otlp
+    from holdfast.telemetry.providers import Providers
+
+    return Otlp(Providers.towards(endpoint, service, grpc=protocol == GRPC))

@@ -15,18 +15,23 @@ if TYPE_CHECKING:
 class Span(Protocol):
     """One delivery being run."""
 
-    def ended(self, outcome: Outcome) -> None: ...
+    def ended(self, outcome: Outcome) -> None:
+        """The handler came to this; a span that is not told so was cancelled."""
+        ...
 
 
 class Telemetry(Protocol):
+    """One process's telemetry. No call waits for the collector, and none raises because it is away."""
+
     def delivery(self, delivery: Delivery, task: Task) -> AbstractContextManager[Span]:
-        """Around one run of a handler, linked to the producer's span by the task's trace and span ids."""
+        """Around one run of a handler; spans that the handler makes are within it. It belongs to the producer's trace
+        and links to the producer's span, if the envelope named one."""
         ...
 
     def recovered(self, count: int, cause: str) -> None:
-        """Tasks were put back after a death."""
+        """So many tasks were put back; `cause` is what their worker died of."""
         ...
 
     def shutdown(self) -> None:
-        """Send what is left; at most 2 s."""
+        """Send what is left; returns within 2 s even if the collector is away."""
         ...

@@ -1,4 +1,4 @@
-"""Telemetry that is off."""
+"""Telemetry that is off: it stands in the path of every delivery, so it does nothing at all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from holdfast.handler.task import Task
 
 
-class _Quiet:
-    def __enter__(self) -> _Quiet:
+class _Nothing:
+    __slots__ = ()
+
+    def __enter__(self) -> _Nothing:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -22,12 +24,14 @@ class _Quiet:
         pass
 
 
-_QUIET = _Quiet()
+_NOTHING = _Nothing()
 
 
 class Silent:
-    def delivery(self, delivery: Delivery, task: Task) -> _Quiet:
-        return _QUIET
+    __slots__ = ()
+
+    def delivery(self, delivery: Delivery, task: Task) -> _Nothing:
+        return _NOTHING
 
     def recovered(self, count: int, cause: str) -> None:
         pass

@@ -1,0 +1,29 @@
+"""Tells of one delivery and one recovery, then ends: `python -m tests.worker.telemetry_child URL [grpc]`.
+
+Prints how many seconds its shutdown took.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from holdfast.core.outcomes import Completed
+from holdfast.handler.task import Task
+from holdfast.telemetry import open_telemetry
+from tests.worker.handlers import delivery_of
+
+
+def main(endpoint: str, protocol: str = "http/protobuf") -> None:
+    telemetry = open_telemetry(endpoint, "child", protocol)
+    delivery = delivery_of()
+    with telemetry.delivery(delivery, Task(delivery)) as span:
+        span.ended(Completed(b"1"))
+    telemetry.recovered(1, "killed")
+    started = time.monotonic()
+    telemetry.shutdown()
+    print(time.monotonic() - started, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

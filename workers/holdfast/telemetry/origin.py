@@ -1,0 +1,27 @@
+"""Where a delivery comes from: the producer's span, as the envelope names it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+
+    from holdfast.handler.task import Task
+
+
+def producer(task: Task) -> SpanContext | None:
+    """The span in which the task was submitted. Envelopes carry no flags: it is taken as sampled, or none would be."""
+    if task.trace_id is None or task.span_id is None:
+        return None
+    return SpanContext(int(task.trace_id, 16), int(task.span_id, 16), is_remote=True, trace_flags=_SAMPLED)
+
+
+def context(span: SpanContext) -> Context:
+    """What makes `span` the parent of a new one."""
+    return set_span_in_context(NonRecordingSpan(span))
+
+
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
