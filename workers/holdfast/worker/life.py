@@ -96,6 +96,8 @@ class Life:
         return not self._post.draining.is_set() and self._renewal.holds()
 
     def _ended(self) -> None:
+        if self._hands.done == 1:
+            self._report.beat()  # a worker that has settled something is no boot failure, however soon it dies
         self._claims.poke()
 
     def _answered(self) -> None:

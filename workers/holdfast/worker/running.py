@@ -29,6 +29,11 @@ class Running:
     scope: anyio.CancelScope
     why: str = ""  # it was stopped: cancel, pause, drain, lost or fenced
 
+    def stop(self, why: str) -> None:
+        self.why = self.why or why
+        self.task.notes.cancelled = True
+        self.scope.cancel()
+
 
 @dataclass(slots=True)
 class Hands:
@@ -59,13 +64,11 @@ class Hands:
         """End this handler, if it still runs under this claim."""
         running = self._running.get(task_id)
         if running and self.post.exchange.holds(task_id, claim):
-            running.why = running.why or why
-            running.scope.cancel()
+            running.stop(why)
 
     def stop_all(self, why: str) -> None:
         for running in list(self._running.values()):
-            running.why = running.why or why
-            running.scope.cancel()
+            running.stop(why)
 
     def notes(self) -> dict[str, Holding]:
         """What running handlers have to say since they were last asked."""
