@@ -16,7 +16,7 @@ from holdfast.handler.registry import Handlers
 DEFAULT_MODULE = "agent"
 DEFAULT_TARGET = "agent:handle"
 
-_TARGET = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<attribute>\w+(\.\w+)*)")
+_TARGET = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
 def resolve(handler: str | None, app_dir: Path) -> Handler:
@@ -24,16 +24,21 @@ def resolve(handler: str | None, app_dir: Path) -> Handler:
 
     `app_dir` is put first on the import path. Raises HandlerError: nothing named, not found, or its import raised.
     """
-    folder = app_dir.resolve()
-    target = handler or _default_target(folder)
-    match = _TARGET.fullmatch(target)
-    if match is None:
-        raise HandlerError(f"handler {target!a}: write it as module:attribute, as in {_suggestion(target)}")
+    target, folder = target_of(handler, app_dir), app_dir.resolve()
+    module, _, attribute = target.partition(":")
     _put_first(str(folder))
-    found = _attribute(_module(match["module"], folder), match["attribute"], target)
+    found = _attribute(_module(module, folder), attribute, target)
     if isinstance(found, Handlers):
         return found.frozen(target)
     return Handler(target, callee(found, target, named=False))
+
+
+def target_of(handler: str | None, app_dir: Path) -> str:
+    """The handler's full name, without importing anything. Raises HandlerError: nothing named, or not as a name."""
+    target = handler or _default_target(app_dir.resolve())
+    if _TARGET.fullmatch(target) is None:
+        raise HandlerError(f"handler {target!a}: write it as module:attribute, as in {_suggestion(target)}")
+    return target
 
 
 def _default_target(folder: Path) -> str:

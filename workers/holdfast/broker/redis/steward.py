@@ -83,7 +83,8 @@ class StewardRole(Role):
         return await self._number("trim", keep_ms, limit)
 
     async def wait_alarm(self, timeout: float) -> bool:
-        return await self._block(timeout, "BLPOP", self._keys.alarm, timeout) is not None
+        # BRPOP, so that whoever counts the clients in BLPOP counts workers.
+        return await self._block(timeout, "BRPOP", self._keys.alarm, timeout) is not None
 
     async def run_id(self) -> str:
         info = _info(await self._command("INFO", "server"))
