@@ -66,6 +66,7 @@ class Life:
             self._post.unknown.set()
         self._link.send(Ready())
         self._begin(self._registration.serve, self._claims.serve, self._renewal.serve, self._inbox.serve)
+        self._begin(self._tell_draining)
         await self._until_drained()
         await self._leave()
         return self._exit
@@ -91,6 +92,11 @@ class Life:
         await self._link.flush(SAY_GOODBYE)
         if self._post.exchange.held:
             os._exit(self._exit)  # a thread that will not stop would keep the process from ending
+
+    async def _tell_draining(self) -> None:
+        """The store should not keep a poisonous task reserved for a worker that claims no more."""
+        await self._post.draining.wait()
+        self._renewal.soon()
 
     def _may_claim(self) -> bool:
         return not self._post.draining.is_set() and self._renewal.holds()
