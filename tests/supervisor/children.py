@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +37,11 @@ WorkerMain = Callable[[str, int, socket.socket], int]
 StewardMain = Callable[[bool, socket.socket], int]
 
 
+def report(event: str, **fields: object) -> None:
+    """A line for the test, among those of the parent's log."""
+    os.write(2, json.dumps({"event": event, **fields}).encode() + b"\n")
+
+
 class Talk:
     """A child's end of the channel, as small as it can be."""
 
@@ -44,8 +49,9 @@ class Talk:
         self.channel = channel
         self._torn = b""
 
-    def say(self, message: FromChild) -> None:
-        self.channel.sendall(encode(message))
+    def say(self, *messages: FromChild) -> None:
+        """In one piece, so that nobody can end this process in between."""
+        self.channel.sendall(b"".join(map(encode, messages)))
 
     def hear(self, beat: FromChild | None = IDLE) -> Iterator[FromParent]:
         """Messages of the parent until it is gone; beats in between."""
@@ -63,9 +69,9 @@ class Talk:
 
 
 def plain(incarnation: str, slot: int, channel: socket.socket) -> int:
-    """Ready, idle, leaves when asked."""
+    """Ready, idle, of use (it settles at once), leaves when asked."""
     talk = Talk(channel)
-    talk.say(Ready())
+    talk.say(Ready(), Beat([], 1))
     for message in talk.hear(Beat([], 1)):
         if isinstance(message, Drain):
             talk.say(Drained(0))
@@ -88,7 +94,7 @@ def busy(incarnation: str, slot: int, channel: socket.socket) -> int:
                 return ChildExit.ORPHANED
             assert isinstance(message, Drain)
             cancel_at = message.cancel_at
-            print(f"draining {slot}", file=sys.stderr, flush=True)
+            report("asked to drain", slot=slot)
     talk.say(Drained(1))
     return ChildExit.OK
 
@@ -130,7 +136,7 @@ def hung(incarnation: str, slot: int, channel: socket.socket) -> int:
 
 def slow_to_boot(incarnation: str, slot: int, channel: socket.socket) -> int:
     """Never gets ready, as in an import that hangs."""
-    print("booting", file=sys.stderr, flush=True)
+    report("booting")
     while True:
         signal.pause()
 
@@ -152,24 +158,55 @@ def unready(incarnation: str, slot: int, channel: socket.socket) -> int:
     return 1
 
 
+def quitting(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Exits with 0 although nobody has asked it to, as a handler that calls os._exit(0)."""
+    Talk(channel).say(Ready(), Beat([], 1))
+    return ChildExit.OK
+
+
 def raising(incarnation: str, slot: int, channel: socket.socket) -> int:
     Talk(channel).say(Ready())
     raise RuntimeError("a bug in the child")
 
 
 def leaving_grandchildren(incarnation: str, slot: int, channel: socket.socket) -> int:
-    """Has started one process in its group and one that fled by setsid, both holding the child's channel."""
+    """Has started one process in its group, one that fled by setsid, one that fled and was only forked."""
     for fled in (False, True):
         kept = (channel.fileno(),)
         grandchild = subprocess.Popen(["sleep", "1000"], start_new_session=fled, pass_fds=kept)
-        print(json.dumps({"event": "grandchild", "of": grandchild.pid}), file=sys.stderr, flush=True)
+        report("grandchild", of=slot, pid=grandchild.pid)
+    forked = os.fork()
+    if forked == 0:
+        os.setsid()
+        report("grandchild", of=slot, pid=os.getpid())
+        while True:
+            signal.pause()
     return plain(incarnation, slot, channel)
 
 
 def daemonizing(incarnation: str, slot: int, channel: socket.socket) -> int:
-    """Leaves a stranger behind while it lives: a process whose own parent is gone, which ends by itself."""
-    script = ["sh", "-c", "setsid sh -c 'kill -9 $$' & exit 0"]
-    subprocess.run(script, check=True)
+    """Starts a stranger: its own parent is gone at once, and it ends with a status that means much here."""
+    subprocess.run(["sh", "-c", "(exit 78) & exit 0"], check=True)
+    return plain(incarnation, slot, channel)
+
+
+def curious(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Tells what it was born with."""
+    report(
+        "born with",
+        descriptors=sorted({int(link.name) for link in Path("/proc/self/fd").iterdir()} - {channel.fileno()}),
+        stdin=str(Path("/proc/self/fd/0").readlink()),
+        mask=len(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+        term=signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
+        leads=os.getpgid(0) == os.getpid(),
+        threads=threading.active_count(),
+        title=Path("/proc/self/cmdline").read_bytes().rstrip(b"\0").decode()
+        == f"holdfast: worker {slot} {incarnation}",
+        name=Path("/proc/self/comm").read_text().strip(),
+        inherits=subprocess.run(["printenv", "HOLDFAST_INCARNATION"], capture_output=True).stdout.decode().strip()
+        == incarnation,
+        notify="NOTIFY_SOCKET" in os.environ,
+    )
     return plain(incarnation, slot, channel)
 
 
@@ -232,6 +269,8 @@ WORKERS: dict[str, WorkerMain] = {
         raising,
         leaving_grandchildren,
         daemonizing,
+        curious,
+        quitting,
     )
 }
 STEWARDS: dict[str, Callable[[Path, bool, socket.socket], int]] = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from holdfast_config import logging
 from holdfastd.core.policy import Policy
 from holdfastd.parent.alone import supervise
 from holdfastd.parent.folders import INCARNATIONS
+from holdfastd.parent.fork import Kernel
 from holdfastd.parent.household import EmbeddedStore, Household
 from holdfastd.store.launch import StoreLaunch
 from tests.supervisor.children import STEWARDS, WORKERS
@@ -48,24 +49,41 @@ def store(folder: Path, script: str) -> EmbeddedStore:
     return EmbeddedStore(prepare, path)
 
 
-def failing_fork(failures: int) -> Callable[[], int]:
-    """Refuses, as the kernel would, after the first forks (steward and one worker) as often as it is told."""
-    calls = 0
+class Troubled:
+    """Forks as the kernel does, but for the first workers' births something happens: the steward is born before."""
 
-    def system() -> int:
-        nonlocal calls
-        calls += 1
-        if 2 < calls <= 2 + failures:
+    def __init__(self, trouble: str, times: int) -> None:
+        self._trouble = trouble
+        self._times = range(2, 2 + times)
+        self._births = 0
+
+    def fork(self) -> int:
+        self._births += 1
+        if self._births not in self._times:
+            return os.fork()
+        if self._trouble == "refused":
             raise BlockingIOError(11, "Resource temporarily unavailable")
-        return os.fork()
+        if self._trouble == "bug":
+            raise RuntimeError("a bug in the parent")
+        assert self._trouble == "signalled"
+        pid = os.fork()
+        if pid:
+            os.kill(pid, signal.SIGTERM)  # before the child can have reset anything: all signals are blocked
+        return pid
 
-    return system
+
+def no_pidfd(_: int) -> int:
+    raise OSError(24, "Too many open files")
+
+
+def kernel(options: dict[str, Any]) -> Kernel:
+    fork = Troubled(options["trouble"], options.get("times", 1)).fork if "trouble" in options else os.fork
+    return Kernel(fork, no_pidfd if options.get("no_pidfd") else os.pidfd_open)
 
 
 def run(options: dict[str, Any]) -> int:
     logging.configure("debug", "json")
-    system = failing_fork(options["fork_failures"]) if "fork_failures" in options else os.fork
-    return supervise(household(options), announce, system)
+    return supervise(household(options), announce, kernel(options))
 
 
 def announce(line: str) -> None:

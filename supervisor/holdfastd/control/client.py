@@ -29,6 +29,12 @@ PATIENCE = 10.0  # seconds for an answer: the parent answers at once unless it i
 T = TypeVar("T", Status, Scaled, Stopping)
 
 
+class Verdict(msgspec.Struct, frozen=True):
+    """What every answer has in common."""
+
+    ok: bool
+
+
 @overload
 def ask(runtime_dir: Path, request: AskStatus, patience: float = ...) -> Status: ...
 @overload
@@ -77,6 +83,8 @@ def _connection(runtime_dir: Path, patience: float) -> Generator[socket.socket]:
             raise NotRunningError(
                 f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir"
             ) from error
+        except (BlockingIOError, TimeoutError) as error:
+            raise ControlError(f"the supervisor in {runtime_dir} takes no connections now: is it stopped?") from error
         try:
             yield stream
         except TimeoutError as error:
@@ -95,9 +103,8 @@ def _line(stream: socket.socket) -> bytes:
 
 def _read(line: bytes, kind: type[T]) -> T:
     try:
-        refused = msgspec.json.decode(line, type=Refused | dict[str, object]) if b'"ok":false' in line else None
-        if isinstance(refused, Refused):
-            raise ControlError(refused.error)
+        if not msgspec.json.decode(line, type=Verdict).ok:
+            raise ControlError(msgspec.json.decode(line, type=Refused).error)
         return msgspec.json.decode(line, type=kind)
     except msgspec.DecodeError as error:
         raise ControlError(f"the supervisor's answer cannot be read ({error}): is it of another version?") from error

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from holdfast import locks
 from holdfast.exits import Exit
 from holdfastd.parent import folders, prctl
-from holdfastd.parent.fork import Fork
+from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.household import Household
 from holdfastd.parent.supervise import Parent
 from holdfastd.store.errors import StoreLaunchError
@@ -22,7 +22,7 @@ STDERR = 2
 Announce = Callable[[str], None]
 
 
-def supervise(home: Household, announce: Announce, system: Fork = os.fork) -> int:
+def supervise(home: Household, announce: Announce, kernel: Kernel = LINUX) -> int:
     """Look after this household, alone in its runtime directory."""
     announce = _quietly(announce)
     try:
@@ -34,17 +34,17 @@ def supervise(home: Household, announce: Announce, system: Fork = os.fork) -> in
         announce(f"a supervisor runs already in {home.runtime_dir}: stop it, or choose another --runtime-dir")
         return Exit.RUNNING
     try:
-        return _guarded(home, announce, system)
+        return _guarded(home, announce, kernel)
     finally:
         os.close(lock)
 
 
-def _guarded(home: Household, announce: Announce, system: Fork) -> int:
+def _guarded(home: Household, announce: Announce, kernel: Kernel) -> int:
     faulthandler.enable(STDERR)  # inherited by every fork: a child that crashes or is aborted shows its stacks
     faulthandler.register(signal.SIGUSR1, STDERR)
     prctl.become_subreaper()
     try:
-        return Parent(home, announce, system).run()
+        return Parent(home, announce, kernel).run()
     except StoreLaunchError as error:
         announce(str(error))
         return error.code

@@ -14,7 +14,16 @@ from holdfast.exits import ChildExit
 from holdfastd.parent import child, signals
 from holdfastd.parent.child import Birth
 
-Fork = Callable[[], int]
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The two calls that may be refused for want of something."""
+
+    fork: Callable[[], int] = os.fork
+    pidfd: Callable[[int], int] = os.pidfd_open
+
+
+LINUX = Kernel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +35,21 @@ class Newborn:
     channel: socket.socket
 
 
-def fork(birth: Birth, system: Fork = os.fork) -> Newborn:
+def fork(birth: Birth, kernel: Kernel = LINUX) -> Newborn:
     """Fork a child that runs `birth`. OSError (EAGAIN, ENOMEM, EMFILE) leaves everything as it was."""
     assert threading.active_count() == 1, "a thread in the parent would be half a thread in the child"
     ours, theirs = socket.socketpair()
     parent = os.getpid()
     with theirs, signals.blocked():
         try:
-            pid = system()
+            pid = kernel.fork()
         except OSError:
             ours.close()
             raise
         if pid == 0:
             _be(birth, theirs, parent)
     _lead_group(pid)
-    return Newborn(pid, _pidfd(pid), ours)
+    return Newborn(pid, _pidfd(pid, kernel), ours)
 
 
 def _be(birth: Birth, channel: socket.socket, parent: int) -> NoReturn:
@@ -58,8 +67,8 @@ def _lead_group(pid: int) -> None:
         os.setpgid(pid, pid)
 
 
-def _pidfd(pid: int) -> int | None:
+def _pidfd(pid: int, kernel: Kernel) -> int | None:
     try:
-        return os.pidfd_open(pid)
+        return kernel.pidfd(pid)
     except OSError:  # no descriptor left, or an old kernel: SIGCHLD tells of its death
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -31,14 +30,14 @@ class Hands:
         post: Callable[[Event], None],
         attend: Callable[[Process], None],
         announce: Callable[[str], None],
-        system: fork.Fork = os.fork,
+        kernel: fork.Kernel = fork.LINUX,
     ) -> None:
         self._family = family
         self._births = births
         self._post = post
         self._attend = attend
         self._announce = announce
-        self._system = system
+        self._kernel = kernel
         self._do: dict[type, Callable[[Any], None]] = {
             Fork: self._fork,
             Send: self._send,
@@ -53,7 +52,7 @@ class Hands:
     def _fork(self, command: Fork) -> None:
         try:
             birth = self._births.of(command.slot, command.first)
-            newborn = fork.fork(birth, self._system)
+            newborn = fork.fork(birth, self._kernel)
         except (OSError, StoreLaunchError) as error:
             reason = errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
             self._post(ForkFailed(command.slot, f"{reason} {error}".strip(), random.uniform(-1, 1)))

@@ -41,7 +41,7 @@ def household(settings: Settings) -> Household:
 
     store = EmbeddedStore(partial(prepare, settings), settings.runtime_dir / STORE_SOCKET)
     return Household(
-        policy=Policy(settings.drain_timeout, settings.hang_timeout, settings.boot_timeout, settings.embedded),
+        policy=Policy(settings.drain_timeout, settings.hang_timeout, settings.boot_timeout),
         workers=settings.workers,
         runtime_dir=settings.runtime_dir,
         store_url=settings.redis.masked_url,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from holdfastd.control.protocol import (
     CONTROL_SOCKET,
@@ -23,13 +23,14 @@ from holdfastd.control.server import ControlServer
 from holdfastd.core import scale
 from holdfastd.core.events import Event, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
 from holdfastd.core.plan import begin, next_due, plan
+from holdfastd.core.policy import Policy
 from holdfastd.core.slots import STORE
 from holdfastd.core.view import View
 from holdfastd.parent import births
 from holdfastd.parent.births import Births
 from holdfastd.parent.ears import Ears
 from holdfastd.parent.family import Family
-from holdfastd.parent.fork import Fork
+from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.hands import Hands
 from holdfastd.parent.herald import Herald
 from holdfastd.parent.household import Household
@@ -48,17 +49,17 @@ clock = time.monotonic
 class Parent:
     """Looks after a household from the first fork to the last death."""
 
-    def __init__(self, household: Household, announce: Callable[[str], None], system: Fork = os.fork) -> None:
+    def __init__(self, household: Household, announce: Callable[[str], None], kernel: Kernel = LINUX) -> None:
         self._household = household
         self._inbox: deque[Event] = deque()
         self._began = self._looked_around = clock()
-        self.view: View = begin(household.policy, household.workers, self._began)
+        self.view: View = begin(_policy(household), household.workers, self._began)
         self._loop = Loop()
         self._signals = Signals()
         self._family = Family()
         self._births = Births(household)
         self._ears = Ears(self._loop, self._family, self._inbox.append)
-        self._hands = Hands(self._family, self._births, self._inbox.append, self._ears.attend, announce, system)
+        self._hands = Hands(self._family, self._births, self._inbox.append, self._ears.attend, announce, kernel)
         self._herald = Herald(Notifier(), announce, household.store_url)
         self._stats = Stats()
         self._control = ControlServer(household.runtime_dir / CONTROL_SOCKET, self._loop, self._answer)
@@ -137,3 +138,7 @@ class Parent:
         self._control.close()
         self._loop.close()
         self._signals.close()
+
+
+def _policy(household: Household) -> Policy:
+    return replace(household.policy, embedded=household.store is not None)

@@ -1,0 +1,153 @@
+"""A parent under test as a real process: its log is what tests wait for, its end is the end of all that hold the log.
+
+Every child inherits standard error, so the end of that stream means that no process is left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from holdfastd.control.client import ask
+from holdfastd.control.protocol import AskScale, AskStatus, Scaled, Status
+
+PATIENCE = 20.0
+ROOT = Path(__file__).parents[2]
+
+Line = dict[str, Any]
+
+
+class Service:
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.folder = folder
+        environment = {**os.environ, **options.pop("environment", {})}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.supervisor.driver", json.dumps({"dir": str(folder), **options})],
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            cwd=ROOT,
+            env=environment,
+        )
+        assert self.process.stderr is not None
+        self._stream = self.process.stderr
+        self._torn = b""
+        self._unread: list[Line] = []
+        self.log: list[Line] = []
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def until(self, event: str, **fields: object) -> Line:
+        """The next line of the log that says this; lines before it are passed over."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            while self._unread:
+                line = self._unread.pop(0)
+                if line.get("event") == event and fields.items() <= line.items():
+                    return line
+            assert self._read(deadline), f"never said: {event} {fields}\n{self.told()}"
+
+    def ever(self, event: str, **fields: object) -> Line:
+        """A line that says this, wherever in the log: for what may come before or after what was waited for."""
+        for line in self.log:
+            if line.get("event") == event and fields.items() <= line.items():
+                return line
+        return self.until(event, **fields)
+
+    def started(self, workers: int = 2) -> Service:
+        """Once the steward and this many workers are ready."""
+        for _ in range(workers + 1):
+            self.until("ready")
+        return self
+
+    def ended(self) -> int:
+        """The exit status, once the parent and whoever came from it are gone."""
+        deadline = time.monotonic() + PATIENCE
+        while self._read(deadline):
+            pass
+        return self.process.wait(PATIENCE)
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def stopped(self) -> int:
+        self.send(signal.SIGTERM)
+        return self.ended()
+
+    def status(self) -> Status:
+        return ask(self.folder, AskStatus())
+
+    def scale(self, workers: int) -> Scaled:
+        return ask(self.folder, AskScale(workers))
+
+    def pid_of(self, slot: str) -> int:
+        """The child that was last ready in this slot."""
+        return int(
+            next(line["pid"] for line in reversed(self.log) if line.get("event") == "ready" and line["slot"] == slot)
+        )
+
+    def kill(self, slot: str, number: int = signal.SIGKILL) -> int:
+        pid = self.pid_of(slot)
+        os.kill(pid, number)
+        return pid
+
+    def said(self, event: str) -> list[Line]:
+        return [line for line in self.log if line.get("event") == event]
+
+    def told(self) -> str:
+        return "\n".join(json.dumps(line) for line in self.log)
+
+    def steward_told(self) -> list[str]:
+        """`<steward's pid> <first> <what it was told>`."""
+        path = self.folder / "told"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(PATIENCE)
+        self._stream.close()
+
+    def _read(self, deadline: float) -> bool:
+        """Whether there was something; False at the end of the stream. Fails when nothing comes in time."""
+        readable, _, _ = select.select([self._stream], [], [], max(0.0, deadline - time.monotonic()))
+        assert readable, f"nothing more was said\n{self.told()}"
+        chunk = os.read(self._stream.fileno(), 65536)
+        *lines, self._torn = (self._torn + chunk).split(b"\n")
+        parsed = [_parse(line) for line in lines]
+        self.log += parsed
+        self._unread += parsed
+        return bool(chunk)
+
+
+def _parse(line: bytes) -> Line:
+    try:
+        parsed = json.loads(line)
+    except ValueError:
+        parsed = None
+    return parsed if isinstance(parsed, dict) else {"event": "raw", "text": line.decode(errors="replace")}
+
+
+def wait_dead(*pids: int) -> None:
+    """Wait for the end of processes that are not our children; one that is gone already is fine."""
+    for pid in pids:
+        assert not is_alive(pid, PATIENCE), f"{pid} lives"
+
+
+def is_alive(pid: int, patience: float = 0.0) -> bool:
+    """Whether a process still runs after `patience` seconds; told as soon as it does not."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    readable, _, _ = select.select([pidfd], [], [], patience)
+    os.close(pidfd)
+    return not readable

@@ -1,0 +1,162 @@
+"""Real children die in every way; the parent names the cause, replaces them, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.supervisor.service import Service, is_alive, wait_dead
+
+Start = Callable[..., Service]
+
+
+@pytest.mark.parametrize("pidfd", [True, False], ids=["pidfd", "no-pidfd"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_killed_worker_is_replaced_and_its_death_told(start: Start, number: signal.Signals, pidfd: bool) -> None:
+    service = start(no_pidfd=not pidfd).started()
+    gone = service.kill("worker 0", number)
+    assert service.until("died", slot="worker 0")["cause"] == f"signal: {number.name}"
+    assert service.until("ready", slot="worker 0")["pid"] != gone
+    assert service.ever("recovered")["tasks"] == 1
+    assert service.stopped() == 0
+    told = [line.split(" ", 2)[2] for line in service.steward_told()]
+    assert f"charged signal: {number.name}" in told[2]
+
+
+def test_an_exit_with_zero_that_nobody_asked_for_is_a_death(start: Start) -> None:
+    service = start(worker="quitting", workers=1)
+    assert service.until("died", slot="worker 0")["cause"] == "exit: exit 0"
+    service.until("ready", slot="worker 0")
+    assert service.stopped() == 0
+
+
+def test_a_bug_in_a_child_is_shown_and_stays_in_the_child(start: Start) -> None:
+    service = start(worker="raising", workers=1)
+    assert service.until("died", slot="worker 0")["cause"] == "exit: exit 70"
+    assert any("a bug in the child" in line["text"] for line in service.said("raw"))
+    assert service.stopped() == 0
+
+
+def test_a_stopped_child_is_continued(start: Start) -> None:
+    service = start(workers=1).started(1)
+    service.kill("worker 0", signal.SIGSTOP)
+    service.until("child was stopped: continued", slot="worker 0")
+    assert service.stopped() == 0
+    assert service.said("left")[0]["cause"] == "requested: stop"
+
+
+def test_a_hung_child_is_aborted_and_shows_its_stack(start: Start) -> None:
+    service = start(worker="hung", workers=1, policy={"hang_timeout": 0.5})
+    assert service.until("died", slot="worker 0")["cause"] == "hung: silent, SIGABRT"
+    assert any("in hung" in line["text"] for line in service.said("raw"))
+    service.until("ready", slot="worker 0")
+
+
+def test_a_child_that_boots_too_long_is_ended(start: Start) -> None:
+    service = start(worker="slow_to_boot", workers=1, policy={"boot_timeout": 0.3})
+    assert service.until("died", slot="worker 0")["cause"] == "boot failure: not ready in time, SIGABRT"
+
+
+def test_what_a_dead_child_has_started_is_killed_however_it_fled(start: Start) -> None:
+    service = start(worker="leaving_grandchildren", workers=1)
+    grandchildren = [service.until("grandchild")["pid"] for _ in range(3)]
+    service.ever("ready", slot="worker 0")
+    service.kill("worker 0")
+    service.until("died", slot="worker 0")
+    wait_dead(*grandchildren)
+    assert service.stopped() == 0
+
+
+def test_what_a_living_child_has_started_is_left_alone(start: Start) -> None:
+    service = start(worker="leaving_grandchildren", workers=2)
+    grandchildren = [service.until("grandchild") for _ in range(6)]
+    service.ever("ready", slot="worker 0")
+    service.kill("worker 0")
+    service.until("died", slot="worker 0")
+    wait_dead(*(each["pid"] for each in grandchildren if each["of"] == 0))
+    assert all(is_alive(each["pid"]) for each in grandchildren if each["of"] == 1)
+
+
+def test_the_end_of_a_stranger_is_noted_and_changes_nothing(start: Start) -> None:
+    service = start(worker="daemonizing", workers=1)
+    service.until("reaped a process that was nobody's child")
+    assert service.stopped() == 0
+    assert not service.said("died")
+
+
+def test_a_steward_is_replaced_and_told_of_the_living(start: Start) -> None:
+    service = start().started()
+    service.kill("steward")
+    pid = service.until("ready", slot="steward")["pid"]
+    assert service.stopped() == 0
+    told = [line.split() for line in service.steward_told() if line.startswith(f"{pid} ")]
+    assert [words[2] for words in told[:2]] == ["born", "born"]
+    assert {words[1] for words in told} == {"False"}
+
+
+def test_unacknowledged_deaths_are_told_to_the_next_steward(start: Start) -> None:
+    service = start(steward="mute_steward").started()
+    service.kill("worker 0")
+    service.until("ready", slot="worker 0")
+    service.kill("steward")
+    pid = service.until("ready", slot="steward")["pid"]
+    assert service.stopped() == 0
+    assert any(line.startswith(f"{pid} ") and "charged signal: SIGKILL" in line for line in service.steward_told())
+    assert service.said("ended")[0]["untold"] == 3
+
+
+def test_a_refused_fork_is_tried_again_and_siblings_live(start: Start) -> None:
+    service = start(trouble="refused", times=2)
+    assert service.until("cannot fork", slot="worker 0")["error"].startswith("EAGAIN")
+    service.ever("ready", slot="worker 0")
+    service.ever("ready", slot="worker 1")
+    assert service.stopped() == 0
+
+
+def test_a_signal_between_fork_and_reset_ends_the_child_and_not_the_parent(start: Start) -> None:
+    service = start(trouble="signalled", workers=1)
+    assert service.until("died", slot="worker 0")["cause"] == "signal: SIGTERM"
+    service.until("ready", slot="worker 0")
+    assert not service.said("draining")
+    assert service.stopped() == 0
+
+
+def test_a_child_is_born_with_nothing_of_the_parent(start: Start, tmp_path: Path) -> None:
+    service = start(worker="curious", workers=1, environment={"NOTIFY_SOCKET": str(tmp_path / "nobody")})
+    born = service.until("born with")
+    # 3 is the listing's own descriptor.
+    assert len(born["descriptors"]) == 4
+    assert born["descriptors"][:3] == [0, 1, 2]
+    assert born["stdin"] == "/dev/null"
+    assert (born["mask"], born["threads"], born["name"]) == (0, 1, "holdfast: w0")
+    assert all(born[fact] for fact in ("term", "leads", "title", "inherits"))
+    assert not born["notify"]
+    assert service.stopped() == 0
+
+
+def test_two_hundred_deaths_leave_descriptors_and_threads_flat(start: Start) -> None:
+    service = start(workers=1).started(1)
+    proc = Path(f"/proc/{service.pid}")
+
+    def holdings() -> tuple[int, int]:
+        return len(list((proc / "fd").iterdir())), len(list((proc / "task").iterdir()))
+
+    service.kill("worker 0")
+    service.until("ready", slot="worker 0")
+    before = holdings()
+    for _ in range(200):
+        service.kill("worker 0")
+        service.until("ready", slot="worker 0")
+    assert holdings() == before
+    assert service.status().deaths.total == 201
+    assert service.stopped() == 0
+
+
+def test_many_young_deaths_open_the_breaker_and_status_says_so(start: Start) -> None:
+    service = start(worker="short_lived", workers=4)
+    service.until("too many workers die young: one probes, the others stay down")
+    assert service.status().breaker == "exit: exit 1"
+    assert service.stopped() == 0
