@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import cast
 
 import click
 
@@ -40,11 +39,12 @@ def ending(error: BaseException, *, debug: bool) -> int:
 
 def _only(error: BaseException) -> BaseException:
     """An error that came out of a task group alone is that error."""
-    if isinstance(error, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        if len(inner) == 1:
-            return _only(inner[0])
-    return cast("BaseException", error)
+    match error:
+        case BaseExceptionGroup():
+            inner = error.exceptions
+            return _only(inner[0]) if len(inner) == 1 else error
+        case _:
+            return error
 
 
 def _explained(error: BaseException) -> tuple[list[str], int]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from holdfastd.cli.submitting import Tally
 
@@ -25,6 +27,13 @@ class Progress:
     def show(self) -> None:
         """Bring the bar up to date."""
         self._bar.update(self._task, completed=self._tally.settled, total=self._tally.accepted)
+
+    def tell(self, line: str) -> None:
+        """Print a finished line on standard output; where the bar is on the same terminal, above it."""
+        if self._bar.disable or not sys.stdout.isatty():
+            click.echo(line)
+        else:
+            self._bar.console.print(Text(line), soft_wrap=True)
 
     def __enter__(self) -> Progress:
         self._bar.start()

@@ -11,6 +11,7 @@ from holdfast.broker.port import Unreadable
 from holdfastd.cli import options, output, records
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask, manage
+from holdfastd.cli.tables import table
 
 SHOWN = 100  # characters of an entry in a table
 
@@ -34,7 +35,7 @@ def length(session: Session, /) -> None:
     if session.json:
         output.document({"length": sum(lanes.values()), "lanes": lanes})
     else:
-        output.table(("lane", "entries"), list(lanes.items()))
+        table(("lane", "entries"), list(lanes.items()))
 
 
 @queue.command(epilog="Example: supervisor queue peek --limit 3")
@@ -86,7 +87,7 @@ def unreadable(session: Session, /, limit: int) -> None:
             raw = one.raw.decode("utf-8", "backslashreplace")
             output.line({"at": records.moment(one.at_ms), "reason": one.reason, "size": one.size, "raw": raw})
     else:
-        output.table(("at", "reason", "bytes", "entry"), [_cells(one) for one in found])
+        table(("at", "reason", "bytes", "entry"), [_cells(one) for one in found])
 
 
 def _cells(one: Unreadable) -> tuple[object, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 
 from holdfast.broker.port import TaskRecord
 from holdfast.results import read_result
+from holdfastd.cli.output import readable
 
 COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
 
@@ -55,9 +55,7 @@ def outcome(task: TaskRecord) -> dict[str, Any]:
 
 def told(task: TaskRecord) -> str:
     """The outcome in words."""
-    result = read_result(task.result).value
-    answer = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-    return f"{task.task_id} {task.state}: {task.reason or answer}"
+    return f"{task.task_id} {task.state}: {task.reason or readable(read_result(task.result).value)}"
 
 
 def decoded(payload: bytes | None) -> Any:

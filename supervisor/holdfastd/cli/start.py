@@ -16,7 +16,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # The handler is the argument; a password on a command line is read by everybody who lists processes.
 NOT_FLAGS = ("handler", "redis_password")
-METAVARS = {int: "N", float: "SECONDS"}
 
 
 def every_setting(command: F) -> F:
@@ -24,9 +23,12 @@ def every_setting(command: F) -> F:
     for field, info in reversed(Settings.model_fields.items()):
         if field not in NOT_FLAGS:
             meaning = f"{info.description} {_default(info.default)}".rstrip()
-            metavar = METAVARS.get(type(info.default), "VALUE")
-            command = options.setting(field, meaning, metavar)(command)
+            command = options.setting(field, meaning, _metavar(info.default))(command)
     return command
+
+
+def _metavar(default: object) -> str:
+    return "N" if isinstance(default, int) else "SECONDS" if isinstance(default, float) else "VALUE"
 
 
 def _default(value: object) -> str:

@@ -15,10 +15,12 @@ from holdfastd.cli import options, output
 from holdfastd.cli.records import duration, moment
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask as ask_store
+from holdfastd.cli.tables import table
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskStatus, DeathStatus, ProcessStatus, Status
 
-COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "memory MiB", "silent")
+COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
+QUIET = 5.0  # seconds without a word from a process that are worth mentioning
 
 
 @rich_click.command(epilog="Example: supervisor status --json")
@@ -54,7 +56,7 @@ def _print(service: Status, counts: Counts | str) -> None:
         if cause:
             output.text(f"{word}: {cause}")
     output.text("")
-    output.table(COLUMNS, [_cells(process) for process in service.processes])
+    table(COLUMNS, [_cells(process) for process in service.processes])
     _print_deaths(service)
     output.text("")
     _print_counts(counts)
@@ -64,8 +66,8 @@ def _cells(process: ProcessStatus) -> tuple[object, ...]:
     name = f"worker {process.slot}" if process.kind == "worker" else process.kind
     memory = None if process.memory_bytes is None else round(process.memory_bytes / 2**20, 1)
     done = (len(process.running), process.settled, process.restarts)
-    measured = (process.cpu_percent, memory, duration(process.silent))
-    return (name, process.pid, process.state, duration(process.uptime), *done, *measured)
+    state = f"{process.state}, silent for {duration(process.silent)}" if process.silent > QUIET else process.state
+    return (name, process.pid, state, duration(process.uptime), *done, process.cpu_percent, memory)
 
 
 def _print_deaths(service: Status) -> None:
@@ -73,7 +75,7 @@ def _print_deaths(service: Status) -> None:
         return
     output.text("")
     output.text(f"{service.deaths.total} deaths, the last of them:")
-    output.table(("at", "process", "pid", "cause", "detail"), [_death(one) for one in service.deaths.recent[-5:]])
+    table(("at", "process", "pid", "cause", "detail"), [_death(one) for one in service.deaths.recent[-5:]])
 
 
 def _death(one: DeathStatus) -> tuple[object, ...]:

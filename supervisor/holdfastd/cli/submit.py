@@ -117,9 +117,9 @@ def _listener(session: Session, /, progress: Progress, *, wait: bool, quiet: boo
     def settled(record: TaskRecord) -> None:
         progress.show()
         if session.for_people:
-            output.text(records.told(record), keep="\n")
+            progress.tell(output.safe(records.told(record), keep=output.LINE_END))
         else:
-            output.line(records.outcome(record))
+            progress.tell(output.compact(records.outcome(record)))
 
     return Listener(accepted, refused, settled if wait else None)
 

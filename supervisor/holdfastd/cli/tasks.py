@@ -15,6 +15,7 @@ from holdfast.manager import TaskManager
 from holdfastd.cli import options, output, records
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask, manage
+from holdfastd.cli.tables import table
 
 PAGE = 100  # tasks asked for at once
 STATE = click.Choice([str(state) for state in State])
@@ -48,7 +49,7 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int) -> None
             output.line(records.listed(task))
     else:
         now_ms = int(time.time() * 1000)
-        output.table(records.COLUMNS, [records.summary(task, now_ms) for task in found])
+        table(records.COLUMNS, [records.summary(task, now_ms) for task in found])
 
 
 @tasks.command(epilog="Example: supervisor tasks show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
@@ -102,18 +103,14 @@ def count(session: Session, /) -> None:
     if session.json:
         output.document(states)
     else:
-        output.table(("state", "tasks"), list(states.items()))
+        table(("state", "tasks"), list(states.items()))
 
 
 def _print(task: TaskRecord) -> None:
     for name, value in records.whole(task).items():
         if name != "trail" and value not in (None, "", False):
-            output.text(f"{name.replace('_', ' '):<12} {_shown(value)}", keep="\n")
+            output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
     output.text("trail")
     for entry in task.trail:
         at, _, event = entry.partition(" ")
         output.text(f"  {records.moment(int(at)) if at.isdigit() else at}  {event}")
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else output.compact(value)

@@ -11,6 +11,7 @@ from holdfastd.cli import options, output
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
+from holdfastd.cli.tables import table
 
 COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
 
@@ -24,7 +25,7 @@ def workers(session: Session, /) -> None:
     if session.json:
         output.document([asdict(worker) for worker in found])
     else:
-        output.table(COLUMNS, [_cells(worker) for worker in sorted(found, key=lambda one: (one.host, one.slot))])
+        table(COLUMNS, [_cells(worker) for worker in sorted(found, key=lambda one: (one.host, one.slot))])
 
 
 def _cells(worker: WorkerRecord) -> tuple[object, ...]:

@@ -1,0 +1,84 @@
+"""The `supervisor` command as its users have it: a process, its output, its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SUPERVISOR = Path(sys.executable).with_name("supervisor")
+ROOT = Path(__file__).parents[2]
+OURS = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "NO_COLOR", "OTEL_")
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """JSON Lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@dataclass(frozen=True)
+class Cli:
+    """Runs commands with `options` at their end, in `folder`."""
+
+    folder: Path
+    options: Sequence[str] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> Answer:
+        done = subprocess.run(
+            [SUPERVISOR, *arguments, *self.options],
+            input=stdin,
+            capture_output=True,
+            cwd=self.folder,
+            env=clean(self.environ),
+            timeout=60,
+        )
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def on_terminal(self, *arguments: str) -> Answer:
+        """Standard output and error are one terminal, of 100 columns."""
+        ours, theirs = pty.openpty()
+        environ = clean({"COLUMNS": "100", "TERM": "xterm-256color"} | dict(self.environ))
+        command = [SUPERVISOR, *arguments, *self.options]
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=self.folder, env=environ
+        )
+        os.close(theirs)
+        shown = b"".join(_read(ours))
+        os.close(ours)
+        return Answer(process.wait(60), shown.decode().replace("\r\n", "\n"), "")
+
+
+def clean(more: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what would change settings. The examples can be imported."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    return kept | {"PYTHONPATH": str(ROOT)} | dict(more)
+
+
+def _read(descriptor: int) -> list[bytes]:
+    parts: list[bytes] = []
+    while True:
+        try:
+            part = os.read(descriptor, 1 << 16)
+        except OSError:  # EIO: the last process with the terminal has ended
+            return parts
+        if not part:
+            return parts
+        parts.append(part)

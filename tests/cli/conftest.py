@@ -1,0 +1,70 @@
+"""Fixtures of the command line's tests: commands against a real store, and against a real pool."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.commands import SUPERVISOR, Cli, clean
+
+if TYPE_CHECKING:
+    from holdfast_config import RedisSettings
+
+
+@pytest.fixture
+def alone(short_path: Path) -> Cli:
+    """Commands where no supervisor runs and no store is named."""
+    return Cli(short_path, ("--runtime-dir", str(short_path / "run")))
+
+
+@pytest.fixture
+def cli(redis_settings: RedisSettings, short_path: Path) -> Cli:
+    """Commands with the session's server and a queue of their own; nobody works on it."""
+    return Cli(short_path, ("--redis-url", redis_settings.url, "--queue-name", redis_settings.queue))
+
+
+@contextmanager
+def running(folder: Path, *options: str) -> Iterator[tuple[Cli, subprocess.Popen[str]]]:
+    """`supervisor start` on the embedded store, all workers ready; commands that find it."""
+    places = ("--runtime-dir", str(folder / "run"))
+    process = subprocess.Popen(
+        [SUPERVISOR, "start", *options, *places, "--state-dir", str(folder / "state")],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=clean({}),
+    )
+    assert process.stderr is not None
+    seen: list[str] = []
+    for line in process.stderr:
+        seen.append(line)
+        if "workers ready" in line or "worker ready" in line:
+            break
+    rest = Thread(target=lambda stream: seen.extend(stream), args=(process.stderr,))
+    rest.start()
+    try:
+        assert process.poll() is None, "".join(seen)
+        yield Cli(folder, places), process
+    finally:
+        process.terminate()
+        process.wait(60)
+        rest.join()
+        process.stderr.close()
+
+
+@pytest.fixture(scope="package")
+def pool() -> Iterator[Cli]:
+    """Two workers that count words, on the embedded store; for tests that leave it as it was."""
+    with (
+        TemporaryDirectory(prefix="holdfast-") as folder,
+        running(Path(folder), "examples.wordcount:handle", "--workers", "2") as (cli, _),
+    ):
+        yield cli
