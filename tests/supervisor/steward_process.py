@@ -12,12 +12,11 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
-
-import msgspec
 
 from holdfast.channel import FromChild, FromParent, decode_from_child, encode
 from holdfast_config import Settings
@@ -50,13 +49,15 @@ class Steward:
     def tell(self, *messages: FromParent) -> None:
         self.channel.sendall(b"".join(map(encode, messages)))
 
-    def hear(self, kind: type[Message], **having: object) -> Message:
-        """Wait for the next message of this kind whose fields are like this; others are passed over."""
-        while line := self._lines.readline():
+    def hear(self, kind: type[Message], like: Callable[[Message], bool] = lambda _: True) -> Message:
+        """Wait for the next message of this kind that is like this; others are passed over."""
+        until = time.monotonic() + PATIENCE
+        while (line := self._lines.readline()) and time.monotonic() < until:
             message = decode_from_child(line)
-            if isinstance(message, kind) and having.items() <= msgspec.structs.asdict(message).items():
+            if isinstance(message, kind) and like(message):
                 return message
-        raise AssertionError(f"the steward ended with {self.exit_code()} before saying {kind.__name__}")
+        state = "still runs" if line else f"ended with {self.exit_code()}"
+        raise AssertionError(f"the steward {state} and has not said that {kind.__name__}")
 
     def hang_up(self) -> None:
         """What the death of the parent looks like."""
@@ -72,9 +73,11 @@ class Steward:
 
 
 @contextmanager
-def steward(settings: Settings, *, first: bool = True, dies: str = "") -> Iterator[Steward]:
-    """`dies`: before-recovering or after-recovering."""
+def steward(settings: Settings, *, first: bool = True, dies: str = "", buffer: int = 0) -> Iterator[Steward]:
+    """`dies`: before-recovering or after-recovering. `buffer`: bytes that the kernel takes of the steward at once."""
     ours, theirs = socket.socketpair()
+    if buffer:
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
     ours.settimeout(PATIENCE)
     values = settings.model_dump_json(exclude_unset=True)
     arguments = [str(theirs.fileno()), values, "first" if first else "later", dies]

@@ -55,6 +55,16 @@ async def test_a_duty_that_cannot_be_done_shows_why(house: House) -> None:
     assert house.health.degraded == "it evicts"
 
 
+@pytest.mark.parametrize(
+    ("error", "outages"), [(AWAY, 2), (StoreRefusedError("it evicts"), 0), (ZeroDivisionError(), 0)]
+)
+async def test_only_a_store_that_was_away_makes_leases_doubtful(house: House, error: Exception, outages: int) -> None:
+    turn, log = failing(2, error)
+    with capture_logs():
+        await tended_until(Duty("audit", turn), house.health, lambda: "done" in log)
+    assert house.health.outages == outages
+
+
 def test_the_steward_is_degraded_until_every_duty_is_well() -> None:
     health = Health()
     with capture_logs() as logs:

@@ -89,7 +89,7 @@ async def test_after_a_disturbance_nobody_is_reaped_for_a_lease(house: House, di
     run_id = "one"
     match disturbance:
         case "away":
-            house.health.ailing("vouching", "the store is away")
+            house.health.away("vouching", "it cannot be reached")
         case "restart":
             run_id = "two"
         case _:

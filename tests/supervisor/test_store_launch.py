@@ -122,6 +122,8 @@ def test_a_second_store_is_refused_naming_the_first(settings: Settings) -> None:
 
 
 def test_a_store_that_is_about_to_start_keeps_a_second_one_away(settings: Settings) -> None:
+    (settings.state_dir / "store").mkdir(parents=True)
+    (settings.state_dir / "store" / "server.pid").write_text("4242")  # of one that was killed long ago
     launch = prepare(settings)
     error = refusal(settings)
     os.close(*launch.inherit)

@@ -13,7 +13,7 @@ import anyio
 import structlog
 from tenacity import AsyncRetrying, RetryCallState, wait_exponential, wait_random
 
-from holdfast.errors import StoreError
+from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfastd.steward.health import Health
 
 PATIENCE = wait_exponential(multiplier=0.05, max=1.0) + wait_random(0, 0.05)  # seconds between tries
@@ -47,6 +47,12 @@ async def tend(duty: Duty, health: Health) -> None:
 
 
 def _note(name: str, error: BaseException | None, health: Health) -> None:
-    if not isinstance(error, StoreError):
-        _log.error("a duty of the steward failed; it is tried again", duty=name, exc_info=error)
-    health.ailing(name, str(error) or type(error).__name__)
+    trouble = str(error) or type(error).__name__
+    match error:
+        case StoreUnavailableError():
+            health.away(name, trouble)
+        case StoreRefusedError():
+            health.ailing(name, trouble)
+        case _:
+            _log.error("a duty of the steward failed; it is tried again", duty=name, exc_info=error)
+            health.ailing(name, trouble)

@@ -11,7 +11,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from holdfast.broker.port import StewardStore
 from holdfast.channel import BootFailed
-from holdfast.errors import StoreRefusedError, StoreUnavailableError
+from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.exits import ChildExit
 from holdfast_config import Settings
 from holdfastd.steward.duty import PATIENCE, Duty
@@ -19,6 +19,8 @@ from holdfastd.steward.duty import PATIENCE, Duty
 EVERY = 30.0  # seconds
 REMOTE_PATIENCE = 9.0  # seconds: the service answers within 10
 EMBEDDED_PATIENCE = 0.9  # of the boot timeout: our own store may have a long AOF to load, and the parent watches it
+
+_PASSING = retry_if_exception_type((StoreUnavailableError, StoreFullError))
 
 
 def fitness(store: StewardStore) -> Duty:
@@ -35,15 +37,14 @@ async def preflight(store: StewardStore, settings: Settings) -> BootFailed | Non
 
     def note(state: RetryCallState) -> None:
         nonlocal trouble
-        trouble = str(state.outcome and state.outcome.exception()) or trouble
+        if state.outcome is not None:
+            trouble = str(state.outcome.exception()) or trouble
 
-    insist = AsyncRetrying(
-        sleep=anyio.sleep, wait=PATIENCE, retry=retry_if_exception_type(StoreUnavailableError), before_sleep=note
-    )
+    insist = AsyncRetrying(sleep=anyio.sleep, wait=PATIENCE, retry=_PASSING, before_sleep=note)
     with anyio.move_on_after(_patience(settings)):
         try:
             await insist(store.preflight)
-        except StoreRefusedError as error:
+        except StoreError as error:
             return BootFailed(ChildExit.BOOT_FAILED, str(error))
         return None
     return BootFailed(ChildExit.UNAVAILABLE, f"{trouble}; {_advice(settings)}")

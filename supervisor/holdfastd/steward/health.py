@@ -8,7 +8,7 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class Health:
-    """`outages` counts failed calls since the start: who believes in leases compares it."""
+    """`outages` counts calls that did not reach the store: who believes in leases compares it."""
 
     def __init__(self) -> None:
         self.outages = 0
@@ -25,7 +25,11 @@ class Health:
 
     def ailing(self, duty: str, trouble: str) -> None:
         """Note why a duty cannot be done; logged when it is the first or another trouble."""
-        self.outages += 1
         if trouble not in self._troubles.values():
             _log.warning("steward is degraded", duty=duty, trouble=trouble)
         self._troubles[duty] = trouble
+
+    def away(self, duty: str, trouble: str) -> None:
+        """The same, because the store could not be reached."""
+        self.outages += 1
+        self.ailing(duty, trouble)

@@ -47,7 +47,7 @@ class Reaping:
         reason = doubt(self._before, look, tolerance(self._terms.lease))
         self._before = look
         if reason:
-            _log.info("leases are not believed for a while", reason=reason, seconds=self._terms.lease)
+            _log.debug("leases are not believed for a while", reason=reason, seconds=self._terms.lease)
             self._believed_from = look.at + self._terms.lease
         if look.at >= self._believed_from:
             await self._reap()
