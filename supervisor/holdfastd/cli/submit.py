@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, BinaryIO, cast
 
 import click
+import msgspec
 import rich_click
 
 from holdfast.broker.port import TaskRecord
@@ -76,8 +76,7 @@ def submit(
 
 
 async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[sources.Item]]:
-    parse = sources.text_parser(template)
-    specs = [parse(text.encode("utf-8", "surrogateescape")) for text in texts] or [template]
+    specs = [msgspec.structs.replace(template, text=text) for text in texts] or [template]
     yield [sources.Item(0, spec) for spec in specs]
 
 
@@ -127,8 +126,11 @@ def _listener(session: Session, /, progress: Progress, *, wait: bool, quiet: boo
 def _finish(bad: sources.BadLineError | None, tally: Tally, stream: BinaryIO | None) -> int:
     if bad:
         upto = f", up to line {tally.line}" if tally.accepted else ""
-        raise CommandError(f"{bad}; {tally.accepted} tasks accepted{upto}")
+        raise CommandError(f"{bad}; {_tasks(tally.accepted)} accepted{upto}")
     if stream is not None:
-        output.note(f"{tally.accepted} tasks accepted")
-    sys.stdout.flush()
+        output.note(f"{_tasks(tally.accepted)} accepted")
     return Exit.FAILED if tally.failed or tally.refused else Exit.OK
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"

@@ -1,0 +1,237 @@
+"""`supervisor submit` against a real store, which nobody works on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+import redis
+
+from holdfastd.cli.main import run
+from tests.cli.commands import SUPERVISOR, Cli, clean
+
+
+def operations(cli: Cli, limit: int = 1000) -> list[Any]:
+    """The entries that wait."""
+    return cli("queue", "peek", "--limit", str(limit), "--json").lines
+
+
+def waiting(cli: Cli) -> int:
+    _, url, _, queue = cli.options
+    with redis.Redis.from_url(url) as client:
+        return int(client.llen(queue))
+
+
+def parts(entry: Any) -> Any:
+    return entry["params"]["message"]["parts"]
+
+
+def test_each_text_is_a_task_and_its_id_is_printed(cli: Cli) -> None:
+    answer = cli("submit", "hello world", "again")
+    assert answer.status == 0
+    entries = operations(cli)
+    assert [entry["params"]["task_id"] for entry in entries] == answer.out.split()
+    assert [parts(entry)[0]["text"] for entry in entries] == ["hello world", "again"]
+
+
+def test_json_prints_a_document_a_line(cli: Cli) -> None:
+    assert [line.keys() for line in cli("submit", "a", "b", "--json").lines] == [{"task_id"}, {"task_id"}]
+
+
+def test_data_and_named_calls_travel_as_data_parts(cli: Cli) -> None:
+    cli("submit", "--data", '{"n": [1, null]}')
+    cli("submit", "--name", "billing.send", "--data", '{"region": "eu"}')
+    cli("submit", "--name", "billing.send")
+    assert [parts(entry)[0]["data"] for entry in operations(cli)] == [
+        {"n": [1, None]},
+        {"name": "billing.send", "kwargs": {"region": "eu"}},
+        {"name": "billing.send", "kwargs": {}},
+    ]
+
+
+def test_options_are_kept_with_the_task(cli: Cli) -> None:
+    cli("submit", "x", "--task-id", "t-1", "--lane", "high", "--delay", "1h")
+    record = cli("tasks", "show", "t-1", "--json").document
+    assert (record["state"], record["lane"]) == ("delayed", "high")
+    assert record["due"] > record["created"]
+
+
+@pytest.mark.parametrize("at", ["2001-01-01T00:00:00Z", "978307200", "978307200.5"])
+def test_a_time_that_has_passed_means_now(cli: Cli, at: str) -> None:
+    cli("submit", "x", "--at", at)
+    assert len(operations(cli)) == 1
+
+
+def test_the_same_id_and_content_is_one_task(cli: Cli) -> None:
+    first, second = (cli("submit", "x", "--task-id", "t-1") for _ in range(2))
+    assert (first.out, second.out) == ("t-1\n", "t-1\n")
+    assert len(operations(cli)) == 1
+
+
+def test_more_for_a_task_that_has_ended_is_refused(cli: Cli) -> None:
+    cli("submit", "x", "--task-id", "t-1")
+    cli("tasks", "cancel", "t-1")
+    answer = cli("submit", "y", "--task-id", "t-1")
+    assert (answer.status, answer.out) == (1, "")
+    assert "t-1 has ended" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "nothing to submit"),
+        (["x", "--lines", "-"], "exclude each other"),
+        (["x", "y", "--task-id", "t"], "--task-id names one task"),
+        (["--lines", "-", "--task-id", "t"], "--task-id names one task"),
+        (["--data", "{"], "no JSON"),
+        (["--name", "n", "--data", "[1]"], "a JSON object is expected"),
+        (["x", "--delay", "soon"], "no duration"),
+        (["x", "--delay", "-5"], "delay -5.0: seconds from 0"),
+        (["x", "--delay", "5", "--at", "5"], "exclude each other"),
+        (["x", "--at", "tomorrow"], "no time"),
+        (["x", "--at", "2030-01-01T00:00:00"], "no time zone"),
+        (["x", "--at", "1900000000000"], "Unix seconds"),
+        (["x", "--timeout", "0"], "timeout 0.0"),
+        (["x", "--max-attempts", "0"], "max_attempts 0"),
+        (["x", "--task-id", "a b"], "task_id 'a b'"),
+        (["x", "--lane", "a b"], "lane 'a b'"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_exit_2_and_write_nothing(
+    cli: Cli, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    status = run(["submit", *arguments, *cli.options])
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert told in err
+    assert waiting(cli) == 0
+
+
+def test_an_empty_text_is_a_task(cli: Cli) -> None:
+    assert cli("submit", "").status == 0
+    assert waiting(cli) == 1
+
+
+def test_a_text_that_is_not_unicode_is_refused(cli: Cli) -> None:
+    command = [SUPERVISOR, "submit", b"caf\xe9", *cli.options]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean({}))
+    assert done.returncode == 2
+    assert "not Unicode text" in done.stderr
+
+
+def test_an_oversized_message_is_refused(cli: Cli) -> None:
+    answer = Cli(cli.folder, cli.options, {"HOLDFAST_MAX_MESSAGE_BYTES": "1000"})("submit", "x" * 1000)
+    assert answer.status == 2
+    assert "at most 1000" in answer.err
+
+
+def test_lines_become_tasks_in_their_order_without_blank_ones(cli: Cli) -> None:
+    answer = cli("submit", "--lines", "-", stdin="eins\r\n\n  \nzwei ä\ndrei".encode())
+    assert answer.status == 0
+    assert "3 tasks accepted" in answer.err
+    assert [parts(entry)[0]["text"] for entry in operations(cli)] == ["eins", "zwei ä", "drei"]
+
+
+def test_lines_of_a_file_use_the_options_given(cli: Cli) -> None:
+    path = cli.folder / "lines"
+    path.write_text("a\nb\n")
+    ids = cli("submit", "--lines", str(path), "--delay", "1h").out.split()
+    assert {cli("tasks", "show", task_id, "--json").document["state"] for task_id in ids} == {"delayed"}
+
+
+def test_objects_become_tasks_and_options_fill_what_they_leave_out(cli: Cli) -> None:
+    lines = [{"text": "a", "task_id": "a", "lane": "low"}, {"name": "n", "kwargs": {"x": 1}, "task_id": "b"}]
+    answer = cli("submit", "--jsonl", "-", "--lane", "high", stdin="\n".join(map(json.dumps, lines)).encode())
+    assert answer.out.split() == ["a", "b"]
+    assert cli("tasks", "show", "a", "--json").document["lane"] == "low"
+    assert cli("tasks", "show", "b", "--json").document["lane"] == "high"
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (b'{"txet": "a"}', "unknown field `txet`"),
+        (b"[1]", "Expected `object`"),
+        (b"{", "truncated"),
+        (b'{"text": "\xff"}', "not UTF-8"),
+        (b'{"text": 1}', "Expected `str | null`"),
+        (b"{}", "nothing to run"),
+        (b'{"text": "a", "delay": -1}', "delay -1"),
+        (b'{"data": ' + b"[" * 5000 + b"]" * 5000 + b"}", "line 2"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_bad_line_is_named_and_nothing_of_its_chunk_is_accepted(
+    cli: Cli, capsys: pytest.CaptureFixture[str], bad: bytes, told: str
+) -> None:
+    path = cli.folder / "lines"
+    path.write_bytes(b'{"text": "good"}\n' + bad + b'\n{"text": "good"}\n')
+    status = run(["submit", "--jsonl", str(path), *cli.options])
+    out, err = capsys.readouterr()
+    assert (status, out) == (1, "")
+    assert err.startswith("supervisor: line 2: ")
+    assert told in err
+    assert "0 tasks accepted" in err
+    assert waiting(cli) == 0
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(cli: Cli) -> None:
+    answer = cli("submit", "--lines", "/dev/zero")
+    assert answer.status == 1
+    assert answer.err.startswith("supervisor: line 1: longer than 1048576 bytes")
+
+
+def test_what_came_before_a_bad_chunk_is_accepted_and_reported(cli: Cli) -> None:
+    with subprocess.Popen(
+        [SUPERVISOR, "submit", "--lines", "-", *cli.options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean({}),
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"good\n\n")
+        process.stdin.flush()
+        task_id = process.stdout.readline().decode().strip()  # it is accepted before the input ends
+        _, err = process.communicate(b"\xff\n")
+    assert process.returncode == 1
+    assert err.decode() == "supervisor: line 3: not UTF-8; 1 task accepted, up to line 1\n"
+    assert [entry["params"]["task_id"] for entry in operations(cli)] == [task_id]
+
+
+def test_an_interrupted_submit_exits_130(cli: Cli) -> None:
+    with subprocess.Popen(
+        [SUPERVISOR, "submit", "--lines", "-", *cli.options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean({}),
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"one\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(2)
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        assert process.stderr.read().strip() == b"supervisor: interrupted"
+
+
+def test_a_long_input_is_never_held_as_a_whole(cli: Cli) -> None:
+    program = (
+        "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(done.returncode)"
+    )
+
+    def peak(lines: int) -> int:
+        path = cli.folder / str(lines)
+        path.write_text(("word " * 50 + "\n") * lines)
+        command = ["python3", "-c", program, str(SUPERVISOR), "submit", "--lines", str(path), *cli.options]
+        return int(subprocess.run(command, capture_output=True, check=True, env=clean({})).stdout)
+
+    assert peak(20_000) < peak(200) + 20_000  # KiB; the file alone has 5,000 KiB, its tasks many times that

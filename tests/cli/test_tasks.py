@@ -1,0 +1,137 @@
+"""`supervisor tasks`, `queue` and `workers` against a real store."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import redis
+
+from tests.cli.commands import Cli
+
+
+def push(cli: Cli, *entries: bytes) -> None:
+    """As a foreign producer does it."""
+    _, url, _, queue = cli.options
+    with redis.Redis.from_url(url) as client:
+        client.rpush(queue, *entries)
+
+
+def test_list_shows_tasks_by_state_and_bounds_them(cli: Cli) -> None:
+    cli("submit", "--lines", "-", stdin=b"x\n" * 250)
+    later = cli("submit", "x", "--delay", "1h").out.strip()
+    assert len(cli("tasks", "list", "--json").lines) == 100
+    assert len(cli("tasks", "list", "--limit", "1000", "--json").lines) == 251
+    assert [task["task_id"] for task in cli("tasks", "list", "--state", "delayed", "--json").lines] == [later]
+    assert len(cli("tasks", "list", "--limit", "3").out.splitlines()) == 4
+
+
+def test_list_refuses_an_unknown_state(cli: Cli) -> None:
+    answer = cli("tasks", "list", "--state", "lost")
+    assert answer.status == 2
+    assert "input-required" in answer.err
+
+
+def test_columns_are_aligned_in_a_pipe(cli: Cli) -> None:
+    cli("submit", "x", "--task-id", "a")
+    cli("submit", "x", "--task-id", "a-long-one")
+    head, first, second = cli("tasks", "list").out.splitlines()
+    assert head.index("STATE") == first.index("submitted") == second.index("submitted")
+
+
+def test_show_tells_all_as_document_and_as_text(cli: Cli) -> None:
+    cli("submit", "hello", "--task-id", "t-1", "--delay", "1h")
+    cli("tasks", "cancel", "t-1", "--reason", "no longer wanted")
+    record = cli("tasks", "show", "t-1", "--json").document
+    assert record["state"] == "canceled"
+    assert record["operation"]["params"]["message"]["parts"][0]["text"] == "hello"
+    assert "no longer wanted" in record["trail"][-1]
+    text = cli("tasks", "show", "t-1").out
+    assert "no longer wanted" in text
+    assert "canceled" in text
+
+
+def test_an_unknown_task_exits_1_and_a_bad_id_2(cli: Cli) -> None:
+    assert cli("tasks", "show", "nobody").status == 1
+    assert cli("tasks", "show", "a b").status == 2
+
+
+def test_cancel_tells_the_state_of_each(cli: Cli) -> None:
+    cli("submit", "x", "--task-id", "a")
+    answer = cli("tasks", "cancel", "a", "nobody")
+    assert (answer.status, answer.out) == (1, "a canceled\nnobody unknown\n")
+    assert cli("tasks", "cancel", "a", "--json").lines == [{"task_id": "a", "state": "canceled"}]
+
+
+def test_count_counts_by_state(cli: Cli) -> None:
+    cli("submit", "a", "b")
+    cli("submit", "c", "--delay", "1h")
+    counts = cli("tasks", "count", "--json").document
+    assert (counts["submitted"], counts["delayed"], counts["working"]) == (2, 1, 0)
+    assert "submitted" in cli("tasks", "count").out
+
+
+def test_length_counts_lane_by_lane(cli: Cli) -> None:
+    cli("submit", "a", "b")
+    cli("submit", "c", "--lane", "high")
+    push(cli, b"anything")
+    queue = cli.options[-1]
+    assert cli("queue", "length", "--json").document == {"length": 4, "lanes": {queue: 3, "high": 1}}
+
+
+def test_peek_leaves_what_it_shows(cli: Cli) -> None:
+    push(cli, b'{"operation": "run"}', b"\xff\x1b[31m")
+    assert cli("queue", "peek").out == '{"operation": "run"}\n\\xff\\x1b[31m\n'
+    assert cli("queue", "length", "--json").document["length"] == 2
+    assert len(cli("queue", "peek", "--limit", "1").out.splitlines()) == 1
+
+
+def test_clear_wants_a_yes_and_cancels_what_waits(cli: Cli) -> None:
+    ids = cli("submit", "--lines", "-", stdin=b"x\n" * 250).out.split()
+    refused = cli("queue", "clear")
+    assert refused.status == 2
+    assert "--yes" in refused.err
+    assert cli("queue", "clear", "--yes").out == "250 cleared\n"
+    assert cli("tasks", "show", ids[-1], "--json").document["state"] == "canceled"
+    assert cli("queue", "clear", "--yes", "--json").document == {"cleared": 0}
+
+
+def test_clear_of_a_lane_leaves_the_others(cli: Cli) -> None:
+    cli("submit", "a")
+    cli("submit", "b", "--lane", "high")
+    cli("queue", "clear", "--lane", "high", "--yes")
+    assert cli("queue", "length", "--json").document["length"] == 1
+
+
+@pytest.mark.parametrize("command", [["queue", "unreadable"], ["workers"], ["tasks", "list"]])
+def test_nothing_is_an_empty_list(cli: Cli, command: list[str]) -> None:
+    assert cli(*command).status == 0
+    assert cli(*command, "--json").out.strip() in ("", "[]")
+
+
+def test_terminal_shows_untrusted_text_spelled_out(cli: Cli) -> None:
+    cli("submit", json.loads('"\\u001b[31mred\\u202e"'), "--task-id", "t-1")
+    cli("tasks", "cancel", "t-1", "--reason", "\x1b]0;title\x07")
+    for command in (["tasks", "list"], ["tasks", "show", "t-1"], ["tasks", "show", "t-1", "--json"], ["queue", "peek"]):
+        shown = cli.on_terminal(*command).out
+        assert "\x1b[31m" not in shown
+        assert "\x1b]" not in shown
+        assert "\u202e" not in shown
+
+
+def test_no_color_leaves_out_every_escape(cli: Cli) -> None:
+    cli("submit", "x")
+    assert "\x1b[" in cli.on_terminal("tasks", "list").out
+    plain = Cli(cli.folder, cli.options, {"NO_COLOR": "1"})
+    assert "\x1b[" not in plain.on_terminal("tasks", "list").out
+
+
+def test_a_terminal_is_asked_before_clearing(cli: Cli) -> None:
+    answer = cli.on_terminal("queue", "clear")  # its standard input is no terminal
+    assert answer.status == 2
+
+
+def test_ids_are_whole_on_a_narrow_terminal(cli: Cli) -> None:
+    task_id = cli("submit", "x").out.strip()
+    narrow = Cli(cli.folder, cli.options, {"COLUMNS": "40"})
+    assert task_id in narrow.on_terminal("tasks", "list").out
