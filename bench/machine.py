@@ -1,0 +1,55 @@
+"""Who else uses the processors: a figure of a busy machine is a figure of its other work."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import psutil
+
+T = TypeVar("T")
+
+QUIET = 0.2  # cores
+PATIENCE = 20  # seconds to wait for a quiet one
+
+
+class _Used(NamedTuple):
+    """Seconds: on the clock, of all processors, of this process and what it has waited for."""
+
+    clock: float
+    machine: float
+    own: float
+
+
+def quietly(measure: Callable[[], T]) -> tuple[T, float]:
+    """Measure as soon as the machine is quiet, or after a while; and how many cores others used meanwhile.
+
+    `measure` must have ended what it started, for its processor time to be known.
+    """
+    for _ in range(PATIENCE):
+        if others(lambda: time.sleep(1.0))[1] < QUIET:
+            break
+    return others(measure)
+
+
+def others(measure: Callable[[], T]) -> tuple[T, float]:
+    """What `measure` answers, and how many cores others used meanwhile."""
+    before = _used()
+    answer = measure()
+    after = _used()
+    foreign = (after.machine - before.machine) - (after.own - before.own)
+    return answer, max(0.0, foreign / (after.clock - before.clock))
+
+
+def _used() -> _Used:
+    times: Any = psutil.cpu_times()  # typed without what only Linux counts
+    own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    busy: float = times.user + times.nice + times.system + times.irq + times.softirq
+    return _Used(time.monotonic(), busy, sum(one.ru_utime + one.ru_stime for one in own))
+
+
+def description() -> dict[str, object]:
+    return {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
