@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -81,8 +82,14 @@ def kernel(options: dict[str, Any]) -> Kernel:
     return Kernel(fork, no_pidfd if options.get("no_pidfd") else os.pidfd_open)
 
 
+def few_descriptors(options: dict[str, Any]) -> None:
+    if "descriptors" in options:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (options["descriptors"],) * 2)
+
+
 def run(options: dict[str, Any]) -> int:
     logging.configure("debug", "json")
+    few_descriptors(options)
     return supervise(household(options), announce, kernel(options))
 
 

@@ -5,6 +5,7 @@ Every child inherits standard error, so the end of that stream means that no pro
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -111,7 +112,10 @@ class Service:
         return path.read_text().splitlines() if path.exists() else []
 
     def close(self) -> None:
-        if self.process.poll() is None:
+        if self.process.poll() is None:  # a failed test: the parent clears up what it has started, if it still can
+            self.process.send_signal(signal.SIGQUIT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(PATIENCE)
             self.process.kill()
         self.process.wait(PATIENCE)
         self._stream.close()

@@ -116,6 +116,15 @@ def test_a_refused_fork_is_tried_again_and_siblings_live(start: Start) -> None:
     assert service.stopped() == 0
 
 
+def test_a_parent_without_descriptors_keeps_what_it_has(start: Start) -> None:
+    service = start(workers=20, descriptors=24)
+    assert service.until("cannot fork")["error"].startswith("EMFILE")
+    service.ever("ready", slot="worker 0")
+    service.kill("worker 0")
+    service.until("died", slot="worker 0")
+    assert service.stopped() == 0
+
+
 def test_a_signal_between_fork_and_reset_ends_the_child_and_not_the_parent(start: Start) -> None:
     service = start(trouble="signalled", workers=1)
     assert service.until("died", slot="worker 0")["cause"] == "signal: SIGTERM"

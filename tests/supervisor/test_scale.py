@@ -147,3 +147,11 @@ def test_replacing_a_worker_does_not_wait_for_the_acknowledgement() -> None:
 def test_an_acknowledgement_of_nobody_changes_nothing() -> None:
     history = History(1).started()
     assert history.acknowledge("nobody") == []
+
+
+def test_down_counts_one_that_is_being_ended_for_hanging_first() -> None:
+    history = History(3).started()
+    history.pass_time(61.0, silent=[worker(0)])
+    assert asked(scale(history, 2), history) == []
+    history.die(worker(0), -signal.SIGABRT)
+    assert history.workers() == [worker(1), worker(2)]

@@ -24,7 +24,7 @@ def begin(view: View, now: float, code: int = Exit.OK) -> Step:
     if view.stopping is not None:
         return view, ()
     deadline = now + view.policy.drain_timeout
-    stopping = Stopping(now, deadline - view.policy.cancel_grace, deadline, code)
+    stopping = Stopping(deadline - view.policy.cancel_grace, deadline, code)
     said = Say("info", "draining", {"timeout": view.policy.drain_timeout})
     return replace(view, stopping=stopping), (said,)
 

@@ -29,43 +29,36 @@ Pressed = tuple[Child, tuple[Command, ...]]
 
 
 def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> Pressed:
-    """Finish what runs by `deadline`. Asking again moves the times; a stopped child is continued to hear it.
-
-    One that is not ready has no task and may be deep in an import: SIGTERM ends it wherever it is.
-    """
+    """Finish what runs by `deadline`, handlers being cancelled at `cancel_at`. Asking again moves the times."""
     abort_at = deadline + ABORT_SLACK
-    leaving = Leaving(why, Stage.ASKED, cancel_at, deadline, abort_at, abort_at + ABORT_GRACE)
-    asking: tuple[Command, ...] = (Send(child.slot, Drain(cancel_at, deadline)), Kill(child.slot, signal.SIGCONT))
-    if child.ready_at is None:
-        asking = (*asking, Kill(child.slot, signal.SIGTERM))
-    return replace(child, leaving=leaving), asking
+    leaving = Leaving(why, Stage.ASKED, cancel_at, abort_at, abort_at + ABORT_GRACE)
+    return replace(child, leaving=leaving), _asking(child, Drain(cancel_at, deadline))
 
 
 def ask_steward(child: Child, now: float) -> Pressed:
+    """Acknowledge what it was told, and go."""
     deadline = now + STEWARD_LEAVE
     abort_at = deadline + ABORT_SLACK
-    leaving = Leaving(Why.STOP, Stage.ASKED, deadline, deadline, abort_at, abort_at + ABORT_GRACE)
-    asking: tuple[Command, ...] = (Send(child.slot, Leave(deadline)), Kill(child.slot, signal.SIGCONT))
-    if child.ready_at is None:
-        asking = (*asking, Kill(child.slot, signal.SIGTERM))
-    return replace(child, leaving=leaving), asking
+    leaving = Leaving(Why.STOP, Stage.ASKED, deadline, abort_at, abort_at + ABORT_GRACE)
+    return replace(child, leaving=leaving), _asking(child, Leave(deadline))
 
 
 def ask_store(child: Child, now: float) -> Pressed:
+    """Write what it holds, and go."""
     deadline = now + STORE_LEAVE
-    leaving = Leaving(Why.STOP, Stage.ASKED, deadline, deadline, deadline, deadline)
+    leaving = Leaving(Why.STOP, Stage.ASKED, deadline, deadline, deadline)
     return replace(child, leaving=leaving), (Kill(child.slot, signal.SIGTERM), Kill(child.slot, signal.SIGCONT))
 
 
 def abort(child: Child, why: Why, now: float) -> Pressed:
     """SIGABRT now (it dumps the stacks), SIGKILL soon after."""
-    leaving = Leaving(why, Stage.CANCELLING, now, now, now, now + ABORT_GRACE)
+    leaving = Leaving(why, Stage.CANCELLING, now, now, now + ABORT_GRACE)
     return press(replace(child, leaving=leaving), now)
 
 
 def kill(child: Child, why: Why, now: float) -> Pressed:
     """SIGKILL now, whatever was planned."""
-    killed = replace(child, leaving=Leaving(why, Stage.KILLING, now, now, now, now))
+    killed = replace(child, leaving=Leaving(why, Stage.KILLING, now, now, now))
     return killed, (Kill(child.slot, signal.SIGKILL),)
 
 
@@ -82,6 +75,12 @@ def press(child: Child, now: float) -> Pressed:
 def due(leaving: Leaving) -> float:
     """When the next stage begins."""
     return (leaving.cancel_at, leaving.abort_at, leaving.kill_at, math.inf)[leaving.stage]
+
+
+def _asking(child: Child, message: Drain | Leave) -> tuple[Command, ...]:
+    """A stopped child is continued, to hear it; one that boots may be deep in an import, where SIGTERM ends it."""
+    asking = (Send(child.slot, message), Kill(child.slot, signal.SIGCONT))
+    return asking if child.ready_at is not None else (*asking, Kill(child.slot, signal.SIGTERM))
 
 
 def _entering(slot: Slot, stage: Stage) -> list[Command]:

@@ -1,4 +1,4 @@
-"""How many workers there should be, and which go first when there are too many: seats nobody fills, then those that
+"""How many workers there should be, and which go first when there are too many: seats nobody lives in, those that
 boot, then the idle, then the busy, which finish what they run."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _is_leaving(seat: Seat) -> bool:
 
 def _usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
     slot, seat = entry
-    if not isinstance(seat, Child):
+    if not isinstance(seat, Child) or seat.leaving is not None:
         return 0, -slot.number
     if seat.ready_at is None:
         return 1, -slot.number

@@ -66,7 +66,6 @@ class Leaving:
     why: Why
     stage: Stage
     cancel_at: float
-    deadline: float
     abort_at: float
     kill_at: float
 

@@ -42,9 +42,8 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The service is ending: until when workers may work, how it was pressed, and what it will exit with."""
+    """The service is ending: until when workers may work, how often it was signalled, and what it will exit with."""
 
-    began: float
     cancel_at: float
     deadline: float
     code: int

@@ -11,8 +11,8 @@ _HOST = Path("/proc/vmstat")
 class OutOfMemory:
     """Remembers the counter, so that each kill is seen once."""
 
-    def __init__(self) -> None:
-        self._source = _own_events()
+    def __init__(self, source: Path | None = None) -> None:
+        self._source = source or _own_events()
         self._seen = self._count()
 
     def struck(self) -> bool:

@@ -7,7 +7,10 @@ import importlib
 
 MODULES = (
     "anyio._backends._asyncio",  # anyio imports it lazily, which would cost every child 70 ms
+    "anyio._core._signals",
+    "encodings.ascii",
     "hiredis",
+    "holdfast.broker.redis.store",
     "holdfast.worker.main",
     "holdfastd.steward.main",
     "msgspec",

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import psutil
 
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """`cpu_percent` of one core since it was last asked, `memory_bytes` resident."""
-
-    cpu_percent: float
-    memory_bytes: int
+from holdfastd.control.report import Usage
 
 
 class Stats:

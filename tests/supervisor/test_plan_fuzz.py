@@ -1,0 +1,83 @@
+"""Whatever happens in whatever order, the plan stays within its rules, and a stop ends."""
+
+from __future__ import annotations
+
+import random
+import signal
+
+import pytest
+
+from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, Ready
+from holdfastd.core.events import Event, Halted, ScaleAsked, Signalled, StopAsked, StoreOpened
+from holdfastd.core.policy import Policy
+from holdfastd.core.slots import STORE, Child, Forking, Kind, Stage, Why
+from tests.supervisor.histories import STEWARD, History, kills
+
+STATUSES = [0, 1, 69, 78, 82, 83, 86, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGTERM]
+SIGNALS = [signal.SIGTTIN, signal.SIGTTOU, signal.SIGHUP]
+
+
+def play(history: History, chance: random.Random) -> None:
+    """One thing that may happen."""
+    children = [seat for seat in history.view.seats.values() if isinstance(seat, Child)]
+    history.fork_fails = chance.random() < 0.1
+    if not children or chance.random() < 0.3:
+        history.pass_time(
+            chance.choice([0.01, 0.5, 3.0, 40.0]), silent=[c.slot for c in children if chance.random() < 0.1]
+        )
+        return
+    child = chance.choice(children)
+    match chance.randrange(5):
+        case 0:
+            history.die(child.slot, chance.choice(STATUSES), oom=chance.random() < 0.1, jitter=chance.uniform(-1, 1))
+        case 1 | 2:
+            speak(history, child, chance)
+        case 3:
+            history.event(Halted(child.slot, child.incarnation))
+        case _:
+            history.event(chance.choice([ScaleAsked(chance.randrange(-1, 9)), Signalled(chance.choice(SIGNALS))]))
+
+
+def speak(history: History, child: Child, chance: random.Random) -> None:
+    if child.slot == STORE:
+        history.event(StoreOpened())
+        return
+    messages = [Ready(), Ready(), Beat(["task"], 1), Drained(chance.randrange(2)), Acknowledged("somebody", 0)]
+    if child.slot != STEWARD:  # a first steward that says so ends the service
+        messages.append(BootFailed(78, "no agent"))
+    history.hear(child.slot, chance.choice(messages))
+
+
+def check(history: History) -> None:
+    view = history.view
+    assert STEWARD in view.seats
+    assert not any(isinstance(seat, Forking) for seat in view.seats.values())
+    workers = [seat for slot, seat in view.seats.items() if slot.kind is Kind.WORKER]
+    leaving = [seat.leaving.why for seat in workers if isinstance(seat, Child) and seat.leaving is not None]
+    assert len(workers) - len(leaving) <= view.target <= len(workers) - leaving.count(Why.SCALE)
+    if any(isinstance(seat, Child) for seat in workers):
+        assert Kind.STEWARD in view.reached
+
+
+def obey(history: History) -> None:
+    """Whoever was killed by the parent is dead."""
+    for seat in list(history.view.seats.values()):
+        if isinstance(seat, Child) and seat.leaving is not None and seat.leaving.stage is Stage.KILLING:
+            assert signal.SIGKILL in kills(history.done, seat.slot)
+            history.die(seat.slot, -signal.SIGKILL)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_history_keeps_the_rules_and_any_stop_ends(seed: int) -> None:
+    chance = random.Random(seed)
+    history = History(chance.randrange(1, 6), Policy(drain_timeout=30.0, embedded=seed % 2 == 0)).started()
+    for _ in range(300):
+        play(history, chance)
+        history.tick()
+        check(history)
+    end: Event = chance.choice([StopAsked(), Signalled(signal.SIGTERM), Signalled(signal.SIGQUIT)])
+    history.event(end)
+    for _ in range(100):
+        history.pass_time(1.0)
+        obey(history)
+    assert history.view.over is not None
