@@ -25,6 +25,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "redis_poll_timeout": ("REDIS_POLL_TIMEOUT",),
     "queue_name": ("REDIS_QUEUE_NAME",),
     "otlp_endpoint": ("OTEL_EXPORTER_OTLP_ENDPOINT",),
+    "otlp_protocol": ("OTEL_EXPORTER_OTLP_PROTOCOL",),
 }
 
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT)(_\w+)?|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")

@@ -22,6 +22,7 @@ _ONE_STORAGE = "; task data is kept in the Redis that holds the queue"
 
 _Scheduler = Annotated[Literal["redis"], one_of("redis", hint=_ONE_STORE)]
 _Storage = Annotated[Literal["redis"], one_of("redis", hint=_ONE_STORAGE)]
+_Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
 _Fence = Annotated[Literal["lease", "strict"], one_of("lease", "strict")]
 _Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "console")]
 _Level = Annotated[
@@ -99,6 +100,7 @@ class Settings(BaseSettings):
     log_level: _Level = _set("info", "debug, info, warning, error or critical.")
     log_format: _Format = _set("auto", "json, console, or auto: console on a terminal.")
     otlp_endpoint: kinds.HttpUrl | None = _set(None, "The OpenTelemetry collector; none: nothing is sent.")
+    otlp_protocol: _Protocol = _set("http/protobuf", "How to speak to the collector: http/protobuf or grpc.")
 
     @property
     def embedded(self) -> bool:

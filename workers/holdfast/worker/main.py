@@ -53,7 +53,7 @@ async def _serve(spec: WorkerSpec, channel: socket.socket, opened: OpenStore) ->
         link.send(BootFailed(ChildExit.BOOT_FAILED, str(error), error.traceback))
         await link.flush(SAY_GOODBYE)
         return ChildExit.BOOT_FAILED
-    telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker")
+    telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker", spec.settings.otlp_protocol)
     code = ChildExit.BUG
     async with opened(spec.settings.redis) as store, anyio.create_task_group() as group:
         post = Post(spec, store, Exchange(spec.settings.concurrency))

@@ -44,11 +44,14 @@ class StewardRole(Role):
             )
 
     async def _check_schema(self) -> None:
-        await self._command("HSETNX", self._keys.meta, "schema", SCHEMA)
-        found = int(await self._command("HGET", self._keys.meta, "schema"))
-        if found != SCHEMA:
+        found: bytes | None = await self._command("HGET", self._keys.meta, "schema")
+        if found is None:  # written only where it is missing: a store out of memory may still be served
+            await self._command("HSETNX", self._keys.meta, "schema", SCHEMA)
+            found = await self._command("HGET", self._keys.meta, "schema")
+        schema = (found or b"").decode(errors="replace")
+        if schema != str(SCHEMA):
             raise StoreRefusedError(
-                f"queue {self._keys.queue} holds schema {found}, this version speaks {SCHEMA}; "
+                f"queue {self._keys.queue} holds schema {schema!r}, this version speaks {SCHEMA}; "
                 "run the version that wrote it, or use another queue name"
             )
 
