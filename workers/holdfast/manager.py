@@ -144,9 +144,10 @@ class TaskManager:
 
     async def wait(self, task_id: str, timeout: float | None = None) -> TaskRecord:
         """The task once it has ended or asks for something; raises TimeoutError after `timeout` seconds."""
-        with anyio.fail_after(timeout):
+        with anyio.move_on_after(timeout):
             async with aclosing(self.wait_all([task_id])) as settled:
                 return await anext(settled)
+        raise TimeoutError(f"task {task_id} has not ended within {timeout:g} s")
 
     def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
         """Each of these tasks once it has ended or asks for something, in the order in which they do."""

@@ -29,7 +29,7 @@ QUIET = 5.0  # seconds without a word from a process that are worth mentioning
 def status(session: Session, /) -> int:
     """Show the supervisor, its processes with memory and CPU, what is wrong, and the store in numbers."""
     service = ask(session.settings.runtime_dir, AskStatus())
-    counts = _counts(session)
+    counts = _counts(session, service)
     if session.json:
         output.document(
             msgspec.to_builtins(service) | {"counts": counts if isinstance(counts, str) else asdict(counts)}
@@ -39,8 +39,10 @@ def status(session: Session, /) -> int:
     return Exit.OK
 
 
-def _counts(session: Session, /) -> Counts | str:
+def _counts(session: Session, service: Status) -> Counts | str:
     """The numbers, or why there are none: a store that is away must not hide the rest."""
+    if session.settings.embedded and not service.store.embedded:
+        return f"the supervisor uses {service.store.url}: name it here too (--redis-url, or REDIS_URL)"
     try:
         return ask_store(session, lambda store: store.counts())
     except StoreError as error:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import select
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
 import click
 import rich_click
 
@@ -10,6 +17,7 @@ from holdfastd.cli import options, output
 from holdfastd.cli.endings import CommandError
 from holdfastd.cli.session import Session
 from holdfastd.control import client
+from holdfastd.control.protocol import AskStatus
 
 
 @rich_click.command(epilog="Example: supervisor stop --timeout 120")
@@ -21,12 +29,34 @@ from holdfastd.control import client
 def stop(session: Session, /, timeout: float | None) -> int:
     """Stop the supervisor and wait until it has ended. Its workers take no more tasks and finish those they run."""
     folder = session.settings.runtime_dir
-    if not client.stop(folder, timeout):
-        raise CommandError(
-            f"the supervisor in {folder} is still draining after {timeout:g} s; `status` shows what runs"
-        )
+    if not _stopped(folder, timeout):
+        raise CommandError(f"the supervisor in {folder} still drains after {timeout:g} s; `status` shows what runs")
     if session.json:
         output.document({"stopped": True})
     else:
         output.text("stopped")
     return Exit.OK
+
+
+def _stopped(folder: Path, timeout: float | None) -> bool:
+    """The control socket closes a little before the process ends and its locks are free: wait for that too."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with _watch(client.ask(folder, AskStatus()).pid) as process:
+        if not client.stop(folder, timeout):
+            return False
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        return process is None or bool(select.select([process], [], [], left)[0])
+
+
+@contextmanager
+def _watch(pid: int) -> Generator[int | None]:
+    """A descriptor that is readable once the process has ended; None where it is not to be had."""
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:  # gone already, or out of sight in another namespace
+        yield None
+        return
+    try:
+        yield process
+    finally:
+        os.close(process)

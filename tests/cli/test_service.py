@@ -1,0 +1,169 @@
+"""`start`, `stop`, `status`, `scale` and waiting for results: a real supervisor on the embedded store."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast_config import RedisSettings
+from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.conftest import running
+
+SLOW = '''
+import asyncio
+
+async def handle(messages):
+    """Says that it runs, and goes on until it is cancelled."""
+    open("running", "w").close()
+    await asyncio.sleep(3600)
+'''
+
+
+def test_results_are_lines_in_a_pipe(pool: Cli) -> None:
+    answer = pool("submit", "a b a", "--wait")
+    assert answer.status == 0
+    (line,) = answer.lines
+    assert (line["state"], line["error"]) == ("completed", None)
+    assert line["result"]["words"] == 3
+
+
+def test_results_are_text_under_a_bar_on_a_terminal(pool: Cli) -> None:
+    answer = pool.on_terminal("submit", "a b", "c", "--wait")
+    assert answer.status == 0
+    assert answer.out.count(' completed: {"lines": 1') == 2
+    assert "2/2" in answer.out
+
+
+def test_a_failed_task_exits_1(pool: Cli) -> None:
+    answer = pool("submit", "--data", "[1]", "--wait")
+    (line,) = answer.lines
+    assert answer.status == 1
+    assert line["state"] == "rejected"
+    assert line["error"]["type"] == "Reject"
+    assert "send a path or a text" in pool("tasks", "show", line["task_id"]).out
+
+
+def test_every_line_of_a_long_input_gets_its_result(pool: Cli) -> None:
+    answer = pool("submit", "--lines", "-", "--wait", stdin=b"".join(b"n%d\n" % n for n in range(3000)))
+    assert answer.status == 0
+    words = {line["result"]["common"][0][0] for line in answer.lines}
+    assert words == {f"n{n}" for n in range(3000)}
+
+
+def test_a_delayed_task_is_waited_for(pool: Cli) -> None:
+    (line,) = pool("submit", "x", "--delay", "200ms", "--wait").lines
+    assert line["state"] == "completed"
+
+
+def test_status_shows_processes_with_memory_and_the_store(pool: Cli) -> None:
+    status = pool("status", "--json").document
+    assert (status["state"], status["ready"], status["target"]) == ("running", 2, 2)
+    assert sorted(one["kind"] for one in status["processes"]) == ["steward", "store", "worker", "worker"]
+    assert all(one["memory_bytes"] > 0 for one in status["processes"])
+    assert status["counts"]["workers"] == 2
+    text = pool("status").out
+    assert "2 of 2 workers ready" in text
+    assert "worker 1" in text
+    assert "worker 1" in pool.on_terminal("status").out
+
+
+def test_workers_lists_those_of_status(pool: Cli) -> None:
+    pids = {one["pid"] for one in pool("status", "--json").document["processes"] if one["kind"] == "worker"}
+    assert {worker["pid"] for worker in pool("workers", "--json").document} == pids
+    assert all(str(pid) in pool("workers").out for pid in pids)
+
+
+def test_a_second_start_exits_73(pool: Cli) -> None:
+    answer = pool("start", "examples.wordcount:handle", "--state-dir", str(pool.folder / "other"))
+    assert answer.status == 73
+    assert pool("status").status == 0
+
+
+@pytest.mark.parametrize("command", [["status"], ["stop"], ["scale", "3"]])
+def test_without_a_supervisor_commands_say_how_to_start_one(alone: Cli, command: list[str]) -> None:
+    answer = alone(*command)
+    assert (answer.status, answer.out) == (1, "")
+    assert "start one" in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_handler_that_is_not_there_exits_78_with_its_traceback(alone: Cli) -> None:
+    answer = alone("start", "nowhere:handle", "--state-dir", str(alone.folder / "state"))
+    assert answer.status == 78
+    assert "nowhere" in answer.err
+
+
+def test_scale_changes_how_many_run(short_path: Path) -> None:
+    with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, _):
+        assert cli("scale", "2", "--json").document == {"target": 2}
+        assert cli("status", "--json").document["target"] == 2
+        assert cli("scale", "0").status == 2
+
+
+def test_stop_waits_for_the_end(short_path: Path) -> None:
+    with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, process):
+        answer = cli("stop")
+        assert (answer.status, answer.out) == (0, "stopped\n")
+        assert process.wait(10) == 0
+        assert cli("status").status == 1
+
+
+def test_stop_gives_up_waiting_when_told_so_while_the_drain_goes_on(short_path: Path) -> None:
+    (short_path / "slow.py").write_text(SLOW)
+    options = ("slow:handle", "--workers", "1", "--drain-timeout", "600")
+    with running(short_path, *options) as (cli, process):
+        os.mkfifo(short_path / "running")
+        task_id = cli("submit", "x").out.strip()
+        (short_path / "running").read_bytes()  # until the handler has opened it
+        answer = cli("stop", "--timeout", "0.2")
+        assert answer.status == 1
+        assert "still drains" in answer.err
+        assert cli("status", "--json").document["state"] == "draining"
+        cli("tasks", "cancel", task_id)  # the only task ends, and with it the drain
+        assert process.wait(30) == 0
+
+
+def test_an_interrupted_wait_leaves_the_task(pool: Cli) -> None:
+    with subprocess.Popen(
+        [SUPERVISOR, "submit", "--lines", "-", "--delay", "1h", "--wait", "--json", *pool.options],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=clean({}),
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"one\n")
+        process.stdin.close()
+        assert any(pool("tasks", "list", "--state", "delayed", "--json").lines for _ in range(100))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    (task,) = pool("tasks", "list", "--state", "delayed", "--json").lines
+    assert pool("tasks", "cancel", task["task_id"]).status == 0
+
+
+def test_status_without_its_store_still_shows_the_rest(short_path: Path) -> None:
+    with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, _):
+        answer = cli("status", "--redis-url", "redis://localhost:1")
+        assert answer.status == 0
+        assert "worker 0" in answer.out
+        assert "no numbers from the store: Redis at redis://localhost:1 cannot be reached" in answer.out
+
+
+def test_status_names_the_store_that_only_the_supervisor_was_told(
+    redis_settings: RedisSettings, short_path: Path
+) -> None:
+    store = ("--redis-url", redis_settings.url, "--queue-name", redis_settings.queue)
+    with running(short_path, "examples.wordcount:handle", "--workers", "1", *store) as (cli, _):
+        assert redis_settings.url in cli("status").out
+        assert "--redis-url" in cli("status").out
+        assert cli("status", *store, "--json").document["counts"]["workers"] == 1
+
+
+def test_after_stop_another_can_start_at_once(short_path: Path) -> None:
+    for _ in range(3):
+        with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, process):
+            assert cli("stop").status == 0
+            assert os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
