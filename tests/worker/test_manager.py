@@ -25,6 +25,7 @@ from holdfast.manager import CHUNK, TaskManager
 from holdfast.patience import Patience
 from holdfast.results import read_result
 from holdfast.taskspec import TaskSpec
+from holdfast.waiting import outcomes
 from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio
@@ -216,6 +217,8 @@ async def test_tasks_are_listed_and_counted_by_state(manager: TaskManager) -> No
     assert len({task.task_id for task in page.tasks + rest.tasks}) == 5
     with pytest.raises(InvalidTaskError, match="lost"):
         await manager.list_tasks("lost")
+    with pytest.raises(InvalidTaskError, match="limit 0"):
+        await manager.list_tasks(limit=0)
 
 
 async def test_the_queue_is_measured_and_cleared_by_lane(manager: TaskManager) -> None:
@@ -327,6 +330,28 @@ async def test_wait_outlives_its_subscription(store: Store, manager: TaskManager
         await admin.client_kill_filter(_type="pubsub")
         await worker.run()
     assert records[0].state is State.COMPLETED
+
+
+class Deaf(Lossy):
+    """A store whose notices never come."""
+
+    async def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+        yield ""
+        await anyio.sleep_forever()
+
+
+async def test_a_notice_that_is_lost_costs_only_time(store: Store, manager: TaskManager, worker: Worker) -> None:
+    task_id = await manager.run_task("x")
+    deaf = Deaf(store, {"get": 0})
+
+    async def get(task_id: str, payloads: bool) -> TaskRecord:
+        record = await deaf.get(task_id, payloads=payloads)
+        if len(deaf.seen) == 1:
+            await worker.run()  # just after the first look
+        return record
+
+    async with aclosing(outcomes(deaf, get, [task_id], quiet=0.01)) as records:
+        assert (await anext(records)).state is State.COMPLETED
 
 
 def store_url(store: Any) -> str:

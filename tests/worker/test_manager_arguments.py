@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from opentelemetry.trace import NonRecordingSpan, SpanContext, use_span
 
 from holdfast.core.envelope import Run, read
 from holdfast.errors import InvalidTaskError
@@ -127,3 +128,13 @@ def test_the_same_call_is_the_same_message_and_another_is_not() -> None:
 def test_two_calls_without_a_task_id_are_two_tasks() -> None:
     first, second = (submission(TaskSpec(text="x"), QUEUE, LIMIT) for _ in range(2))
     assert first.task_id != second.task_id
+
+
+def test_the_span_of_the_producer_travels_with_the_task() -> None:
+    context = SpanContext(0xABC, 0xDEF, is_remote=False)
+    with use_span(NonRecordingSpan(context)):
+        one = submission(TaskSpec(text="x", task_id="t"), QUEUE, LIMIT)
+    operation = read(one.operation, LIMIT)
+    assert isinstance(operation, Run)
+    assert (operation.trace_id, operation.span_id) == (f"{0xABC:032x}", f"{0xDEF:016x}")
+    assert one.digest == submission(TaskSpec(text="x", task_id="t"), QUEUE, LIMIT).digest

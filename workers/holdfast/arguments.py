@@ -16,6 +16,7 @@ CENTURY = 100 * 365 * 86400.0  # seconds: the longest delay
 LAST_SECOND = 253402300799.0  # the end of the year 9999
 MAX_ATTEMPTS = 1000
 LONGEST_ID = 1000
+LONGEST_PAGE = 10_000
 _LANE = re.compile(r"[A-Za-z0-9._:@{}/-]{1,200}", re.ASCII)
 
 
@@ -50,6 +51,12 @@ def check_states(states: Sequence[object]) -> tuple[State, ...]:
         if not isinstance(state, str) or state not in known:
             raise InvalidTaskError(f"state {shown(state)}: {', '.join(known)} are allowed")
     return tuple(known[str(state)] for state in states)
+
+
+def check_limit(limit: object) -> int:
+    if type(limit) is not int or not 1 <= limit <= LONGEST_PAGE:
+        raise InvalidTaskError(f"limit {shown(limit)}: a whole number from 1 to {LONGEST_PAGE} is allowed")
+    return limit
 
 
 def _check_content(spec: TaskSpec) -> None:

@@ -11,13 +11,13 @@ store cannot be reached it is made again here, with the same bytes, and then rai
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
 import anyio
 
-from holdfast.arguments import check_id, check_lane, check_states
+from holdfast.arguments import check_id, check_lane, check_limit, check_states
 from holdfast.broker.port import Accepted, Page, ProducerStore, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast.errors import StoreError, StoreUnavailableError, UnknownTaskError
@@ -51,7 +51,7 @@ class TaskManager:
         *,
         data: object = None,
         name: str | None = None,
-        kwargs: Mapping[str, object] | None = None,
+        kwargs: dict[str, object] | None = None,
         task_id: str | None = None,
         context_id: str | None = None,
         message_id: str | None = None,
@@ -60,7 +60,7 @@ class TaskManager:
         at: datetime | float | None = None,
         max_attempts: int | None = None,
         timeout: float | None = None,
-        metadata: Mapping[str, object] | None = None,
+        metadata: dict[str, object] | None = None,
     ) -> str:
         """Submit one task, or one more message for the task `task_id`; its id. See TaskSpec for the arguments.
 
@@ -70,7 +70,7 @@ class TaskManager:
             text=text,
             data=data,
             name=name,
-            kwargs=None if kwargs is None else dict(kwargs),
+            kwargs=kwargs,
             task_id=task_id,
             context_id=context_id,
             message_id=message_id,
@@ -79,7 +79,7 @@ class TaskManager:
             at=at,
             max_attempts=max_attempts,
             timeout=timeout,
-            metadata=None if metadata is None else dict(metadata),
+            metadata=metadata,
         )
         return (await self.run_tasks([spec]))[0]
 
@@ -134,7 +134,7 @@ class TaskManager:
 
     async def list_tasks(self, *states: State | str, limit: int = 100, cursor: str = "") -> Page:
         """Tasks in these states (none: in any), without their payloads, at most `limit`."""
-        return await self._call(self._store.tasks, check_states(states), limit, cursor)
+        return await self._call(self._store.tasks, check_states(states), check_limit(limit), cursor)
 
     async def count_tasks(self, *states: State | str) -> int:
         """How many tasks are in these states (none: in any)."""

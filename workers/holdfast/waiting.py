@@ -23,14 +23,16 @@ LOOKS_PER_SECOND = 200  # looking again at many tasks is done less often
 Get = Callable[[str, bool], Awaitable[TaskRecord]]
 
 
-async def outcomes(store: ProducerStore, get: Get, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
+async def outcomes(
+    store: ProducerStore, get: Get, task_ids: Iterable[str], quiet: float = QUIET
+) -> AsyncGenerator[TaskRecord, None]:
     """The record of each task once it has settled, in the order in which they do. `get(id, payloads)` is patient with
-    the store, raises for an unknown task."""
+    the store, raises for an unknown task. After `quiet` seconds without a notice all are looked at again."""
     waiting = set(task_ids)
     while waiting:
         try:
             async with _subscription(store, waiting) as notices:
-                while (named := await _next(notices, _patience(waiting))) is not None:
+                while (named := await _next(notices, quiet + len(waiting) / LOOKS_PER_SECOND)) is not None:
                     for task_id in waiting & {named} if named else sorted(waiting):
                         if (await get(task_id, False)).state in SETTLED:
                             waiting.discard(task_id)
@@ -40,10 +42,6 @@ async def outcomes(store: ProducerStore, get: Get, task_ids: Iterable[str]) -> A
         except StoreUnavailableError:
             # The subscription broke. The next look has the patience to wait for the store, or to give up.
             await get(next(iter(waiting)), False)
-
-
-def _patience(waiting: set[str]) -> float:
-    return QUIET + len(waiting) / LOOKS_PER_SECOND
 
 
 async def _next(notices: AsyncIterator[str], seconds: float) -> str | None:
