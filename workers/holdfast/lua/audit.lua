@@ -1,13 +1,15 @@
 -- Find own entries that somebody else took from a lane, and put them back in order.
 -- A submitted task whose number is below the lowest own number in the head window has no entry left; it must be seen so
 -- twice, unmoved, because one look can be deceived. Redelivered and foreign entries only lower the window, which makes
--- the look blind, never wrong.
+-- the look blind, never wrong. A number that the record does not confirm is nobody's: anybody can write entries. What
+-- many deaths at once have put back may stand behind the window with a lower number: so the head is searched for it, too.
 -- KEYS: the public queue. ARGV: lane, limit, cursor ('' to begin).
 -- Answers: {how many were put back, next cursor ('' to begin again)}.
 -- Keeps: I4.
 -- flags: allow-oom
 -- use: record lane journal
 local WINDOW = 64
+local SEARCHED = 1024   -- entries from the head
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = T .. 'audit:' .. lane
 
@@ -15,7 +17,7 @@ local window = call('LRANGE', list_of(lane), 0, WINDOW - 1)
 local lowest
 for _, raw in ipairs(window) do
   local id, seq = own(raw)
-  if id and (not lowest or tonumber(seq) < lowest) then lowest = tonumber(seq) end
+  if id and read(id, 'seq')[1] == seq and (not lowest or tonumber(seq) < lowest) then lowest = tonumber(seq) end
 end
 if not lowest and #window > 0 then return {0, ''} end   -- only foreign entries at the head: blind for now
 
@@ -23,6 +25,10 @@ local function suspects()
   local from = cursor ~= '' and '(' .. cursor or '-inf'
   local to = lowest and '(' .. lowest or '+inf'
   return call('ZRANGEBYSCORE', T .. 'submitted:' .. lane, from, to, 'LIMIT', 0, limit)
+end
+
+local function is_there(id, seq)
+  return call('LPOS', list_of(lane), entry(id, seq, call('GET', T .. 'op:' .. id)), 'MAXLEN', SEARCHED)
 end
 
 local previous = {}
@@ -37,7 +43,7 @@ for _, id in ipairs(ids) do
   if r[3] == '1' then
     -- waits in `solo`, not in the lane
   elseif previous[key] then
-    missing[#missing + 1] = id
+    if not is_there(id, r[1]) then missing[#missing + 1] = id end
   else
     call('SADD', suspects_key, key)
     fresh = fresh + 1

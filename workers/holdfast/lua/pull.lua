@@ -9,6 +9,7 @@
 -- use: record lane journal aside message control settling claiming reading
 local incarnation, request, slots, lane_count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = T .. 'worker:' .. incarnation
+local WINDOW = 16          -- entries read at once: they may be large
 local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
 
 local function settle_all()
@@ -20,60 +21,88 @@ local function settle_all()
   return verdicts
 end
 
+local rows = {}
+
+local function take(id, lane) rows[#rows + 1] = claim(id, incarnation, request, lane) end
+
+-- The highest own number taken from a lane so far. Only a number that the record confirms: anybody can write entries.
+local heads = {}
+
+local function head_of(lane)
+  heads[lane] = heads[lane] or tonumber(call('HGET', T .. 'heads', lane) or '0')
+  return heads[lane]
+end
+
+local function raise_heads()
+  for lane, seq in pairs(heads) do call('HSET', T .. 'heads', lane, seq) end
+end
+
 -- An own entry is a hint: the record decides. Solo tasks are only claimed by reservation.
-local function take_own(id, seq, lane)
-  local r = read(id, 'state', 'solo')
-  if not r[1] then count('stale') end
-  local heads = T .. 'heads'
-  if tonumber(seq) > tonumber(call('HGET', heads, lane) or '0') then call('HSET', heads, lane, seq) end
-  return r[1] == 'submitted' and r[2] ~= '1' and id or nil
+local function take_own(id, seq)
+  local r = read(id, 'state', 'solo', 'seq', 'lane')
+  if not r[1] then count('stale') return false end
+  if r[1] ~= 'submitted' or r[2] == '1' then return false end
+  if r[3] == seq then heads[r[4]] = math.max(head_of(r[4]), tonumber(seq)) end
+  take(id, r[4])
+  return true
 end
 
 -- A foreign run takes the sequence of the entry before it, so that put back at the head it keeps the list sorted.
 local function take_run(id, message, raw, lane)
   local digest = 'f' .. redis.sha1hex(raw)
-  local r = read(id, 'state', 'message', 'solo')
+  local r = read(id, 'state', 'message', 'solo', 'lane')
   if not r[1] then
-    create(id, lane, raw, message, digest, 'foreign', call('HGET', T .. 'heads', lane) or 0)
-    return id
+    create(id, lane, raw, message, digest, 'foreign', head_of(lane))
+    take(id, lane)
+    return true
   end
-  if r[1] == 'submitted' and r[2] == message and r[3] ~= '1' then return id end
-  local verdict = deliver_message(id, raw, message, digest)
+  local verdict = seen(id, message, digest)
+  if verdict == 'duplicate' and r[1] == 'submitted' and r[2] == message and r[3] ~= '1' then
+    take(id, r[4])
+    return true
+  end
+  verdict = verdict or deliver_message(id, raw, message, digest)
   if verdict == 'terminal' then set_aside('task ' .. id .. ' is ' .. r[1], raw) end
   if verdict == 'conflict' then set_aside('message ' .. message .. ' came before with other content', raw) end
-  return nil
+  return false
 end
 
 local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 
 local function take_foreign(raw, lane)
-  if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw) return nil end
-  if #raw > READ_BYTES then call('RPUSH', inbox_of(incarnation), lane .. '\n' .. raw) return nil end
   local verb, id, message = understand(raw)
-  if not verb then set_aside(id, raw) return nil end
+  if not verb then set_aside(id, raw) return false end
   if verb == 'run' then return take_run(id, message, raw, lane) end
   if CONTROL[verb](id, 'asked on the queue') == 'unknown' then set_aside(verb .. ' of an unknown task', raw) end
-  return nil
+  return false
 end
 
--- Claim up to `want` from one lane; how many were claimed.
+-- Too large to be read here. Answers whether the worker is to read it.
+local function take_large(raw, lane)
+  if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw) return false end
+  call('RPUSH', inbox_of(incarnation), lane .. '\n' .. raw)
+  return true
+end
+
+-- Claim up to `want` from one lane; how many were claimed. One that goes to the inbox ends the round: the worker admits
+-- it to the head before it asks for what was behind it, so a lane stays in order.
 local function take_lane(lane, want)
-  local list, taken, seen = list_of(lane), 0, 0
-  while taken < want and seen < want + SCAN do
-    local window = call('LRANGE', list, 0, want - taken - 1)
+  local list, before, looked, inboxed = list_of(lane), #rows, 0, false
+  while #rows - before < want and looked < want + SCAN and not inboxed do
+    local window, done = call('LRANGE', list, 0, math.min(want - (#rows - before), WINDOW) - 1), 0
     if #window == 0 then break end
     for _, raw in ipairs(window) do
       local id, seq = own(raw)
-      if id then id = take_own(id, seq, lane) else id = take_foreign(raw, lane) end
-      if id then
-        claim(id, incarnation, request, lane)
-        taken = taken + 1
-      end
+      if id then take_own(id, seq)
+      elseif #raw > READ_BYTES then inboxed = take_large(raw, lane)
+      else take_foreign(raw, lane) end
+      done = done + 1
+      if inboxed then break end
     end
-    call('LPOP', list, #window)
-    seen = seen + #window
+    call('LPOP', list, done)
+    looked = looked + done
   end
-  return taken
+  return #rows - before
 end
 
 local function lanes() return {unpack(ARGV, 5, 4 + lane_count)} end
@@ -92,11 +121,11 @@ local function reserved_elsewhere(id)
   return r[1] == 'live' and r[2] == id
 end
 
-local function find_solo()
+local function find_solo(except)
   local served = {}
   for _, lane in ipairs(lanes()) do served[lane] = true end
-  for _, id in ipairs(call('ZRANGE', T .. 'solo', 0, 15)) do
-    if served[read(id, 'lane')[1]] and not reserved_elsewhere(id) then return id end
+  for _, id in ipairs(call('ZRANGE', T .. 'solo', 0, 63)) do
+    if id ~= except and served[read(id, 'lane')[1]] and not reserved_elsewhere(id) then return id end
   end
 end
 
@@ -113,7 +142,7 @@ local function attend_solo()
   write(id, 'reserved', incarnation)
   if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then
     call('ZREM', T .. 'solo', id)
-    claim(id, incarnation, request, read(id, 'lane')[1])
+    take(id, read(id, 'lane')[1])
   end
   return true
 end
@@ -141,6 +170,7 @@ local function ring_on()
   for _, lane in ipairs(lanes()) do
     if call('LLEN', list_of(lane)) > 0 then ring(lane) end
   end
+  if call('EXISTS', T .. 'solo') == 1 then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end
 end
 
 local verdicts = settle_all()
@@ -160,6 +190,7 @@ if known[1] == 'live' then
   promote_due()
   bound = attend_solo()
   if not bound then take_share() end
+  raise_heads()
 end
 ring_on()
-return {'OK', verdicts, claimed_in(incarnation, request), backlog(), bound and 1 or 0, call('LLEN', inbox_of(incarnation))}
+return {'OK', verdicts, rows, backlog(), bound and 1 or 0, call('LLEN', inbox_of(incarnation))}

@@ -10,8 +10,9 @@ for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '-inf', NOW -
   local worker = T .. 'worker:' .. incarnation
   local r = call('HMGET', worker, 'heartbeat', 'suspect')
   local beat, since = string.match(r[2] or '', '^(%d+):(%d+)$')
-  if not r[1] then
-    call('ZREM', T .. 'workers', incarnation)
+  if not r[1] then   -- its record was lost: what it owned is nobody's
+    answer[#answer + 1] = incarnation
+    answer[#answer + 1] = recover(incarnation, 'record lost', false)
   elseif beat ~= r[1] then
     call('HSET', worker, 'suspect', r[1] .. ':' .. NOW)
   elseif NOW - tonumber(since) >= grace then

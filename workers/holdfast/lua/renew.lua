@@ -8,12 +8,13 @@
 -- use: clock record lane journal
 local incarnation, state, answered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
-local known = call('HMGET', worker, 'state', 'vouched')
+local known = call('HMGET', worker, 'state', 'vouched', 'solo')
 if not known[1] then return {'UNKNOWN', {}, 0, -1} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1} end
 call('HSET', worker, 'suspect', '', 'state', state)
 call('HINCRBY', worker, 'heartbeat', 1)
 call('ZADD', T .. 'workers', NOW, incarnation)
+if state ~= 'live' and known[1] == 'live' then ring_for_solo(known[3]) end
 
 local held, lost = {}, {}
 for i = 4, #ARGV, 4 do
@@ -30,16 +31,14 @@ end
 
 -- Of requests whose answer it has seen, what it does not hold was dropped on its side: nobody is working on it.
 local returned = 0
-local running = call('HGETALL', running_of(incarnation))
-for i = 1, #running, 2 do
-  local id, claim = running[i], running[i + 1]
-  if not held[id] and tonumber(string.match(claim, ':(%d+)$')) <= answered then
-    call('HDEL', running_of(incarnation), id)
-    if read(id, 'claim')[1] == claim then
-      note('returned', id, claim)
-      to_head(id)
-      returned = returned + 1
-    end
+local function dropped(id, claim) return not held[id] and tonumber(string.match(claim, ':(%d+)$')) <= answered end
+for _, task in ipairs(owned_last_first(incarnation, dropped)) do
+  call('HDEL', running_of(incarnation), task.id)
+  local r = read(task.id, 'state', 'claim')
+  if r[1] == 'working' and r[2] == task.claim then
+    note('returned', task.id, task.claim)
+    to_head(task.id)
+    returned = returned + 1
   end
 end
 return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1}

@@ -1,7 +1,8 @@
--- Every key of the namespace in one atomic look: for checks and tests, costly on a large one.
--- KEYS: the public queue. ARGV: lanes outside the namespace's own prefix.
+-- Every key of the namespace, and every lane named outside it, in one atomic look: for checks and tests, costly on a large one.
+-- KEYS: the public queue. ARGV: none.
 -- Answers: key, type, ttl (ms), content, … ; content as the type's own read command gives it.
 -- flags: no-writes, allow-oom
+-- use: lane
 local READ = {
   string = function(key) return call('GET', key) end,
   list = function(key) return call('LRANGE', key, 0, -1) end,
@@ -10,15 +11,17 @@ local READ = {
   zset = function(key) return call('ZRANGE', key, 0, -1, 'WITHSCORES') end,
   stream = function(key) return call('XRANGE', key, '-', '+') end,
 }
-local answer = {}
+local answer, added = {}, {}
 local function add(key)
   local kind = call('TYPE', key).ok
-  if READ[kind] then
-    for _, item in ipairs({key, kind, call('PTTL', key), READ[kind](key)}) do answer[#answer + 1] = item end
-  end
+  if added[key] or not READ[kind] then return end
+  added[key] = true
+  for _, item in ipairs({key, kind, call('PTTL', key), READ[kind](key)}) do answer[#answer + 1] = item end
 end
 add(QUEUE)
-for _, lane in ipairs(ARGV) do if lane ~= QUEUE then add(lane) end end
+for _, index in ipairs({'seq', 'heads'}) do
+  for _, lane in ipairs(call('HKEYS', T .. index)) do add(list_of(lane)) end
+end
 local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. '*'
 for _, key in ipairs(call('KEYS', pattern)) do add(key) end
 return answer

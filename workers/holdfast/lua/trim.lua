@@ -7,11 +7,10 @@
 local ids = call('ZRANGEBYSCORE', T .. 'finished', '-inf', NOW - tonumber(ARGV[1]), 'LIMIT', 0, tonumber(ARGV[2]))
 for _, id in ipairs(ids) do
   local r = read(id, 'turn', 'state')
-  tally(r[2], -1)
-  for turn = 1, tonumber(r[1]) do call('UNLINK', T .. 'result:' .. id .. ':' .. turn) end
-  for _, kind in ipairs({'task:', 'op:', 'history:', 'checkpoint:', 'pending:', 'messages:', 'trail:'}) do
-    call('UNLINK', T .. kind .. id)
-  end
+  if r[2] then tally(r[2], -1) end
+  for turn = 1, tonumber(r[1]) or 0 do call('UNLINK', T .. 'result:' .. id .. ':' .. turn) end
+  call('UNLINK', T .. 'task:' .. id, T .. 'op:' .. id, T .. 'history:' .. id, T .. 'checkpoint:' .. id, T .. 'pending:' .. id,
+    T .. 'messages:' .. id, T .. 'trail:' .. id)
   call('ZREM', T .. 'finished', id)
   call('ZREM', T .. 'dead', id)
 end

@@ -65,5 +65,4 @@ class WorkerRole(Role):
         return Hint(kind, task_id, claim)
 
     async def wake(self, incarnation: str) -> None:
-        key = self._keys.control(incarnation)
-        await self._command("RPUSH", key, "wake")
+        await self._number("wake", incarnation)

@@ -1,4 +1,4 @@
--- use: record lane journal ending
+-- use: record lane journal ending message
 -- What operators and producers may do to a task in any state: cancel, pause, resume.
 local HINT_MS = 600000
 

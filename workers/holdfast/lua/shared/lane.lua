@@ -37,10 +37,32 @@ local function to_tail(id)
   enqueue(id, r[1], call('HINCRBY', T .. 'seq', r[1], 1), r[2], 'RPUSH')
 end
 
+-- Of the tasks that wait to run alone, whoever reserved one has left: the others of its lane are to look.
+local function ring_for_solo(id)
+  if id and id ~= '' and call('ZSCORE', T .. 'solo', id) then ring(read(id, 'lane')[1]) end
+end
+
 -- Back at the head, under its old number: the list stays sorted, so audit can trust it.
 local function to_head(id)
   local r = read(id, 'lane', 'solo', 'seq')
   enqueue(id, r[1], r[3], r[2], 'LPUSH')
+end
+
+-- What an incarnation owns, as far as `wanted(id, claim)`, in the order in which it goes back to the head: the lowest
+-- number last. Foreign tasks share a number; of those, the last one claimed goes first.
+local function owned_last_first(incarnation, wanted)
+  local held, running = {}, call('HGETALL', running_of(incarnation))
+  for i = 1, #running, 2 do
+    local id, claim = running[i], running[i + 1]
+    if not wanted or wanted(id, claim) then
+      held[#held + 1] = {id = id, claim = claim, seq = tonumber(read(id, 'seq')[1] or nil) or 0, place = i}
+    end
+  end
+  table.sort(held, function(a, b)
+    if a.seq ~= b.seq then return a.seq > b.seq end
+    return a.place > b.place
+  end)
+  return held
 end
 
 -- Not before `due`. The steward sleeps until the earliest one: tell it if that has changed.

@@ -50,18 +50,13 @@ local function recover(incarnation, cause, charged)
   call('HSET', worker, 'state', 'dead', 'cause', cause, 'died', NOW)
   call('PEXPIRE', worker, TOMBSTONE_MS)
   call('ZREM', T .. 'workers', incarnation)
-  local held, claims, seqs = {}, {}, {}
-  local running = call('HGETALL', running_of(incarnation))
-  for i = 1, #running, 2 do
-    local id = running[i]
-    held[#held + 1], claims[id], seqs[id] = id, running[i + 1], tonumber(read(id, 'seq')[1])
-  end
-  table.sort(held, function(a, b) return seqs[a] > seqs[b] end)   -- the lowest ends up at the head
-  for _, id in ipairs(held) do
-    recover_task(id, cause, charged, claims[id])
-    call('HDEL', running_of(incarnation), id)
+  local held = owned_last_first(incarnation)
+  for _, task in ipairs(held) do
+    recover_task(task.id, cause, charged, task.claim)
+    call('HDEL', running_of(incarnation), task.id)
   end
   return_inbox(incarnation)
+  ring_for_solo(call('HGET', worker, 'solo'))
   call('DEL', last_of(incarnation), T .. 'control:' .. incarnation)
   count('recovered', #held)
   tell('worker-died', incarnation, cause .. ' ' .. #held)
