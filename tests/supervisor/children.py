@@ -127,6 +127,13 @@ def unwilling(incarnation: str, slot: int, channel: socket.socket) -> int:
     return plain(incarnation, slot, channel)
 
 
+def stone(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Ready, then neither hears nor heeds anything but SIGKILL."""
+    for number in (signal.SIGTERM, signal.SIGABRT):
+        signal.signal(number, signal.SIG_IGN)
+    return hung(incarnation, slot, channel)
+
+
 def hung(incarnation: str, slot: int, channel: socket.socket) -> int:
     """Ready, then never heard of again."""
     Talk(channel).say(Ready())
@@ -170,10 +177,11 @@ def raising(incarnation: str, slot: int, channel: socket.socket) -> int:
 
 
 def leaving_grandchildren(incarnation: str, slot: int, channel: socket.socket) -> int:
-    """Has started one process in its group, one that fled by setsid, one that fled and was only forked."""
+    """Has started a nameless process in its group, one that fled by setsid, one that fled and was only forked."""
     for fled in (False, True):
         kept = (channel.fileno(),)
-        grandchild = subprocess.Popen(["sleep", "1000"], start_new_session=fled, pass_fds=kept)
+        environment = None if fled else {"PATH": os.defpath}
+        grandchild = subprocess.Popen(["sleep", "1000"], start_new_session=fled, pass_fds=kept, env=environment)
         report("grandchild", of=slot, pid=grandchild.pid)
     forked = os.fork()
     if forked == 0:
@@ -262,6 +270,7 @@ WORKERS: dict[str, WorkerMain] = {
         deaf,
         unwilling,
         hung,
+        stone,
         slow_to_boot,
         unbootable,
         short_lived,

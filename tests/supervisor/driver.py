@@ -51,11 +51,11 @@ def store(folder: Path, script: str) -> EmbeddedStore:
 
 
 class Troubled:
-    """Forks as the kernel does, but for the first workers' births something happens: the steward is born before."""
+    """Forks as the kernel does, but from birth number `first` on something happens; the steward's is the first."""
 
-    def __init__(self, trouble: str, times: int) -> None:
+    def __init__(self, trouble: str, first: int, times: int) -> None:
         self._trouble = trouble
-        self._times = range(2, 2 + times)
+        self._times = range(first, first + times)
         self._births = 0
 
     def fork(self) -> int:
@@ -78,7 +78,11 @@ def no_pidfd(_: int) -> int:
 
 
 def kernel(options: dict[str, Any]) -> Kernel:
-    fork = Troubled(options["trouble"], options.get("times", 1)).fork if "trouble" in options else os.fork
+    fork = (
+        Troubled(options["trouble"], options.get("first", 2), options.get("times", 1)).fork
+        if "trouble" in options
+        else os.fork
+    )
     return Kernel(fork, no_pidfd if options.get("no_pidfd") else os.pidfd_open)
 
 

@@ -75,6 +75,17 @@ def test_nobody_is_replaced_while_draining() -> None:
     assert forks(history.pass_time(40.0)) == []
 
 
+def test_a_seat_that_waits_to_be_filled_is_not_filled_while_draining() -> None:
+    history = History(2).started()
+    history.fork_fails = True
+    history.die(W, -signal.SIGKILL)
+    history.fork_fails = False
+    history.event(TERM)
+    history.tick()
+    assert forks(history.pass_time(40.0)) == []
+    assert history.workers() == [worker(1)]
+
+
 def test_the_steward_is_replaced_as_long_as_workers_need_it() -> None:
     history = busy()
     history.event(TERM)

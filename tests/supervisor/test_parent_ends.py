@@ -130,9 +130,10 @@ def test_a_new_parent_may_start_where_one_was_killed(start: Start) -> None:
 
 
 def test_a_bug_in_the_parent_ends_with_70_and_leaves_no_child(start: Start) -> None:
-    service = start(trouble="bug")
+    service = start(worker="stone", trouble="bug", first=4).started()
+    service.kill("worker 0")
     assert service.ended() == 70
-    assert "a bug in the parent" in service.said("announce")[0]["line"]
+    assert "a bug in the parent" in service.said("announce")[-1]["line"]
 
 
 def test_an_embedded_store_is_first_and_last_and_replaced(start: Start) -> None:
