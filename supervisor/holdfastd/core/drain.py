@@ -31,10 +31,10 @@ def begin(view: View, now: float, code: int = Exit.OK) -> Step:
 
 def begin_killing(view: View, now: float, code: int = Exit.OK) -> Step:
     """Start to stop, or go on to stop, with SIGKILL for everybody."""
-    view, began = begin(view, now, code)
+    view, _ = begin(view, now, code)
     assert view.stopping is not None
     said = Say("warning", "killing what is left")
-    return replace(view, stopping=replace(view.stopping, killing=True)), (*began, said)
+    return replace(view, stopping=replace(view.stopping, killing=True)), (said,)
 
 
 def another_signal(view: View, now: float) -> Step:
