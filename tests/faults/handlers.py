@@ -1,0 +1,155 @@
+"""One handler that does what its task's text says: `<verb> <argument>`. It tells each run to `run:<task id>`.
+
+`wait` and `hold` end when the test pushes to `go:<task id>`; `pipe` ends when the test has written into a named pipe,
+which needs no store.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import redis
+import redis.asyncio as aioredis
+
+from holdfast import Task
+from tests.faults.windows import HANDLER, die, die_if_ordered
+
+URL = "FAULTS_URL"
+LONGEST = 120  # seconds; a test that forgets a handler must not hang
+SILENT = {"quick", "sleep", "pipe"}
+
+Verb = Callable[[Task, str], Awaitable[object]]
+
+
+async def act(messages: list[dict[str, Any]], task: Task) -> object:
+    verb, _, argument = str(messages[-1]["parts"][0]["text"]).partition(" ")
+    if verb not in SILENT:
+        tell(task)
+    return await VERBS[verb](task, argument)
+
+
+def tell(task: Task, *words: object) -> None:
+    line = " ".join(map(str, (task.delivery, os.getpid(), *words)))
+    with redis.Redis.from_url(os.environ[URL]) as client:
+        client.hincrby("runs", task.id)
+        client.rpush(f"run:{task.id}", line)
+
+
+async def quick(task: Task, argument: str) -> str:
+    return argument
+
+
+async def sleep(task: Task, seconds: str) -> str:
+    await anyio.sleep(float(seconds))
+    return seconds
+
+
+async def echo(task: Task, argument: str) -> str:
+    die_if_ordered(HANDLER)
+    return argument
+
+
+async def wait(task: Task, argument: str) -> str:
+    async with aioredis.Redis.from_url(os.environ[URL], socket_timeout=None) as client:
+        await client.blpop([f"go:{task.id}"], timeout=LONGEST)
+    return argument
+
+
+async def pipe(task: Task, path: str) -> str:
+    return await anyio.to_thread.run_sync(Path(path).read_text)
+
+
+async def hold(task: Task, argument: str) -> str:
+    """Keeps the event loop from turning."""
+    with redis.Redis.from_url(os.environ[URL], socket_timeout=None) as client:
+        client.blpop([f"go:{task.id}"], timeout=LONGEST)
+    return argument
+
+
+async def hang_once(task: Task, argument: str) -> str:
+    if task.delivery == 1:
+        time.sleep(LONGEST)  # noqa: ASYNC251 - what it is for
+    return argument
+
+
+async def halt_once(task: Task, argument: str) -> str:
+    """Stops its process again as often as somebody continues it."""
+    while task.delivery == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(0.05)  # noqa: ASYNC251 - the loop shall not turn
+    return argument
+
+
+async def end_once(task: Task, how: str) -> str:
+    if task.delivery == 1:
+        ENDINGS[how]()
+    return how
+
+
+async def poison(task: Task, argument: str) -> None:
+    die()
+
+
+async def unwilling(task: Task, argument: str) -> str:
+    """Blocks SIGTERM in every thread that will ever be asked."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    return await wait(task, argument)
+
+
+async def stubborn(task: Task, argument: str) -> str:
+    """Does not end when it is cancelled."""
+    with anyio.CancelScope(shield=True):
+        await wait(task, argument)
+    return argument
+
+
+async def parent_of_two(task: Task, argument: str) -> str:
+    """Starts a process in this group and one that fled from it, tells their pids, and waits; later runs only answer."""
+    if task.delivery > 1:
+        return argument
+    tell(task, *(_start_sleeper(fled=fled) for fled in (False, True)))
+    return await wait(task, argument)
+
+
+def _start_sleeper(*, fled: bool) -> int:
+    return subprocess.Popen(["sleep", "1000"], start_new_session=fled).pid
+
+
+def crash() -> None:
+    ctypes.string_at(0)
+
+
+ENDINGS: dict[str, Callable[[], object]] = {
+    "SIGSEGV": crash,
+    "SIGABRT": os.abort,
+    "0": lambda: os._exit(0),
+    "1": lambda: os._exit(1),
+}
+
+VERBS: dict[str, Verb] = {
+    each.__name__: each
+    for each in (
+        quick,
+        sleep,
+        echo,
+        wait,
+        pipe,
+        hold,
+        hang_once,
+        halt_once,
+        end_once,
+        poison,
+        unwilling,
+        stubborn,
+        parent_of_two,
+    )
+}

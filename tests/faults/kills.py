@@ -1,0 +1,128 @@
+"""A pool drains thousands of tasks while a random worker is killed with -9 again and again; then the books are made up.
+
+    python -m tests.faults.kills --tasks 10000 --seeds 10 --every 0.5
+
+One line a seed, a total, and 1 as exit status if anything is missing or was committed twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+
+from tests.faults import ledger
+from tests.faults.scene import QUEUE, Scene, stage, submission
+
+BATCH = 500
+IN_TIME = 300.0  # seconds a drain may take
+LEAST, MOST = 0.005, 0.05  # seconds a task works, if it is not one of the quick
+QUICK = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """`commits`: settled turns; `doubled`: turns settled more than once; `again`: deliveries beyond one a task."""
+
+    accepted: int
+    completed: int
+    commits: int
+    doubled: int
+    lost: int
+    kills: int
+    crashes: int
+    again: int
+    seconds: float
+
+    @property
+    def balances(self) -> bool:
+        return self.accepted == self.completed == self.commits and not (self.doubled or self.lost)
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value:g}" for name, value in asdict(self).items())
+
+
+async def drain_under_kills(folder: Path, tasks: int, seed: int, every: float, workers: int = 8) -> Ledger:
+    """Submit, kill a worker every `every` seconds until all tasks have ended, and count."""
+    chance = random.Random(seed)
+    async with stage(folder, embedded=True, workers=workers, concurrency=4) as scene:
+        began = time.monotonic()
+        ids = [f"t{number}" for number in range(tasks)]
+        for start in range(0, tasks, BATCH):
+            await scene.store.submit([submission(each, _work(chance)) for each in ids[start : start + BATCH]])
+        kills = _kill_until_drained(scene, set(ids), every, chance)
+        return await _count(scene, kills, time.monotonic() - began)
+
+
+def _work(chance: random.Random) -> str:
+    return "quick" if chance.random() < QUICK else f"sleep {chance.uniform(LEAST, MOST):.4f}"
+
+
+def _kill_until_drained(scene: Scene, missing: set[str], every: float, chance: random.Random) -> int:
+    kills, due, limit = 0, time.monotonic() + every, time.monotonic() + IN_TIME
+    while missing and (now := time.monotonic()) < limit:
+        if now >= due:
+            due += every
+            kills += _kill_one(scene, chance)
+        missing -= {e["id"] for e in scene.news(max(0.001, due - now)) if e["event"] == "settled"}
+    return kills
+
+
+def _kill_one(scene: Scene, chance: random.Random) -> bool:
+    """Any living worker, whether it is ready or not."""
+    workers = [each.pid for each in scene.pool.status().processes if each.kind == "worker"]
+    if not workers:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(chance.choice(workers), signal.SIGKILL)
+    return True
+
+
+async def _count(scene: Scene, kills: int, seconds: float) -> Ledger:
+    snapshot = await scene.store.snapshot()
+    records = ledger.of_kind(snapshot, f"{{{QUEUE}}}:task:")
+    accepted = int(ledger.content(snapshot, f"{{{QUEUE}}}:counters")["accepted"])
+    commits = Counter((e["id"], e["detail"].split(" ")[1]) for e in scene.heard("settled"))
+    return Ledger(
+        accepted=accepted,
+        completed=sum(record["state"] == "completed" for record in records.values()),
+        commits=commits.total(),
+        doubled=sum(times > 1 for times in commits.values()),
+        lost=accepted - len(records),
+        kills=kills,
+        crashes=sum(int(record.get("crashes", 0)) for record in records.values()),
+        again=sum(int(record["delivery"]) - 1 for record in records.values()),
+        seconds=round(seconds, 1),
+    )
+
+
+async def main(tasks: int, seeds: int, every: float, workers: int) -> bool:
+    ledgers: list[Ledger] = []
+    for seed in range(1, seeds + 1):
+        with TemporaryDirectory(prefix="holdfast-") as folder:
+            ledgers.append(await drain_under_kills(Path(folder), tasks, seed, every, workers))
+        print(f"seed {seed}: {ledgers[-1]}{'' if ledgers[-1].balances else '  DOES NOT BALANCE'}", flush=True)
+    total = Ledger(*(sum(column) for column in zip(*(asdict(each).values() for each in ledgers), strict=True)))
+    balanced = all(each.balances for each in ledgers) and total.accepted == tasks * seeds
+    print(f"total of {seeds} seeds: {total}{'' if balanced else '  DOES NOT BALANCE'}")
+    return balanced
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", type=int, default=10_000)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--every", type=float, default=0.5, help="seconds between two kills")
+    parser.add_argument("--workers", type=int, default=8)
+    given = parser.parse_args()
+    sys.exit(not anyio.run(main, given.tasks, given.seeds, given.every, given.workers))

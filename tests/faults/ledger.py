@@ -1,0 +1,26 @@
+"""What must be true after every case, from one atomic look: nothing is lost, nothing committed twice (I1 to I14)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.lua.history import History
+from tests.lua.invariants import breaches
+
+Snapshot = dict[str, Any]
+
+
+def check(snapshot: Snapshot, queue: str, concurrency: int) -> None:
+    history = History()
+    history.tell(content(snapshot, f"{{{queue}}}:events", []))
+    broken = breaches(snapshot, queue, concurrency=concurrency) + history.breaches
+    assert not broken, "\n".join(broken)
+
+
+def of_kind(snapshot: Snapshot, prefix: str) -> dict[str, Any]:
+    return {key.removeprefix(prefix): value["content"] for key, value in snapshot.items() if key.startswith(prefix)}
+
+
+def content(snapshot: Snapshot, key: str, missing: Any = None) -> Any:
+    found = snapshot.get(key)
+    return found["content"] if found else missing

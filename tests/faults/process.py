@@ -1,0 +1,191 @@
+"""A pool under test: its log, its control socket, what it tells systemd, its end.
+
+Every process of a pool inherits its standard error, so the end of that stream means that none is left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import psutil
+
+from holdfastd.control.client import ask
+from holdfastd.control.protocol import AskScale, AskStatus, Scaled, Status
+from tests.faults.handlers import URL
+from tests.faults.windows import ORDERS
+
+PATIENCE = 40.0  # seconds; reached only by a test that fails
+ROOT = Path(__file__).parents[2]
+MARK = "FAULTS_POOL"
+
+Line = dict[str, Any]
+
+
+class Pool:
+    """`flags` are settings; `url` is where handlers find the lists that they speak through."""
+
+    def __init__(self, folder: Path, url: str, **flags: object) -> None:
+        self.runtime_dir = folder / "run"
+        self.orders = folder / "orders"
+        self.orders.mkdir(exist_ok=True)
+        self._mark = uuid4().hex
+        heard_at = folder / f"notify-{self._mark[:8]}"
+        self._notices = _datagrams(heard_at)
+        given = {"state_dir": str(folder / "state"), "runtime_dir": str(self.runtime_dir), **flags}
+        environment = {ORDERS: str(self.orders), MARK: self._mark, URL: url, "NOTIFY_SOCKET": str(heard_at)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.pool", json.dumps(given)],
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            cwd=ROOT,
+            env={**os.environ, **environment},
+        )
+        self.log: list[Line] = []
+        self._cursor = 0
+        self._grown = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def order(self, window: str) -> None:
+        """The first worker that reaches this moment from now on is to die."""
+        (self.orders / window).touch()
+
+    def until(self, event: str, **fields: object) -> Line:
+        """The next line of the log that says this; lines before it are passed over."""
+
+        def said() -> Line | None:
+            while self._cursor < len(self.log):
+                line = self.log[self._cursor]
+                self._cursor += 1
+                if line.get("event") == event and fields.items() <= line.items():
+                    return line
+            return None
+
+        with self._grown:
+            line = self._grown.wait_for(said, PATIENCE)
+        assert line, f"never said: {event} {fields}\n{self.told()}"
+        return line
+
+    def ready(self, workers: int) -> Pool:
+        """Once this many workers are ready."""
+        while sum(line["slot"].startswith("worker") for line in self.said("ready")) < workers:
+            self.until("ready")
+        return self
+
+    def said(self, event: str, **fields: object) -> list[Line]:
+        with self._grown:
+            return [line for line in self.log if line.get("event") == event and fields.items() <= line.items()]
+
+    def pid_of(self, slot: str) -> int:
+        """The child that was last ready in this slot."""
+        return int(self.said("ready", slot=slot)[-1]["pid"])
+
+    def send(self, number: int = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+
+    def ended(self) -> int:
+        """The exit status of the parent, once it and whoever came from it are gone."""
+        self._reader.join(PATIENCE)
+        assert not self._reader.is_alive(), f"still there: {self.leftovers()}\n{self.told()}"
+        return self.process.wait(PATIENCE)
+
+    def stop(self) -> int:
+        self.send()
+        return self.ended()
+
+    def status(self) -> Status:
+        return ask(self.runtime_dir, AskStatus())
+
+    def scale(self, workers: int) -> Scaled:
+        return ask(self.runtime_dir, AskScale(workers))
+
+    def until_status(self, holds: Callable[[str], bool]) -> str:
+        """The next summary told to systemd of which this holds."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            self._notices.settimeout(max(0.0, deadline - time.monotonic()))
+            told = self._notices.recv(65536).decode()
+            for line in told.splitlines():
+                if line.startswith("STATUS=") and holds(line.removeprefix("STATUS=")):
+                    return line.removeprefix("STATUS=")
+
+    def deaths(self) -> list[str]:
+        """Of what its children died, those aside that were asked to leave."""
+        return [f"{line['slot']}: {line['cause']}" for line in self.said("died")]
+
+    def leftovers(self) -> list[psutil.Process]:
+        """Living processes that came from this pool (the embedded store, which has a bare environment, aside)."""
+        return [each for each in psutil.process_iter() if _environment(each).get(MARK) == self._mark]
+
+    def told(self) -> str:
+        with self._grown:
+            return "\n".join(json.dumps(line) for line in self.log)
+
+    def close(self) -> None:
+        """Leave nothing behind, whatever has happened."""
+        for each in self.leftovers():
+            with suppress(psutil.Error):
+                each.kill()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        self._notices.close()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as stream:
+            for raw in stream:
+                with self._grown:
+                    self.log.append(_parse(raw))
+                    self._grown.notify_all()
+
+
+def wait_dead(*pids: int) -> None:
+    """Wait for the end of processes that are not our children; one that is gone already is fine."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            pidfd = os.pidfd_open(pid)
+            readable, _, _ = select.select([pidfd], [], [], PATIENCE)
+            os.close(pidfd)
+            assert readable, f"{pid} lives"
+
+
+def _datagrams(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listener.bind(str(path))
+    return listener
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except (psutil.Error, OSError):
+        return {}
+
+
+def _parse(raw: bytes) -> Line:
+    try:
+        parsed = json.loads(raw)
+    except ValueError:
+        parsed = None
+    if isinstance(parsed, dict):
+        return cast("Line", parsed)
+    return {"event": "raw", "text": raw.decode(errors="replace").rstrip()}

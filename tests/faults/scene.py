@@ -1,0 +1,193 @@
+"""The stage of a fault test: a server, a pool on it, and what the test says and hears through the store.
+
+    async with stage(folder, workers=2) as scene: ...
+
+When the block ends the pool is stopped, and the books are checked: no process left, nothing lost, nothing twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from holdfast.broker import open_store
+from holdfast.broker.port import Accepted, Counts, Submission, TaskRecord
+from holdfast.broker.redis import RedisStore
+from holdfast.core.envelope import build_run
+from holdfast.core.messages import text_part
+from holdfast.core.states import State
+from holdfast.patience import Patience
+from holdfast_config import RedisSettings
+from tests.faults import ledger
+from tests.faults.process import PATIENCE, Pool
+from tests.servers import Server, serve
+
+QUEUE = "faults"
+EVENTS = f"{{{QUEUE}}}:events"
+PATIENT = Patience()  # the test's own connections break with a store that is restarted
+
+Event = dict[str, str]
+
+
+@dataclass(slots=True)
+class Scene:
+    """`server` is None where the pool has its own embedded store."""
+
+    folder: Path
+    url: str
+    pool: Pool
+    store: RedisStore
+    client: Any  # redis.Redis: its own types describe no answer
+    flags: dict[str, Any]
+    servers: ExitStack
+    server: Server | None = None
+    stopped: bool = False
+    _events: list[Event] = field(default_factory=list[Event])
+    _after: str = "0-0"
+
+    async def submit(self, *task_ids: str, text: str = "echo", **options: Any) -> None:
+        answers = await self.store.submit([submission(task_id, text, **options) for task_id in task_ids])
+        assert set(answers) == {Accepted.NEW}
+
+    def started(self, task_id: str) -> list[int]:
+        """Waits for the next run of this task: its delivery, its process id, what else it told."""
+        popped = self.client.blpop([f"run:{task_id}"], timeout=PATIENCE)
+        assert popped, f"{task_id} was not started\n{self.pool.told()}"
+        return [int(word) for word in popped[1].split()]
+
+    def go(self, *task_ids: str) -> None:
+        for task_id in task_ids:
+            self.client.rpush(f"go:{task_id}", "1")
+
+    def runs(self, task_id: str) -> int:
+        """How often a handler was started with this task."""
+        return int(self.client.hget("runs", task_id) or 0)
+
+    def happened(self, event: str, task_id: str, times: int = 1) -> Event:
+        """Waits until this has happened so often to this task."""
+        while len(found := [e for e in self._events if (e["event"], e["id"]) == (event, task_id)]) < times:
+            assert self.news(PATIENCE), f"never happened: {event} of {task_id}\n{self.pool.told()}"
+        return found[times - 1]
+
+    async def settled(self, *task_ids: str) -> list[TaskRecord]:
+        """These tasks once each has ended."""
+        for task_id in task_ids:
+            self.happened("settled", task_id)
+        return [await self.record(task_id) for task_id in task_ids]
+
+    async def completed(self, task_id: str) -> TaskRecord:
+        (record,) = await self.settled(task_id)
+        assert record.state is State.COMPLETED, record
+        return record
+
+    async def record(self, task_id: str) -> TaskRecord:
+        record = await PATIENT.call(self.store.get, task_id)
+        assert record, f"no task {task_id}"
+        return record
+
+    async def counts(self) -> Counts:
+        return await PATIENT.call(self.store.counts)
+
+    def restart(self, **flags: object) -> Pool:
+        """Another start on the same folders; these flags differ."""
+        self.pool.close()
+        self.pool = Pool(self.folder, self.url, **{**self.flags, **flags})
+        return self.pool
+
+    def signal_server(self, number: int) -> None:
+        assert self.server, "an embedded store is the pool's own"
+        os.kill(self.server.pid, number)
+
+    def serve_again(self, *options: str) -> None:
+        """Another server on the data of the killed one."""
+        self.server = self.servers.enter_context(serve(self.folder / "server", *options))
+
+    def stop(self) -> int:
+        self.stopped = True
+        return self.pool.stop()
+
+    def ended(self) -> int:
+        self.stopped = True
+        return self.pool.ended()
+
+    def news(self, within: float) -> list[Event]:
+        """The events since this was last asked; waits for the first at most so many seconds."""
+        answer = self.client.xread({EVENTS: self._after}, block=max(1, round(within * 1000)))
+        fresh: list[tuple[str, Event]] = answer[0][1] if answer else []
+        for name, event in fresh:
+            self._after = name
+            self._events.append(event)
+        return [event for _, event in fresh]
+
+    def heard(self, event: str) -> list[Event]:
+        """What has happened so far, as far as it was listened to."""
+        return [each for each in self._events if each["event"] == event]
+
+    async def check(self) -> None:
+        """The books, at any moment."""
+        snapshot = await PATIENT.call(self.store.snapshot)
+        ledger.check(snapshot, QUEUE, self.flags["concurrency"])
+
+
+def submission(task_id: str, text: str, **options: Any) -> Submission:
+    built = build_run(task_id, [text_part(text)])
+    return Submission(task_id, built.message_id, built.digest, built.operation, QUEUE, **options)
+
+
+@asynccontextmanager
+async def stage(
+    folder: Path, *, embedded: bool = False, server: tuple[str, ...] = (), workers: int = 2, **flags: object
+) -> AsyncGenerator[Scene]:
+    """`server`: options of the server; `flags`: settings of the pool. The test may stop the pool itself."""
+    given: dict[str, Any] = {"workers": workers, "concurrency": 10, "queue_name": QUEUE, **flags}
+    with ExitStack() as stack:
+        served = None
+        url = f"unix://{folder}/run/store.sock"
+        if not embedded:
+            (folder / "server").mkdir()
+            served = stack.enter_context(serve(folder / "server", *server))
+            given["redis_url"] = url = served.url
+        pool = Pool(folder, url, **given)
+        async with open_store(RedisSettings(url, 10, 1.0, QUEUE)) as store:
+            with redis.Redis.from_url(url, decode_responses=True, socket_timeout=None) as client:
+                scene = Scene(folder, url, pool, store, client, given, stack, served)
+                try:
+                    pool.ready(workers)
+                    yield scene
+                    await _close_books(scene, embedded)
+                except BaseException:
+                    print(scene.pool.told())
+                    raise
+                finally:
+                    scene.pool.close()
+
+
+async def _close_books(scene: Scene, embedded: bool) -> None:
+    if embedded and not scene.stopped:
+        await scene.check()
+    if not scene.stopped:
+        assert scene.stop() == 0
+    assert scene.pool.leftovers() == []
+    if not embedded:
+        await scene.check()
+
+
+def entry(task_id: str, text: str) -> bytes:
+    """What a foreign producer pushes."""
+    part = {"kind": "text", "text": text}
+    message: dict[str, Any] = {
+        "message_id": f"m-{task_id}",
+        "kind": "message",
+        "role": "user",
+        "parts": [part],
+        "metadata": {},
+    }
+    params: dict[str, Any] = {"task_id": task_id, "context_id": task_id, "message": message, "history_length": 5}
+    return json.dumps({"operation": "run", "params": params, "trace_id": None, "span_id": None}).encode()

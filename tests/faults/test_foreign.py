@@ -1,0 +1,75 @@
+"""Producers that know nothing of us push with a plain Redis client: served once, or set aside with the reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.states import State
+from tests.faults.scene import QUEUE, entry, stage
+
+pytestmark = pytest.mark.anyio
+
+BAD = {
+    "no JSON": b"{not json",
+    "no operation": b'{"params": {"task_id": "x"}}',
+    "unknown operation": b'{"operation": "explode", "params": {"task_id": "x"}}',
+    "no task id": b'{"operation": "run", "params": {}}',
+    "bad task id": b'{"operation": "run", "params": {"task_id": "a b\\u0000"}}',
+    "not UTF-8": b'{"operation": "run", "params": {"task_id": "x", "y": "\xff\xfe"}}',
+    "too large": entry("large", "x" * 10_000_000),
+    "too deep": b'{"operation":"run","params":{"task_id":"deep","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
+    "cancel of nobody": b'{"operation": "cancel", "params": {"task_id": "nobody"}}',
+}
+
+
+async def test_same_bytes_pushed_twice_run_once(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        raw = entry("t", "echo")
+        scene.client.rpush(QUEUE, raw, raw)
+        record = await scene.completed("t")
+        scene.client.rpush(QUEUE, raw, entry("after", "echo"))
+        await scene.completed("after")
+        assert (record.deliveries, scene.runs("t")) == (1, 1)
+
+
+async def test_both_documented_envelopes_are_served(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        conversation = {
+            "type": "run",
+            "task_id": "second",
+            "conversation_id": "c",
+            "messages": [{"role": "user", "content": "echo hello"}],
+            "artifacts": [],
+            "timestamp": "2026-01-01T00:00:00Z",
+        }
+        scene.client.rpush(QUEUE, entry("first", "echo hello"), json.dumps(conversation))
+        for task_id in ("first", "second"):
+            record = await scene.completed(task_id)
+            assert record.result
+            assert b"hello" in record.result
+
+
+async def test_what_cannot_be_understood_is_set_aside_and_workers_go_on(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        for number, raw in enumerate(BAD.values()):
+            scene.client.rpush(QUEUE, raw, entry(f"good{number}", "echo"))
+        for number in range(len(BAD)):
+            await scene.completed(f"good{number}")
+        for _ in ("too large", "too deep"):  # for the store to read: workers do, in their own time
+            scene.pool.until("a large entry was set aside")
+        aside = await scene.store.unreadable(100)
+        assert sorted(item.size for item in aside) == sorted(map(len, BAD.values()))
+        assert all(item.reason for item in aside)
+        assert scene.pool.deaths() == []
+
+
+async def test_cancel_pushed_by_a_foreign_producer_reaches_a_running_handler(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        scene.client.rpush(QUEUE, entry("t", "wait"))
+        scene.started("t")
+        scene.client.rpush(QUEUE, json.dumps({"operation": "cancel", "params": {"task_id": "t"}}))
+        scene.happened("canceled", "t")
+        assert (await scene.record("t")).state is State.CANCELED

@@ -1,0 +1,54 @@
+"""The steward dies: idle, or between hearing of a death and having recorded it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.faults.scene import stage
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_idle_steward_is_replaced_and_its_duties_go_on(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
+        scene.pool.until("ready", slot="steward")
+        await scene.submit("later", delay_ms=50)
+        scene.happened("promoted", "later")
+        await scene.completed("later")
+        assert scene.pool.deaths() == ["steward: signal: SIGKILL"]
+
+
+async def test_death_told_to_a_steward_that_dies_is_recovered_once_by_the_next(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        await scene.submit("t", text="wait")
+        _, pid = scene.started("t")
+        scene.signal_server(signal.SIGSTOP)  # the steward asks, and gets no answer
+        os.kill(pid, signal.SIGKILL)
+        scene.pool.until("died", pid=pid)
+        os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
+        scene.pool.until("died", slot="steward")
+        scene.pool.until("ready", slot="steward")
+        scene.signal_server(signal.SIGCONT)  # what the dead one asked for is still in its socket
+        delivery, second = scene.started("t")
+        scene.go("t")
+        record = await scene.completed("t")
+        scene.pool.until("worker recovered")
+        assert second != pid
+        assert (delivery, scene.runs("t"), record.deliveries, record.crashes) == (2, 2, 2, 1)
+
+
+async def test_steward_and_worker_killed_together(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        await scene.submit("t", text="wait")
+        _, pid = scene.started("t")
+        os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+        assert scene.started("t")[1] != pid
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (2, 1)

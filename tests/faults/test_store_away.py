@@ -1,0 +1,81 @@
+"""The store is away: at boot, for a while, killed and back again. Nothing restarts for it, nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.exits import Exit
+from tests.faults.process import Pool
+from tests.faults.scene import Scene, stage
+
+pytestmark = pytest.mark.anyio
+
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+async def test_unreachable_at_boot_ends_with_its_masked_url(short_path: Path) -> None:
+    pool = Pool(short_path, "", redis_url="redis://user:hunter2@127.0.0.1:1/0", workers=2)
+    try:
+        assert pool.ended() == Exit.UNAVAILABLE
+        (shown,) = [line["line"] for line in pool.said("announce")]
+        assert "127.0.0.1:1" in shown
+        assert "hunter2" not in pool.told()
+        assert pool.said("ready") == []
+    finally:
+        pool.close()
+
+
+def named_pipe(folder: Path) -> Path:
+    path = folder / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+@contextmanager
+def frozen(scene: Scene) -> Generator[None]:
+    scene.signal_server(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        scene.signal_server(signal.SIGCONT)
+
+
+async def test_store_that_is_frozen_for_a_while_costs_only_time(short_path: Path) -> None:
+    async with stage(short_path, lease=1.0, lease_grace=0.2) as scene:
+        pipe = named_pipe(short_path)
+        await scene.submit("t", text=f"pipe {pipe}")
+        with pipe.open("w") as end, frozen(scene):  # once the handler reads
+            end.write("done while the store is away")
+            end.close()
+            scene.pool.until("the store does not answer; waiting", call="pull")
+            scene.pool.until_status(lambda status: "cannot be reached" in status)
+            assert "cannot be reached" in scene.pool.status().degraded
+        record = await scene.completed("t")
+        await scene.submit("after")
+        await scene.completed("after")
+        assert (record.deliveries, record.crashes) == (1, 0)
+        assert scene.pool.deaths() == []
+        scene.pool.until_status(lambda status: "cannot be reached" not in status)
+
+
+async def test_killed_store_with_a_log_on_disk_comes_back_with_everything(short_path: Path) -> None:
+    async with stage(short_path, server=DURABLE) as scene:
+        pipe = named_pipe(short_path)
+        later = [f"later{n}" for n in range(20)]
+        await scene.submit("t", text=f"pipe {pipe}")
+        with pipe.open("w") as end:
+            await scene.submit(*later, text="quick", delay_ms=200)
+            scene.signal_server(signal.SIGKILL)
+            scene.pool.until("the store does not answer; waiting")
+            end.write("done while the store was dead")
+        scene.serve_again(*DURABLE)
+        for task_id in ("t", *later):
+            record = await scene.completed(task_id)
+            assert (record.deliveries, record.crashes) == (1, 0)
+        assert scene.pool.deaths() == []

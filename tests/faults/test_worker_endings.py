@@ -1,0 +1,117 @@
+"""A handler ends its process, or makes it deaf, in every way there is: the cause is named, the task runs again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.states import State
+from tests.faults.process import wait_dead
+from tests.faults.scene import QUEUE, Scene, stage
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [
+        ("SIGSEGV", "signal: SIGSEGV"),
+        ("SIGABRT", "signal: SIGABRT"),
+        ("0", "exit: exit 0"),
+        ("1", "exit: exit 1"),
+    ],
+)
+async def test_handler_that_ends_its_process_is_charged_and_run_again(how: str, cause: str, short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        await scene.submit("t", text=f"end_once {how}")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes, scene.runs("t")) == (2, 1, 2)
+        scene.pool.ready(3)
+        assert [death.partition(": ")[2] for death in scene.pool.deaths()] == [cause]
+
+
+async def test_stopped_worker_is_continued_at_once(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        await scene.submit("t", text="wait")
+        _, pid = scene.started("t")
+        os.kill(pid, signal.SIGSTOP)
+        scene.pool.until("child was stopped: continued", pid=pid)
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (1, 0)
+        assert scene.pool.deaths() == []
+
+
+@pytest.mark.parametrize("verb", ["hang_once", "halt_once"])
+async def test_worker_whose_loop_does_not_turn_is_ended_with_its_stacks_shown(verb: str, short_path: Path) -> None:
+    async with stage(short_path, hang_timeout=2.0) as scene:
+        await scene.submit("t", text=verb)
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (2, 1)
+        scene.pool.ready(3)
+        assert "hung: silent" in scene.pool.deaths()[0]
+        stacks = [line["text"] for line in scene.pool.said("raw")]
+        assert any(f"in {verb}" in text for text in stacks) or scene.pool.deaths()[0].endswith("SIGKILL")
+
+
+async def test_silent_worker_is_vouched_for_past_its_lease(short_path: Path) -> None:
+    async with stage(short_path, lease=0.3, lease_grace=0.1) as scene:
+        await scene.submit("t", text="hold")
+        scene.started("t")
+        await scene.submit(*(f"lease{n}" for n in range(3)), text="sleep 0.3")  # a lease each, on the other worker
+        for number in range(3):
+            await scene.completed(f"lease{number}")
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (1, 0)
+        assert scene.pool.deaths() == []
+
+
+async def test_worker_that_blocks_sigterm_is_drained_by_message(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        await scene.submit("t", text="unwilling")
+        scene.started("t")
+        scene.pool.send(signal.SIGTERM)
+        scene.pool.until("draining")
+        scene.go("t")
+        assert scene.ended() == 0
+        assert (await scene.record("t")).state is State.COMPLETED
+
+
+async def test_what_a_dead_worker_had_started_is_killed_before_its_task_is_recovered(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        await scene.submit("t", text="parent_of_two")
+        _, pid = scene.started("t")
+        _, _, *grandchildren = scene.started("t")
+        os.kill(pid, signal.SIGKILL)
+        await scene.completed("t")
+        wait_dead(*grandchildren)
+        scene.pool.until("killed what a dead child had started")
+        scene.pool.until("worker recovered", tasks=1)
+        assert (await scene.record("t")).crashes == 1
+
+
+async def test_task_that_always_kills_its_worker_becomes_a_dead_letter_and_harms_no_other(short_path: Path) -> None:
+    async with stage(short_path, workers=3) as scene:
+        others = [f"other{n}" for n in range(40)]
+        await scene.submit("poison", text="poison")
+        await scene.submit(*others, text="sleep 0.01")
+        for crash in range(2, 5):
+            scene.happened("crashed", "poison", crash)
+            _make_due(scene, "poison")
+        scene.happened("dead-letter", "poison")
+        record = await scene.record("poison")
+        assert (record.state, record.dead, record.crashes) == (State.FAILED, True, 5)
+        for other in others:
+            await scene.completed(other)
+        assert len(scene.pool.deaths()) == 5
+
+
+def _make_due(scene: Scene, task_id: str) -> None:
+    """Let the pause after a crash be over: the store's due time is set to now, and the steward told of it."""
+    prefix = f"{{{QUEUE}}}:"
+    assert scene.client.zadd(f"{prefix}due", {task_id: 1}, xx=True, ch=True) == 1
+    scene.client.rpush(f"{prefix}control:steward", "due")
