@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import importlib
 
+from holdfast.broker.redis.scripts import product
+
 MODULES = (
     "anyio._backends._asyncio",  # anyio imports it lazily, which would cost every child 70 ms
     "anyio._core._signals",
@@ -25,5 +27,6 @@ def preload() -> None:
     """Import, and move what is there out of the collector's sight: a child's collection would copy shared pages."""
     for name in MODULES:
         importlib.import_module(name)
+    product()
     gc.collect()
     gc.freeze()

@@ -14,7 +14,7 @@ from holdfast.core.lease import Lease
 from holdfast.worker.post import Post
 from holdfast.worker.running import Hands
 
-VOUCHED_POLL = 5.0  # seconds; a steward rings for foreign producers, polling is only the net below it
+VOUCHED_POLL = 15.0  # seconds; a steward rings for foreign producers, polling is only the net below it
 
 _log = structlog.get_logger("holdfast.worker")
 

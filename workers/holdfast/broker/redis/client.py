@@ -25,6 +25,7 @@ def _options(settings: RedisSettings) -> dict[str, Any]:
         "socket_connect_timeout": settings.connect_timeout,
         "health_check_interval": 15,
         "client_name": "holdfast",
+        "driver_info": None,  # looking up the library's version costs each child 2 MB and a round trip
     }
 
 

@@ -11,7 +11,7 @@ from redis.exceptions import NoScriptError, RedisError
 from holdfast.broker.redis.client import ANSWER_SECONDS, blocking_client, command_client
 from holdfast.broker.redis.faults import explained
 from holdfast.broker.redis.keys import Keys
-from holdfast.broker.redis.scripts import Script, build, operations
+from holdfast.broker.redis.scripts import build, operations, product
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Connection:
         self.url = settings.masked_url
         self.client = command_client(settings)
         self.blocking = blocking_client(settings)
-        self._scripts: dict[str, Script] = {name: build(name, replaced) for name in operations()}
+        self._scripts = {name: build(name, replaced) for name in operations()} if replaced else product()
 
     async def run(self, name: str, *args: Value) -> Any:
         """Run one Lua operation; load it first where the server does not know it."""

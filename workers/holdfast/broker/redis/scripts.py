@@ -51,6 +51,12 @@ def build(name: str, replaced: Mapping[str, str] | None = None) -> Script:
     return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
 
 
+@cache
+def product() -> Mapping[str, Script]:
+    """Every operation as it is shipped. The parent asks once before it forks, so that children share the text."""
+    return {name: build(name) for name in operations()}
+
+
 def operations() -> list[str]:
     """The names of all operations, in order."""
     return sorted(
