@@ -17,12 +17,17 @@ class Keys:
     def prefix(self) -> str:
         return f"{{{self.queue}}}:"
 
+    def name(self, lane: str) -> str:
+        """A lane's one name: a lane of the namespace may be called by its list, too."""
+        return lane.removeprefix(f"{self.prefix}lane:")
+
     def lane(self, lane: str) -> str:
         """The list of a lane: the plain queue, any list named with a colon, else one of the namespace's own."""
-        return lane if lane == self.queue or ":" in lane else f"{self.prefix}lane:{lane}"
+        name = self.name(lane)
+        return name if name == self.queue or ":" in name else f"{self.prefix}lane:{name}"
 
     def bell(self, lane: str) -> str:
-        return f"{self.prefix}bell:{lane}"
+        return f"{self.prefix}bell:{self.name(lane)}"
 
     def control(self, incarnation: str) -> str:
         return f"{self.prefix}control:{incarnation}"

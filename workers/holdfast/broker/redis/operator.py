@@ -95,7 +95,7 @@ class OperatorRole(Role):
         return [rows.unreadable(item) for item in reversed(items)]
 
     async def clear(self, lane: str, limit: int) -> int:
-        return await self._number("clear", lane, limit)
+        return await self._number("clear", self._keys.name(lane), limit)
 
     async def snapshot(self) -> dict[str, object]:
         return rows.snapshot(await self._run("snapshot"))

@@ -18,7 +18,15 @@ class ProducerRole(Role):
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         args: list[Value] = []
         for s in submissions:
-            args += (s.task_id, s.message_id, f"o{s.digest}", s.operation, s.lane, _given(s.due_ms), _given(s.delay_ms))
+            args += (
+                s.task_id,
+                s.message_id,
+                f"o{s.digest}",
+                s.operation,
+                self._keys.name(s.lane),
+                _given(s.due_ms),
+                _given(s.delay_ms),
+            )
             args += (s.name, _given(s.max_attempts), _given(s.timeout_ms))
         answers: list[bytes] = await self._run("submit", *args) if args else []
         return [Accepted(answer.decode()) for answer in answers]

@@ -76,10 +76,10 @@ class StewardRole(Role):
         return await self._block(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout) is not None
 
     async def ring(self, lane: str) -> int:
-        return await self._number("ring", lane)
+        return await self._number("ring", self._keys.name(lane))
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
-        put_back, following = await self._run("audit", lane, limit, cursor)
+        put_back, following = await self._run("audit", self._keys.name(lane), limit, cursor)
         return put_back, following.decode()
 
     async def trim(self, keep_ms: int, limit: int) -> int:

@@ -17,7 +17,7 @@ class WorkerRole(Role):
     async def pull(
         self, incarnation: str, request: int, slots: int, lanes: Sequence[str], settlements: Sequence[Settlement]
     ) -> Pulled:
-        args: list[Value] = [incarnation, request, slots, len(lanes), *lanes]
+        args: list[Value] = [incarnation, request, slots, len(lanes), *map(self._keys.name, lanes)]
         for s in settlements:
             args += (s.task_id, s.claim, s.kind, s.delay_ms, s.reason, s.result, s.checkpoint or b"")
         return rows.pulled(await self._run("pull", *args))
