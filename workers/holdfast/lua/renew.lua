@@ -11,7 +11,7 @@ local worker = T .. 'worker:' .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'solo')
 if not known[1] then return {'UNKNOWN', {}, 0, -1} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1} end
-call('HSET', worker, 'suspect', '', 'state', state)
+call('HSET', worker, 'state', state)
 call('HINCRBY', worker, 'heartbeat', 1)
 call('ZADD', T .. 'workers', NOW, incarnation)
 if state ~= 'live' and known[1] == 'live' then ring_for_solo(known[3]) end

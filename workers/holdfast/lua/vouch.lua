@@ -8,7 +8,7 @@ for _, incarnation in ipairs(ARGV) do
   local worker = T .. 'worker:' .. incarnation
   local state = call('HGET', worker, 'state')
   if state and state ~= 'dead' then
-    call('HSET', worker, 'suspect', '', 'vouched', NOW)
+    call('HSET', worker, 'vouched', NOW)
     call('HINCRBY', worker, 'heartbeat', 1)
     call('ZADD', T .. 'workers', NOW, incarnation)
     living = living + 1

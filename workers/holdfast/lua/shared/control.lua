@@ -31,7 +31,6 @@ local function pause(id, reason)
     note('pause-asked', id, reason)
   elseif state == 'submitted' or state == 'delayed' then
     leave_index(id, state, r[2])
-    write(id, 'claim', '')
     park(id, 'suspended', reason)
     note('suspended', id, reason)
     return 'suspended'

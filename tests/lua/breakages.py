@@ -1,0 +1,137 @@
+"""Every way in which a script is broken on purpose: name, file, what stands there, what is put there, what notices.
+
+Without a test the fuzz has to notice. The first eleven are those of the protocol's reference model; then rule by rule.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.core.deliveries import Settle
+from tests.lua import test_audit as audit
+from tests.lua import test_control as control
+from tests.lua import test_foreign as foreign
+from tests.lua import test_inbox as inbox
+from tests.lua import test_messages as messages
+from tests.lua import test_pull as pull
+from tests.lua import test_reap as reap
+from tests.lua import test_recover as recover
+from tests.lua import test_renew as renew
+from tests.lua import test_settle as settle
+from tests.lua import test_solo as solo
+from tests.lua import test_submit as submit
+from tests.lua import test_upkeep as upkeep
+
+# ruff: noqa: E501 - a table: one row, one breakage
+# fmt: off
+BREAKAGES: list[tuple[Any, ...]] = [
+    (
+        "the dead are not told",
+        "pull.lua",
+        "if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0, 0} end",
+        "",
+    ),
+    ("a lower request is served", "pull.lua", "if request < tonumber(known[2]) then", "if false then"),
+    ("claims are not given again", "pull.lua", "if request == tonumber(known[2]) then", "if false then"),
+    ("a settlement needs no claim", "shared/settling.lua", "r[2] ~= s.claim or not OPEN[state]", "not OPEN[state]"),
+    (
+        "cancel leaves the owner running",
+        "shared/record.lua",
+        "elseif state == 'working' and owner and owner ~= '' then",
+        "elseif false then",
+    ),
+    ("recover leaves no tombstone", "shared/recovery.lua", "call('HSET', worker, 'state', 'dead', ", "call('HSET', worker, "),
+    ("a claim needs no state", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' then", "if r[2] == '1' then"),
+    ("messages may come twice", "shared/message.lua", "  if verdict then return verdict end\n", ""),
+    ("audit puts nothing back", "audit.lua", "if not is_there(id, r[1]) then", "if false then"),
+    ("a retry is not indexed", "shared/lane.lua", "  call('ZADD', T .. 'due', due, id)\n", ""),
+    ("waiting messages are dropped", "shared/message.lua", "  if not item then return false end", "  if true then return false end"),
+    # Rule 1: numbered requests.
+    (
+        "a repeated request settles nothing",
+        "pull.lua",
+        "local verdicts = settle_all()",
+        "local verdicts = request ~= tonumber(call('HGET', worker, 'request') or '0') and settle_all() or {'OK'}",
+        pull.test_a_repeated_request_settles_what_has_ended_since,
+    ),
+    ("a draining worker claims", "pull.lua", "if known[1] == 'live' then", "if true then", pull.test_a_draining_worker_settles_and_claims_nothing),
+    ("the last request is not kept", "pull.lua", "call('HSET', worker, 'request', request)", ""),
+    # Rule 2: the tombstone.
+    ("who never registered is not buried", "shared/recovery.lua", "  call('PEXPIRE', worker, TOMBSTONE_MS)", "  if not call('HGET', worker, 'host') then call('DEL', worker) end\n  call('PEXPIRE', worker, TOMBSTONE_MS)", recover.test_who_died_before_it_registered_is_refused),
+    ("the dead commit nothing", "shared/settling.lua", "(state ~= 'working' and not committed)", "state ~= 'working'", settle.test_a_result_from_the_dead_counts_while_nobody_has_claimed_since),
+    ("the dead give back", "shared/settling.lua", " or (state ~= 'working' and not committed)", ""),
+    ("a tombstone stays for ever", "shared/recovery.lua", "  call('PEXPIRE', worker, TOMBSTONE_MS)\n", ""),
+    ("the dead register again", "register.lua", "if known[1] == 'dead' then return 'DEAD' end", "", reap.test_an_incarnation_is_never_used_again),
+    # Rule 3: claims are compared for equality.
+    ("renew believes any claim", "renew.lua", "r[1] ~= 'working' or r[2] ~= claim", "r[1] ~= 'working'", renew.test_what_is_held_but_no_longer_owned_is_named),
+    ("recover believes any claim", "shared/recovery.lua", "r[1] ~= 'working' or r[2] ~= claim", "false", recover.test_a_record_that_is_gone_does_not_stop_recovery),
+    ("deliveries do not grow", "shared/claiming.lua", "call('HINCRBY', T .. 'task:' .. id, 'delivery', 1)", "call('HINCRBY', T .. 'task:' .. id, 'delivery', 0)"),
+    ("a replayed settlement is lost", "shared/settling.lua", "'last_claim', s.claim, 'claim'", "'last_claim', '', 'claim'", settle.test_an_outcome_ends_the_task_with_its_result, (Settle.COMPLETED,)),
+    # Rule 4: nothing is popped before it is journaled.
+    ("popped before it is claimed", "pull.lua", "if #window == 0 then break end", "if #window == 0 then break end\n    for _ = 1, #window do call('LPOP', list) end"),
+    # Rule 5: duplicates, messages, conflicts, inbox.
+    ("other bytes are duplicates", "shared/message.lua", "and known ~= digest then return 'conflict' end", "and false then return 'conflict' end"),
+    ("a pushed conflict is dropped", "pull.lua", "if verdict == 'conflict' then", "if false then", foreign.test_other_content_under_a_known_message_id_is_set_aside),
+    ("a waiting conflict runs", "pull.lua", "if verdict == 'duplicate' and r[1] == 'submitted' and", "if verdict and r[1] == 'submitted' and", foreign.test_other_content_under_a_known_message_id_is_set_aside),
+    ("the inbox of the dead is lost", "shared/recovery.lua", "  return_inbox(incarnation)\n", "  call('DEL', inbox_of(incarnation))\n"),
+    ("admitted twice", "admit.lua", "if redis.sha1hex(raw) ~= sha then return 'gone' end", "", inbox.test_an_admission_is_made_once),
+    ("an admitted entry stays", "admit.lua", "call('LPOP', inbox)\n", "", inbox.test_large_and_small_entries_stay_in_order),
+    ("large entries are overtaken", "pull.lua", "      if inboxed then break end\n", "", inbox.test_large_and_small_entries_stay_in_order),
+    ("a late message vanishes", "pull.lua", "if verdict == 'terminal' then", "if false then", foreign.test_a_message_for_an_ended_task_is_set_aside),
+    ("waiting messages vanish at the end", "shared/ending.lua", "for _, item in ipairs(waiting) do", "for _, item in ipairs({}) do"),
+    ("a message overtakes a suspended turn", "shared/message.lua", "if r[1] == 'suspended' then wait", "if false then wait", messages.test_a_suspended_turn_goes_on_before_the_message_that_woke_it),
+    # Rule 6: leases.
+    ("one look is enough", "reap.lua", "NOW - tonumber(since) >= grace then", "true then", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
+    ("any two looks are enough", "reap.lua", "elseif beat ~= r[1] then", "elseif not beat then", reap.test_a_frozen_server_makes_nobody_dead, ("renew",)),
+    ("nobody is reaped", "reap.lua", "'-inf', NOW - lease", "'-inf', -1", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
+    ("renewing is no heartbeat", "renew.lua", "call('HINCRBY', worker, 'heartbeat', 1)", "", reap.test_a_frozen_server_makes_nobody_dead, ("renew",)),
+    ("vouching is no heartbeat", "vouch.lua", "call('HINCRBY', worker, 'heartbeat', 1)", "", reap.test_a_frozen_server_makes_nobody_dead, ("vouch",)),
+    ("the dead are vouched for", "vouch.lua", "if state and state ~= 'dead' then", "if state then", reap.test_nobody_is_vouched_back_to_life),
+    ("losing the host is charged", "reap.lua", "'lease lapsed', false", "'lease lapsed', true", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
+    # Rule 7: held and owned are made the same.
+    ("what was dropped stays owned", "renew.lua", "return not held[id] and", "return false and", renew.test_what_is_owned_but_not_held_goes_back_in_order),
+    ("what is on its way goes back", "renew.lua", " and tonumber(string.match(claim, ':(%d+)$')) <= answered", ""),
+    ("what is held goes back", "renew.lua", "return not held[id] and", "return"),
+    # Rule 8: crashes and solo.
+    ("a bound worker claims more", "pull.lua", "if not bound then take_share() end", "take_share()"),
+    ("solo among others", "pull.lua", "if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then", "if slots > 0 then"),
+    ("solo is claimed by its entry", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' then", "if r[1] ~= 'submitted' then", solo.test_others_leave_a_reserved_task_alone),
+    ("two reserve the same", "pull.lua", "return r[1] == 'live' and r[2] == id", "return false", solo.test_others_leave_a_reserved_task_alone),
+    ("a reservation outlives its worker", "pull.lua", "return r[1] == 'live' and r[2] == id", "return true", solo.test_a_reservation_ends_with_its_worker_and_the_others_are_rung_for, ("dead",)),
+    ("solo crashes do not count", "shared/recovery.lua", ">= SOLO_CRASHES then", ">= 1000 then", solo.test_three_solo_crashes_are_a_dead_letter),
+    ("every crash counts", "shared/recovery.lua", "if solo and call(", "if call(", solo.test_three_solo_crashes_are_a_dead_letter),
+    ("the first crash waits", "shared/recovery.lua", "elseif crashes == 1 then", "elseif false then", recover.test_the_first_crash_goes_back_at_once_the_later_ones_wait),
+    ("no death is free", "shared/recovery.lua", "  if charged then", "  if true then", recover.test_an_uncharged_death_leaves_the_accounts_alone),
+    ("a suspect for ever", "shared/message.lua", "'crashes', 0, 'solo', '', 'solo_crashes', 0,", "'crashes', 0,"  , solo.test_a_suspect_that_succeeds_is_none_in_its_next_turn),
+    ("nobody is rung for a free suspect", "shared/recovery.lua", "  ring_for_solo(call('HGET', worker, 'solo'))\n", "", solo.test_a_reservation_ends_with_its_worker_and_the_others_are_rung_for, ("dead",)),
+    ("the second suspect waits for a poll", "pull.lua", "then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end", "then end", solo.test_two_suspects_go_to_two_workers),
+    # Rule 13: audit.
+    ("one look is enough for audit", "audit.lua", "  elseif previous[key] then\n", "  elseif true then\n", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
+    ("audit forgets where the task was", "audit.lua", "local key = id .. ':' .. r[1] .. ':' .. (r[2] or '0')", "local key = id", audit.test_one_look_is_not_enough_when_the_task_has_moved),
+    ("audit puts back in any order", "audit.lua", "for i = #missing, 1, -1 do", "for i = 1, #missing do", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
+    ("audit does not search the head", "audit.lua", "if not is_there(id, r[1]) then missing", "if true then missing", audit.test_what_many_deaths_put_back_is_not_stolen),
+    ("audit believes forged numbers", "audit.lua", "if id and read(id, 'seq')[1] == seq and", "if id and", audit.test_forged_numbers_are_not_believed),
+    ("pull believes forged numbers", "pull.lua", "  if not r[1] then count('stale') return false end", "  if not r[1] then heads[QUEUE] = tonumber(seq) return false end", audit.test_forged_numbers_are_not_believed),
+    ("audit sees foreign entries only", "audit.lua", "if not lowest and #window > 0 then return {0, ''} end", "", audit.test_foreign_entries_at_the_head_blind_it_for_a_while),
+    ("audit puts suspects into the lane", "audit.lua", "  if r[3] == '1' then", "  if false then", audit.test_tasks_that_wait_alone_are_not_lost),
+    # The order of a lane, its share, its bell; indexes, ends, and what is kept.
+    ("the lowest does not come first", "shared/lane.lua", "if a.seq ~= b.seq then return a.seq > b.seq end", "if a.seq ~= b.seq then return a.seq < b.seq end", recover.test_tasks_of_the_dead_go_back_to_the_head_in_order),
+    ("foreign tasks change places", "shared/lane.lua", "return a.place > b.place", "return a.place < b.place", recover.test_tasks_of_the_dead_go_back_to_the_head_in_order),
+    ("put back at the tail", "shared/lane.lua", "enqueue(id, r[1], r[3], r[2], 'LPUSH')", "enqueue(id, r[1], r[3], r[2], 'RPUSH')", recover.test_tasks_of_the_dead_go_back_to_the_head_in_order),
+    ("a claim leaves the list's index", "pull.lua", "tonumber(seq)) end\n  take(id, r[4])", "tonumber(seq)) end\n  take(id, QUEUE)"),
+    ("one worker takes everything", "pull.lua", "math.min(slots, math.max(1, math.ceil(waiting / live)))", "slots", pull.test_eight_long_tasks_land_on_eight_workers),
+    ("a claim leaves the wrong lane's index", "pull.lua", "  if verdict == 'duplicate' and r[1] == 'submitted' and r[2] == message and r[3] ~= '1' then\n    take(id, r[4])", "  if verdict == 'duplicate' and r[1] == 'submitted' and r[2] == message and r[3] ~= '1' then\n    take(id, lane)", pull.test_a_copy_in_another_lane_leaves_no_trace_in_the_index),
+    ("nobody rings on", "pull.lua", "if call('LLEN', list_of(lane)) > 0 then ring(lane) end", "", pull.test_a_pull_rings_on_while_work_remains),
+    ("bells pile up", "shared/lane.lua", "if call('LLEN', bell) < BELLS then", "if true then"),
+    ("promoted and still due", "promote.lua", "  call('ZREM', T .. 'due', id)\n", ""),
+    ("an ended task keeps its claim", "shared/ending.lua", "'owner', '', 'claim', '', 'due'", "'due'"),
+    ("ended and not indexed", "shared/ending.lua", "  call('ZADD', T .. 'finished', NOW, id)\n", ""),
+    ("ended and not counted", "shared/ending.lua", "  tally(state, 1)\n", ""),
+    ("resumed and still counted", "shared/record.lua", "    tally(state, -1)\n", ""),
+    ("a late result ends a pause", "shared/settling.lua", "not OPEN[state]", "TERMINAL[state]", control.test_a_late_result_does_not_end_a_pause),
+    ("a result stays behind", "trim.lua", "for turn = 1, tonumber(r[1]) or 0 do", "for turn = 2, tonumber(r[1]) or 0 do", upkeep.test_trimming_leaves_no_key_of_the_task),
+    ("trimmed too early", "trim.lua", "NOW - tonumber(ARGV[1])", "NOW", upkeep.test_trimming_leaves_no_key_of_the_task),
+    ("trimmed and not counted", "trim.lua", "if #ids > 0 then count('trimmed', #ids) end", ""),
+    ("a new message is not accepted twice", "submit.lua", "if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end", "", submit.test_the_same_submit_twice_is_one_task),
+]
+# fmt: on

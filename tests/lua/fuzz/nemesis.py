@@ -1,0 +1,97 @@
+"""What goes wrong: deaths, false deaths, zombies, late commands, thieves, lost keys, a store that forgets."""
+
+from __future__ import annotations
+
+from holdfast.core.deliveries import Standing
+from tests.lua.fuzz.world import World
+from tests.lua.view import OWN
+
+
+async def kill(world: World) -> None:
+    """SIGKILL: the parent's word comes at once, or never and the reaper has to find out."""
+    if world.processes:
+        process = world.processes.pop(world.dice.randrange(len(world.processes)))
+        world.seen["kill"] += 1
+        if world.chance(0.7):
+            await world.space.store.recover(process.incarnation, "killed", world.chance(0.8))
+
+
+async def false_death(world: World) -> None:
+    """Declared dead, and it lives on."""
+    if world.processes:
+        process = world.processes.pop(world.dice.randrange(len(world.processes)))
+        await world.space.store.recover(process.incarnation, "false", world.chance(0.5))
+        world.zombies.append(process)
+        world.seen["false death"] += 1
+
+
+async def zombie(world: World) -> None:
+    """It reports what it has done; it is told that it is dead and gets nothing."""
+    if not world.zombies:
+        return
+    process = world.dice.choice(world.zombies)
+    request = process.exchange.next_request(claim=True)
+    store = world.space.store
+    pulled = await store.pull(process.incarnation, request.number, request.slots, process.lanes, request.settlements)
+    told = pulled.standing is Standing.DEAD and not pulled.deliveries
+    world.require(world.rollback or told, f"the dead {process.incarnation} was told {pulled.standing}")
+    for verdict in pulled.verdicts:
+        world.seen[f"zombie {verdict}"] += 1
+    process.exchange.answer(request, pulled)
+    if pulled.standing not in {Standing.DEAD, Standing.UNKNOWN}:
+        world.zombies.remove(process)  # the store forgot its death: now it dies of itself, for the reaper to find
+
+
+async def arrive(world: World) -> None:
+    """A command that was on its way for long is carried out now."""
+    if world.late:
+        await world.late.pop(world.dice.randrange(len(world.late)))()
+
+
+async def steal(world: World) -> None:
+    """Somebody pops an entry of ours."""
+    key = world.list_of(world.dice.choice(world.lanes))
+    head = await world.space.do("LINDEX", key, 0)
+    if head and OWN.match(head.decode(errors="replace")):
+        await world.space.do("LPOP", key)
+        world.ledger.stolen = True
+        world.seen["stolen"] += 1
+
+
+async def copy(world: World) -> None:
+    """Somebody pushes an entry once more, into any lane."""
+    entry = await world.space.do("LINDEX", world.list_of(world.dice.choice(world.lanes)), 0)
+    if entry:
+        await world.space.push(entry, lane=world.list_of(world.dice.choice(world.lanes)))
+        world.seen["copied"] += 1
+
+
+async def drop(world: World) -> None:
+    """DEL of a lane: own entries come back, what nobody had read is gone."""
+    key = world.list_of(world.dice.choice(world.lanes))
+    for entry in await world.space.entries(key):
+        world.ledger.forgive(entry)
+    await world.space.do("DEL", key)
+    world.ledger.stolen = True
+    world.seen["lane dropped"] += 1
+
+
+async def silence(world: World) -> None:
+    for lane in world.lanes:
+        await world.space.do("DEL", world.space.key(f"bell:{lane}"))
+
+
+async def flush_scripts(world: World) -> None:
+    await world.space.do("SCRIPT", "FLUSH")
+
+
+async def forget(world: World) -> None:
+    """The store goes back to an old state; whoever was told otherwise was told otherwise."""
+    if not world.rollback:
+        return
+    if world.save is None:
+        await world.keep()
+    else:
+        await world.restore(world.save)
+        world.save = None
+        world.seen["rollback"] += 1

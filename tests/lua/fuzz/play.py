@@ -1,0 +1,112 @@
+"""One play: random actions by weight, invariants on the way, then rest, and the promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+
+from holdfast.core.deliveries import Settle, Settlement
+from tests.lua.fuzz import nemesis, producers, stewards, workers
+from tests.lua.fuzz.process import Process
+from tests.lua.fuzz.world import World
+from tests.lua.operations import admission, introduction
+
+ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
+    producers.submit: 9,
+    producers.push: 5,
+    producers.message: 7,
+    producers.order: 6,
+    workers.pull: 34,
+    workers.finish: 30,
+    workers.renew: 5,
+    workers.admit: 4,
+    stewards.promote: 3,
+    stewards.reap: 1.5,
+    stewards.vouch: 1,
+    stewards.ring: 0.5,
+    stewards.audit: 1,
+    stewards.trim: 0.3,
+    nemesis.kill: 1.5,
+    nemesis.false_death: 1,
+    nemesis.zombie: 2,
+    nemesis.arrive: 3,
+    nemesis.steal: 0.4,
+    nemesis.copy: 0.7,
+    nemesis.drop: 0.05,
+    nemesis.silence: 0.5,
+    nemesis.flush_scripts: 0.05,
+    nemesis.forget: 1,
+}
+HONEST_SHARE = 0.5  # of the steps of a play pass before the first thief, so that audit's silence is tested too
+THIEVES = (nemesis.steal, nemesis.drop)
+CHECK_EVERY = 25
+ROUNDS = 600
+
+
+async def play(
+    url: str, seed: int, steps: int, *, rollback: bool = False, replaced: Mapping[str, str] | None = None
+) -> Counter[str]:
+    """Play one seed; raises BreachError, which names what broke. Returns what happened how often."""
+    world = World.new(url, seed, replaced, rollback=rollback)
+    try:
+        await _act(world, steps)
+        await _rest(world)
+        view = await world.check()
+        broken = world.ledger.kept(view, world.ran)
+        world.require(not broken, "; ".join(broken[:5]))
+        world.seen["tasks"] = len(view.tasks)
+        return world.seen
+    finally:
+        await world.space.do("DEL", *await world.all_keys(), "nothing")
+        await world.space.aclose()
+
+
+async def _act(world: World, steps: int) -> None:
+    await world.begin()
+    for step in range(steps):
+        await world.space.clock.advance(world.dice.choice([0, 1, 5, 50, 400]))
+        [action] = world.dice.choices(list(ACTIONS), list(ACTIONS.values()))
+        if step > steps * HONEST_SHARE or action not in THIEVES:
+            await action(world)
+        await world.begin()
+        if step % CHECK_EVERY == 0:
+            await world.check()
+
+
+async def _rest(world: World) -> None:
+    """Everything late arrives, everybody dies; one healthy worker finishes what is left."""
+    for late in world.late:
+        await late()
+    store = world.space.store
+    await world.check()
+    for worker in await world.space.do("ZRANGE", world.space.key("workers"), 0, -1):
+        await store.recover(worker.decode(), "end", False)
+    process = Process("last", world.lanes)
+    await store.register(introduction(process.incarnation))
+    for _ in range(ROUNDS):
+        await world.space.clock.advance(10_000)
+        await store.promote(100)
+        for lane in world.lanes:
+            await store.audit(lane, 100, "")
+        if await _finish_round(world, process):
+            return
+    world.require(False, "the play does not come to rest")
+
+
+async def _finish_round(world: World, process: Process) -> bool:
+    """Pull, complete everything, admit everything; whether nothing was left to do."""
+    store, exchange = world.space.store, process.exchange
+    request = exchange.next_request(claim=True)
+    pulled = await store.pull(process.incarnation, request.number, request.slots, process.lanes, request.settlements)
+    fresh = exchange.answer(request, pulled)
+    world.deliver(process, fresh)
+    for delivery in fresh:
+        exchange.finish(delivery.task_id, Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED, b"1"))
+    while head := await store.inbox(process.incarnation):
+        await store.admit(process.incarnation, admission(head[1]))
+    if fresh or request.settlements:
+        return False
+    counts = await store.counts()
+    waiting = sum(counts.states[state] for state in counts.states if state in {"submitted", "delayed", "working"})
+    lengths = [await world.space.do("LLEN", world.list_of(lane)) for lane in world.lanes]
+    return waiting == 0 and sum(lengths) == 0

@@ -1,0 +1,19 @@
+"""A worker process as the store sees it: the product's half of the protocol, and a life that may end at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from holdfast.core.exchange import Exchange
+
+CAPACITY = 4  # slots: tasks at once
+
+
+@dataclass(slots=True)
+class Process:
+    incarnation: str
+    lanes: Sequence[str]
+    exchange: Exchange = field(default_factory=lambda: Exchange(CAPACITY))
+    draining: bool = False
+    inbox: bool = False

@@ -1,0 +1,150 @@
+"""What workers do: pull, run, renew, admit; each command may get lost, come late, or lose its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from holdfast.core.deliveries import Holding, Pulled, Renewed, Settle, Settlement, Standing
+from holdfast.core.exchange import Request
+from holdfast.core.records import Admission
+from tests.lua.fuzz.process import Process
+from tests.lua.fuzz.world import World
+from tests.lua.operations import admission
+
+OUTCOMES = {
+    Settle.COMPLETED: 50,
+    Settle.INPUT_REQUIRED: 12,
+    Settle.RETRY: 12,
+    Settle.SUSPENDED: 7,
+    Settle.FAILED: 5,
+    Settle.RELEASE: 5,
+    Settle.AUTH_REQUIRED: 3,
+    Settle.REJECTED: 2,
+    Settle.EXHAUSTED: 2,
+    Settle.UNREADABLE: 2,
+}
+
+
+async def pull(world: World) -> None:
+    if not world.processes:
+        return
+    process = world.dice.choice(world.processes)
+    request = process.exchange.next_request(claim=not process.draining)
+    match world.dice.choices(["answered", "answer lost", "late", "lost"], [80, 7, 6, 7])[0]:
+        case "answered":
+            await _answered(world, process, request)
+        case "answer lost":
+            await _send(world, process, request)
+            world.seen["pull answer lost"] += 1
+        case "late":
+            world.late.append(lambda: _late(world, process, request))
+        case _:
+            world.seen["pull lost"] += 1
+
+
+async def _send(world: World, process: Process, request: Request) -> Pulled:
+    store = world.space.store
+    return await store.pull(process.incarnation, request.number, request.slots, process.lanes, request.settlements)
+
+
+async def _late(world: World, process: Process, request: Request) -> None:
+    pulled = await _send(world, process, request)
+    world.seen[f"late pull {pulled.standing}"] += 1
+
+
+async def _answered(world: World, process: Process, request: Request) -> None:
+    pulled = await _send(world, process, request)
+    for verdict in pulled.verdicts:
+        world.seen[f"settle {verdict}"] += 1
+    if pulled.standing is Standing.STALE:
+        world.require(world.rollback, f"{process.incarnation} lives and its request {request.number} is stale")
+    held = set(process.exchange.held)
+    adopted = [delivery.task_id for delivery in pulled.deliveries if delivery.task_id in held]
+    world.require(world.rollback or not adopted, f"{process.incarnation} got what it holds: {adopted}")
+    world.require(len(pulled.deliveries) <= request.slots, f"{request.slots} asked, {len(pulled.deliveries)} given")
+    if pulled.solo:
+        alone = len(pulled.deliveries) <= 1 and all(delivery.solo for delivery in pulled.deliveries)
+        world.require(alone, f"bound to a solo task, {process.incarnation} claimed {pulled.deliveries}")
+        world.seen["solo"] += len(pulled.deliveries)
+    process.inbox = pulled.inbox > 0
+    world.deliver(process, process.exchange.answer(request, pulled))
+    if pulled.standing in {Standing.DEAD, Standing.UNKNOWN}:
+        world.processes.remove(process)
+        world.seen[f"worker told {pulled.standing}"] += 1
+    elif process.draining and process.exchange.settled:
+        world.processes.remove(process)
+        await world.space.store.recover(process.incarnation, "left", False)
+        world.seen["worker drained"] += 1
+
+
+async def finish(world: World) -> None:
+    """A handler ends, in a worker or in a zombie. One poisoned task in a while takes its process along."""
+    running = [process for process in (*world.processes, *world.zombies) if process.exchange.held]
+    if not running:
+        return
+    process = world.dice.choice(running)
+    task_id = world.dice.choice(list(process.exchange.held))
+    if task_id.startswith("p") and process in world.processes and world.chance(0.8):
+        world.processes.remove(process)
+        await world.space.store.recover(process.incarnation, "poisoned", True)
+        world.seen["poisoned"] += 1
+        return
+    kind = world.dice.choices(list(OUTCOMES), list(OUTCOMES.values()))[0]
+    delay = world.dice.choice([0, 500, 3000]) if kind is Settle.RETRY else 0
+    claim = process.exchange.held[task_id].claim
+    checkpoint = b"saved" if kind in {Settle.SUSPENDED, Settle.RELEASE} and world.chance(0.5) else None
+    process.exchange.finish(task_id, Settlement(task_id, claim, kind, b'"r"', delay, "why", checkpoint))
+
+
+async def renew(world: World) -> None:
+    if not world.processes:
+        return
+    process = world.dice.choice(world.processes)
+    if world.chance(0.03):
+        process.draining = True
+    if world.chance(0.1):
+        answered, holdings = process.exchange.answered, process.exchange.holdings({})
+        world.late.append(lambda: _late_renewal(world, process, answered, holdings))
+        return
+    renewed = await _renew(world, process, process.exchange.answered, process.exchange.holdings({}))
+    if renewed.standing is not Standing.OK:
+        world.processes.remove(process)
+        return
+    for task_id in renewed.lost:
+        process.exchange.finish(task_id, None)
+        world.seen["renew lost"] += 1
+
+
+async def _renew(world: World, process: Process, answered: int, holdings: Sequence[Holding]) -> Renewed:
+    state = "draining" if process.draining else "live"
+    renewed = await world.space.store.renew(process.incarnation, state, answered, holdings)
+    world.require(world.rollback or not renewed.returned, f"{process.incarnation} lost hold of {renewed.returned}")
+    world.seen["returned"] += renewed.returned
+    return renewed
+
+
+async def _late_renewal(world: World, process: Process, answered: int, holdings: Sequence[Holding]) -> None:
+    await _renew(world, process, answered, holdings)
+    world.seen["late renewal"] += 1
+
+
+async def admit(world: World) -> None:
+    """Read what was too large for the scripts. An answer that is lost is asked for again, a command may come twice."""
+    for process in world.processes:
+        if not process.inbox:
+            continue
+        head = await world.space.store.inbox(process.incarnation)
+        if head is None:
+            process.inbox = False
+            continue
+        read = admission(head[1])
+        if world.chance(0.2):
+            world.late.append(partial(_late_admission, world, process.incarnation, read))
+        else:
+            world.seen[f"admit {await world.space.store.admit(process.incarnation, read)}"] += 1
+
+
+async def _late_admission(world: World, incarnation: str, read: Admission) -> None:
+    word = await world.space.store.admit(incarnation, read)
+    world.seen[f"late admit {word}"] += 1

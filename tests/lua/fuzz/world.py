@@ -1,0 +1,126 @@
+"""Everything a play is about: the namespace, the processes, commands that are late, the ledger, the dice."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.core.deliveries import Delivery
+from tests.lua.fuzz.ledger import Ledger
+from tests.lua.fuzz.process import CAPACITY, Process
+from tests.lua.history import History
+from tests.lua.invariants import breaches
+from tests.lua.messages import message_of
+from tests.lua.namespace import Namespace
+from tests.lua.operations import introduction
+from tests.lua.view import View
+
+WORKERS = 3
+
+Late = Callable[[], Awaitable[None]]
+
+
+class BreachError(AssertionError):
+    """A promise was broken; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """The store as it was: what a failover or a restart from an old dump brings back."""
+
+    keys: dict[bytes, tuple[bytes, int]]
+    ledger: Ledger
+    history: History
+
+
+@dataclass(slots=True)
+class World:
+    space: Namespace
+    dice: random.Random
+    rollback: bool
+    processes: list[Process] = field(default_factory=list[Process])
+    zombies: list[Process] = field(default_factory=list[Process])
+    late: list[Late] = field(default_factory=list[Late])
+    ledger: Ledger = field(default_factory=Ledger)
+    history: History = field(default_factory=History)
+    ran: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    started: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    seen: Counter[str] = field(default_factory=Counter[str])
+    save: Save | None = None
+    ids: int = 0
+
+    @staticmethod
+    def new(url: str, seed: int, replaced: Mapping[str, str] | None, *, rollback: bool) -> World:
+        return World(Namespace(url, replaced), random.Random(f"{seed} {rollback}"), rollback)
+
+    @property
+    def lanes(self) -> tuple[str, ...]:
+        """The plain queue, one of the namespace's own, one named outside it."""
+        return (self.space.queue, "slow", f"{self.space.queue}:high")
+
+    def list_of(self, lane: str) -> str:
+        return self.space.keys.lane(lane)
+
+    def chance(self, share: float) -> bool:
+        return self.dice.random() < share
+
+    def name(self, kind: str) -> str:
+        self.ids += 1
+        return f"{kind}{self.ids}"
+
+    def require(self, fact: object, broken: str) -> None:
+        if not fact:
+            raise BreachError(broken)
+
+    async def begin(self) -> None:
+        """As many workers as there should be."""
+        while len(self.processes) < WORKERS:
+            process = Process(self.name("w"), self.dice.sample(self.lanes, 3))
+            await self.space.store.register(introduction(process.incarnation))
+            self.processes.append(process)
+
+    def deliver(self, process: Process, deliveries: Sequence[Delivery]) -> None:
+        """A worker starts what it was given."""
+        for delivery in deliveries:
+            key = (delivery.task_id, delivery.claim)
+            self.require(self.rollback or key not in self.started, f"{key} was started twice")
+            self.require(delivery.operation, f"{key} came without its operation")
+            self.started.add(key)
+            self.ran.add((delivery.task_id, message_of(delivery.operation.decode(errors="surrogateescape"))))
+
+    async def check(self) -> View:
+        """All invariants now, all events since the last check."""
+        snapshot: dict[str, Any] = await self.space.store.snapshot()
+        # After the store has forgotten, a worker owns again what it had settled, until its next renewal.
+        bound = None if self.seen["rollback"] else CAPACITY
+        found = breaches(snapshot, self.space.queue, concurrency=bound, stolen=self.ledger.stolen)
+        self.history.tell(snapshot.get(self.space.key("events"), {"content": []})["content"])
+        await self.space.do("XTRIM", self.space.key("events"), "MAXLEN", 0)
+        found += self.history.breaches
+        self.require(not found, "; ".join(found[:5]))
+        view = View.of(snapshot, self.space.queue)
+        self.ledger.look(view)
+        return view
+
+    async def keep(self) -> None:
+        """Save the store as it is now."""
+        await self.check()
+        keys: dict[bytes, tuple[bytes, int]] = {}
+        for key in await self.all_keys():
+            keys[key] = (await self.space.do("DUMP", key), max(0, await self.space.do("PTTL", key)))
+        self.save = Save(keys, deepcopy(self.ledger), deepcopy(self.history))
+
+    async def restore(self, save: Save) -> None:
+        """The store forgets everything since `save`; the processes do not."""
+        await self.space.do("DEL", *await self.all_keys(), "nothing")
+        for key, (content, ttl) in save.keys.items():
+            await self.space.do("RESTORE", key, ttl, content)
+        self.ledger, self.history = save.ledger, save.history
+
+    async def all_keys(self) -> list[bytes]:
+        found: list[bytes] = await self.space.do("KEYS", f"{{{self.space.queue}}}:*")
+        return found + [lane.encode() for lane in self.lanes if await self.space.do("EXISTS", lane)]

@@ -1,0 +1,156 @@
+"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14, and the tally.
+
+    breaches(await store.snapshot(), queue, concurrency=10)     # a list of texts, empty when all is well
+
+I7 to I10 are about what happened: `history.py` reads the events stream. I13 (FIFO) needs a play without faults.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from tests.lua.messages import messages_breaches
+from tests.lua.orphans import orphans
+from tests.lua.view import View
+
+TERMINAL = frozenset({"completed", "failed", "rejected", "canceled"})
+PARKED = frozenset({"input-required", "auth-required", "suspended"})
+
+
+def breaches(
+    snapshot: dict[str, Any], queue: str, *, concurrency: int | None = None, bells: int = 1, stolen: bool = False
+) -> list[str]:
+    """What is broken, one line each. `stolen`: somebody else takes entries, so only audit promises I4."""
+    view = View.of(snapshot, queue)
+    checks = (
+        _ownership(view),
+        _owners(view),
+        _indexes(view),
+        () if stolen else _entries(view),
+        _ended(view),
+        _conserved(view),
+        _lasting(view),
+        _bounded(view, concurrency, bells),
+        _solo_alone(view),
+        _tally(view),
+        messages_breaches(view),
+        orphans(view),
+    )
+    return [breach for check in checks for breach in check]
+
+
+def _ownership(view: View) -> Iterator[str]:
+    owners: dict[str, tuple[str, str]] = {}
+    for incarnation, task_id, claim in view.owned():
+        if task_id in owners:
+            yield f"I1 {task_id} runs at {owners[task_id][0]} and at {incarnation}"
+        owners[task_id] = (incarnation, claim)
+        if task_id not in view.tasks:
+            yield f"I1 {incarnation} runs {task_id}, which has no record"
+    for task_id, task in view.tasks.items():
+        said = (task.get("owner", ""), task.get("claim", "")) if task["state"] == "working" else None
+        if said != owners.get(task_id):
+            yield f"I1 {task_id} is {task['state']} of {said}, running has {owners.get(task_id)}"
+
+
+def _owners(view: View) -> Iterator[str]:
+    owners = {incarnation for incarnation, _, _ in view.owned()}
+    owners |= {owner for task in view.tasks.values() if (owner := task.get("owner", ""))}
+    for owner in owners:
+        state = view.workers.get(owner, {}).get("state", "unknown")
+        if state not in {"live", "draining"}:
+            yield f"I2 the owner {owner} is {state}"
+
+
+def _indexes(view: View) -> Iterator[str]:
+    indexed = {
+        "delayed": set(view.index("due")),
+        "parked": set(view.index("parked")),
+        "terminal": set(view.index("finished")),
+        "submitted": {task_id for held in view.named("submitted:").values() for task_id in held},
+    }
+    for task_id, task in view.tasks.items():
+        state = task["state"]
+        kind = "terminal" if state in TERMINAL else "parked" if state in PARKED else state
+        for name, ids in indexed.items():
+            if (name == kind) != (task_id in ids):
+                yield f"I3 {task_id} is {state}, index {name}: {task_id in ids}"
+        if state == "submitted":
+            yield from _number(view, task_id, task)
+        waits_alone = state == "submitted" and task.get("solo") == "1"
+        if waits_alone != (task_id in view.index("solo")):
+            yield f"I3 {task_id} is {state}, solo {task.get('solo')!r}, in solo: {task_id in view.index('solo')}"
+        if task_id in view.index("dead") and state != "failed":
+            yield f"I3 {task_id} is {state} and a dead letter"
+    for name, ids in {**indexed, "dead": set(view.index("dead")), "solo": set(view.index("solo"))}.items():
+        for task_id in ids - view.tasks.keys():
+            yield f"I3 {name} holds {task_id}, which has no record"
+
+
+def _number(view: View, task_id: str, task: dict[str, str]) -> Iterator[str]:
+    score = view.index(f"submitted:{task['lane']}").get(task_id)
+    if score is None or int(float(score)) != int(task["seq"]):
+        yield f"I3 {task_id} has seq {task['seq']}, score {score} in its lane {task['lane']}"
+
+
+def _entries(view: View) -> Iterator[str]:
+    waiting = {
+        lane.removeprefix("submitted:"): view.entries_of(lane.removeprefix("submitted:"))
+        for lane in view.rest
+        if lane.startswith("submitted:")
+    }
+    for task_id, task in view.tasks.items():
+        if task["state"] == "submitted" and task.get("solo") != "1" and task_id not in waiting.get(task["lane"], ()):
+            yield f"I4 {task_id} is submitted and has no entry in {task['lane']}"
+
+
+def _ended(view: View) -> Iterator[str]:
+    for task_id, task in view.tasks.items():
+        if task["state"] in TERMINAL:
+            if task.get("claim") or task.get("owner"):
+                yield f"I5 {task_id} is {task['state']} with claim {task.get('claim')!r}, owner {task.get('owner')!r}"
+            if view.items(f"pending:{task_id}"):
+                yield f"I5 {task_id} is {task['state']} and messages wait for it"
+
+
+def _conserved(view: View) -> Iterator[str]:
+    counters = view.index("counters")
+    accepted, trimmed = int(counters.get("accepted", 0)), int(counters.get("trimmed", 0))
+    if accepted != len(view.tasks) + trimmed:
+        yield f"I6 {accepted} accepted, {len(view.tasks)} records and {trimmed} trimmed"
+
+
+def _lasting(view: View) -> Iterator[str]:
+    for key, ttl in view.ttl.items():
+        tombstone = view.workers.get(key.removeprefix("worker:"), {}).get("state") == "dead"
+        if ttl >= 0 and not tombstone and not key.startswith("control:"):
+            yield f"I11 {key} expires"
+        if ttl < 0 and tombstone:
+            yield f"I14 the tombstone {key} stays for ever"
+
+
+def _bounded(view: View, concurrency: int | None, bells: int) -> Iterator[str]:
+    for bell, rings in view.named("bell:").items():
+        if len(rings) > bells:
+            yield f"I12 bell {bell} rings {len(rings)} times"
+    running = Counter(incarnation for incarnation, _, _ in view.owned())
+    for incarnation, count in running.items():
+        if concurrency is not None and count > concurrency:
+            yield f"I12 {incarnation} runs {count}"
+
+
+def _solo_alone(view: View) -> Iterator[str]:
+    running = Counter(incarnation for incarnation, _, _ in view.owned())
+    for incarnation, task_id, _ in view.owned():
+        if view.tasks.get(task_id, {}).get("solo") == "1" and running[incarnation] > 1:
+            yield f"rule 8: {task_id} is solo, {incarnation} runs {running[incarnation]}"
+
+
+def _tally(view: View) -> Iterator[str]:
+    states = Counter(task["state"] for task in view.tasks.values())
+    told = view.index("tally")
+    for state in sorted(TERMINAL | PARKED):
+        if states[state] != int(told.get(state, 0)):
+            yield f"tally: {states[state]} tasks are {state}, told {told.get(state, 0)}"

@@ -1,0 +1,98 @@
+"""Break the scripts in one place at a time; the fuzz, or the directed test that is named, must notice every one.
+
+`python -m tests.lua.mutants [PART OF A NAME]` says what noticed each. Rules 9 to 11 of the design live in Python.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+import uvloop
+
+from holdfast.errors import StoreError
+from tests.lua.breakages import BREAKAGES
+from tests.lua.fuzz import BreachError, play
+from tests.lua.namespace import namespace
+from tests.servers import valkey
+
+STEPS = 900
+SEEDS = 8
+NOTICED = (
+    AssertionError,
+    ValueError,
+    StoreError,
+    pytest.fail.Exception,
+)  # what a broken script makes of a test or a play
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`file` below holdfast/lua, in which `old` stands exactly once. `test`: the directed test that notices (else the
+    fuzz), with its arguments."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: Callable[..., Awaitable[None]] | None = None
+    args: tuple[Any, ...] = ()
+
+    @property
+    def replaced(self) -> dict[str, str]:
+        """What the loader takes in place of the product's text."""
+        text = files("holdfast.lua").joinpath(self.file).read_text()
+        if text.count(self.old) != 1:
+            raise LookupError(f"{self.name}: {self.old!r} stands {text.count(self.old)} times in {self.file}")
+        part = self.file.removeprefix("shared/").removesuffix(".lua") if "shared/" in self.file else self.file
+        return {part: text.replace(self.old, self.new)}
+
+
+MUTANTS = [Mutant(*breakage) for breakage in BREAKAGES]
+
+
+async def noticed(mutant: Mutant, url: str) -> str:
+    """What noticed the mutant; empty where nothing did."""
+    if mutant.test:
+        return await _by_test(mutant, url)
+    for seed in range(1, SEEDS + 1):
+        try:
+            await play(url, seed, STEPS, replaced=mutant.replaced)
+        except (BreachError, *NOTICED) as breach:
+            return f"seed {seed}: {breach}"
+    return ""
+
+
+async def _by_test(mutant: Mutant, url: str) -> str:
+    assert mutant.test
+    async with namespace(url, mutant.replaced) as space:
+        try:
+            await mutant.test(space, *mutant.args)
+        except NOTICED as failure:
+            return f"{getattr(mutant.test, '__name__', '')}: {str(failure).splitlines()[:1]}"
+    return ""
+
+
+async def tell(url: str, wanted: str) -> int:
+    survivors = 0
+    for mutant in MUTANTS:
+        if wanted in mutant.name:
+            by = await noticed(mutant, url)
+            survivors += not by
+            print(f"{mutant.name:55} {by[:150] or 'SURVIVED'}", flush=True)
+    return survivors
+
+
+def main() -> int:
+    with TemporaryDirectory(prefix="holdfast-") as folder, valkey(Path(folder)) as url:
+        return uvloop.run(tell(url, sys.argv[1] if len(sys.argv) > 1 else ""))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

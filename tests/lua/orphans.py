@@ -1,0 +1,50 @@
+"""I14: every key of the namespace belongs to something that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.lua.view import View
+
+OF_TASKS = ("op", "history", "checkpoint", "pending", "messages", "trail")
+OF_WORKERS = ("running", "last", "inbox")
+SINGLE = frozenset(
+    [
+        "workers",
+        "seq",
+        "heads",
+        "due",
+        "solo",
+        "parked",
+        "finished",
+        "dead",
+        "unreadable",
+        "events",
+        "counters",
+        "tally",
+        "meta",
+        "control:steward",
+    ]
+)
+OF_LANES = ("submitted", "bell", "audit", "lane")
+
+
+def orphans(view: View) -> Iterator[str]:
+    for key in view.rest:
+        kind, _, name = key.partition(":")
+        if key not in SINGLE and not _belongs(view, kind, name):
+            yield f"I14 {key} belongs to nothing"
+
+
+def _belongs(view: View, kind: str, name: str) -> bool:
+    if kind == "task" or kind in OF_TASKS:
+        return name in view.tasks
+    if kind == "result":
+        task_id, _, turn = name.rpartition(":")
+        return int(turn) <= int(view.tasks.get(task_id, {}).get("turn", 0))
+    if kind == "worker":
+        incarnation, _, part = name.partition(":")
+        return incarnation in view.workers and part in {"", *OF_WORKERS}
+    if kind == "control":
+        return name in view.workers or view.ttl[f"control:{name}"] >= 0
+    return kind in OF_LANES

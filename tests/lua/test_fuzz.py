@@ -1,0 +1,24 @@
+"""A handful of plays; `python -m tests.lua.fuzz` plays as many as one likes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lua.fuzz import play
+
+pytestmark = pytest.mark.anyio
+
+STEPS = 1500
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+async def test_the_promise_survives_whatever_goes_wrong(server_url: str, seed: int) -> None:
+    seen = await play(server_url, seed, STEPS)
+    assert seen["settle OK"] > 50
+    assert seen["solo"] > 0
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+async def test_the_invariants_survive_a_store_that_forgets(server_url: str, seed: int) -> None:
+    seen = await play(server_url, seed, STEPS, rollback=True)
+    assert seen["rollback"] > 0

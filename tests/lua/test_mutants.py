@@ -1,0 +1,42 @@
+"""Every script broken on purpose is noticed; full memory is broken and noticed on a server of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.lua.mutants import MUTANTS, NOTICED, Mutant, noticed
+from tests.lua.namespace import namespace
+from tests.lua.test_server import (
+    test_a_full_server_refuses_a_submit_before_anything_is_written as full_refuses,
+)
+from tests.lua.test_server import test_on_a_full_server_everything_else_goes_on as full_goes_on
+from tests.servers import valkey
+
+pytestmark = pytest.mark.anyio
+
+PASSING = ("pull", "renew", "recover", "cancel", "trim", "pause", "resume", "vouch", "reap", "audit", "ring", "wake")
+
+# Rule 12: what needs memory is refused before it writes, everything else passes.
+FULL = [
+    Mutant("submit passes", "submit.lua", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
+    *(
+        Mutant(f"{name} is refused", f"{name}.lua", "-- flags: allow-oom\n", "-- flags:\n", full_goes_on)
+        for name in PASSING
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+async def test_a_broken_script_is_noticed(server_url: str, mutant: Mutant) -> None:
+    assert await noticed(mutant, server_url), f"nothing noticed: {mutant.name}"
+
+
+@pytest.mark.parametrize("mutant", FULL, ids=lambda mutant: mutant.name)
+async def test_a_script_that_handles_full_memory_wrongly_is_noticed(short_path: Path, mutant: Mutant) -> None:
+    assert mutant.test
+    with valkey(short_path) as url:
+        async with namespace(url, mutant.replaced) as space:
+            with pytest.raises(NOTICED):
+                await mutant.test(space)

@@ -1,0 +1,78 @@
+"""renew: what a worker holds and what it owns are made the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.deliveries import Holding, Settle, Standing
+from tests.lua.namespace import Namespace
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_is_held_but_no_longer_owned_is_named(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2")
+    first, second = await space.take("a")
+    await space.store.cancel("t1", "enough")
+    stale = Holding("t2", "0:a:0")
+    renewed = await space.store.renew("a", "live", 1, [Holding("t1", first.claim), Holding("t2", second.claim)])
+    assert (renewed.standing, renewed.lost, renewed.returned) == (Standing.OK, ("t1",), 0)
+    assert (await space.store.renew("a", "live", 1, [stale, Holding("ghost", "1:a:1")])).lost == ("t2", "ghost")
+
+
+async def test_what_is_owned_but_not_held_goes_back_in_order(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2", "t3")
+    await space.take("a")
+    assert (await space.store.renew("a", "live", 1, [])).returned == 3
+    assert [delivery.task_id for delivery in await space.take("a")] == ["t1", "t2", "t3"]
+    await space.check()
+
+
+async def test_what_an_answer_on_its_way_brings_does_not_go_back(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    await space.take("a")
+    assert (await space.store.renew("a", "live", 0, [])).returned == 0
+    assert await space.state("t1") == "working"
+
+
+async def test_unsettled_results_are_still_held(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    assert (await space.store.renew("a", "live", 1, [Holding("t1", delivery.claim)])).returned == 0
+    assert await space.settle("a", delivery, Settle.COMPLETED) == "OK"
+
+
+async def test_progress_and_checkpoint_are_kept_for_the_owner_only(space: Namespace) -> None:
+    await space.register("a", "b")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    await space.store.renew("a", "live", 1, [Holding("t1", delivery.claim, "1/2", b"half")])
+    await space.store.renew("b", "live", 0, [Holding("t1", "1:b:1", "9/9", b"other")])
+    task = await space.task("t1")
+    assert (task.progress, task.checkpoint) == ("1/2", b"half")
+    await space.crash("a")
+    assert (await space.take("b"))[0].checkpoint == b"half"
+    await space.check()
+
+
+async def test_the_dead_and_the_unknown_are_told(space: Namespace) -> None:
+    await space.register("a")
+    await space.crash("a")
+    assert (await space.store.renew("a", "live", 0, [])).standing is Standing.DEAD
+    assert (await space.store.renew("b", "live", 0, [])).standing is Standing.UNKNOWN
+    await space.check()
+
+
+async def test_a_wake_ends_a_workers_own_wait_and_leaves_nothing_for_the_dead(space: Namespace) -> None:
+    await space.register("a")
+    await space.store.wake("a")
+    hint = await space.store.listen("a", [], 5.0)
+    assert hint is not None
+    assert hint.kind == "wake"
+    await space.crash("a")
+    await space.store.wake("a")
+    assert await space.do("EXISTS", space.key("control:a")) == 0
