@@ -10,9 +10,10 @@ from uuid import uuid4
 import pytest
 
 from holdfast.broker import open_store
-from holdfast.broker.port import Introduction, Store, Submission, TaskRecord
+from holdfast.broker.port import Store
 from holdfast.channel import Acknowledged, Born, Died, Ready
 from holdfast.core.deliveries import Standing
+from holdfast.core.records import Introduction, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast_config import Settings
 from holdfastd.steward.audit import Audit

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.broker import open_store
-from holdfast.broker.port import Introduction, Submission
 from holdfast.broker.redis.keys import Keys
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
+from holdfast.core.records import Introduction, Submission
 from holdfast_config import RedisSettings
 
 

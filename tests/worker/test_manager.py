@@ -11,8 +11,9 @@ import anyio
 import pytest
 
 from holdfast.broker import open_store
-from holdfast.broker.port import Accepted, Introduction, Store, Submission, TaskRecord
+from holdfast.broker.port import Store
 from holdfast.core.deliveries import Delivery, Settle, Settlement
+from holdfast.core.records import Accepted, Introduction, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast.errors import (
     InvalidTaskError,

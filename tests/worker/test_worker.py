@@ -15,12 +15,12 @@ import pytest
 
 from holdfast import locks
 from holdfast.broker import open_store
-from holdfast.broker.port import Accepted, Submission, TaskRecord
 from holdfast.broker.redis import RedisStore
 from holdfast.broker.redis.scripts import build
 from holdfast.channel import BootFailed, Drained
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
+from holdfast.core.records import Accepted, Submission, TaskRecord
 from holdfast.core.states import PARKED, TERMINAL, State
 from holdfast.exits import ChildExit
 from holdfast_config import RedisSettings

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
     from holdfast.handler.task import Task
     from holdfast.manager import TaskManager
+    from holdfast.taskspec import TaskSpec
 
-__all__ = ["Task", "Handlers", "Retry", "Reject", "TaskManager", "open_store", "HoldfastError"]
+__all__ = ["Task", "Handlers", "Retry", "Reject", "TaskManager", "TaskSpec", "open_store", "HoldfastError"]
 
 _HOMES = {
     "Task": "holdfast.handler.task",
@@ -21,6 +22,7 @@ _HOMES = {
     "Reject": "holdfast.errors",
     "HoldfastError": "holdfast.errors",
     "TaskManager": "holdfast.manager",
+    "TaskSpec": "holdfast.taskspec",
     "open_store": "holdfast.broker",
 }
 

@@ -18,7 +18,8 @@ from datetime import datetime
 import anyio
 
 from holdfast.arguments import check_id, check_lane, check_limit, check_states
-from holdfast.broker.port import Accepted, Page, ProducerStore, Submission, TaskRecord
+from holdfast.broker.port import ProducerStore
+from holdfast.core.records import Accepted, Page, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast.errors import StoreError, StoreUnavailableError, UnknownTaskError
 from holdfast.patience import Patience

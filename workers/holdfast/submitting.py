@@ -9,8 +9,8 @@ from datetime import datetime
 from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
 
 from holdfast.arguments import check
-from holdfast.broker.port import Accepted, Submission
 from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.records import Accepted, Submission
 from holdfast.errors import InvalidTaskError, MessageConflictError, TaskEndedError
 from holdfast.taskspec import TaskSpec
 

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from holdfast.broker.port import ProducerStore, TaskRecord
+from holdfast.broker.port import ProducerStore
+from holdfast.core.records import TaskRecord
 from holdfast.core.states import TERMINAL, State
 from holdfast.errors import StoreUnavailableError
 

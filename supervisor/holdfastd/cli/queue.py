@@ -7,7 +7,7 @@ import sys
 import click
 import rich_click
 
-from holdfast.broker.port import Unreadable
+from holdfast.core.records import Unreadable
 from holdfastd.cli import options, output, records
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask, manage

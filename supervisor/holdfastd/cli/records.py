@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.broker.port import TaskRecord
+from holdfast.core.records import TaskRecord
 from holdfast.results import read_result
 from holdfastd.cli.output import readable
 

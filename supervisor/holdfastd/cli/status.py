@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import rich_click
 
-from holdfast.broker.port import Counts
+from holdfast.core.records import Counts
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
 from holdfastd.cli import options, output

@@ -9,7 +9,7 @@ import click
 import msgspec
 import rich_click
 
-from holdfast.broker.port import TaskRecord
+from holdfast.core.records import TaskRecord
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast.manager import TaskManager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from holdfast.broker.port import Submission, TaskRecord
+from holdfast.core.records import Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast.errors import HoldfastError, InvalidTaskError
 from holdfast.manager import TaskManager

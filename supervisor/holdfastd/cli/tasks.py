@@ -7,7 +7,7 @@ import time
 import click
 import rich_click
 
-from holdfast.broker.port import TaskRecord
+from holdfast.core.records import TaskRecord
 from holdfast.core.states import State
 from holdfast.errors import UnknownTaskError
 from holdfast.exits import Exit

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import rich_click
 
-from holdfast.broker.port import WorkerRecord
+from holdfast.core.records import WorkerRecord
 from holdfastd.cli import options, output
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session

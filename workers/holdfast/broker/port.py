@@ -8,137 +8,21 @@ may repeat one whose answer was lost. A store that cannot be reached raises Stor
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Protocol
 
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
+from holdfast.core.records import (
+    Accepted,
+    Admission,
+    Counts,
+    Introduction,
+    Page,
+    Submission,
+    TaskRecord,
+    Unreadable,
+    WorkerRecord,
+)
 from holdfast.core.states import State
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """One operation to accept. `digest` identifies the message's content whatever its trace ids are."""
-
-    task_id: str
-    message_id: str
-    digest: str
-    operation: bytes
-    lane: str
-    due_ms: int | None = None
-    delay_ms: int | None = None
-    name: str = ""
-    max_attempts: int | None = None
-    timeout_ms: int | None = None
-
-
-class Accepted(StrEnum):
-    """What became of a submission."""
-
-    NEW = "new"
-    TURN = "turn"  # a parked task goes on with this message
-    PENDING = "pending"  # waits for the running turn
-    DUPLICATE = "duplicate"  # seen before; nothing changed
-    CONFLICT = "conflict"  # the same message id with other content; nothing changed
-    TERMINAL = "terminal"  # the task has ended; nothing changed
-
-
-@dataclass(frozen=True, slots=True)
-class Introduction:
-    """Who a worker is, for `register`."""
-
-    incarnation: str
-    host: str
-    boot: str
-    pid: int
-    slot: int
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """How a worker read the entry at the head of its inbox. `operation` is `unreadable` with a reason, or the verb."""
-
-    digest: str
-    operation: str
-    task_id: str = ""
-    message_id: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskRecord:
-    """A task as the store has it. Payloads are bytes; `trail` lines are `<ms> <event> <detail>`."""
-
-    task_id: str
-    state: State
-    lane: str
-    turn: int
-    message_id: str
-    name: str
-    origin: str
-    created_ms: int
-    due_ms: int | None
-    finished_ms: int | None
-    deliveries: int
-    attempts: int
-    crashes: int
-    releases: int
-    owner: str
-    claim: str
-    solo: bool
-    progress: str
-    reason: str
-    dead: bool
-    operation: bytes | None = None
-    result: bytes | None = None
-    checkpoint: bytes | None = None
-    pending: int = 0
-    trail: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerRecord:
-    """An incarnation as the store has it; `beat_ago_ms` since its last heartbeat."""
-
-    incarnation: str
-    state: str
-    host: str
-    pid: int
-    slot: int
-    running: tuple[str, ...]
-    beat_ago_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """An entry that was set aside: why, when, and its bytes (cut at 64 KiB; `size` is the whole)."""
-
-    reason: str
-    at_ms: int
-    size: int
-    raw: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The namespace in numbers: `states` counts tasks, `lanes` entries per lane, `counters` since the beginning."""
-
-    states: dict[State, int]
-    lanes: dict[str, int]
-    dead: int
-    solo: int
-    unreadable: int
-    workers: int
-    oldest_ms: int | None
-    counters: dict[str, int] = field(default_factory=dict[str, int])
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of a list; `cursor` continues it, empty at its end."""
-
-    tasks: tuple[TaskRecord, ...]
-    cursor: str
 
 
 class WorkerStore(Protocol):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from holdfast.broker.port import Admission
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
+from holdfast.core.records import Admission
 from holdfast.worker.claiming import Claims
 from holdfast.worker.post import Post
 

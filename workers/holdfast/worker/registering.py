@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import structlog
 
-from holdfast.broker.port import Introduction
 from holdfast.core.deliveries import Standing
+from holdfast.core.records import Introduction
 from holdfast.worker.post import Post
 from holdfast.worker.renewing import Renewal
 from holdfast.worker.spec import WorkerSpec

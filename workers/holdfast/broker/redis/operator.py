@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.broker.port import Counts, Page, TaskRecord, Unreadable, WorkerRecord
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role
+from holdfast.core.records import Counts, Page, TaskRecord, Unreadable, WorkerRecord
 from holdfast.core.states import PARKED, TERMINAL, State
 
 

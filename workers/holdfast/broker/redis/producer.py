@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from holdfast.broker.port import Accepted, Submission, TaskRecord
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role, Value
 from holdfast.broker.redis.notices import settled
+from holdfast.core.records import Accepted, Submission, TaskRecord
 
 
 def _given(value: int | None) -> Value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from holdfast.broker.port import TaskRecord, Unreadable
 from holdfast.core.deliveries import Delivery, Pulled, Standing, Verdict
+from holdfast.core.records import TaskRecord, Unreadable
 from holdfast.core.states import State
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.broker.port import Admission, Introduction
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role, Value
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
+from holdfast.core.records import Admission, Introduction
 
 
 class WorkerRole(Role):
