@@ -17,6 +17,7 @@ from holdfastd.control.protocol import AskStatus, Status
 
 ROOT = Path(__file__).parents[1]
 SUPERVISOR = Path(sys.executable).with_name("supervisor")
+READY_WITHIN = 30.0  # seconds
 ENDS_WITHIN = 30.0  # seconds
 
 
@@ -61,14 +62,23 @@ def pool(handler: str, workers: int, place: Path, environ: dict[str, str], *flag
         process = subprocess.Popen(
             [SUPERVISOR, "start", handler, *options], cwd=place, env=environ, stdin=subprocess.DEVNULL, stderr=out
         )
+    running = Pool(process.pid, runtime_dir, log)
     try:
-        running = Pool(process.pid, runtime_dir, log)
-        until(lambda: running.is_ready() or process.poll() is not None, 30.0, "the pool is ready")
-        if process.returncode is not None:
-            raise RuntimeError(f"the supervisor ended with {process.returncode}:\n{log.read_text()}")
+        _await(running, process)
         yield running
     finally:
         _end(process)
+
+
+def _await(running: Pool, process: subprocess.Popen[bytes]) -> None:
+    """Until all workers are ready; an error shows the log."""
+    try:
+        until(lambda: running.is_ready() or process.poll() is not None, READY_WITHIN, "the pool is ready", every=0.02)
+    except TimeoutError as error:
+        error.add_note(running.log.read_text())
+        raise
+    if process.returncode is not None:
+        raise RuntimeError(f"the supervisor ended with {process.returncode}:\n{running.log.read_text()}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,35 +1,55 @@
 """How fast two workers empty a queue of 20,000 no-op tasks, beside a bare loop: `python -m bench.throughput`.
 
 The two take turns, each time on a fresh server of the same kind and settings (unix socket, AOF off). Tasks a second are
-those between the first and the last run of the handler; medians of three rounds. Ours keeps state and result of each
+those between the first and the last run of the handler; medians of the three rounds in which others used the processors
+least, out of at most six (what was measured in all of them is in the numbers). Ours keeps state and result of each
 task and finds them complete at the end; the bare loop keeps the state.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
 from bench.drains import Measured, of_bare, of_embedded, of_ours
-from bench.machine import quietly
+from bench.machine import QUIET, quietly
 from bench.report import Target, finish, percentile, table
 
-ROUNDS = 3
+ROUNDS = 3  # on a quiet machine, of each
+TRIES = 6  # rounds at most, if others disturb
+
+BARE, OURS, EMBEDDED = "bare BLPOP + HSET", "holdfast", "holdfast, embedded, AOF"
+MEASURES: dict[str, Callable[[], Measured]] = {BARE: of_bare, OURS: of_ours, EMBEDDED: of_embedded}
 
 
 def main() -> int:
-    rounds: dict[str, list[Measured]] = {"bare BLPOP + HSET": [], "holdfast": [], "holdfast, embedded, AOF": []}
-    for _ in range(ROUNDS):
-        for measured, measure in zip(rounds.values(), (of_bare, of_ours, of_embedded), strict=True):
-            one, others = quietly(measure)
-            measured.append(replace(one, others=others))
+    tried = _measure()
+    chosen = {name: sorted(measured, key=lambda one: one.others)[:ROUNDS] for name, measured in tried.items()}
     columns = ("2 workers", "tasks/s", "submit/s", "in batches", "p50 ms", "p99 ms", "others, cores")
-    rows = [_row(name, measured) for name, measured in rounds.items()]
+    rows = [_row(name, measured) for name, measured in chosen.items()]
     table("20,000 no-op tasks; submit to handler on a quiet queue", columns, rows)
-    bare, ours = (_drain(rounds[name]) for name in ("bare BLPOP + HSET", "holdfast"))
-    return finish([Target("drain beside the bare loop", ours / bare, 1.0, at_least=True)], _numbers(rounds))
+    for name, measured in chosen.items():
+        if noisy := sum(not _is_quiet(one) for one in measured):
+            print(f"DOUBTFUL {name}: others used the processors in {noisy} of {len(measured)} rounds")
+    ratio = _drain(chosen[OURS]) / _drain(chosen[BARE])
+    return finish([Target("drain beside the bare loop", ratio, 1.0, at_least=True)], _numbers(tried))
+
+
+def _measure() -> dict[str, list[Measured]]:
+    """In turn, until each has been measured often enough on a quiet machine, or has been tried often enough."""
+    tried: dict[str, list[Measured]] = {name: [] for name in MEASURES}
+    for _ in range(TRIES):
+        for name, measure in MEASURES.items():
+            if sum(map(_is_quiet, tried[name])) < ROUNDS:
+                one, others = quietly(measure)
+                tried[name].append(replace(one, others=others))
+    return tried
+
+
+def _is_quiet(measured: Measured) -> bool:
+    return measured.others < QUIET
 
 
 def _drain(measured: Iterable[Measured]) -> float:
