@@ -97,6 +97,16 @@ def test_a_handler_that_is_not_there_exits_78_with_its_traceback(alone: Cli) -> 
     assert "nowhere" in answer.err
 
 
+@pytest.mark.parametrize(("handler", "hint"), [((), "agent.py"), (("handler.py",), "module:attribute")])
+def test_a_handler_without_a_proper_name_is_told_before_anything_starts(
+    alone: Cli, handler: tuple[str, ...], hint: str
+) -> None:
+    answer = alone("start", *handler, "--state-dir", str(alone.folder / "state"))
+    assert (answer.status, answer.err.count("\n")) == (78, 1)
+    assert hint in answer.err
+    assert not (alone.folder / "state").exists()
+
+
 def test_scale_changes_how_many_run(short_path: Path) -> None:
     with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, _):
         assert cli("scale", "2", "--json").document == {"target": 2}
@@ -110,6 +120,18 @@ def test_stop_waits_for_the_end(short_path: Path) -> None:
         assert (answer.status, answer.out) == (0, "stopped\n")
         assert process.wait(10) == 0
         assert cli("status").status == 1
+
+
+def test_stop_says_when_a_task_took_too_long(short_path: Path) -> None:
+    (short_path / "slow.py").write_text(SLOW)
+    options = ("slow:handle", "--workers", "1", "--drain-timeout", "0.5")
+    with running(short_path, *options) as (cli, process):
+        os.mkfifo(short_path / "running")
+        cli("submit", "x")
+        (short_path / "running").read_bytes()  # until the handler has opened it
+        answer = cli("stop")
+        assert (answer.status, process.wait(10)) == (75, 75)
+        assert "given back" in answer.out
 
 
 def test_stop_gives_up_waiting_when_told_so_while_the_drain_goes_on(short_path: Path) -> None:

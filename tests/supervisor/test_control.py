@@ -66,13 +66,13 @@ def test_an_impossible_size_is_refused_with_a_reason(service: Service) -> None:
 
 
 def test_stop_answers_and_the_connection_ends_with_the_service(service: Service) -> None:
-    assert client.stop(service.folder, wait=20.0)
+    assert client.stop(service.folder, wait=20.0) == 0
     assert service.ended() == 0
 
 
 def test_a_stop_that_takes_longer_is_not_waited_for(start: Start) -> None:
     service = start(worker="busy", policy={"drain_timeout": 600}).started()
-    assert not client.stop(service.folder, wait=0.05)
+    assert client.stop(service.folder, wait=0.05) is None
     with pytest.raises(ControlError, match="draining"):
         service.scale(5)
     assert service.status().state == "draining"

@@ -8,8 +8,12 @@ from typing import Any, TypeVar
 import click
 import rich_click
 
+from holdfast.errors import HandlerError
+from holdfast.exits import Exit
+from holdfast.handler.resolve import target_of
 from holdfast_config import Settings, logging
 from holdfastd.cli import options, output
+from holdfastd.cli.endings import CommandError
 from holdfastd.cli.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,6 +39,14 @@ def _default(value: object) -> str:
     return f"[default: {value}]" if isinstance(value, int | float | str) else ""
 
 
+def _check_name(settings: Settings) -> None:
+    """A handler that nobody names, or not as a name, is told before anything is started."""
+    try:
+        target_of(settings.handler, settings.app_dir)
+    except HandlerError as error:
+        raise CommandError(str(error), Exit.CONFIG) from error
+
+
 @rich_click.command(
     epilog="Examples:\n\nsupervisor start agent:handle --workers 8\n\n"
     "supervisor start agent:handle --redis-url redis://localhost:6379/0 --concurrency 50"
@@ -56,6 +68,7 @@ def start(session: Session, /, handler: str | None) -> int:
         session.flags.setdefault("log_format", "json")
     settings = session.settings
     logging.configure(settings.log_level, settings.log_format)
+    _check_name(settings)
 
     from holdfastd.parent.main import run  # slow to import, and bad settings should be told at once
 

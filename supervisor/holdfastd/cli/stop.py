@@ -29,23 +29,26 @@ from holdfastd.control.protocol import AskStatus
 def stop(session: Session, /, timeout: float | None) -> int:
     """Stop the supervisor and wait until it has ended. Its workers take no more tasks and finish those they run."""
     folder = session.settings.runtime_dir
-    if not _stopped(folder, timeout):
+    code = _stopped(folder, timeout)
+    if code is None:
         raise CommandError(f"the supervisor in {folder} still drains after {timeout:g} s; `status` shows what runs")
     if session.json:
-        output.document({"stopped": True})
+        output.document({"stopped": True, "exit": code})
     else:
-        output.text("stopped")
-    return Exit.OK
+        output.text("stopped; tasks that took too long were given back" if code == Exit.CUT_OFF else "stopped")
+    return code
 
 
-def _stopped(folder: Path, timeout: float | None) -> bool:
-    """The control socket closes a little before the process ends and its locks are free: wait for that too."""
+def _stopped(folder: Path, timeout: float | None) -> int | None:
+    """Its exit status, or None while it still drains."""
+    # The control socket closes a little before the process ends and its locks are free: wait for that too.
     deadline = None if timeout is None else time.monotonic() + timeout
     with _watch(client.ask(folder, AskStatus()).pid) as process:
-        if not client.stop(folder, timeout):
-            return False
+        code = client.stop(folder, timeout)
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        return process is None or bool(select.select([process], [], [], left)[0])
+        if code is not None and process is not None and not select.select([process], [], [], left)[0]:
+            return None
+        return code
 
 
 @contextmanager

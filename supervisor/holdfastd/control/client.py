@@ -10,6 +10,7 @@ from typing import TypeVar, overload
 
 import msgspec
 
+from holdfast.exits import Exit
 from holdfastd.control.errors import ControlError, NotRunningError
 from holdfastd.control.protocol import (
     CONTROL_SOCKET,
@@ -20,13 +21,14 @@ from holdfastd.control.protocol import (
     Request,
     Scaled,
     Status,
+    Stopped,
     Stopping,
     encode,
 )
 
 PATIENCE = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
 
-T = TypeVar("T", Status, Scaled, Stopping)
+T = TypeVar("T", Status, Scaled, Stopping, Stopped)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -55,21 +57,24 @@ def ask(runtime_dir: Path, request: Request, patience: float = PATIENCE) -> Stat
             return _read(line, Stopping)
 
 
-def stop(runtime_dir: Path, wait: float | None) -> bool:
+def stop(runtime_dir: Path, wait: float | None) -> int | None:
     """Ask the supervisor to stop and wait until it is gone, at most `wait` seconds (None: as long as it takes).
 
-    Whether it is gone. Errors as for `ask`.
+    Its exit status; None if it is not gone by then. One that is gone without a word was killed meanwhile: it has
+    stopped, but failed. Errors as for `ask`.
     """
     with _connection(runtime_dir, PATIENCE) as stream:
         stream.sendall(encode(AskStop()))
-        _read(_line(stream), Stopping)
+        answers = stream.makefile("rb")
+        _read(answers.readline(), Stopping)
         stream.settimeout(wait)
         try:
-            return stream.recv(1) == b""
+            last = answers.readline()
         except TimeoutError:
-            return False
+            return None
         except ConnectionError:
-            return True
+            last = b""
+        return _read(last, Stopped).code if last else Exit.FAILED
 
 
 @contextmanager

@@ -18,7 +18,7 @@ class AskScale(msgspec.Struct, frozen=True, tag_field="do", tag="scale"):
 
 
 class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
-    """Drain and end. The connection stays open until the supervisor is gone."""
+    """Drain and end. Stopping is answered at once, Stopped at the very end."""
 
 
 Request = AskStatus | AskScale | AskStop
@@ -93,8 +93,15 @@ class Scaled(msgspec.Struct, frozen=True):
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """The answer to AskStop."""
+    """The first answer to AskStop."""
 
+    ok: bool = True
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """The last word to those who asked to stop: the exit status of the service."""
+
+    code: int
     ok: bool = True
 
 
@@ -111,7 +118,7 @@ _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
 
-def encode(message: Request | Answer) -> bytes:
+def encode(message: Request | Answer | Stopped) -> bytes:
     return _encoder.encode(message) + b"\n"
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from holdfastd.control.lines import Lines
-from holdfastd.control.protocol import Answer, AskStop, Refused, Request, decode_request, encode
+from holdfastd.control.protocol import Answer, AskStop, Refused, Request, Stopped, decode_request, encode
 
 LONGEST_REQUEST = 4096  # bytes
 MOST_UNSENT = 16 << 20  # bytes: the status of many workers
@@ -62,10 +62,12 @@ class ControlServer:
             if client.until is not None and now > client.until:
                 self._drop(client)
 
-    def close(self) -> None:
-        """Stop listening, and let those go who waited for the end."""
+    def close(self, code: int | None) -> None:
+        """Stop listening, and let those go who waited for the end: it came with this exit status, or with none."""
         self._path.unlink(missing_ok=True)
         for client in list(self._clients.values()):
+            if client.until is None and code is not None:
+                client.lines.send(encode(Stopped(code)))
             client.lines.flush()
             self._drop(client)
         self._loop.forget(self._listener.fileno())

@@ -135,7 +135,7 @@ class Parent:
 
     def _end(self) -> None:
         self._ears.reaper.kill_all(within=KILLED_WITHIN)
-        self._control.close()
+        self._control.close(self.view.over)
         self._loop.close()
         self._signals.close()
 
