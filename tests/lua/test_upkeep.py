@@ -7,7 +7,7 @@ import pytest
 from holdfast.core.deliveries import Settle, Settlement
 from holdfast.core.states import State
 from tests.lua.namespace import Namespace
-from tests.lua.operations import run, submission
+from tests.lua.operations import LARGE, admission, run, submission
 
 pytestmark = pytest.mark.anyio
 
@@ -124,6 +124,35 @@ async def test_counts_tell_every_state(space: Namespace) -> None:
     assert second.task_id in [task.task_id for task in (await space.store.tasks([State.WORKING], 10)).tasks]
     assert len((await space.store.tasks([], 10)).tasks) == 6
     assert (await space.store.workers())[0].running == (second.task_id,)
+
+
+async def test_tasks_of_lanes_that_only_strangers_use_are_counted_and_listed(space: Namespace) -> None:
+    await space.register("a")
+    lane = f"{space.queue}:foreign"
+    await space.push(run("f1"), run("f2", text="x" * LARGE), lane=lane)
+    await space.pull("a", 5, lanes=[lane])
+    head = await space.store.inbox("a")
+    assert head is not None
+    await space.store.admit("a", admission(head[1]))
+    await space.crash("a")
+    counts = await space.store.counts()
+    assert (counts.states[State.SUBMITTED], counts.lanes[lane]) == (2, 2)
+    page = await space.store.tasks([State.SUBMITTED], 10)
+    assert {task.task_id for task in page.tasks} == {"f1", "f2"}
+    await space.check()
+
+
+async def test_records_that_somebody_deleted_stop_nobody(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2")
+    await space.store.submit([submission("later", space.queue, delay_ms=5)])
+    await space.do("DEL", space.key("task:t1"), space.key("task:later"))
+    await space.clock.advance(5)
+    assert [delivery.task_id for delivery in await space.take("a")] == ["t2"]
+    for _ in range(3):
+        await space.store.audit(space.queue, 10, "")
+    assert await space.do("ZCARD", space.key(f"submitted:{space.queue}")) == 0
+    assert await space.do("ZCARD", space.key("due")) == 0
 
 
 async def test_a_trail_says_what_happened(space: Namespace) -> None:

@@ -21,7 +21,8 @@ local function admit_run()
     set_aside(verdict == 'terminal' and ('task ' .. id .. ' has ended') or ('message ' .. message .. ' came before with other content'), raw)
     return 'set-aside'
   end
-  create(id, lane, raw, message, digest, 'foreign', call('HGET', T .. 'heads', lane) or 0)
+  call('HSETNX', T .. 'heads', lane, 0)
+  create(id, lane, raw, message, digest, 'foreign', call('HGET', T .. 'heads', lane))
   to_head(id)
   return 'new'
 end

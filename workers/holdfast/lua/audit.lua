@@ -38,9 +38,11 @@ local missing, fresh, last = {}, 0, ''
 local ids = suspects()
 for _, id in ipairs(ids) do
   local r = read(id, 'seq', 'delivery', 'solo')
-  last = r[1]
-  local key = id .. ':' .. r[1] .. ':' .. (r[2] or '0')
-  if r[3] == '1' then
+  last = r[1] or last
+  local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')
+  if not r[1] then
+    call('ZREM', T .. 'submitted:' .. lane, id)   -- its record was deleted by somebody
+  elseif r[3] == '1' then
     -- waits in `solo`, not in the lane
   elseif previous[key] then
     if not is_there(id, r[1]) then missing[#missing + 1] = id end

@@ -1,11 +1,13 @@
 -- The namespace in numbers, at one moment, without reading tasks.
--- KEYS: the public queue. ARGV: lanes to count besides those that tasks were submitted to.
+-- KEYS: the public queue. ARGV: lanes to count besides those that tasks came through.
 -- Answers: {states, lanes, {dead, solo, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
 -- flags: no-writes, allow-oom
 -- use: record lane
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
-for _, lane in ipairs(call('HKEYS', T .. 'seq')) do lanes[lane] = true end
+for _, index in ipairs({'seq', 'heads'}) do
+  for _, lane in ipairs(call('HKEYS', T .. index)) do lanes[lane] = true end
+end
 
 local submitted, oldest, lengths = 0, -1, {}
 for lane in pairs(lanes) do

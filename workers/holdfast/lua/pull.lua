@@ -6,9 +6,10 @@
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
--- use: record lane journal aside message control settling claiming reading
+-- use: record lane journal aside message control settling claiming reading promoting
 local incarnation, request, slots, lane_count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = T .. 'worker:' .. incarnation
+local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
 local WINDOW = 16          -- entries read at once: they may be large
 local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
 
@@ -23,7 +24,11 @@ end
 
 local rows = {}
 
-local function take(id, lane) rows[#rows + 1] = claim(id, incarnation, request, lane) end
+-- An idle pull writes no list: what an earlier request has claimed is told apart by its number.
+local function take(id, lane)
+  if #rows == 0 then call('DEL', last_of(incarnation)) end
+  rows[#rows + 1] = claim(id, incarnation, request, lane)
+end
 
 -- The highest own number taken from a lane so far. Only a number that the record confirms: anybody can write entries.
 local heads = {}
@@ -131,12 +136,11 @@ end
 
 -- The suspect of two crashes runs alone: reserve it, claim nothing else, and start it once nothing else is held.
 -- Answers whether this worker is bound to it.
-local function attend_solo()
-  local before = call('HGET', worker, 'solo') or ''
+local function attend_solo(before, solo_waits)
   local id = before ~= '' and before or nil
   if id and call('HEXISTS', running_of(incarnation), id) == 1 then return true end
   if id and not call('ZSCORE', T .. 'solo', id) then id = nil end
-  id = id or (slots > 0 and call('EXISTS', T .. 'solo') == 1 and find_solo() or nil)
+  id = id or (slots > 0 and solo_waits and find_solo() or nil)
   if before ~= (id or '') then call('HSET', worker, 'solo', id or '') end
   if not id then return false end
   write(id, 'reserved', incarnation)
@@ -148,8 +152,7 @@ local function attend_solo()
 end
 
 -- This worker's share of what waits, so that eight long tasks land on eight workers.
-local function take_share()
-  local waiting = backlog()
+local function take_share(waiting)
   if slots == 0 or waiting == 0 then return end
   local live = math.max(1, call('ZCARD', T .. 'workers'))
   local want = math.min(slots, math.max(1, math.ceil(waiting / live)))
@@ -158,39 +161,37 @@ local function take_share()
   end
 end
 
-local function promote_due()
-  for _, id in ipairs(call('ZRANGEBYSCORE', T .. 'due', '-inf', NOW, 'LIMIT', 0, 16)) do
-    call('ZREM', T .. 'due', id)
-    to_tail(id)
-    note('promoted', id)
-  end
-end
-
+-- Others go on with what is left. Answers how much that is.
 local function ring_on()
+  local left = 0
   for _, lane in ipairs(lanes()) do
-    if call('LLEN', list_of(lane)) > 0 then ring(lane) end
+    local waiting = call('LLEN', list_of(lane))
+    if waiting > 0 then ring(lane) end
+    left = left + waiting
   end
-  if call('EXISTS', T .. 'solo') == 1 then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end
+  return left
 end
 
 local verdicts = settle_all()
-local known = call('HMGET', worker, 'state', 'request')
+local known = call('HMGET', worker, 'state', 'request', 'solo')
 if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0, 0} end
 if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0, 0} end
 if request < tonumber(known[2]) then return {'STALE', verdicts, {}, 0, 0, 0} end
 if request == tonumber(known[2]) then
-  local bound = call('HGET', worker, 'solo')
-  return {'REPLAY', verdicts, claimed_in(incarnation, request), backlog(), bound and bound ~= '' and 1 or 0,
+  return {'REPLAY', verdicts, claimed_in(incarnation, request), backlog(), known[3] and known[3] ~= '' and 1 or 0,
     call('LLEN', inbox_of(incarnation))}
 end
 call('HSET', worker, 'request', request)
-call('DEL', last_of(incarnation))
-local bound = false
-if known[1] == 'live' then
-  promote_due()
-  bound = attend_solo()
-  if not bound then take_share() end
+local live, bound = known[1] == 'live', false
+if live then promote(PROMOTED) end
+local solo_waits = call('EXISTS', T .. 'solo') == 1
+local waiting = backlog()
+if live then
+  bound = attend_solo(known[3] or '', solo_waits)
+  if not bound then take_share(waiting) end
   raise_heads()
 end
-ring_on()
-return {'OK', verdicts, rows, backlog(), bound and 1 or 0, call('LLEN', inbox_of(incarnation))}
+if solo_waits then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end
+-- An idle pull, the commonest of all, has looked often enough.
+if waiting == 0 then return {'OK', verdicts, rows, 0, bound and 1 or 0, 0} end
+return {'OK', verdicts, rows, ring_on(), bound and 1 or 0, call('LLEN', inbox_of(incarnation))}

@@ -8,11 +8,10 @@
 -- use: clock record lane journal
 local incarnation, state, answered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
-local known = call('HMGET', worker, 'state', 'vouched', 'solo')
+local known = call('HMGET', worker, 'state', 'vouched', 'solo', 'heartbeat')
 if not known[1] then return {'UNKNOWN', {}, 0, -1} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1} end
-call('HSET', worker, 'state', state)
-call('HINCRBY', worker, 'heartbeat', 1)
+call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
 call('ZADD', T .. 'workers', NOW, incarnation)
 if state ~= 'live' and known[1] == 'live' then ring_for_solo(known[3]) end
 

@@ -6,10 +6,9 @@
 local living = 0
 for _, incarnation in ipairs(ARGV) do
   local worker = T .. 'worker:' .. incarnation
-  local state = call('HGET', worker, 'state')
-  if state and state ~= 'dead' then
-    call('HSET', worker, 'vouched', NOW)
-    call('HINCRBY', worker, 'heartbeat', 1)
+  local r = call('HMGET', worker, 'state', 'heartbeat')
+  if r[1] and r[1] ~= 'dead' then
+    call('HSET', worker, 'vouched', NOW, 'heartbeat', (r[2] or 0) + 1)
     call('ZADD', T .. 'workers', NOW, incarnation)
     living = living + 1
   end

@@ -60,6 +60,10 @@ class Keys:
         return f"{self.prefix}seq"
 
     @property
+    def heads(self) -> str:
+        return f"{self.prefix}heads"
+
+    @property
     def due(self) -> str:
         return f"{self.prefix}due"
 

@@ -50,7 +50,8 @@ class OperatorRole(Role):
             workers = await self._command("ZRANGE", self._keys.workers, 0, -1)
             keys += [self._keys.running(incarnation.decode()) for incarnation in workers]
         if State.SUBMITTED in states:
-            keys += [self._keys.submitted(lane.decode()) for lane in await self._command("HKEYS", self._keys.sequences)]
+            for lanes in (self._keys.sequences, self._keys.heads):
+                keys += [self._keys.submitted(lane.decode()) for lane in await self._command("HKEYS", lanes)]
             keys.append(self._keys.submitted(self._keys.queue))
         if State.DELAYED in states:
             keys.append(self._keys.due)

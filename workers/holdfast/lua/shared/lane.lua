@@ -39,7 +39,8 @@ end
 
 -- Of the tasks that wait to run alone, whoever reserved one has left: the others of its lane are to look.
 local function ring_for_solo(id)
-  if id and id ~= '' and call('ZSCORE', T .. 'solo', id) then ring(read(id, 'lane')[1]) end
+  local lane = id and id ~= '' and call('ZSCORE', T .. 'solo', id) and read(id, 'lane')[1]
+  if lane then ring(lane) end
 end
 
 -- Back at the head, under its old number: the list stays sorted, so audit can trust it.
