@@ -67,7 +67,7 @@ async def _answered(world: World, process: Process, request: Request) -> None:
         alone = len(pulled.deliveries) <= 1 and all(delivery.solo for delivery in pulled.deliveries)
         world.require(alone, f"bound to a solo task, {process.incarnation} claimed {pulled.deliveries}")
         world.seen["solo"] += len(pulled.deliveries)
-    process.inbox = pulled.inbox > 0
+    process.inbox = process.inbox or pulled.inbox > 0
     world.deliver(process, process.exchange.answer(request, pulled))
     if pulled.standing in {Standing.DEAD, Standing.UNKNOWN}:
         world.processes.remove(process)
