@@ -3,14 +3,15 @@
 -- Answers: how many of them live.
 -- flags: allow-oom
 -- use: clock
-local living = 0
+local beats = {}
 for _, incarnation in ipairs(ARGV) do
   local worker = T .. 'worker:' .. incarnation
   local r = call('HMGET', worker, 'state', 'heartbeat')
   if r[1] and r[1] ~= 'dead' then
     call('HSET', worker, 'vouched', NOW, 'heartbeat', (r[2] or 0) + 1)
-    call('ZADD', T .. 'workers', NOW, incarnation)
-    living = living + 1
+    beats[#beats + 1] = NOW
+    beats[#beats + 1] = incarnation
   end
 end
-return living
+if #beats > 0 then call('ZADD', T .. 'workers', unpack(beats)) end
+return #beats / 2

@@ -11,6 +11,7 @@ from holdfast.broker.redis.rows import pairs
 from holdfast.errors import StoreError, StoreRefusedError
 
 _OLDEST = (7, 0)
+VOUCHED_AT_ONCE = 1000
 
 
 def _info(text: bytes) -> dict[str, str]:
@@ -56,8 +57,8 @@ class StewardRole(Role):
             )
 
     async def vouch(self, incarnations: Sequence[str]) -> None:
-        if incarnations:
-            await self._run("vouch", *incarnations)
+        for first in range(0, len(incarnations), VOUCHED_AT_ONCE):
+            await self._run("vouch", *incarnations[first : first + VOUCHED_AT_ONCE])
 
     async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
         return await self._number("recover", incarnation, cause, int(charged))
