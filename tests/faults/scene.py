@@ -18,10 +18,10 @@ from typing import Any
 import redis
 
 from holdfast.broker import open_store
-from holdfast.broker.port import Accepted, Counts, Submission, TaskRecord
 from holdfast.broker.redis import RedisStore
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
+from holdfast.core.records import Accepted, Counts, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast.patience import Patience
 from holdfast_config import RedisSettings
@@ -139,6 +139,13 @@ class Scene:
 def submission(task_id: str, text: str, **options: Any) -> Submission:
     built = build_run(task_id, [text_part(text)])
     return Submission(task_id, built.message_id, built.digest, built.operation, QUEUE, **options)
+
+
+def named_pipe(folder: Path) -> Path:
+    """For the verb `pipe`: opening it to write waits for the handler, closing it ends the handler."""
+    path = folder / "pipe"
+    os.mkfifo(path)
+    return path
 
 
 @asynccontextmanager

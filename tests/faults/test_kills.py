@@ -15,3 +15,10 @@ async def test_every_task_completes_once_while_random_workers_are_killed(short_p
     ledger = await drain_under_kills(short_path, tasks=1500, seed=1, every=0.1)
     assert ledger.kills > 0
     assert ledger.balances, str(ledger)
+
+
+async def test_every_task_completes_once_while_anybody_may_be_killed(short_path: Path) -> None:
+    kinds = ("worker", "steward", "store")
+    ledger = await drain_under_kills(short_path, tasks=1000, seed=2, every=0.15, workers=4, kinds=kinds)
+    assert ledger.kills > 0
+    assert ledger.balances, str(ledger)

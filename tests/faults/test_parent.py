@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.states import State
-from tests.faults.scene import stage
+from tests.faults.process import Pool
+from tests.faults.scene import named_pipe, stage
 
 pytestmark = pytest.mark.anyio
 
@@ -69,3 +70,38 @@ async def test_embedded_store_goes_with_its_parent_and_loses_nothing(short_path:
         scene.go("t")
         await scene.completed("t")
         assert (await scene.counts()).states[State.DELAYED] == 50
+
+
+async def test_killed_embedded_store_is_started_again_with_everything_it_had(short_path: Path) -> None:
+    async with stage(short_path, embedded=True) as scene:
+        pipe = named_pipe(short_path)
+        await scene.submit("t", text=f"pipe {pipe}")
+        await scene.submit(*(f"waits{n}" for n in range(50)), delay_ms=3_600_000)
+        with pipe.open("w") as end:
+            os.kill(scene.pool.pid_of("store"), signal.SIGKILL)
+            scene.pool.until("died", slot="store")
+            end.write("done while the store was dead")
+        scene.pool.until("ready", slot="store")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (1, 0)
+        assert (await scene.counts()).states[State.DELAYED] == 50
+        assert scene.pool.deaths() == ["store: signal: SIGKILL"]
+
+
+async def test_lost_host_is_taken_over_by_another_when_its_lease_has_lapsed(short_path: Path) -> None:
+    async with stage(short_path, lease=1.0, lease_grace=0.3) as scene:
+        await scene.submit("t", text="wait")
+        _, holder = scene.started("t")
+        (short_path / "other").mkdir()
+        flags = {**scene.flags, "workers": 1}
+        scene.pool.send(signal.SIGSTOP)
+        for pid in (*(scene.pool.pid_of(slot) for slot in ("worker 0", "worker 1", "steward")), scene.pool.pid):
+            os.kill(pid, signal.SIGKILL)
+        scene.pool.ended()
+        scene.pool.close()
+        scene.pool = Pool(short_path / "other", scene.url, **flags).ready(1)
+        scene.pool.until("lost worker recovered: its lease lapsed", tasks=1)
+        delivery, pid = scene.started("t")
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (delivery, record.crashes, pid != holder) == (2, 0, True)

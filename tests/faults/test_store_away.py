@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ import pytest
 
 from holdfast.exits import Exit
 from tests.faults.process import Pool
-from tests.faults.scene import Scene, stage
+from tests.faults.scene import Scene, named_pipe, stage
 
 pytestmark = pytest.mark.anyio
 
@@ -29,12 +28,6 @@ async def test_unreachable_at_boot_ends_with_its_masked_url(short_path: Path) ->
         assert pool.said("ready") == []
     finally:
         pool.close()
-
-
-def named_pipe(folder: Path) -> Path:
-    path = folder / "pipe"
-    os.mkfifo(path)
-    return path
 
 
 @contextmanager

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import StoreFullError
-from tests.faults.scene import QUEUE, Scene, stage, submission
-from tests.faults.test_store_away import named_pipe
+from tests.faults.scene import QUEUE, Scene, named_pipe, stage, submission
 
 pytestmark = pytest.mark.anyio
 
