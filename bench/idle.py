@@ -6,7 +6,6 @@ the steward's are in them, spread over the workers. Memory is PSS: each shared p
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from typing import Any
 import psutil
 from redis import Redis
 
+from bench.ending import run
 from bench.environ import environ
 from bench.machine import quietly
 from bench.pool import Pool, folder, pool
@@ -102,4 +102,4 @@ def _pss(pid: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ import uvloop
 from anyio import to_thread
 
 from bench import producing
+from bench.ending import run
 from bench.environ import environ
 from bench.log import Log
 from bench.machine import quietly
@@ -102,4 +102,4 @@ def _start(seen: Records, number: int, nth: int) -> Record:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

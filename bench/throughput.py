@@ -8,12 +8,12 @@ task and finds them complete at the end; the bare loop keeps the state.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
 from bench.drains import Measured, of_bare, of_embedded, of_ours
+from bench.ending import run
 from bench.machine import QUIET, quietly
 from bench.report import Target, finish, percentile, table
 
@@ -80,4 +80,4 @@ def _numbers(rounds: dict[str, list[Measured]]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)
