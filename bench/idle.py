@@ -1,6 +1,6 @@
 """What a pool costs that has nothing to do: `python -m bench.idle`.
 
-Eight workers on the embedded store, for twenty seconds. The server's own counts of commands include what scripts call;
+Eight workers on the embedded store, for thirty seconds. The server's own counts of commands include what scripts call;
 the steward's are in them, spread over the workers. Memory is PSS: each shared page counts once.
 """
 
@@ -24,8 +24,8 @@ from bench.records import records
 from bench.report import Target, finish, table
 
 WORKERS = 8
-SETTLING = 5.0  # seconds until the boot is over
-SECONDS = 20.0
+SETTLING = 20.0  # seconds until the boot is over and every worker has been vouched for
+SECONDS = 30.0
 MIB = 1 << 20
 
 

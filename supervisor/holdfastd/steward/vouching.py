@@ -8,7 +8,7 @@ from holdfast.broker.port import StewardStore
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.family import Family
 
-ROUNDS_PER_LEASE = 2  # workers renew three times for themselves
+ROUNDS_PER_LEASE = 3
 
 
 def vouching(store: StewardStore, family: Family, lease: float) -> Duty:
