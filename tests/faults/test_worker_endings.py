@@ -115,3 +115,20 @@ def _make_due(scene: Scene, task_id: str) -> None:
     prefix = f"{{{QUEUE}}}:"
     assert scene.client.zadd(f"{prefix}due", {task_id: 1}, xx=True, ch=True) == 1
     scene.client.rpush(f"{prefix}control:steward", "due")
+
+
+async def test_worker_that_is_taken_for_dead_wrongly_commits_nothing_and_ends_fenced(short_path: Path) -> None:
+    async with stage(short_path, concurrency=1) as scene:
+        await scene.submit("t", text="wait")
+        _, zombie = scene.started("t")
+        (incarnation,) = [each.incarnation for each in scene.pool.status().processes if each.pid == zombie]
+        assert await scene.store.recover(incarnation, "test", charged=False) == 1
+        delivery, pid = scene.started("t")
+        assert (delivery, pid != zombie) == (2, True)
+        scene.go("t")  # for the zombie: it has waited longer
+        scene.pool.until("an outcome came too late", task="t", pid=zombie)
+        scene.pool.until("died", pid=zombie, cause="fenced: exit 82")
+        assert (await scene.record("t")).state is State.WORKING
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (2, 0)
