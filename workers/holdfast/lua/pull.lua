@@ -24,11 +24,7 @@ end
 
 local rows = {}
 
--- An idle pull writes no list: what an earlier request has claimed is told apart by its number.
-local function take(id, lane)
-  if #rows == 0 then call('DEL', last_of(incarnation)) end
-  rows[#rows + 1] = claim(id, incarnation, request, lane)
-end
+local function take(id) rows[#rows + 1] = claim(id, incarnation, request) end
 
 -- The highest own number taken from a lane so far. Only a number that the record confirms: anybody can write entries.
 local heads = {}
@@ -48,22 +44,22 @@ local function take_own(id, seq)
   if not r[1] then count('stale') return false end
   if r[1] ~= 'submitted' or r[2] == '1' then return false end
   if r[3] == seq then heads[r[4]] = math.max(head_of(r[4]), tonumber(seq)) end
-  take(id, r[4])
+  take(id)
   return true
 end
 
 -- A foreign run takes the sequence of the entry before it, so that put back at the head it keeps the list sorted.
 local function take_run(id, message, raw, lane)
   local digest = 'f' .. redis.sha1hex(raw)
-  local r = read(id, 'state', 'message', 'solo', 'lane')
+  local r = read(id, 'state', 'message', 'solo')
   if not r[1] then
     create(id, lane, raw, message, digest, 'foreign', head_of(lane))
-    take(id, lane)
+    take(id)
     return true
   end
   local verdict = seen(id, message, digest)
   if verdict == 'duplicate' and r[1] == 'submitted' and r[2] == message and r[3] ~= '1' then
-    take(id, r[4])
+    take(id)
     return true
   end
   verdict = verdict or deliver_message(id, raw, message, digest)
@@ -146,7 +142,7 @@ local function attend_solo(before, solo_waits)
   write(id, 'reserved', incarnation)
   if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then
     call('ZREM', T .. 'solo', id)
-    take(id, read(id, 'lane')[1])
+    take(id)
   end
   return true
 end

@@ -16,7 +16,7 @@ local function cancel(id, reason)
   if TERMINAL[state] then return state end
   leave_index(id, state, r[2], r[3])
   if state == 'working' then hint(r[3], 'cancel:' .. id .. ':' .. r[4]) end
-  finish(id, 'canceled', reason)
+  finish(id, 'canceled', reason, has_rest(id))
   note('canceled', id, reason)
   return 'canceled'
 end

@@ -1,15 +1,20 @@
 -- use: record journal aside
--- The end of a task. Messages that still waited for it are set aside, reported.
-local function finish(id, state, reason)
-  write(id, 'state', state, 'owner', '', 'claim', '', 'due', '', 'finished', NOW, 'reason', reason)
-  call('ZADD', T .. 'finished', NOW, id)
-  tally(state, 1)
-  -- A completed task has no message left: the first that waits would have begun a turn.
-  local waiting = state ~= 'completed' and call('LRANGE', T .. 'pending:' .. id, 0, -1) or {}
-  for _, item in ipairs(waiting) do
+-- Messages that still waited for a task that has ended are set aside, reported.
+local function drop_rest(id, state)
+  for _, item in ipairs(call('LRANGE', T .. 'pending:' .. id, 0, -1)) do
     set_aside('task ' .. id .. ' was ' .. state .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'))
   end
   call('DEL', T .. 'pending:' .. id, T .. 'checkpoint:' .. id)
-  count(state)
+end
+
+-- Whether messages wait or a checkpoint is kept: for most tasks one look spares several.
+local function has_rest(id) return call('EXISTS', T .. 'pending:' .. id, T .. 'checkpoint:' .. id) > 0 end
+
+-- The end of a task. `rest`: whether has_rest; what follows are further fields to write.
+local function finish(id, state, reason, rest, ...)
+  write(id, 'state', state, 'owner', '', 'claim', '', 'due', '', 'finished', NOW, 'reason', reason, ...)
+  call('ZADD', T .. 'finished', NOW, id)
+  tally(state, 1)
+  if rest then drop_rest(id, state) end
   tell_waiters(id, state)
 end

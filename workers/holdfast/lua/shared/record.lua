@@ -13,7 +13,6 @@ end
 
 local function inbox_of(incarnation) return T .. 'worker:' .. incarnation .. ':inbox' end
 local function running_of(incarnation) return T .. 'worker:' .. incarnation .. ':running' end
-local function last_of(incarnation) return T .. 'worker:' .. incarnation .. ':last' end
 
 -- How many records are parked or ended, by state (the other states are counted by their indexes).
 local function tally(state, n) call('HINCRBY', T .. 'tally', state, n) end

@@ -10,7 +10,7 @@ local function crash(id, cause, claim)
   if solo and call('HINCRBY', T .. 'task:' .. id, 'solo_crashes', 1) >= SOLO_CRASHES then
     call('ZADD', T .. 'dead', NOW, id)
     count('dead')
-    finish(id, 'failed', 'ended its worker ' .. crashes .. ' times')
+    finish(id, 'failed', 'ended its worker ' .. crashes .. ' times', has_rest(id))
     note('dead-letter', id, crashes .. ' crashes')
   elseif crashes == 1 then
     to_head(id)
@@ -57,7 +57,7 @@ local function recover(incarnation, cause, charged)
   end
   return_inbox(incarnation)
   ring_for_solo(call('HGET', worker, 'solo'))
-  call('DEL', last_of(incarnation), T .. 'control:' .. incarnation)
+  call('DEL', T .. 'control:' .. incarnation)
   count('recovered', #held)
   tell('worker-died', incarnation, cause .. ' ' .. #held)
   return #held

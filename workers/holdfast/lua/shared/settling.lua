@@ -7,6 +7,10 @@ local COMMITS = {
 }
 local OPEN = {working = true, submitted = true, delayed = true}
 
+local function let_go(id, s)
+  write(id, 'last_claim', s.claim, 'claim', '', 'owner', '', 'progress', '')
+end
+
 local function commit(id, s, state, turn)
   call('SET', T .. 'result:' .. id .. ':' .. turn, s.result)
   note('settled', id, s.kind .. ' ' .. turn .. ' ' .. s.claim .. ' ' .. s.reason)
@@ -16,16 +20,19 @@ local function commit(id, s, state, turn)
   elseif s.kind == 'unreadable' then
     set_aside(s.reason, call('GET', T .. 'op:' .. id))
   end
-  if (state == 'completed' or PARKED[state]) and next_pending(id) then
+  local rest = has_rest(id)
+  if PARKED[state] or (state == 'completed' and rest) then let_go(id, s) end
+  if rest and (state == 'completed' or PARKED[state]) and next_pending(id) then
     tell_waiters(id, 'turn')
   elseif PARKED[state] then
     park(id, state, s.reason)
   else
-    finish(id, state, s.reason)
+    finish(id, state, s.reason, rest, 'last_claim', s.claim, 'progress', '')
   end
 end
 
 local function put_back(id, s)
+  let_go(id, s)
   note(s.kind, id, s.claim .. ' ' .. s.reason)
   if s.kind == 'retry' then
     call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
@@ -49,7 +56,6 @@ local function settle(s)
   -- Not working: its owner was declared dead and nobody has claimed since. A result still counts, a return does not.
   if r[2] ~= s.claim or not OPEN[state] or (state ~= 'working' and not committed) then return 'LOST' end
   leave_index(id, state, r[6], r[4])
-  write(id, 'last_claim', s.claim, 'claim', '', 'owner', '', 'progress', '')
   if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   return 'OK'
