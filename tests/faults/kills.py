@@ -24,7 +24,8 @@ import anyio
 import redis
 
 from tests.faults import ledger
-from tests.faults.scene import PATIENT, QUEUE, Event, Scene, stage, submission
+from tests.faults.scene import PATIENT, Event, Scene, stage
+from tests.faults.work import QUEUE, submission
 
 BATCH = 500
 IN_TIME = 60.0  # seconds a drain may take

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -25,6 +24,7 @@ import psutil
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskScale, AskStatus, Scaled, Status
 from tests.faults.handlers import URL
+from tests.faults.kin import marked
 from tests.faults.windows import ORDERS
 
 PATIENCE = 40.0  # seconds; reached only by a test that fails
@@ -132,7 +132,7 @@ class Pool:
 
     def leftovers(self) -> list[psutil.Process]:
         """Living processes that came from this pool (the embedded store, which has a bare environment, aside)."""
-        return [each for each in psutil.process_iter() if _environment(each).get(MARK) == self._mark]
+        return marked(MARK, self._mark)
 
     def told(self) -> str:
         with self._grown:
@@ -158,27 +158,10 @@ class Pool:
                     self._grown.notify_all()
 
 
-def wait_dead(*pids: int) -> None:
-    """Wait for the end of processes that are not our children; one that is gone already is fine."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            pidfd = os.pidfd_open(pid)
-            readable, _, _ = select.select([pidfd], [], [], PATIENCE)
-            os.close(pidfd)
-            assert readable, f"{pid} lives"
-
-
 def _datagrams(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     listener.bind(str(path))
     return listener
-
-
-def _environment(process: psutil.Process) -> dict[str, str]:
-    try:
-        return process.environ()
-    except (psutil.Error, OSError):
-        return {}
 
 
 def _parse(raw: bytes) -> Line:

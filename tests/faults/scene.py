@@ -7,7 +7,6 @@ When the block ends the pool is stopped, and the books are checked: no process l
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager
@@ -19,17 +18,15 @@ import redis
 
 from holdfast.broker import open_store
 from holdfast.broker.redis import RedisStore
-from holdfast.core.envelope import build_run
-from holdfast.core.messages import text_part
-from holdfast.core.records import Accepted, Counts, Submission, TaskRecord
+from holdfast.core.records import Accepted, Counts, TaskRecord
 from holdfast.core.states import State
 from holdfast.patience import Patience
 from holdfast_config import RedisSettings
 from tests.faults import ledger
 from tests.faults.process import PATIENCE, Pool
+from tests.faults.work import QUEUE, submission
 from tests.servers import Server, serve
 
-QUEUE = "faults"
 EVENTS = f"{{{QUEUE}}}:events"
 PATIENT = Patience()  # the test's own connections break with a store that is restarted
 
@@ -136,18 +133,6 @@ class Scene:
         ledger.check(snapshot, QUEUE, self.flags["concurrency"])
 
 
-def submission(task_id: str, text: str, **options: Any) -> Submission:
-    built = build_run(task_id, [text_part(text)])
-    return Submission(task_id, built.message_id, built.digest, built.operation, QUEUE, **options)
-
-
-def named_pipe(folder: Path) -> Path:
-    """For the verb `pipe`: opening it to write waits for the handler, closing it ends the handler."""
-    path = folder / "pipe"
-    os.mkfifo(path)
-    return path
-
-
 @asynccontextmanager
 async def stage(
     folder: Path, *, embedded: bool = False, server: tuple[str, ...] = (), workers: int = 2, **flags: object
@@ -184,17 +169,3 @@ async def _close_books(scene: Scene, embedded: bool) -> None:
     assert scene.pool.leftovers() == []
     if not embedded:
         await scene.check()
-
-
-def entry(task_id: str, text: str) -> bytes:
-    """What a foreign producer pushes."""
-    part = {"kind": "text", "text": text}
-    message: dict[str, Any] = {
-        "message_id": f"m-{task_id}",
-        "kind": "message",
-        "role": "user",
-        "parts": [part],
-        "metadata": {},
-    }
-    params: dict[str, Any] = {"task_id": task_id, "context_id": task_id, "message": message, "history_length": 5}
-    return json.dumps({"operation": "run", "params": params, "trace_id": None, "span_id": None}).encode()

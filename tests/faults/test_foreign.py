@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.states import State
-from tests.faults.scene import QUEUE, entry, stage
+from tests.faults.scene import stage
+from tests.faults.work import QUEUE, entry
 
 pytestmark = pytest.mark.anyio
 

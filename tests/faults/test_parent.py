@@ -10,7 +10,8 @@ import pytest
 
 from holdfast.core.states import State
 from tests.faults.process import Pool
-from tests.faults.scene import named_pipe, stage
+from tests.faults.scene import stage
+from tests.faults.work import named_pipe
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,8 @@ import pytest
 
 from holdfast.exits import Exit
 from tests.faults.process import Pool
-from tests.faults.scene import Scene, named_pipe, stage
+from tests.faults.scene import Scene, stage
+from tests.faults.work import named_pipe
 
 pytestmark = pytest.mark.anyio
 

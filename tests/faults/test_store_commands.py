@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import StoreFullError
-from tests.faults.scene import QUEUE, Scene, named_pipe, stage, submission
+from tests.faults.scene import Scene, stage
+from tests.faults.work import QUEUE, named_pipe, submission
 
 pytestmark = pytest.mark.anyio
 

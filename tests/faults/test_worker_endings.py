@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.states import State
-from tests.faults.process import wait_dead
-from tests.faults.scene import QUEUE, Scene, stage
+from tests.faults.kin import wait_dead
+from tests.faults.scene import Scene, stage
+from tests.faults.work import QUEUE
 
 pytestmark = pytest.mark.anyio
 
