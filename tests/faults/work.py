@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from holdfast.broker.port import Submission
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
+from holdfast.core.records import Submission
 
 QUEUE = "faults"
 
