@@ -1,13 +1,13 @@
 -- Settle what is done, then claim up to k tasks.
 -- KEYS: the public queue.
--- ARGV: incarnation, request, k, number of lanes, lanes in order, then per settlement
---       task id, claim, kind, delay (ms), reason, result, checkpoint ('' for none).
+-- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
+--       result, checkpoint, '' for none), then the lanes in order.
 -- Answers: {standing, verdicts, rows of claims, backlog left, solo (1 or 0), entries in the inbox}.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
 -- use: record lane journal aside message control settling claiming reading promoting
-local incarnation, request, slots, lane_count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
 local WINDOW = 16          -- entries read at once: they may be large
@@ -15,9 +15,8 @@ local LARGEST = 16777216   -- bytes of an entry that any worker will ever be ask
 
 local function settle_all()
   local verdicts = {}
-  for i = 5 + lane_count, #ARGV, 7 do
-    verdicts[#verdicts + 1] = settle({id = ARGV[i], claim = ARGV[i + 1], kind = ARGV[i + 2], delay = tonumber(ARGV[i + 3]),
-      reason = ARGV[i + 4], result = ARGV[i + 5], checkpoint = ARGV[i + 6]})
+  for i, s in ipairs(cmsgpack.unpack(ARGV[4])) do
+    verdicts[i] = settle({id = s[1], claim = s[2], kind = s[3], delay = s[4], reason = s[5], result = s[6], checkpoint = s[7]})
   end
   return verdicts
 end
@@ -106,11 +105,11 @@ local function take_lane(lane, want)
   return #rows - before
 end
 
-local function lanes() return {unpack(ARGV, 5, 4 + lane_count)} end
+local LANES = {unpack(ARGV, 5)}
 
 local function backlog()
   local left = 0
-  for _, lane in ipairs(lanes()) do left = left + call('LLEN', list_of(lane)) end
+  for _, lane in ipairs(LANES) do left = left + call('LLEN', list_of(lane)) end
   return left
 end
 
@@ -124,7 +123,7 @@ end
 
 local function find_solo(except)
   local served = {}
-  for _, lane in ipairs(lanes()) do served[lane] = true end
+  for _, lane in ipairs(LANES) do served[lane] = true end
   for _, id in ipairs(call('ZRANGE', T .. 'solo', 0, 63)) do
     if id ~= except and served[read(id, 'lane')[1]] and not reserved_elsewhere(id) then return id end
   end
@@ -152,7 +151,7 @@ local function take_share(waiting)
   if slots == 0 or waiting == 0 then return end
   local live = math.max(1, call('ZCARD', T .. 'workers'))
   local want = math.min(slots, math.max(1, math.ceil(waiting / live)))
-  for _, lane in ipairs(lanes()) do
+  for _, lane in ipairs(LANES) do
     if want > 0 then want = want - take_lane(lane, want) end
   end
 end
@@ -160,7 +159,7 @@ end
 -- Others go on with what is left. Answers how much that is.
 local function ring_on()
   local left = 0
-  for _, lane in ipairs(lanes()) do
+  for _, lane in ipairs(LANES) do
     local waiting = call('LLEN', list_of(lane))
     if waiting > 0 then ring(lane) end
     left = left + waiting

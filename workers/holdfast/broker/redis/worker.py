@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role, Value
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.records import Admission, Introduction
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def _flat(s: Settlement) -> tuple[str | int, ...]:
+    """Results and checkpoints are JSON, and as text they are what the server's MessagePack can read."""
+    checkpoint = s.checkpoint.decode() if s.checkpoint else ""
+    return s.task_id, s.claim, s.kind, s.delay_ms, s.reason, s.result.decode(), checkpoint
 
 
 class WorkerRole(Role):
@@ -17,10 +27,8 @@ class WorkerRole(Role):
     async def pull(
         self, incarnation: str, request: int, slots: int, lanes: Sequence[str], settlements: Sequence[Settlement]
     ) -> Pulled:
-        args: list[Value] = [incarnation, request, slots, len(lanes), *map(self._keys.name, lanes)]
-        for s in settlements:
-            args += (s.task_id, s.claim, s.kind, s.delay_ms, s.reason, s.result, s.checkpoint or b"")
-        return rows.pulled(await self._run("pull", *args))
+        packed = _pack([_flat(settlement) for settlement in settlements])
+        return rows.pulled(await self._run("pull", incarnation, request, slots, packed, *map(self._keys.name, lanes)))
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)
