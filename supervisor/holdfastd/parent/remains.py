@@ -22,7 +22,7 @@ _PROC = Path("/proc")
 
 
 def kill_remains(pid: int, incarnation: str, known: Collection[int]) -> int:
-    """Kill whatever this dead, not yet reaped child has left; how many processes outside its group.
+    """Kill whatever this dead, not yet reaped child has left; how many processes were seen.
 
     `known`: pids of our living children, whose descendants are theirs to keep.
     """
