@@ -119,8 +119,8 @@ def _make_due(scene: Scene, task_id: str) -> None:
 
 
 async def test_worker_that_is_taken_for_dead_wrongly_commits_nothing_and_ends_fenced(short_path: Path) -> None:
-    async with stage(short_path, concurrency=1) as scene:
-        await scene.submit("t", text="wait")
+    async with stage(short_path) as scene:
+        await scene.submit("t", text="hold")  # it hears nothing meanwhile
         _, zombie = scene.started("t")
         (incarnation,) = [each.incarnation for each in scene.pool.status().processes if each.pid == zombie]
         assert await scene.store.recover(incarnation, "test", charged=False) == 1
