@@ -172,3 +172,13 @@ async def test_what_is_set_aside_is_bounded(space: Namespace) -> None:
     assert await space.entries() == []
     assert await space.do("LLEN", space.key("unreadable")) == 1000
     assert (await space.store.counts()).counters["unreadable"] == 1100
+
+
+async def test_what_ended_is_counted_for_ever(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2")
+    for delivery in await space.take("a", 2):
+        await space.settle("a", delivery, Settle.COMPLETED)
+    assert await space.store.trim(0, 1) == 1
+    counts = await space.store.counts()
+    assert (counts.states[State.COMPLETED], counts.counters["completed"]) == (1, 2)

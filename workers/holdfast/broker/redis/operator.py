@@ -14,6 +14,9 @@ class OperatorRole(Role):
     async def counts(self) -> Counts:
         states, lanes, (dead, solo, unreadable, workers, oldest), counters = await self._run("counts", self._keys.queue)
         by_state = dict.fromkeys(State, 0) | {State(name): int(n) for name, n in rows.pairs(states)}
+        since_ever = {name: int(n) for name, n in rows.pairs(counters)}
+        # Ended tasks are counted as records, and when those are trimmed as trimmed ones: an end costs one write.
+        ended = {str(state): by_state[state] + since_ever.get(state, 0) for state in TERMINAL}
         return Counts(
             states=by_state,
             lanes={name: int(length) for name, length in rows.pairs(lanes)},
@@ -22,7 +25,7 @@ class OperatorRole(Role):
             unreadable=unreadable,
             workers=workers,
             oldest_ms=None if oldest < 0 else oldest,
-            counters={name: int(n) for name, n in rows.pairs(counters)},
+            counters=since_ever | ended,
         )
 
     async def workers(self) -> list[WorkerRecord]:
