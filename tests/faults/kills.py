@@ -32,6 +32,7 @@ IN_TIME = 60.0  # seconds a drain may take
 LEAST, MOST = 0.005, 0.05  # seconds a task works, if it is not one of the quick
 QUICK = 0.2
 A_WHILE = 1.5  # seconds
+TAIL = 50  # tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,15 @@ class Killer:
     kinds: Sequence[str]
 
     def until_drained(self, missing: set[str], every: float) -> int:
-        """Kill until all of these have settled, or it takes too long; how many were killed."""
+        """Kill until nearly all of these have settled, or it takes too long; how many were killed.
+
+        In the tail most workers have nothing to settle: killed as well, they would be a crash loop to the breaker.
+        """
         kills, due, limit = 0, time.monotonic() + every, time.monotonic() + IN_TIME
         while missing and (now := time.monotonic()) < limit:
             if now >= due:
                 due += every
-                kills += self._kill_one()
+                kills += len(missing) > TAIL and self._kill_one()
             missing -= {e["id"] for e in self._news(max(0.001, due - now)) if e["event"] == "settled"}
         return kills
 
