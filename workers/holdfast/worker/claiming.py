@@ -33,8 +33,8 @@ class Claims:
 
     @property
     def hungry(self) -> bool:
-        """Whether a bell would be of use now."""
-        return self.may_claim() and not self._solo and self.post.exchange.free > 0
+        """Whether a bell would be of use now: not to a worker that is about to ask anyway."""
+        return self.may_claim() and not self._solo and self.post.exchange.free > 0 and not self._due.is_set()
 
     def poke(self) -> None:
         """Something ended or may be claimed: ask soon. What ends in the same turn of the loop goes along."""

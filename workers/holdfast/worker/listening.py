@@ -14,6 +14,8 @@ from holdfast.core.deliveries import Hint
 from holdfast.worker.claiming import Claims
 from holdfast.worker.post import Post
 
+APPETITE = 0.002  # seconds for which slots stay free before bells are listened to: a busy worker asks by itself
+
 
 @dataclass(slots=True)
 class Listener:
@@ -41,8 +43,9 @@ class Listener:
         """End a wait for hints alone as soon as there is an appetite for work; for ever."""
         while True:
             await self._hungry.wait()
+            await anyio.sleep(APPETITE)
             self._hungry = anyio.Event()
-            if self._deaf:
+            if self._deaf and self.claims.hungry:
                 await self.post.insist.call("wake", lambda: self.post.store.wake(self.post.incarnation))
 
     async def _wait(self) -> Hint | None:
