@@ -48,12 +48,12 @@ def of_bare() -> Measured:
     return measured
 
 
-def of_ours() -> Measured:
-    """The pool, on such a server."""
+def of_ours(*flags: str) -> Measured:
+    """The pool with these flags, on such a server."""
     measured = Measured()
     with records() as seen, folder() as place, server(place) as url:
         uvloop.run(_fill(producing.ours(url), measured))
-        with pool(HANDLER, WORKERS, place, environ(seen), "--redis-url", url):
+        with pool(HANDLER, WORKERS, place, environ(seen), "--redis-url", url, *flags):
             _measure_ours(url, seen, measured)
     return measured
 
