@@ -17,6 +17,7 @@ TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would ov
 
 _NAME = re.compile(r"[^{}\s]+")
 _LANE = re.compile(r"\{(.*)\}:lane:(.*)")
+_SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
 def whole(low: int, high: int) -> BeforeValidator:
@@ -57,6 +58,14 @@ def _lasting(value: object, low: float) -> float:
     if not low <= duration <= TEN_YEARS:
         raise ValueError(f"must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {low:g} s to ten years")
     return duration
+
+
+def switch(value: object) -> bool:
+    """On or off: a TOML boolean, or a word."""
+    word = str(value).strip().lower()
+    if word in _SWITCH:
+        return _SWITCH[word]
+    raise ValueError("must be true or false (1 or 0, yes or no, on or off)")
 
 
 def text(value: object) -> str:
@@ -138,6 +147,7 @@ def _is_address(found: str) -> bool:
         return False
 
 
+Switch = Annotated[bool, BeforeValidator(switch)]
 Text = Annotated[str, BeforeValidator(text)]
 Queue = Annotated[str, BeforeValidator(queue)]
 Lanes = Annotated[tuple[str, ...], BeforeValidator(lanes)]

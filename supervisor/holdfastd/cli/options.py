@@ -17,8 +17,13 @@ pass_session = click.make_pass_decorator(Session)
 
 def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
     """A flag for one field of Settings, which checks the value."""
-    name = f"--{field.replace('_', '-')}"
-    return click.option(name, field, metavar=metavar, help=meaning, expose_value=False, callback=_remember)
+    return click.option(_flag(field), field, metavar=metavar, help=meaning, expose_value=False, callback=_remember)
+
+
+def switch(field: str, meaning: str) -> Decorator[Any]:
+    """A flag without a value for a field of Settings that is on or off; its opposite overrules environment and file."""
+    names = f"{_flag(field)}/{_flag('no_' + field)}"
+    return click.option(names, field, default=None, help=meaning, expose_value=False, callback=_remember)
 
 
 def common(command: F) -> F:
@@ -49,6 +54,10 @@ def store(command: F) -> F:
     ):
         command = one(command)
     return here(command)
+
+
+def _flag(field: str) -> str:
+    return f"--{field.replace('_', '-')}"
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:

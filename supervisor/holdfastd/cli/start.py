@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 import rich_click
+from pydantic.fields import FieldInfo
 
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
@@ -26,9 +27,15 @@ def every_setting(command: F) -> F:
     """One flag for each field of Settings, described as it is there; Settings checks the values."""
     for field, info in reversed(Settings.model_fields.items()):
         if field not in NOT_FLAGS:
-            meaning = f"{info.description} {_default(info.default)}".rstrip()
-            command = options.setting(field, meaning, _metavar(info.default))(command)
+            command = _flag(field, info)(command)
     return command
+
+
+def _flag(field: str, info: FieldInfo) -> Callable[[F], F]:
+    if info.annotation is bool:
+        return options.switch(field, info.description or "")
+    meaning = f"{info.description} {_default(info.default)}".rstrip()
+    return options.setting(field, meaning, _metavar(info.default))
 
 
 def _metavar(default: object) -> str:
