@@ -24,7 +24,7 @@ async def test_idle_steward_is_replaced_and_its_duties_go_on(short_path: Path) -
 
 
 async def test_death_told_to_a_steward_that_dies_is_recovered_once_by_the_next(short_path: Path) -> None:
-    async with stage(short_path) as scene:
+    async with stage(short_path, log_level="debug") as scene:  # where nothing was left to put back, info is silent
         await scene.submit("t", text="wait")
         _, pid = scene.started("t")
         scene.signal_server(signal.SIGSTOP)  # the steward asks, and gets no answer

@@ -48,6 +48,9 @@ def test_status_tells_of_deaths(service: Service) -> None:
     status = service.status()
     (death,) = status.deaths.recent
     assert (death.kind, death.slot, death.pid, death.cause, death.detail) == ("worker", 1, gone, "signal", "SIGKILL")
+    assert (death.status, death.lived > 0) == (-signal.SIGKILL, True)
+    assert death.peak_bytes is not None
+    assert death.peak_bytes > 1_000_000
     assert [each.restarts for each in status.processes] == [0, 0, 1]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.channel import Beat, Died, Drained, Ready
 from holdfastd.core.commands import Command
-from holdfastd.core.events import Event, ScaleAsked
+from holdfastd.core.events import Event, Exited, ScaleAsked
 from tests.supervisor.histories import STEWARD, TERM, History, sent, worker
 
 W = worker(0)
@@ -74,6 +74,17 @@ def test_a_hung_worker_is_charged() -> None:
     history = History(1).started()
     history.pass_time(65.0, silent=[W])
     assert told(history.die(W, -signal.SIGABRT)) == [("hung: silent, SIGABRT", True)]
+
+
+def test_a_death_tells_how_it_lived() -> None:
+    history = History(1).started()
+    history.hear(W, Beat([f"t{number}" for number in range(20)], 3))
+    history.tick(after=0.5)
+    born = history.child(W).born
+    history.event(Exited(W, history.child(W).incarnation, -signal.SIGKILL, False, 0.0, peak_bytes=5 << 20))
+    death = history.view.deaths[-1]
+    assert (death.status, death.lived, death.peak_bytes) == (-signal.SIGKILL, history.now - born, 5 << 20)
+    assert death.running == tuple(f"t{number}" for number in range(8))
 
 
 def test_the_last_deaths_are_kept_and_all_are_counted() -> None:

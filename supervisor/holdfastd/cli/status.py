@@ -11,13 +11,13 @@ import rich_click
 from holdfast.core.records import Counts
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
-from holdfastd.cli import options, output
-from holdfastd.cli.records import duration, moment
+from holdfastd.cli import deaths, options, output
+from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask as ask_store
 from holdfastd.cli.tables import table
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskStatus, DeathStatus, ProcessStatus, Status
+from holdfastd.control.protocol import AskStatus, ProcessStatus, Status
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
 QUIET = 5.0  # seconds without a word from a process that are worth mentioning
@@ -77,12 +77,7 @@ def _print_deaths(service: Status) -> None:
         return
     output.text("")
     output.text(f"{service.deaths.total} deaths, the last of them:")
-    table(("at", "process", "pid", "cause", "detail"), [_death(one) for one in service.deaths.recent[-5:]])
-
-
-def _death(one: DeathStatus) -> tuple[object, ...]:
-    name = f"worker {one.slot}" if one.kind == "worker" else one.kind
-    return (moment(int(one.at * 1000)), name, one.pid, one.cause, one.detail)
+    table(deaths.COLUMNS, [deaths.cells(one) for one in service.deaths.recent[-5:]])
 
 
 def _print_counts(counts: Counts | str) -> None:

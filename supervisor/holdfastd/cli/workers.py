@@ -1,31 +1,51 @@
-"""`supervisor workers`: the workers of all hosts, as the store knows them."""
+"""`supervisor workers`: the workers of all hosts, as the store knows them; or the last deaths of this supervisor's."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
+import click
+import msgspec
 import rich_click
 
 from holdfast.core.records import WorkerRecord
-from holdfastd.cli import options, output
+from holdfastd.cli import deaths, options, output
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
 from holdfastd.cli.tables import table
+from holdfastd.control import client
+from holdfastd.control.protocol import AskStatus
 
 COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
 
 
-@rich_click.command(epilog="Example: supervisor workers --json")
+@rich_click.command(epilog="Examples: supervisor workers --json; supervisor workers --deaths")
+@click.option("--deaths", "of_the_dead", is_flag=True, help="Show how the last ones of this supervisor died.")
 @options.store
 @options.pass_session
-def workers(session: Session, /) -> None:
-    """List the workers of all hosts that use this queue."""
+def workers(session: Session, /, of_the_dead: bool) -> None:
+    """List the workers of all hosts that use this queue, or the last processes of this supervisor that died."""
+    if of_the_dead:
+        _print_deaths(session)
+    else:
+        _print_living(session)
+
+
+def _print_living(session: Session, /) -> None:
     found = ask(session, lambda store: store.workers())
     if session.json:
         output.document([asdict(worker) for worker in found])
     else:
         table(COLUMNS, [_cells(worker) for worker in sorted(found, key=lambda one: (one.host, one.slot))])
+
+
+def _print_deaths(session: Session, /) -> None:
+    found = client.ask(session.settings.runtime_dir, AskStatus()).deaths
+    if session.json:
+        output.document(msgspec.to_builtins(found))
+    else:
+        table(deaths.COLUMNS, [deaths.cells(one) for one in found.recent])
 
 
 def _cells(worker: WorkerRecord) -> tuple[object, ...]:

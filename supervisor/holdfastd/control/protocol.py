@@ -50,7 +50,8 @@ class ProcessStatus(msgspec.Struct, frozen=True):
 
 
 class DeathStatus(msgspec.Struct, frozen=True):
-    """A child that ended, and why."""
+    """A child that ended, and why. `status`: exit code, or minus the signal; `running`: the first tasks that it had
+    when it last spoke; `peak_bytes`: the most memory it had resident."""
 
     at: float
     kind: str
@@ -59,6 +60,10 @@ class DeathStatus(msgspec.Struct, frozen=True):
     incarnation: str
     cause: str
     detail: str
+    status: int = 0
+    running: list[str] = []
+    lived: float = 0.0
+    peak_bytes: int | None = None
 
 
 class Deaths(msgspec.Struct, frozen=True):

@@ -105,4 +105,16 @@ def _process(child: Child, usage: Usage | None, now: float) -> ProcessStatus:
 def _death(death: Death, moment: Moment) -> DeathStatus:
     at = round(moment.wall - (moment.now - death.at), 3)
     kind, number = death.slot
-    return DeathStatus(at, str(kind), number, death.pid, death.incarnation, death.cause, death.detail)
+    return DeathStatus(
+        at=at,
+        kind=str(kind),
+        slot=number,
+        pid=death.pid,
+        incarnation=death.incarnation,
+        cause=death.cause,
+        detail=death.detail,
+        status=death.status,
+        running=list(death.running),
+        lived=round(death.lived, 3),
+        peak_bytes=death.peak_bytes,
+    )

@@ -49,13 +49,15 @@ class Halted:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """Reaped. `status`: exit code, or minus the signal; `out_of_memory`: the kernel has killed for memory just now."""
+    """Reaped. `status`: exit code, or minus the signal; `out_of_memory`: the kernel has killed for memory just now;
+    `peak_bytes`: the most memory it had resident, it or a process it had waited for."""
 
     slot: Slot
     incarnation: str
     status: int
     out_of_memory: bool
     jitter: float
+    peak_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

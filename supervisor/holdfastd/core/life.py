@@ -10,7 +10,7 @@ from holdfastd.core.commands import Command, Say
 from holdfastd.core.death import Cause
 from holdfastd.core.events import Exited, Forked, ForkFailed, Halted, Heard, StoreOpened
 from holdfastd.core.slots import STORE, BootError, Child, Forking, Kind, Why
-from holdfastd.core.view import RECENT, Death, Step, View, known, removed, seated
+from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
 
 
 def forked(view: View, event: Forked, now: float) -> Step:
@@ -79,7 +79,7 @@ def exited(view: View, event: Exited, now: float) -> Step:
         return view, ()
     cause = death.classify(child, event.status, event.out_of_memory)
     young = restart.is_young(child, cause, now)
-    view = _vacate(_record(view, child, cause, now), child, young, event.jitter, now)
+    view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
     view, told = tell.died(view, child, cause, now)
     view, counted = _consequences(view, child, cause, young, event.jitter, now)
     return view, (*_report(child, cause, now), *told, *counted)
@@ -105,8 +105,19 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
     return view, (*counted, *ended)
 
 
-def _record(view: View, child: Child, cause: Cause, now: float) -> View:
-    death_of = Death(now, child.slot, child.pid, child.incarnation, str(cause.reason), cause.detail)
+def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -> View:
+    death_of = Death(
+        at=now,
+        slot=child.slot,
+        pid=child.pid,
+        incarnation=child.incarnation,
+        cause=str(cause.reason),
+        detail=cause.detail,
+        status=event.status,
+        running=child.running[:NAMED],
+        lived=now - child.born,
+        peak_bytes=event.peak_bytes,
+    )
     return replace(view, died=view.died + 1, deaths=(*view.deaths, death_of)[-RECENT:])
 
 

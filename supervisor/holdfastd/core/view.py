@@ -11,11 +11,13 @@ from holdfastd.core.policy import Policy
 from holdfastd.core.slots import Child, Kind, Seat, Slot
 
 RECENT = 50
+NAMED = 8  # tasks kept of each death
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """One line of the service's history."""
+    """One line of the service's history. `status`: exit code, or minus the signal; `running`: the first tasks that
+    it had when it last spoke; `lived` in seconds."""
 
     at: float
     slot: Slot
@@ -23,6 +25,10 @@ class Death:
     incarnation: str
     cause: str
     detail: str
+    status: int
+    running: tuple[str, ...]
+    lived: float
+    peak_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import sys
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -16,6 +17,8 @@ from holdfastd.core.events import Event, Exited, Halted
 from holdfastd.parent.family import Family, Process
 from holdfastd.parent.memory import OutOfMemory
 from holdfastd.parent.remains import kill_remains
+
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB here
 
 _log = structlog.get_logger("holdfast.parent")
 
@@ -59,10 +62,10 @@ class Reaper:
         if fled:
             _log.info("killed what a dead child had started", slot=str(process.slot), processes=fled)
         self._last_words(process)
-        _reap(process.pid)
+        peak_bytes = _reap(process.pid)
         self._family.bury(process)
         jitter = random.uniform(-1, 1)
-        self._post(Exited(process.slot, process.incarnation, status, out_of_memory, jitter))
+        self._post(Exited(process.slot, process.incarnation, status, out_of_memory, jitter, peak_bytes))
 
     def look_around(self) -> None:
         """Now and then: a net under lost signals, and a kill for memory elsewhere is not taken for a child's."""
@@ -96,6 +99,9 @@ def _peek(what: int, which: int) -> int | None:
     return None if info is None else info.si_pid
 
 
-def _reap(pid: int) -> None:
+def _reap(pid: int) -> int | None:
+    """The most memory that it had resident, in bytes."""
     with contextlib.suppress(ChildProcessError):
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG)
+        reaped, _, usage = os.wait4(pid, os.WNOHANG)
+        return usage.ru_maxrss * MAXRSS_UNIT if reaped else None
+    return None

@@ -53,5 +53,6 @@ class Recovery:
         except Exception:
             self.family.defer(death.incarnation)  # one death that cannot be recorded must not hold up the others
             raise
-        _log.info("worker recovered", incarnation=death.incarnation, cause=death.cause, tasks=count)
+        tell = _log.info if count else _log.debug
+        tell("worker recovered", incarnation=death.incarnation, cause=death.cause, tasks=count)
         return count

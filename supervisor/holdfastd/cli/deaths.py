@@ -1,0 +1,29 @@
+"""Deaths of this supervisor's processes, as the command line shows them."""
+
+from __future__ import annotations
+
+import signal
+
+from holdfastd.cli.records import duration, moment
+from holdfastd.control.protocol import DeathStatus
+
+COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")
+
+
+def cells(one: DeathStatus) -> tuple[object, ...]:
+    """The cells under COLUMNS."""
+    name = f"worker {one.slot}" if one.kind == "worker" else one.kind
+    peak = None if one.peak_bytes is None else round(one.peak_bytes / 2**20, 1)
+    last = " ".join(one.running) or "-"
+    how = (one.cause, one.detail, ended(one.status))
+    return (moment(int(one.at * 1000)), name, one.pid, *how, duration(one.lived), peak, last)
+
+
+def ended(status: int) -> str:
+    """An exit status, or minus a signal, in words."""
+    if status >= 0:
+        return f"exit {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
