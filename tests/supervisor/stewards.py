@@ -11,6 +11,8 @@ import anyio
 import anyio.lowlevel
 
 from holdfast.channel import Acknowledged
+from holdfast.core.records import Counts
+from holdfast.core.states import State
 from holdfast.errors import StoreUnavailableError
 from holdfastd.steward.duty import Duty, tend
 from holdfastd.steward.family import Family
@@ -52,6 +54,13 @@ class FakeStore:
 
     async def promote(self, limit: int) -> tuple[int, int | None]:
         return self._answer("promote", (0, None), limit)
+
+    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None]:
+        return self._answer("left", (False, None), *lanes)
+
+    async def counts(self) -> Counts:
+        zeros = dict.fromkeys(State, 0)
+        return self._answer("counts", Counts(zeros, {}, 0, 0, 0, 0, None, {str(state): 0 for state in State}))
 
     async def peek(self, lane: str, timeout: float) -> bool:
         return self._answer("peek", False, lane)

@@ -45,6 +45,18 @@ class Drained(msgspec.Struct, frozen=True, tag="drained"):
     released: int
 
 
+class Left(msgspec.Struct, frozen=True, tag="left"):
+    """Steward of a burst: whether anything is `left` in the lanes of this pool, and the queue in numbers.
+
+    `ended` tasks since ever, by state; how many are `delayed`, `due_in` seconds until the next of them is due.
+    """
+
+    left: bool
+    ended: dict[str, int]
+    delayed: int = 0
+    due_in: float | None = None
+
+
 class Drain(msgspec.Struct, frozen=True, tag="drain"):
     """Parent: stop claiming, finish by `deadline`; cancel handlers at `cancel_at`, release what is left."""
 
@@ -75,7 +87,7 @@ class Leave(msgspec.Struct, frozen=True, tag="leave"):
     deadline: float
 
 
-FromChild = Ready | BootFailed | Beat | Acknowledged | Drained
+FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left
 FromParent = Drain | Born | Died | Leave
 
 _encoder = msgspec.json.Encoder()

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from holdfast.exits import Exit
 from holdfastd.core import leave
-from holdfastd.core.commands import Command, Say
+from holdfastd.core.commands import Command, Say, Show
 from holdfastd.core.leave import Pressed
 from holdfastd.core.slots import Child, Forking, Kind, Slot, Stage, Why
 from holdfastd.core.view import Step, Stopping, View, removed, seated
@@ -19,12 +19,12 @@ from holdfastd.core.view import Step, Stopping, View, removed, seated
 ORDER = (Kind.WORKER, Kind.STEWARD, Kind.STORE)
 
 
-def begin(view: View, now: float, code: int = Exit.OK) -> Step:
+def begin(view: View, now: float, code: int = Exit.OK, last_words: str = "") -> Step:
     """Start to stop, once. `code` is what the service exits with if nothing is cut off."""
     if view.stopping is not None:
         return view, ()
     deadline = now + view.policy.drain_timeout
-    stopping = Stopping(deadline - view.policy.cancel_grace, deadline, code)
+    stopping = Stopping(deadline - view.policy.cancel_grace, deadline, code, last_words=last_words)
     said = Say("info", "draining", {"timeout": view.policy.drain_timeout})
     return replace(view, stopping=stopping), (said,)
 
@@ -82,7 +82,8 @@ def _finish(view: View) -> Step:
     assert view.stopping is not None
     code = int(view.stopping.code or (Exit.CUT_OFF if view.cut_off else Exit.OK))
     said = Say("info", "ended", {"code": code, "cut_off": view.cut_off, "untold": len(view.untold)})
-    return replace(view, over=code), (said,)
+    shown = (Show(view.stopping.last_words),) if view.stopping.last_words else ()
+    return replace(view, over=code), (said, *shown)
 
 
 def _kill_all(view: View, now: float) -> Step:

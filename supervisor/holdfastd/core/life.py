@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
-from holdfastd.core import boot, breaker, death, drain, hang, restart, tell
+from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Left, Ready
+from holdfastd.core import boot, breaker, burst, death, drain, hang, restart, tell
 from holdfastd.core.commands import Command, Say
 from holdfastd.core.death import Cause
 from holdfastd.core.events import Exited, Forked, ForkFailed, Halted, Heard, StoreOpened
@@ -50,6 +50,8 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
             return seated(view, child.slot, replace(child, drained=True, running=())), ()
         case Acknowledged():
             return tell.acknowledged(view, message)
+        case Left():
+            return burst.looked(view, message, now)
 
 
 def store_opened(view: View, _: StoreOpened, now: float) -> Step:

@@ -55,6 +55,15 @@ class Stopping:
     code: int
     signals: int = 1
     killing: bool = False
+    last_words: str = ""  # shown when all is over
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Tasks that had ended `before`, by state; how many looks in a row have found nothing left."""
+
+    before: Mapping[str, int]
+    empty: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,7 @@ class View:
     boot_failures: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
     shown: str = ""  # the last traceback printed
     stopping: Stopping | None = None
+    burst: Burst | None = None
     cut_off: int = 0
     deaths: tuple[Death, ...] = ()
     died: int = 0

@@ -16,6 +16,7 @@ from holdfast.channel_client import ParentLink
 from holdfast.exits import ChildExit
 from holdfastd.steward.audit import Audit
 from holdfastd.steward.bells import Bell
+from holdfastd.steward.burst import burst
 from holdfastd.steward.duty import Duty, tend
 from holdfastd.steward.ending import Ending
 from holdfastd.steward.family import Family
@@ -104,6 +105,8 @@ class Life:
             yield Audit(store, lane).duty()
         yield trimming(store, settings.keep)
         yield fitness(store)
+        if settings.burst:
+            yield burst(store, settings.lanes, self.link.send)
 
     async def _beat(self) -> None:
         while True:

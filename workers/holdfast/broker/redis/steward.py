@@ -71,6 +71,10 @@ class StewardRole(Role):
         promoted, wait = await self._run("promote", limit)
         return promoted, None if wait < 0 else wait
 
+    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None]:
+        left, wait = await self._run("left", *map(self._keys.name, lanes))
+        return left == 1, None if wait < 0 else wait
+
     async def peek(self, lane: str, timeout: float) -> bool:
         """BLMOVE from the head to the head of the same list: blocks while it is empty and leaves it unchanged."""
         key = self._keys.lane(lane)

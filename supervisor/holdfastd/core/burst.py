@@ -1,0 +1,35 @@
+"""A burst: the service works until nothing is left, and ends. A look that finds nothing counts only if the next one
+finds nothing either, and only once a worker was ready: a handler that cannot be booted is no work done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.channel import Left
+from holdfastd.core import drain
+from holdfastd.core.slots import Kind
+from holdfastd.core.view import Burst, Step, View
+
+LOOKS = 2
+
+
+def looked(view: View, message: Left, now: float) -> Step:
+    """The steward has looked into the lanes of this pool."""
+    burst = view.burst or Burst(message.ended)
+    burst = replace(burst, empty=0 if message.left else burst.empty + 1)
+    view = replace(view, burst=burst)
+    if burst.empty < LOOKS or Kind.WORKER not in view.reached:
+        return view, ()
+    return drain.begin(view, now, last_words=last_words(burst, message))
+
+
+def last_words(burst: Burst, message: Left) -> str:
+    """What the run has done, and what it leaves for later."""
+    grown = {state: total - burst.before.get(state, 0) for state, total in message.ended.items()}
+    ended = {state: count for state, count in grown.items() if count > 0} or {"completed": 0}
+    line = "nothing is left: " + ", ".join(f"{count} {state}" for state, count in ended.items())
+    if not message.delayed or message.due_in is None:
+        return line
+    stays = "1 task stays" if message.delayed == 1 else f"{message.delayed} tasks stay"
+    return f"{line}; {stays} delayed, the next is due in {message.due_in:.0f} s"

@@ -1,0 +1,74 @@
+"""When a burst ends, and what it says: decided from what the steward has seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.channel import Left, Ready
+from holdfastd.steward.burst import burst
+from tests.supervisor.histories import STEWARD, History, said, shown, worker
+from tests.supervisor.stewards import AWAY, House, tended_until
+
+NOTHING = Left(False, {"completed": 5, "failed": 1})
+SOMETHING = Left(True, {"completed": 2})
+
+
+def test_two_looks_in_a_row_that_find_nothing_end_the_service_with_zero() -> None:
+    history = History(workers=1).started()
+    assert said(history.hear(STEWARD, NOTHING)) == []
+    assert said(history.hear(STEWARD, NOTHING)) == ["draining"]
+    history.tick()
+    history.leave(worker(0))
+    history.acknowledge(next(iter(history.view.untold)))
+    history.die(STEWARD, 0)
+    assert history.view.over == 0
+    assert shown(history.done)[-1] == "nothing is left: 0 completed"
+
+
+def test_a_look_that_finds_something_in_between_begins_anew() -> None:
+    history = History(workers=1).started()
+    for look in (NOTHING, SOMETHING, NOTHING):
+        history.hear(STEWARD, look)
+    assert history.view.stopping is None
+    history.hear(STEWARD, NOTHING)
+    assert history.view.stopping is not None
+
+
+def test_an_empty_queue_does_not_hide_a_handler_that_cannot_be_booted() -> None:
+    history = History(workers=1)
+    history.tick()
+    history.hear(STEWARD, Ready())
+    history.tick()
+    for _ in range(3):
+        history.hear(STEWARD, NOTHING)
+    assert history.view.stopping is None
+    history.hear(worker(0), Ready())
+    history.hear(STEWARD, NOTHING)
+    assert history.view.stopping is not None
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (Left(False, {"completed": 9, "failed": 1}), "7 completed, 1 failed"),
+        (Left(False, {"completed": 2}, 1, 0.4), "0 completed; 1 task stays delayed, the next is due in 0 s"),
+        (Left(False, {"completed": 3}, 7, 90.2), "1 completed; 7 tasks stay delayed, the next is due in 90 s"),
+    ],
+)
+def test_the_last_words_tell_what_this_run_did_and_what_it_leaves(last: Left, words: str) -> None:
+    history = History(workers=1).started()
+    for look in (SOMETHING, last, last):
+        history.hear(STEWARD, look)
+    assert history.view.stopping is not None
+    assert history.view.stopping.last_words == f"nothing is left: {words}"
+
+
+@pytest.mark.anyio
+async def test_a_store_that_is_away_is_not_taken_for_empty(tmp_path: Path) -> None:
+    house, told = House(tmp_path), list[Left]()
+    house.store.answers["left"] = [AWAY, AWAY, (False, 1500)]
+    await tended_until(burst(house.store, ["a"], told.append), house.health, lambda: bool(told))
+    assert told == [Left(False, {"canceled": 0, "completed": 0, "failed": 0, "rejected": 0}, 0, 1.5)]
+    assert len(house.called("left")) == 3

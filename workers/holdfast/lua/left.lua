@@ -1,0 +1,30 @@
+-- Whether anything is left to do in some lanes, at one moment.
+-- KEYS: the public queue. ARGV: the lanes.
+-- Answers: {1 if there is, else 0; milliseconds until the next delayed task is due, -1 if none is delayed}.
+-- Left is what waits in a lane, runs, is due by now, or lies unread in an inbox; not what is delayed or parked.
+-- flags: no-writes, allow-oom
+-- use: record lane clock
+local served = {}
+for _, lane in ipairs(ARGV) do served[lane] = true end
+
+-- Tasks that wait to run alone are among the submitted.
+local function waits()
+  for _, lane in ipairs(ARGV) do
+    if call('LLEN', list_of(lane)) > 0 or call('ZCARD', T .. 'submitted:' .. lane) > 0 then return true end
+  end
+  return false
+end
+
+local function runs()
+  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+    if call('LLEN', inbox_of(incarnation)) > 0 then return true end
+    for _, id in ipairs(call('HKEYS', running_of(incarnation))) do
+      if served[read(id, 'lane')[1]] then return true end
+    end
+  end
+  return false
+end
+
+local due = tonumber(call('ZRANGE', T .. 'due', 0, 0, 'WITHSCORES')[2] or '-1')
+local left = waits() or (due >= 0 and due <= NOW) or runs()
+return {left and 1 or 0, due < 0 and -1 or math.max(0, due - NOW)}
