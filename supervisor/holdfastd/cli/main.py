@@ -15,6 +15,7 @@ COMMANDS = [
     lazy("start", "Start the supervisor and its workers, in the foreground."),
     lazy("stop", "Stop the supervisor: running tasks are finished first."),
     lazy("status", "Show the supervisor, its processes and the store."),
+    lazy("reload", "Replace the workers by ones that run the new code."),
     lazy("scale", "Change how many workers run."),
     lazy("submit", "Submit tasks, and wait for their results if asked to."),
     lazy("tasks", "List, show, cancel and count tasks."),

@@ -8,7 +8,7 @@ import rich_click
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
 from holdfast.handler.resolve import target_of
-from holdfast_config import Settings, logging
+from holdfast_config import Settings, load, logging
 from holdfastd.cli import options, output
 from holdfastd.cli.endings import CommandError
 from holdfastd.cli.session import Session
@@ -46,4 +46,4 @@ def start(session: Session, /, handler: str | None) -> int:
 
     from holdfastd.parent.main import run  # slow to import, and bad settings should be told at once
 
-    return run(settings, output.note)
+    return run(settings, output.note, lambda: load(session.flags))

@@ -14,10 +14,13 @@ from holdfast.exits import Exit
 from holdfastd.control.errors import ControlError, NotRunningError
 from holdfastd.control.protocol import (
     CONTROL_SOCKET,
+    AskReload,
     AskScale,
     AskStatus,
     AskStop,
     Refused,
+    Reloaded,
+    Reloading,
     Request,
     Scaled,
     Status,
@@ -28,7 +31,7 @@ from holdfastd.control.protocol import (
 
 PATIENCE = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
 
-T = TypeVar("T", Status, Scaled, Stopping, Stopped)
+T = TypeVar("T", Status, Scaled, Reloading, Reloaded, Stopping, Stopped)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -42,8 +45,10 @@ def ask(runtime_dir: Path, request: AskStatus, patience: float = ...) -> Status:
 @overload
 def ask(runtime_dir: Path, request: AskScale, patience: float = ...) -> Scaled: ...
 @overload
+def ask(runtime_dir: Path, request: AskReload, patience: float = ...) -> Reloading: ...
+@overload
 def ask(runtime_dir: Path, request: AskStop, patience: float = ...) -> Stopping: ...
-def ask(runtime_dir: Path, request: Request, patience: float = PATIENCE) -> Status | Scaled | Stopping:
+def ask(runtime_dir: Path, request: Request, patience: float = PATIENCE) -> Status | Scaled | Reloading | Stopping:
     """The answer. NotRunningError if nobody listens there, ControlError if it is refused or does not come in time."""
     with _connection(runtime_dir, patience) as stream:
         stream.sendall(encode(request))
@@ -53,6 +58,8 @@ def ask(runtime_dir: Path, request: Request, patience: float = PATIENCE) -> Stat
             return _read(line, Status)
         case AskScale():
             return _read(line, Scaled)
+        case AskReload():
+            return _read(line, Reloading)
         case AskStop():
             return _read(line, Stopping)
 
@@ -75,6 +82,27 @@ def stop(runtime_dir: Path, wait: float | None) -> int | None:
         except ConnectionError:
             last = b""
         return _read(last, Stopped).code if last else Exit.FAILED
+
+
+def reload(runtime_dir: Path, wait: float | None) -> Reloaded | None:
+    """Ask the supervisor to reload and wait until that is over, at most `wait` seconds (None: as long as it takes).
+
+    How it ended; None if it is still going on by then. Errors as for `ask`; ControlError if the supervisor ends.
+    """
+    with _connection(runtime_dir, PATIENCE) as stream:
+        stream.sendall(encode(AskReload(wait=True)))
+        answers = stream.makefile("rb")
+        _read(answers.readline(), Reloading)
+        stream.settimeout(wait)
+        try:
+            last = answers.readline()
+        except TimeoutError:
+            return None
+        except ConnectionError:
+            last = b""
+    if not last:
+        raise ControlError("the supervisor has ended before the reload was over")
+    return _read(last, Reloaded)
 
 
 @contextmanager

@@ -17,11 +17,18 @@ class AskScale(msgspec.Struct, frozen=True, tag_field="do", tag="scale"):
     workers: int
 
 
+class AskReload(msgspec.Struct, frozen=True, tag_field="do", tag="reload"):
+    """Replace the workers by ones that import the handler anew. Reloading is answered at once, and Reloaded when it is
+    over if `wait`."""
+
+    wait: bool = False
+
+
 class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
     """Drain and end. Stopping is answered at once, Stopped at the very end."""
 
 
-Request = AskStatus | AskScale | AskStop
+Request = AskStatus | AskScale | AskReload | AskStop
 
 
 class StoreStatus(msgspec.Struct, frozen=True):
@@ -33,7 +40,8 @@ class StoreStatus(msgspec.Struct, frozen=True):
 
 
 class ProcessStatus(msgspec.Struct, frozen=True):
-    """A child. `silent`: since it last spoke; `restarts` of its slot; None: could not be measured."""
+    """A child. `silent`: since it last spoke; `restarts` of its slot; `generation` of its code; None: could not be
+    measured."""
 
     kind: str
     slot: int
@@ -44,6 +52,7 @@ class ProcessStatus(msgspec.Struct, frozen=True):
     running: list[str]
     settled: int
     restarts: int
+    generation: int
     silent: float
     cpu_percent: float | None = None
     memory_bytes: int | None = None
@@ -74,7 +83,8 @@ class Deaths(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The answer to AskStatus. `degraded` and `breaker` say why the service is not whole, or are empty."""
+    """The answer to AskStatus. `degraded` and `breaker` say why the service is not whole, or are empty;
+    `generation`: of the code that workers are forked with, one more with each reload."""
 
     version: str
     pid: int
@@ -84,6 +94,8 @@ class Status(msgspec.Struct, frozen=True):
     ready: int
     degraded: str
     breaker: str
+    generation: int
+    reloading: bool
     store: StoreStatus
     processes: list[ProcessStatus]
     deaths: Deaths
@@ -94,6 +106,25 @@ class Scaled(msgspec.Struct, frozen=True):
     """The answer to AskScale."""
 
     target: int
+    ok: bool = True
+
+
+class Reloading(msgspec.Struct, frozen=True):
+    """The first answer to AskReload."""
+
+    ok: bool = True
+
+
+class Reloaded(msgspec.Struct, frozen=True):
+    """The end of a reload for those who waited: the new code serves, or `error` says why the old one goes on serving.
+
+    `draining`: workers of old code that still finish their tasks.
+    """
+
+    generation: int
+    draining: int
+    error: str = ""
+    traceback: str = ""
     ok: bool = True
 
 
@@ -117,13 +148,14 @@ class Refused(msgspec.Struct, frozen=True):
     ok: bool = False
 
 
-Answer = Status | Scaled | Stopping | Refused
+Answer = Status | Scaled | Reloading | Stopping | Refused
+Last = Reloaded | Stopped
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
 
-def encode(message: Request | Answer | Stopped) -> bytes:
+def encode(message: Request | Answer | Last) -> bytes:
     return _encoder.encode(message) + b"\n"
 
 

@@ -14,7 +14,18 @@ from typing import Protocol
 import msgspec
 
 from holdfastd.control.lines import Lines
-from holdfastd.control.protocol import Answer, AskStop, Refused, Request, Stopped, decode_request, encode
+from holdfastd.control.protocol import (
+    Answer,
+    AskReload,
+    AskStop,
+    Last,
+    Refused,
+    Reloaded,
+    Request,
+    Stopped,
+    decode_request,
+    encode,
+)
 
 LONGEST_REQUEST = 4096  # bytes
 MOST_UNSENT = 16 << 20  # bytes: the status of many workers
@@ -32,10 +43,11 @@ class Watcher(Protocol):
 
 @dataclass(slots=True)
 class Client:
-    """`until`: when it is dropped; None for one that waits for the end of the service."""
+    """`until`: when it is dropped, None while it waits for an end: of the service (Stopped) or a reload (Reloaded)."""
 
     lines: Lines
     until: float | None
+    awaits: type[Last] | None = None
 
 
 class ControlServer:
@@ -62,11 +74,18 @@ class ControlServer:
             if client.until is not None and now > client.until:
                 self._drop(client)
 
+    def tell(self, end: Reloaded) -> None:
+        """Whoever waited for this is told."""
+        for client in self._clients.values():
+            if client.awaits is type(end):
+                client.awaits, client.until = None, self._now + PATIENCE
+                client.lines.send(encode(end))
+
     def close(self, code: int | None) -> None:
         """Stop listening, and let those go who waited for the end: it came with this exit status, or with none."""
         self._path.unlink(missing_ok=True)
         for client in list(self._clients.values()):
-            if client.until is None and code is not None:
+            if client.awaits is Stopped and code is not None:
                 client.lines.send(encode(Stopped(code)))
             client.lines.flush()
             self._drop(client)
@@ -100,7 +119,8 @@ class ControlServer:
             client.lines.send(encode(Refused(f"not a request: {error}")))
             return
         answer = self._answer(request)
-        client.until = None if isinstance(request, AskStop) and answer.ok else self._now + PATIENCE
+        client.awaits = _end_of(request) if answer.ok else None
+        client.until = None if client.awaits is not None else self._now + PATIENCE
         client.lines.send(encode(answer))
 
     def _drop(self, client: Client) -> None:
@@ -108,6 +128,17 @@ class ControlServer:
         self._loop.forget(descriptor)
         self._clients.pop(descriptor, None)
         client.lines.close()
+
+
+def _end_of(request: Request) -> type[Last] | None:
+    """What its client waits for after the first answer."""
+    match request:
+        case AskStop():
+            return Stopped
+        case AskReload(wait=True):
+            return Reloaded
+        case _:
+            return None
 
 
 def _listen(path: Path) -> socket.socket:

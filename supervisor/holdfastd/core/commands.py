@@ -15,6 +15,16 @@ class Fork:
 
     slot: Slot
     first: bool
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """Read the settings anew, for workers of this generation; answered by SettingsRead. `needed`: generations whose
+    settings may still be forked with."""
+
+    generation: int
+    needed: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +59,4 @@ class Show:
     text: str
 
 
-Command = Fork | Send | Kill | Say | Show
+Command = Fork | ReadSettings | Send | Kill | Say | Show

@@ -16,6 +16,7 @@ from holdfastd.core.slots import Child, Stage, Why
 
 class Reason(StrEnum):
     REQUESTED = "requested"
+    RECYCLED = "recycled"
     BOOT_FAILURE = "boot failure"
     EXIT = "exit"
     SIGNAL = "signal"
@@ -27,7 +28,8 @@ class Reason(StrEnum):
     ORPHANED = "orphaned"
 
 
-UNCHARGED = frozenset({Reason.REQUESTED, Reason.BOOT_FAILURE, Reason.FENCED, Reason.ORPHANED, Reason.HALTED})
+EXPECTED = frozenset({Reason.REQUESTED, Reason.RECYCLED})
+UNCHARGED = EXPECTED | {Reason.BOOT_FAILURE, Reason.FENCED, Reason.ORPHANED, Reason.HALTED}
 
 _BY_EXIT: dict[int, Reason] = {
     ChildExit.BOOT_FAILED: Reason.BOOT_FAILURE,
@@ -38,6 +40,8 @@ _BY_EXIT: dict[int, Reason] = {
 _BY_ORDER = {
     Why.STOP: Reason.REQUESTED,
     Why.SCALE: Reason.REQUESTED,
+    Why.RELOADED: Reason.REQUESTED,
+    Why.RECYCLED: Reason.RECYCLED,
     Why.HUNG: Reason.HUNG,
     Why.BOOT: Reason.BOOT_FAILURE,
     Why.HALTED: Reason.HALTED,
@@ -61,7 +65,7 @@ class Cause:
 def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
     """`status`: the exit code, or minus the signal; `out_of_memory`: the kernel killed for memory just now."""
     if child.leaving is not None and _was_ordered(child, status):
-        return Cause(_BY_ORDER[child.leaving.why], _order_detail(child.leaving.why, status))
+        return Cause(_BY_ORDER[child.leaving.why], _order_detail(child, child.leaving.why, status))
     if child.boot_error is not None:
         return Cause(Reason.BOOT_FAILURE, child.boot_error.error)
     if status == -signal.SIGKILL and out_of_memory:
@@ -82,8 +86,9 @@ def _was_ordered(child: Child, status: int) -> bool:
     return pressed and status in _PRESSED
 
 
-def _order_detail(why: Why, status: int) -> str:
-    return str(why) if status == ChildExit.OK else f"{why}, {_signal_name(-status)}"
+def _order_detail(child: Child, why: Why, status: int) -> str:
+    told = child.worn if why is Why.RECYCLED else str(why)
+    return told if status == ChildExit.OK else f"{told}, {_signal_name(-status)}"
 
 
 def _signal_name(number: int) -> str:

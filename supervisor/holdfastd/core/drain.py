@@ -13,7 +13,7 @@ from holdfast.exits import Exit
 from holdfastd.core import leave
 from holdfastd.core.commands import Command, Say, Show
 from holdfastd.core.leave import Pressed
-from holdfastd.core.slots import Child, Forking, Kind, Slot, Stage, Why
+from holdfastd.core.slots import REPLACED, Child, Forking, Kind, Slot, Stage, Why
 from holdfastd.core.view import Step, Stopping, View, removed, seated
 
 ORDER = (Kind.WORKER, Kind.STEWARD, Kind.STORE)
@@ -72,10 +72,16 @@ def proceed(view: View, now: float) -> Step:
         return _kill_all(view, now)
     for kind in ORDER:
         if any(isinstance(seat, Child | Forking) for seat in _seats(view, kind)):
-            asked = [child for child in view.living(kind) if child.leaving is None]
+            asked = [child for child in view.living(kind) if _has_time(child, stopping)]
             return _each(view, asked, _asking(stopping, kind, now))
         view = removed(view, *(slot for slot in view.seats if slot.kind is kind))
     return _finish(view)
+
+
+def _has_time(child: Child, stopping: Stopping) -> bool:
+    """Nobody has asked it to leave, or whoever did has left it more time than there is now."""
+    leaving = child.leaving
+    return leaving is None or (leaving.why in REPLACED and leaving.cancel_at > stopping.cancel_at)
 
 
 def _finish(view: View) -> Step:

@@ -73,6 +73,19 @@ class ScaleAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class ReloadAsked:
+    """By a signal or the control socket: replace the workers by ones that import the handler anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsRead:
+    """The settings of this generation have been read, or cannot be used."""
+
+    generation: int
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StopAsked:
     """By the control socket: as a first SIGTERM, and nothing when already stopping."""
 
@@ -82,4 +95,17 @@ class Tick:
     """The end of every turn of the loop, at least once a second."""
 
 
-Event = Forked | ForkFailed | Heard | StoreOpened | Halted | Exited | Signalled | ScaleAsked | StopAsked | Tick
+Event = (
+    Forked
+    | ForkFailed
+    | Heard
+    | StoreOpened
+    | Halted
+    | Exited
+    | Signalled
+    | ScaleAsked
+    | ReloadAsked
+    | SettingsRead
+    | StopAsked
+    | Tick
+)

@@ -17,8 +17,8 @@ def fill(view: View, now: float) -> Step:
     for slot in due:
         seat = view.seats[slot]
         assert isinstance(seat, Vacant)
-        view = breaker.probed(seated(view, slot, Forking(seat.record)), slot)
-        commands.append(Fork(slot, slot.kind not in view.reached))
+        view = breaker.probed(seated(view, slot, Forking(seat.record, view.generation)), slot)
+        commands.append(Fork(slot, slot.kind not in view.reached, view.generation))
     return view, tuple(commands)
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Left, Ready
-from holdfastd.core import boot, breaker, burst, death, drain, hang, restart, tell
+from holdfastd.core import boot, breaker, burst, death, drain, hang, reload, restart, tell
 from holdfastd.core.commands import Command, Say
 from holdfastd.core.death import Cause
 from holdfastd.core.events import Exited, Forked, ForkFailed, Halted, Heard, StoreOpened
-from holdfastd.core.slots import STORE, BootError, Child, Forking, Kind, Why
+from holdfastd.core.slots import GIVEN_UP, STORE, BootError, Child, Forking, Kind
 from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
 
 
 def forked(view: View, event: Forked, now: float) -> Step:
     seat = view.seats[event.slot]
     assert isinstance(seat, Forking)
-    child = Child(event.slot, event.incarnation, event.pid, now, now, seat.record)
+    child = Child(event.slot, event.incarnation, event.pid, now, now, seat.record, seat.generation)
     return seated(view, event.slot, child), tell.born(view, child)
 
 
@@ -40,8 +40,8 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
     match message:
         case Ready():
             return ready(view, child, now)
-        case Beat(running=running, settled=settled, degraded=degraded):
-            child = replace(child, running=tuple(running), settled=settled, degraded=degraded)
+        case Beat(running=running, settled=settled, degraded=degraded, worn=worn):
+            child = replace(child, running=tuple(running), settled=settled, degraded=degraded, worn=worn)
             return seated(view, child.slot, child), ()
         case BootFailed(code=code, error=error, traceback=traceback):
             return seated(view, child.slot, replace(child, boot_error=BootError(code, error, traceback))), ()
@@ -64,7 +64,8 @@ def ready(view: View, child: Child, now: float) -> Step:
         return view, ()
     view = seated(view, child.slot, replace(child, ready_at=now, heard=now))
     fields = {"slot": str(child.slot), "pid": child.pid, "after": round(now - child.born, 3)}
-    return replace(view, reached=view.reached | {child.slot.kind}), (Say("info", "ready", fields),)
+    view, proved = reload.ready(replace(view, reached=view.reached | {child.slot.kind}), child)
+    return view, (Say("info", "ready", fields), *proved)
 
 
 def halted(view: View, event: Halted, now: float) -> Step:
@@ -89,7 +90,7 @@ def exited(view: View, event: Exited, now: float) -> Step:
 
 def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
     """A seat that was given up goes with its child; another waits for the next."""
-    given_up = child.leaving is not None and child.leaving.why in {Why.STOP, Why.SCALE}
+    given_up = child.leaving is not None and child.leaving.why in GIVEN_UP
     if given_up or not drain.keeps(view, child.slot):
         return removed(view, child.slot)
     return seated(view, child.slot, restart.vacated(child, young, jitter, now))
@@ -104,7 +105,8 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
     if child.ready_at is not None:
         return view, counted
     view, ended = boot.never_ready(view, child, cause, now)
-    return view, (*counted, *ended)
+    view, failed = reload.never_ready(view, child, cause)
+    return view, (*counted, *ended, *failed)
 
 
 def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -> View:
@@ -131,5 +133,5 @@ def _report(child: Child, cause: Cause, now: float) -> tuple[Command, ...]:
         "lived": round(now - child.born, 2),
         "running": list(child.running),
     }
-    expected = cause.reason is death.Reason.REQUESTED
+    expected = cause.reason in death.EXPECTED
     return (Say("info" if expected else "warning", "left" if expected else "died", fields),)

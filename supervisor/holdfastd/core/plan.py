@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from holdfastd.core import breaker, drain, fill, hang, leave, life, scale, tell
-from holdfastd.core.commands import Command, Say
+from holdfastd.core import breaker, drain, fill, hang, leave, life, reload, scale, tell, turnover
+from holdfastd.core.commands import Command
 from holdfastd.core.events import (
     Event,
     Exited,
@@ -20,7 +20,9 @@ from holdfastd.core.events import (
     ForkFailed,
     Halted,
     Heard,
+    ReloadAsked,
     ScaleAsked,
+    SettingsRead,
     Signalled,
     StopAsked,
     StoreOpened,
@@ -60,9 +62,10 @@ def _press(view: View, now: float) -> Step:
     """Each child by itself: the leaving to their next stage, the silent to account."""
     commands: list[Command] = []
     for seat in _children(view):
-        child, sent = leave.press(seat, now) if seat.leaving else hang.look(seat, view.policy, now)
+        child, pressed = leave.press(seat, now)
+        child, called = hang.look(child, view.policy, now)
         view = view if child is seat else seated(view, seat.slot, child)
-        commands += sent
+        commands += (*pressed, *called)
     return view, tuple(commands)
 
 
@@ -76,12 +79,12 @@ def _signalled(view: View, event: Signalled, now: float) -> Step:
             return drain.another_signal(view, now)
         case signal.SIGQUIT:
             return drain.begin_killing(view, now)
+        case signal.SIGHUP:
+            return reload.asked(view)
         case signal.SIGTTIN:
             return scale.asked(view, view.target + 1)
         case signal.SIGTTOU:
             return scale.asked(view, view.target - 1)
-        case signal.SIGHUP:
-            return view, (Say("warning", "reload is not available yet: SIGHUP changes nothing"),)
         case _:
             return view, ()
 
@@ -90,12 +93,20 @@ def _scale_asked(view: View, event: ScaleAsked, _: float) -> Step:
     return scale.asked(view, event.workers)
 
 
+def _reload_asked(view: View, _: ReloadAsked, __: float) -> Step:
+    return reload.asked(view)
+
+
+def _settings_read(view: View, event: SettingsRead, _: float) -> Step:
+    return reload.begin(view, event)
+
+
 def _stop_asked(view: View, _: StopAsked, now: float) -> Step:
     return drain.begin(view, now)
 
 
 # A tick's steps in their order: excuse before accusing, make room before filling it, end when all are gone.
-_ROUND = (hang.excuse, _press, breaker.look, scale.balance, drain.proceed, fill.fill, tell.again)
+_ROUND = (hang.excuse, _press, breaker.look, scale.balance, turnover.renew, drain.proceed, fill.fill, tell.again)
 
 _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
     Forked: life.forked,
@@ -106,6 +117,8 @@ _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
     Exited: life.exited,
     Signalled: _signalled,
     ScaleAsked: _scale_asked,
+    ReloadAsked: _reload_asked,
+    SettingsRead: _settings_read,
     StopAsked: _stop_asked,
     Tick: _tick,
 }

@@ -1,13 +1,13 @@
-"""How many workers there should be, and which go first when there are too many: seats nobody lives in, those that
-boot, then the idle, then the busy, which finish what they run."""
+"""How many workers there should be (one more while somebody is to be replaced), and which go first when there are too
+many: seats nobody lives in, those that boot, then the idle, then the busy, which finish what they run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfastd.core import leave
+from holdfastd.core import leave, turnover
 from holdfastd.core.commands import Command, Say
-from holdfastd.core.slots import Child, Kind, Seat, Slot, Vacant, Why
+from holdfastd.core.slots import GIVEN_UP, Child, Kind, Seat, Slot, Vacant, Why
 from holdfastd.core.view import Step, View, removed, seated
 
 LEAST = 1
@@ -36,14 +36,15 @@ def balance(view: View, now: float) -> Step:
     if view.stopping is not None:
         return view, ()
     staying = [(slot, seat) for slot, seat in view.workers() if not _is_leaving(seat)]
-    surplus = len(staying) - view.target
+    successor = 1 if any(turnover.outdated(view)) else 0
+    surplus = len(staying) - view.target - successor
     if surplus > 0:
         return _retire(view, sorted(staying, key=_usefulness)[:surplus], now)
     return _open(view, -surplus, now), ()
 
 
 def _is_leaving(seat: Seat) -> bool:
-    return isinstance(seat, Child) and seat.leaving is not None and seat.leaving.why is Why.SCALE
+    return isinstance(seat, Child) and seat.leaving is not None and seat.leaving.why in GIVEN_UP
 
 
 def _usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:

@@ -36,9 +36,16 @@ class Why(StrEnum):
 
     STOP = "stop"
     SCALE = "scaled down"
+    RELOADED = "reloaded"
+    RECYCLED = "recycled"
     HUNG = "silent"
     BOOT = "not ready in time"
     HALTED = "not heard of since"
+
+
+# Replaced by a successor that is ready already: such a child may take its time with what it runs.
+REPLACED = frozenset({Why.RELOADED, Why.RECYCLED})
+GIVEN_UP = REPLACED | {Why.STOP, Why.SCALE}  # nobody follows in the seat of such a child
 
 
 class Stage(IntEnum):
@@ -100,11 +107,13 @@ class Forking:
     """A fork was ordered, its result is not known yet."""
 
     record: Record
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One life. `heard` is when it last spoke, `settled` counts since its birth."""
+    """One life. `heard` is when it last spoke, `settled` counts since its birth; `generation`: of the code it runs;
+    `worn`: why it asks to be replaced, or empty."""
 
     slot: Slot
     incarnation: str
@@ -112,7 +121,9 @@ class Child:
     born: float
     heard: float
     record: Record
+    generation: int = 0
     ready_at: float | None = None
+    worn: str = ""
     running: tuple[str, ...] = ()
     settled: int = 0
     degraded: str = ""

@@ -47,6 +47,25 @@ class Breaker:
 
 
 @dataclass(frozen=True, slots=True)
+class Reload:
+    """A generation of workers is being introduced. `before`: the one that goes on serving if it fails; `proven`: one of
+    the new generation has been ready."""
+
+    before: int
+    proven: bool = False
+    deaths: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """How the last reload ended; `error` is empty if its generation serves now, `traceback` the user's if there is one."""
+
+    generation: int
+    error: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Stopping:
     """The service is ending: until when workers may work, how often it was signalled, and what it will exit with."""
 
@@ -78,6 +97,10 @@ class View:
     told_at: float = 0.0
     boot_failures: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
     shown: str = ""  # the last traceback printed
+    generation: int = 0  # what workers are forked as; those of an earlier one are to be replaced
+    generations: int = 0  # the latest that was ever asked for
+    reload: Reload | None = None
+    reloaded: Reloaded | None = None
     stopping: Stopping | None = None
     burst: Burst | None = None
     cut_off: int = 0

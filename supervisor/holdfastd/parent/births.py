@@ -6,11 +6,12 @@ import contextlib
 import os
 import socket
 import uuid
+from collections.abc import Collection
 
 from holdfastd.core.slots import Kind, Slot
 from holdfastd.parent import child
 from holdfastd.parent.child import Birth
-from holdfastd.parent.household import EmbeddedStore, Household
+from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
 from holdfastd.store.launch import StoreLaunch
 
 
@@ -19,6 +20,7 @@ class Births:
 
     def __init__(self, household: Household) -> None:
         self._household = household
+        self._work: dict[int, WorkerBody] = {0: household.worker}  # by generation
         self._launch: StoreLaunch | None = None
 
     def prepare(self) -> None:
@@ -26,15 +28,23 @@ class Births:
         if self._household.store is not None and self._launch is None:
             self._launch = self._household.store.prepare()
 
-    def of(self, slot: Slot, first: bool) -> Birth:
+    def reread(self, generation: int, needed: Collection[int]) -> None:
+        """Read what workers of this generation are to do, and forget all but the `needed` earlier ones.
+
+        Raises ConfigError, and changes nothing then.
+        """
+        body = self._household.reread()
+        self._work = {known: work for known, work in self._work.items() if known in needed} | {generation: body}
+
+    def of(self, slot: Slot, first: bool, generation: int) -> Birth:
         """A new incarnation for this slot. Raises StoreLaunchError."""
         incarnation = uuid.uuid4().hex
-        household = self._household
+        household, body = self._household, self._work[generation]
         match slot.kind:
             case Kind.WORKER:
 
                 def work(channel: socket.socket) -> int:
-                    return household.worker(incarnation, slot.number, channel)
+                    return body(incarnation, slot.number, channel)
 
                 return Birth(incarnation, f"holdfast: w{slot.number}", f"holdfast: {slot}", work)
             case Kind.STEWARD:

@@ -10,8 +10,9 @@ from typing import Any
 import structlog
 
 from holdfast.channel import encode
-from holdfastd.core.commands import Command, Fork, Kill, Say, Send, Show
-from holdfastd.core.events import Event, Forked, ForkFailed
+from holdfast_config import ConfigError
+from holdfastd.core.commands import Command, Fork, Kill, ReadSettings, Say, Send, Show
+from holdfastd.core.events import Event, Forked, ForkFailed, SettingsRead
 from holdfastd.parent import fork
 from holdfastd.parent.births import Births
 from holdfastd.parent.family import Family, Process
@@ -40,6 +41,7 @@ class Hands:
         self._kernel = kernel
         self._do: dict[type, Callable[[Any], None]] = {
             Fork: self._fork,
+            ReadSettings: self._read_settings,
             Send: self._send,
             Kill: self._kill,
             Say: self._say,
@@ -51,7 +53,7 @@ class Hands:
 
     def _fork(self, command: Fork) -> None:
         try:
-            birth = self._births.of(command.slot, command.first)
+            birth = self._births.of(command.slot, command.first, command.generation)
             newborn = fork.fork(birth, self._kernel)
         except (OSError, StoreLaunchError) as error:
             reason = errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
@@ -60,6 +62,14 @@ class Hands:
         self._births.born(command.slot)
         self._attend(self._family.adopt(command.slot, birth.incarnation, newborn))
         self._post(Forked(command.slot, birth.incarnation, newborn.pid))
+
+    def _read_settings(self, command: ReadSettings) -> None:
+        error = ""
+        try:
+            self._births.reread(command.generation, command.needed)
+        except ConfigError as problems:
+            error = str(problems)
+        self._post(SettingsRead(command.generation, error))
 
     def _send(self, command: Send) -> None:
         process = self._family.of_slot(command.slot)

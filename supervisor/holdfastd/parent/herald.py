@@ -20,12 +20,13 @@ class Herald:
         self._announce = announce
         self._store_url = store_url
         self._status = ""
-        self._is_ready = self._is_announced = self._is_stopping = False
+        self._is_ready = self._is_announced = self._is_stopping = self._is_reloading = False
         self._patted = self._extended = float("-inf")
 
     def tell(self, view: View, now: float) -> None:
         """Once a turn: whatever is new or due."""
         self._tell_ready(view)
+        self._tell_reloading(view, now)
         self._tell_stopping(view, now)
         self._tell_status(view)
         self._pat(now)
@@ -38,6 +39,15 @@ class Herald:
         if not self._is_ready and Kind.WORKER in view.reached:
             self._is_ready = True
             self._notifier.tell(READY=1)
+
+    def _tell_reloading(self, view: View, now: float) -> None:
+        """systemd wants the time with it, by its own clock, and READY once it is over, whichever way."""
+        is_reloading = view.reload is not None
+        if is_reloading and not self._is_reloading:
+            self._notifier.tell(RELOADING=1, MONOTONIC_USEC=int(now * 1e6))
+        elif self._is_reloading and not is_reloading:
+            self._notifier.tell(READY=1)
+        self._is_reloading = is_reloading
 
     def _tell_stopping(self, view: View, now: float) -> None:
         if view.stopping is None:

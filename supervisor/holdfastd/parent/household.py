@@ -24,7 +24,10 @@ class EmbeddedStore:
 
 @dataclass(frozen=True, slots=True)
 class Household:
-    """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` may be shown."""
+    """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` may be shown.
+
+    `reread` gives what workers run after a reload; it raises ConfigError.
+    """
 
     policy: Policy
     workers: int
@@ -32,4 +35,5 @@ class Household:
     store_url: str
     worker: WorkerBody
     steward: StewardBody
+    reread: Callable[[], WorkerBody]
     store: EmbeddedStore | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from functools import partial
 
 from holdfast.exits import Exit
@@ -13,28 +14,32 @@ from holdfast_config.settings import STORE_SOCKET
 from holdfastd.core.policy import Policy
 from holdfastd.parent import folders, preload
 from holdfastd.parent.alone import Announce, supervise
-from holdfastd.parent.household import EmbeddedStore, Household
+from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
+from holdfastd.parent.rereading import unmoved
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.store.launch import prepare
 
 
-def run(settings: Settings, announce: Announce) -> int:
-    """Be the supervisor of these settings until it is told to stop; the exit status. `announce` prints for humans."""
+def run(settings: Settings, announce: Announce, reread: Callable[[], Settings] | None = None) -> int:
+    """Be the supervisor of these settings until it is told to stop; the exit status.
+
+    `announce` prints for humans. `reread` gives the settings of a reload, and raises ConfigError.
+    """
     try:
         folders.make(settings.runtime_dir, settings.state_dir)
     except PermissionError as error:
         announce(f"no permission for {error.filename}: choose another --runtime-dir or --state-dir")
         return Exit.PERMISSION
     preload.preload()
-    return supervise(household(settings), announce)
+    return supervise(household(settings, reread), announce)
 
 
-def household(settings: Settings) -> Household:
-    """What these settings ask for."""
+def household(settings: Settings, reread: Callable[[], Settings] | None = None) -> Household:
+    """What these settings ask for; workers of a reload do what it asks for then."""
 
-    def worker(incarnation: str, slot: int, channel: socket.socket) -> int:
-        return work(WorkerSpec(incarnation, slot, settings), channel)
+    def read_again() -> WorkerBody:
+        return _worker(unmoved(settings, reread()) if reread else settings)
 
     def steward(first: bool, channel: socket.socket) -> int:
         return serve(StewardSpec(settings, first), channel)
@@ -45,7 +50,15 @@ def household(settings: Settings) -> Household:
         workers=settings.workers,
         runtime_dir=settings.runtime_dir,
         store_url=settings.redis.masked_url,
-        worker=worker,
+        worker=_worker(settings),
         steward=steward,
+        reread=read_again,
         store=store if settings.embedded else None,
     )
+
+
+def _worker(settings: Settings) -> WorkerBody:
+    def worker(incarnation: str, slot: int, channel: socket.socket) -> int:
+        return work(WorkerSpec(incarnation, slot, settings), channel)
+
+    return worker

@@ -10,18 +10,21 @@ from dataclasses import replace
 from holdfastd.control.protocol import (
     CONTROL_SOCKET,
     Answer,
+    AskReload,
     AskScale,
     AskStatus,
     AskStop,
     Refused,
+    Reloaded,
+    Reloading,
     Request,
     Scaled,
     Stopping,
 )
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
-from holdfastd.core import scale
-from holdfastd.core.events import Event, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
+from holdfastd.core import reload, scale
+from holdfastd.core.events import Event, ReloadAsked, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
 from holdfastd.core.plan import begin, next_due, plan
 from holdfastd.core.policy import Policy
 from holdfastd.core.slots import STORE
@@ -81,6 +84,7 @@ class Parent:
         """One look at the whole after everything that has arrived, then what that brought about."""
         self._look_at_store()
         self._inbox.append(Tick())
+        before = self.view
         while self._inbox:
             self.view, commands = plan(self.view, self._inbox.popleft(), clock())
             for command in commands:
@@ -88,6 +92,7 @@ class Parent:
         now = clock()
         self._ears.press_on()
         self._control.tick(now)
+        self._tell_reloaded(before)
         self._herald.tell(self.view, now)
         self._look_around(now)
 
@@ -122,6 +127,8 @@ class Parent:
                 return report(self.view, self._household.store_url, usage, moment)
             case AskScale(workers=workers):
                 return self._scale(workers)
+            case AskReload():
+                return self._reload()
             case AskStop():
                 self._inbox.append(StopAsked())
                 return Stopping()
@@ -132,6 +139,18 @@ class Parent:
             return Refused(why_not)
         self._inbox.append(ScaleAsked(workers))
         return Scaled(workers)
+
+    def _reload(self) -> Answer:
+        why_not = reload.refusal(self.view)
+        if why_not:
+            return Refused(why_not)
+        self._inbox.append(ReloadAsked())
+        return Reloading()
+
+    def _tell_reloaded(self, before: View) -> None:
+        ended = self.view.reloaded
+        if ended is not None and ended is not before.reloaded:
+            self._control.tell(Reloaded(ended.generation, reload.draining(self.view), ended.error, ended.traceback))
 
     def _end(self) -> None:
         self._ears.reaper.kill_all(within=KILLED_WITHIN)

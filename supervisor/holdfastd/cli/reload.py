@@ -1,0 +1,55 @@
+"""`supervisor reload`."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast.exits import Exit
+from holdfastd.cli import options, output
+from holdfastd.cli.endings import CommandError
+from holdfastd.cli.session import Session
+from holdfastd.control import client
+from holdfastd.control.protocol import AskReload, Reloaded
+
+
+@rich_click.command(
+    epilog="Examples:\n\nsupervisor reload\n\nsupervisor reload --wait --timeout 120 || echo the old code still serves"
+)
+@click.option("--wait", is_flag=True, help="Until the new code serves, or has turned out not to boot (exit status 1).")
+@click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="The longest to wait; implies --wait.")
+@options.here
+@options.pass_session
+def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
+    """Replace the workers by ones that import the handler anew, and read the settings anew.
+
+    A first new worker boots while the old ones serve. Only when it is ready are the others replaced, one by one; each
+    finishes the tasks it runs. Code that does not boot changes nothing.
+    """
+    folder = session.settings.runtime_dir
+    if wait or timeout is not None:
+        return _tell(session, _over(client.reload(folder, timeout), timeout))
+    client.ask(folder, AskReload())
+    if session.json:
+        output.document({"reloading": True})
+    else:
+        output.text("reloading: `supervisor reload --wait` says how it ends, and so does the log")
+    return Exit.OK
+
+
+def _over(end: Reloaded | None, timeout: float | None) -> Reloaded:
+    if end is None:
+        raise CommandError(f"the reload is not over after {timeout:g} s; `supervisor status` shows how far it is")
+    return end
+
+
+def _tell(session: Session, end: Reloaded) -> int:
+    status = Exit.FAILED if end.error else Exit.OK
+    if session.json:
+        output.document({"reloaded": not end.error, "draining": end.draining, "error": end.error})
+    elif end.error:
+        raise CommandError(f"{end.traceback}{end.error}")
+    else:
+        old = f"; {end.draining} old workers finish their tasks" if end.draining else ""
+        output.text(f"reloaded{old}")
+    return status
