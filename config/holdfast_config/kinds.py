@@ -16,6 +16,7 @@ LONGEST_NAME = 128
 TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would overflow somebody's milliseconds
 
 _NAME = re.compile(r"[^{}\s]+")
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 _LANE = re.compile(r"\{(.*)\}:lane:(.*)")
 _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
@@ -66,6 +67,15 @@ def switch(value: object) -> bool:
     if word in _SWITCH:
         return _SWITCH[word]
     raise ValueError("must be true or false (1 or 0, yes or no, on or off)")
+
+
+def size(value: object) -> int:
+    """A number of bytes: a whole number, or one with a unit."""
+    found = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
+    number = round(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else -1
+    if not 1 <= number < 1 << 60:
+        raise ValueError("must be a size such as 500MB or 1.5GB: bytes, or KB, MB, GB, TB (of 1024)")
+    return number
 
 
 def text(value: object) -> str:
@@ -149,6 +159,7 @@ def _is_address(found: str) -> bool:
 
 Switch = Annotated[bool, BeforeValidator(switch)]
 Text = Annotated[str, BeforeValidator(text)]
+Size = Annotated[int, BeforeValidator(size)]
 Queue = Annotated[str, BeforeValidator(queue)]
 Lanes = Annotated[tuple[str, ...], BeforeValidator(lanes)]
 Host = Annotated[str, BeforeValidator(host)]

@@ -87,6 +87,12 @@ class Settings(BaseSettings):
     max_attempts: Annotated[int, whole(1, 1_000)] = _set(3, "Runs of a task that fails, before it is given up.")
     retry_base: _Any = _set(1.0, "The pause before the first retry; it doubles with each one.")
     retry_cap: _Any = _set(300.0, "The longest pause before a retry.")
+    max_tasks: Annotated[int, whole(1, 1_000_000_000)] | None = _set(
+        None, "A worker is replaced after this many tasks, or up to a tenth fewer; none: never."
+    )
+    max_memory: kinds.Size | None = _set(
+        None, "A worker is replaced before it has grown to this size, as in 500MB; none: never."
+    )
     drain_timeout: _Any = _set(90.0, "How long running tasks may go on after a stop; then they are put back.")
     hang_timeout: _Long = _set(60.0, "A process whose event loop is silent for so long is killed.")
     boot_timeout: _Long = _set(60.0, "How long a worker may take to become ready.")

@@ -16,7 +16,7 @@ from holdfastd.core.policy import Policy
 from holdfastd.parent.alone import supervise
 from holdfastd.parent.folders import INCARNATIONS
 from holdfastd.parent.fork import Kernel
-from holdfastd.parent.household import EmbeddedStore, Household
+from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
 from holdfastd.store.launch import StoreLaunch
 from tests.supervisor.children import STEWARDS, WORKERS
 
@@ -25,6 +25,10 @@ def household(options: dict[str, Any]) -> Household:
     folder = Path(options["dir"])
     (folder / INCARNATIONS).mkdir(exist_ok=True)
     told = folder / "told"
+
+    def reread() -> WorkerBody:
+        options.update(json.loads((folder / "reread").read_text()))
+        return WORKERS[options.get("worker", "plain")]
 
     def steward(first: bool, channel: socket.socket) -> int:
         return STEWARDS[options.get("steward", "steward")](told, first, channel)
@@ -36,6 +40,7 @@ def household(options: dict[str, Any]) -> Household:
         store_url="redis://nowhere",
         worker=WORKERS[options.get("worker", "plain")],
         steward=steward,
+        reread=reread,
         store=store(folder, options["store"]) if "store" in options else None,
     )
 

@@ -6,8 +6,8 @@ import signal
 from collections.abc import Iterable
 
 from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
-from holdfastd.core.commands import Command, Fork, Kill, Say, Send, Show
-from holdfastd.core.events import Event, Exited, Forked, ForkFailed, Heard, Signalled, StoreOpened, Tick
+from holdfastd.core.commands import Command, Fork, Kill, ReadSettings, Say, Send, Show
+from holdfastd.core.events import Event, Exited, Forked, ForkFailed, Heard, SettingsRead, Signalled, StoreOpened, Tick
 from holdfastd.core.plan import begin, next_due, plan
 from holdfastd.core.policy import Policy
 from holdfastd.core.slots import STEWARD, STORE, Child, Kind, Slot
@@ -29,6 +29,7 @@ class History:
         self.view: View = begin(policy, workers, self.now)
         self.done: list[Command] = []
         self.fork_fails = False
+        self.settings_error = ""
         self._pid = 100
 
     def started(self) -> History:
@@ -53,6 +54,8 @@ class History:
         for command in commands:
             if isinstance(command, Fork):
                 self._fork(command)
+            if isinstance(command, ReadSettings):
+                self.event(SettingsRead(command.generation, self.settings_error))
         return self.done[before:]
 
     def _fork(self, command: Fork) -> None:

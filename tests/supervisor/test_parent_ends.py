@@ -81,14 +81,6 @@ def test_a_signal_while_starting_leaves_no_orphan(start: Start) -> None:
     assert service.stopped() == 0
 
 
-def test_hup_is_answered_and_kills_nobody(start: Start) -> None:
-    service = start().started()
-    service.send(signal.SIGHUP)
-    service.until("reload is not available yet: SIGHUP changes nothing")
-    assert service.status().ready == 2
-    assert service.stopped() == 0
-
-
 def test_a_handler_that_cannot_be_booted_ends_with_78_and_its_traceback_once(start: Start) -> None:
     service = start(worker="unbootable", workers=4)
     assert service.ended() == 78

@@ -10,11 +10,11 @@ import pytest
 from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, Ready
 from holdfastd.core.events import Event, Halted, ScaleAsked, Signalled, StopAsked, StoreOpened
 from holdfastd.core.policy import Policy
-from holdfastd.core.slots import STORE, Child, Forking, Kind, Stage, Why
+from holdfastd.core.slots import GIVEN_UP, STORE, Child, Forking, Kind, Stage
 from tests.supervisor.histories import STEWARD, History, kills
 
 STATUSES = [0, 1, 69, 78, 82, 83, 86, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGTERM]
-SIGNALS = [signal.SIGTTIN, signal.SIGTTOU, signal.SIGHUP]
+SIGNALS = [signal.SIGTTIN, signal.SIGTTOU, signal.SIGHUP, signal.SIGHUP]
 
 
 def play(history: History, chance: random.Random) -> None:
@@ -42,7 +42,14 @@ def speak(history: History, child: Child, chance: random.Random) -> None:
     if child.slot == STORE:
         history.event(StoreOpened())
         return
-    messages = [Ready(), Ready(), Beat(["task"], 1), Drained(chance.randrange(2)), Acknowledged("somebody", 0)]
+    messages = [
+        Ready(),
+        Ready(),
+        Beat(["task"], 1),
+        Beat([], 2, worn="old"),
+        Drained(chance.randrange(2)),
+        Acknowledged("somebody", 0),
+    ]
     if child.slot != STEWARD:  # a first steward that says so ends the service
         messages.append(BootFailed(78, "no agent"))
     history.hear(child.slot, chance.choice(messages))
@@ -54,7 +61,8 @@ def check(history: History) -> None:
     assert not any(isinstance(seat, Forking) for seat in view.seats.values())
     workers = [seat for slot, seat in view.seats.items() if slot.kind is Kind.WORKER]
     leaving = [seat.leaving.why for seat in workers if isinstance(seat, Child) and seat.leaving is not None]
-    assert len(workers) - len(leaving) <= view.target <= len(workers) - leaving.count(Why.SCALE)
+    assert len(workers) - len(leaving) <= view.target + 1
+    assert view.target <= len(workers) - len([why for why in leaving if why in GIVEN_UP])
     if any(isinstance(seat, Child) for seat in workers):
         assert Kind.STEWARD in view.reached
 

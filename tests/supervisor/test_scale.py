@@ -99,13 +99,6 @@ def test_scaling_is_refused_while_draining() -> None:
     assert refusal(history.view, 2) == "the supervisor is draining"
 
 
-def test_hup_is_answered_and_changes_nothing() -> None:
-    history = History(1).started()
-    before = history.view
-    assert said(history.event(Signalled(signal.SIGHUP))) == ["reload is not available yet: SIGHUP changes nothing"]
-    assert history.view == before
-
-
 def test_a_death_is_told_until_it_is_acknowledged() -> None:
     history = History(1).started()
     incarnation = history.child(W).incarnation

@@ -106,7 +106,7 @@ def _stop_asked(view: View, _: StopAsked, now: float) -> Step:
 
 
 # A tick's steps in their order: excuse before accusing, make room before filling it, end when all are gone.
-_ROUND = (hang.excuse, _press, breaker.look, scale.balance, turnover.renew, drain.proceed, fill.fill, tell.again)
+_ROUND = (hang.excuse, _press, breaker.look, turnover.renew, scale.balance, drain.proceed, fill.fill, tell.again)
 
 _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
     Forked: life.forked,

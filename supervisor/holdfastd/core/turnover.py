@@ -20,12 +20,12 @@ def renew(view: View, now: float) -> Step:
     """One step of the turnover; the seat of the successor is opened by `scale.balance`."""
     if view.stopping is not None:
         return view, ()
+    retired: tuple[Command, ...] = ()
     waiting = list(outdated(view))
-    if not waiting:
-        return reload.finish(view)
-    if _ready(view) <= view.target:
-        return view, ()
-    return _retire(view, min(waiting, key=_least_busy), now)
+    if waiting and _ready(view) > view.target:
+        view, retired = _retire(view, min(waiting, key=_least_busy), now)
+    view, finished = (view, ()) if any(outdated(view)) else reload.finish(view)
+    return view, (*retired, *finished)
 
 
 def outdated(view: View) -> Iterator[Child]:

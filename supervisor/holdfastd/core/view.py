@@ -58,7 +58,7 @@ class Reload:
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """How the last reload ended; `error` is empty if its generation serves now, `traceback` the user's if there is one."""
+    """How the last reload ended; `error` is empty if its generation serves now, `traceback` the user's if any."""
 
     generation: int
     error: str = ""
