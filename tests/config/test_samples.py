@@ -97,6 +97,9 @@ def test_the_user_of_the_sample_reaches_its_queue_and_nothing_else(short_path: P
             assert client.eval("return redis.call('set', KEYS[1], 1)", 1, "{bindu:tasks}:task:1")
             assert client.publish("{bindu:tasks}:done:1", "x") == 0
             assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+            with client.pubsub() as channel:  # who waits for many tasks subscribes to all of them
+                channel.psubscribe("{bindu:tasks}:done:*")
+                assert channel.get_message(timeout=5.0)
             for refused in (["SET", "other", "1"], ["FLUSHALL"], ["CONFIG", "SET", "maxmemory", "1"], ["KEYS", "*"]):
                 with pytest.raises(Exception, match="permission"):
                     client.execute_command(*refused)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
+from holdfast.core.facts import StoreFacts
 from holdfast.core.records import (
     Accepted,
     Admission,
@@ -144,6 +145,13 @@ class ProducerStore(Protocol):
 
     async def snapshot(self) -> dict[str, object]:
         """Every key of the namespace with type, ttl and content, in one atomic look (for checks; costly)."""
+        ...
+
+    async def examine(self, lanes: Sequence[str], watch: float) -> StoreFacts:
+        """What an operator should know of the store, seen while these lanes were watched for `watch` seconds.
+
+        Changes nothing. StoreUnavailableError or StoreRefusedError where it lets nobody in.
+        """
         ...
 
     async def ping(self) -> None: ...

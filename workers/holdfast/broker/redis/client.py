@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 ANSWER_SECONDS = 5.0
+NAME = "holdfast"  # how our clients are told from others in CLIENT LIST
 
 
 def _options(settings: RedisSettings) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def _options(settings: RedisSettings) -> dict[str, Any]:
         "retry": Retry(NoBackoff(), 0),
         "socket_connect_timeout": settings.connect_timeout,
         "health_check_interval": 15,
-        "client_name": "holdfast",
+        "client_name": NAME,
         "driver_info": None,  # looking up the library's version costs each child 2 MB and a round trip
     }
 

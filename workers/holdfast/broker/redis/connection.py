@@ -41,6 +41,16 @@ class Connection:
                 await self.client.execute_command("SCRIPT", "LOAD", script.source)
                 return await self.client.execute_command("EVALSHA", script.sha, 1, self.keys.queue, *args)
 
+    async def load(self) -> None:
+        """Have the server compile and keep every operation."""
+        for script in self._scripts.values():
+            await self.command("SCRIPT", "LOAD", script.source)
+
+    @property
+    def database(self) -> int:
+        """The number of the database that the URL names."""
+        return int(self.client.connection_pool.connection_kwargs.get("db", 0))
+
     async def word(self, name: str, *args: Value) -> str:
         """Run an operation that answers with one word."""
         answer: bytes = await self.run(name, *args)

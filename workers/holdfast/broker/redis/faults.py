@@ -24,10 +24,17 @@ _PASSING = (
 _REFUSING = ("NOPERM", "NOAUTH", "WRONGPASS")
 
 
+def _behind(error: exceptions.RedisError) -> exceptions.RedisError:
+    """The library wraps what the server answers to a login as if the connection had failed."""
+    cause = error.__cause__
+    return cause if isinstance(cause, exceptions.RedisError) else error
+
+
 def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
+    error = _behind(error)
     text = str(error)
     if isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError) or text.startswith(_REFUSING):
-        return StoreRefusedError(f"Redis at {url} refuses this user: {text}; check user, password and ACL")
+        return StoreRefusedError(f"Redis at {url} refuses this user: {text.rstrip('.')}; check user, password and ACL")
     if isinstance(error, exceptions.OutOfMemoryError) or "OOM" in text[:64]:
         return StoreFullError(f"Redis at {url} is out of memory: {text}")
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | exceptions.ReadOnlyError):
@@ -43,6 +50,6 @@ def explained(url: str) -> Generator[None, None, None]:
     try:
         yield
     except exceptions.RedisError as error:
-        raise _meaning(error, url) from error
+        raise _meaning(error, url) from _behind(error)
     except (OSError, TimeoutError) as error:
         raise StoreUnavailableError(f"Redis at {url} cannot be reached: {error or type(error).__name__}") from error

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role
+from holdfast.core.facts import StoreFacts
 from holdfast.core.records import Counts, Page, TaskRecord, Unreadable, WorkerRecord
 from holdfast.core.states import PARKED, TERMINAL, State
 
@@ -100,6 +101,11 @@ class OperatorRole(Role):
 
     async def clear(self, lane: str, limit: int) -> int:
         return await self._number("clear", self._keys.name(lane), limit)
+
+    async def examine(self, lanes: Sequence[str], watch: float) -> StoreFacts:
+        from holdfast.broker.redis.examining import Examination  # for operators alone: no child need hold it
+
+        return await Examination(self._connection, self.counts, lanes).facts(watch)
 
     async def snapshot(self) -> dict[str, object]:
         return rows.snapshot(await self._run("snapshot"))

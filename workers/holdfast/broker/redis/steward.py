@@ -7,16 +7,12 @@ from collections.abc import Sequence
 
 from holdfast.broker.redis.connection import Role
 from holdfast.broker.redis.keys import SCHEMA
+from holdfast.broker.redis.reports import info
 from holdfast.broker.redis.rows import pairs
 from holdfast.errors import StoreError, StoreRefusedError
 
 _OLDEST = (7, 0)
 VOUCHED_AT_ONCE = 1000
-
-
-def _info(text: bytes) -> dict[str, str]:
-    lines = (line.split(":", 1) for line in text.decode().splitlines() if ":" in line)
-    return {name: value for name, value in lines if value}
 
 
 class StewardRole(Role):
@@ -27,8 +23,8 @@ class StewardRole(Role):
         await self._check_schema()
 
     async def _check_version(self) -> None:
-        info = _info(await self._command("INFO", "server"))
-        version = info.get("redis_version", "0")
+        told = info(await self._command("INFO", "server"))
+        version = told.get("redis_version", "0")
         numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
         if numbers < _OLDEST:
             raise StoreRefusedError(
@@ -36,7 +32,7 @@ class StewardRole(Role):
             )
 
     async def _check_eviction(self) -> None:
-        memory = _info(await self._command("INFO", "memory"))
+        memory = info(await self._command("INFO", "memory"))
         policy = memory.get("maxmemory_policy", "noeviction")
         if policy != "noeviction":
             raise StoreRefusedError(
@@ -95,10 +91,10 @@ class StewardRole(Role):
         return await self._block(timeout, "BRPOP", self._keys.alarm, timeout) is not None
 
     async def run_id(self) -> str:
-        info = _info(await self._command("INFO", "server"))
-        if "run_id" not in info:
+        told = info(await self._command("INFO", "server"))
+        if "run_id" not in told:
             raise StoreError(f"Redis at {self._connection.url} tells no run id")
-        return info["run_id"]
+        return told["run_id"]
 
     async def clock_ms(self) -> int:
         seconds, microseconds = await self._command("TIME")

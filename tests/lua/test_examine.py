@@ -1,0 +1,160 @@
+"""What a store says of itself when it is examined: as it is configured, and as this user may see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from holdfast.broker import open_store
+from holdfast.broker.redis import rights
+from holdfast.broker.redis.keys import Keys
+from holdfast.core.facts import RightsFacts, StoreFacts
+from holdfast.errors import StoreRefusedError, StoreUnavailableError
+from holdfast_config import RedisSettings
+from tests.lua.namespace import Namespace, namespace
+from tests.servers import serve, valkey
+
+pytestmark = pytest.mark.anyio
+
+QUEUE = "bindu:tasks"
+ROOT = Path(__file__).parents[2]
+FOR_OPERATORS = {"allowed", "glance", "snapshot"}  # not needed to run tasks
+CALLED = [r"call\('([A-Z]+)'", r"_(?:command|block)\([^\"\n]*\"([A-Z]+)\""]
+
+
+@pytest.fixture
+async def alone(short_path: Path, anyio_backend: object) -> AsyncIterator[Namespace]:
+    """A server that nobody else uses."""
+    with valkey(short_path) as url:
+        async with namespace(url) as made:
+            yield made
+
+
+async def examine(url: str, queue: str = QUEUE) -> StoreFacts:
+    async with open_store(RedisSettings(url=url, queue=queue)) as store:
+        return await store.examine([queue], 0.0)
+
+
+@asynccontextmanager
+async def user(space: Namespace, *rules: str) -> AsyncIterator[str]:
+    """The URL of a user with these rights."""
+    await space.do("ACL", "SETUSER", "somebody", "reset", "on", ">secret", *rules)
+    yield space.url.replace("unix://", "unix://somebody:secret@")
+
+
+async def rights_of(space: Namespace, *rules: str) -> RightsFacts:
+    async with user(space, *rules) as url:
+        facts = await examine(url)
+    assert facts.rights is not None, facts.unseen
+    return facts.rights
+
+
+async def test_a_server_as_it_comes(alone: Namespace) -> None:
+    facts = await examine(alone.url)
+    assert facts.unseen == ()
+    assert facts.server is not None
+    assert (facts.server.engine, facts.server.mode, facts.server.role) == ("valkey", "standalone", "master")
+    assert facts.rights == RightsFacts("default", (), "")
+    assert facts.timing is not None
+    assert len(facts.timing.round_trips_ms) == 50
+    assert facts.persistence is not None
+    assert (facts.persistence.aof, facts.persistence.save) == (False, "")
+    assert facts.queue is not None
+    assert (facts.queue.schema, facts.queue.counts.workers) == (None, 0)
+
+
+async def test_settings_that_were_changed_are_seen(short_path: Path) -> None:
+    options = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "20mb", "--maxclients", "40")
+    with serve(short_path, *options, "--timeout", "30", "--maxmemory-policy", "allkeys-lru") as server:
+        facts = await examine(server.url)
+    assert facts.persistence is not None
+    assert (facts.persistence.aof, facts.persistence.fsync) == (True, "always")
+    assert facts.memory is not None
+    assert (facts.memory.limit, facts.memory.policy) == (20 << 20, "allkeys-lru")
+    assert facts.clients is not None
+    assert (facts.clients.most, facts.clients.idle_timeout) == (40, 30)
+
+
+async def test_workers_and_their_stewards_are_seen(space: Namespace) -> None:
+    await space.register("w1", "w2")
+    await space.store.vouch(["w1"])
+    facts = await examine(space.url, space.queue)
+    assert facts.queue is not None
+    assert {(one.incarnation, one.vouched_ago_ms is None) for one in facts.queue.members} == {
+        ("w1", False), ("w2", True)
+    }  # fmt: skip
+
+
+async def test_somebody_elses_blpop_is_seen_and_ours_is_not(alone: Namespace) -> None:
+    async with open_store(RedisSettings(url=alone.url)) as store, anyio.create_task_group() as group:
+        group.start_soon(store.listen, "w1", [QUEUE], 60.0)
+        group.start_soon(alone.do, "BLPOP", QUEUE, 60)
+        with anyio.fail_after(10):
+            while (await alone.do("INFO", "clients"))["blocked_clients"] < 2:
+                await anyio.lowlevel.checkpoint()  # the question itself takes its time
+        facts = await examine(alone.url)
+        group.cancel_scope.cancel()
+    assert facts.clients is not None
+    assert facts.clients.strangers is not None
+    assert [(stranger.name, stranger.command) for stranger in facts.clients.strangers] == [("", "blpop")]
+
+
+async def test_a_user_without_rights_on_our_keys_is_told_which_commands_fail(alone: Namespace) -> None:
+    refused = await rights_of(alone, "+@all", f"~{QUEUE}", "&*")
+    assert f"HSET {{{QUEUE}}}:*" in refused.forbidden
+    assert f"LPOP {QUEUE}" not in refused.forbidden
+
+
+async def test_single_commands_that_are_missing_are_named(alone: Namespace) -> None:
+    refused = await rights_of(alone, "allkeys", "allchannels", "+@all", "-blmove")
+    assert refused.forbidden == (f"BLMOVE {QUEUE}",)
+
+
+async def test_without_the_right_to_load_scripts_nothing_of_them_is_seen(alone: Namespace) -> None:
+    async with user(alone, "allkeys", "allchannels", "+@all", "-script|load") as url:
+        facts = await examine(url)
+    assert "script|load" in dict(facts.unseen)["rights"]
+
+
+async def test_what_a_user_may_not_see_hides_nothing_else(alone: Namespace) -> None:
+    async with user(alone, "allkeys", "allchannels", "+@all", "-info", "-client|list", "-config") as url:
+        facts = await examine(url)
+    assert {what for what, _ in facts.unseen} == {"server", "memory", "persistence", "clients"}
+    assert facts.timing is not None
+    assert facts.queue is not None
+
+
+async def test_a_wrong_password_is_a_refusal(alone: Namespace) -> None:
+    with pytest.raises(StoreRefusedError, match="password"):
+        await examine(alone.url.replace("unix://", "unix://nobody:wrong@"))
+
+
+async def test_a_server_that_is_away_is_told_so(short_path: Path) -> None:
+    with pytest.raises(StoreUnavailableError):
+        await examine(f"unix://{short_path}/nothing.sock")
+
+
+def called() -> Iterator[str]:
+    """Every command that the product runs, inside its scripts and outside."""
+    lua = (file for file in (ROOT / "workers/holdfast/lua").rglob("*.lua") if file.stem not in FOR_OPERATORS)
+    roles = (ROOT / f"workers/holdfast/broker/redis/{role}.py" for role in ("worker", "steward", "producer"))
+    for path in (*lua, *roles):
+        for pattern in CALLED:
+            yield from re.findall(pattern, path.read_text())
+
+
+def test_rights_are_asked_about_for_every_command_that_is_run() -> None:
+    asked = {command[0] for _, command in rights.needed(Keys(QUEUE), [QUEUE])} | {"PING"}
+    assert set(called()) <= asked
+    assert len(set(called())) > 30
+
+
+def test_operations_are_shipped_where_they_are_looked_for() -> None:
+    assert all((files("holdfast.lua") / f"{name}.lua").is_file() for name in FOR_OPERATORS)

@@ -1,0 +1,128 @@
+"""What a store says of itself when it is examined. None: it could not be seen; `StoreFacts.unseen` says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.core.records import Counts
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """`mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own words."""
+
+    engine: str
+    version: str
+    mode: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimingFacts:
+    """`clock_ahead_ms`: the store's clock less ours, half a round trip taken off."""
+
+    round_trips_ms: tuple[float, ...]
+    clock_ahead_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFacts:
+    """Bytes; `limit` 0: none."""
+
+    used: int
+    limit: int
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersistenceFacts:
+    """`fsync` and `save` are settings (None: not shown to us); the others say how the last write of each kind went."""
+
+    aof: bool
+    fsync: str | None
+    save: str | None
+    aof_write: str
+    aof_rewrite: str
+    snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """A client that is not ours and whose last command takes from lists; which list, the server does not say."""
+
+    name: str
+    address: str
+    command: str
+    idle_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFacts:
+    """`idle_timeout` and `keepalive` are settings in seconds; `strangers` only of our database."""
+
+    connected: int
+    most: int
+    idle_timeout: int | None
+    keepalive: int | None
+    strangers: tuple[Stranger, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RightsFacts:
+    """`forbidden`: commands we need that this user may not run on our keys; `scripts`: why they cannot be loaded."""
+
+    user: str
+    forbidden: tuple[str, ...]
+    scripts: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFacts:
+    """`kind` of key, as TYPE says. `pushed_at_head`: a foreign entry was seen to arrive before the head of the lane.
+
+    `suspects`: own entries that the audit misses now.
+    """
+
+    name: str
+    kind: str
+    length: int
+    pushed_at_head: bool
+    suspects: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A worker of the namespace; `vouched_ago_ms` None: no steward has ever spoken for it."""
+
+    incarnation: str
+    host: str
+    state: str
+    beat_ago_ms: int
+    vouched_ago_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """`schema`: found and ours. `members` are the first hundred, longest silent first."""
+
+    schema: str | None
+    our_schema: str
+    now_ms: int
+    counts: Counts
+    members: tuple[Member, ...]
+    lanes: tuple[LaneFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFacts:
+    """`url` without its password; `unseen`: what could not be looked at, and what the store said to that."""
+
+    url: str
+    server: ServerFacts | None
+    timing: TimingFacts | None
+    memory: MemoryFacts | None
+    persistence: PersistenceFacts | None
+    clients: ClientFacts | None
+    rights: RightsFacts | None
+    queue: QueueFacts | None
+    unseen: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,13 @@
+-- Which of some commands the calling user may not run, by the server's access list; none of them is run.
+-- KEYS: the public queue. ARGV: per command the number of its words, then the words.
+-- Answers: the places (from 1) of those that are refused, or that this server does not have.
+-- flags: no-writes, allow-oom
+local refused, i, place = {}, 1, 0
+while i <= #ARGV do
+  local words = tonumber(ARGV[i])
+  place = place + 1
+  local known, may = pcall(redis.acl_check_cmd, unpack(ARGV, i + 1, i + words))
+  if not (known and may) then refused[#refused + 1] = place end
+  i = i + words + 1
+end
+return refused
