@@ -26,6 +26,7 @@ def run(flags: dict[str, Any]) -> int:
     logging.configure(settings.log_level, "json")
     folders.make(settings.runtime_dir, settings.state_dir)
     preload.preload()
+    preload.freeze()
 
     def worker(incarnation: str, slot: int, channel: socket.socket) -> int:
         return work(WorkerSpec(incarnation, slot, settings), channel, open_dying_store)

@@ -46,7 +46,7 @@ class Births:
                 def work(channel: socket.socket) -> int:
                     return body(incarnation, slot.number, channel)
 
-                return Birth(incarnation, f"holdfast: w{slot.number}", f"holdfast: {slot}", work)
+                return Birth(incarnation, f"holdfast: w{slot.number}", f"holdfast: {slot}", work, household.kept)
             case Kind.STEWARD:
 
                 def serve(channel: socket.socket) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
 from holdfast.exits import ChildExit
 from holdfastd.parent import child, signals
+from holdfastd.parent.belongings import thread_count
 from holdfastd.parent.child import Birth
 
 
@@ -37,7 +37,7 @@ class Newborn:
 
 def fork(birth: Birth, kernel: Kernel = LINUX) -> Newborn:
     """Fork a child that runs `birth`. OSError (EAGAIN, ENOMEM, EMFILE) leaves everything as it was."""
-    assert threading.active_count() == 1, "a thread in the parent would be half a thread in the child"
+    assert thread_count() == 1, "a thread in the parent would be half a thread in the child"
     ours, theirs = socket.socketpair()
     parent = os.getpid()
     with theirs, signals.blocked():

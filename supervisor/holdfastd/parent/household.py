@@ -26,7 +26,7 @@ class EmbeddedStore:
 class Household:
     """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` may be shown.
 
-    `reread` gives what workers run after a reload; it raises ConfigError.
+    `reread` gives what workers run after a reload; it raises ConfigError. `kept`: descriptors that each worker inherits.
     """
 
     policy: Policy
@@ -37,3 +37,4 @@ class Household:
     steward: StewardBody
     reread: Callable[[], WorkerBody]
     store: EmbeddedStore | None = None
+    kept: tuple[int, ...] = ()

@@ -15,6 +15,7 @@ from holdfastd.core.policy import Policy
 from holdfastd.parent import folders, preload
 from holdfastd.parent.alone import Announce, supervise
 from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
+from holdfastd.parent.preloaded import preload_handler
 from holdfastd.parent.rereading import unmoved
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
@@ -32,11 +33,15 @@ def run(settings: Settings, announce: Announce, reread: Callable[[], Settings] |
         announce(f"no permission for {error.filename}: choose another --runtime-dir or --state-dir")
         return Exit.PERMISSION
     preload.preload()
-    return supervise(household(settings, reread), announce)
+    kept = preload_handler(settings, announce) if settings.preload else ()
+    preload.freeze()
+    return supervise(household(settings, reread, kept), announce)
 
 
-def household(settings: Settings, reread: Callable[[], Settings] | None = None) -> Household:
-    """What these settings ask for; workers of a reload do what it asks for then."""
+def household(
+    settings: Settings, reread: Callable[[], Settings] | None = None, kept: tuple[int, ...] = ()
+) -> Household:
+    """What these settings ask for; workers of a reload do what it asks for then. `kept`: descriptors of the handler."""
 
     def read_again() -> WorkerBody:
         return _worker(unmoved(settings, reread()) if reread else settings)
@@ -46,7 +51,7 @@ def household(settings: Settings, reread: Callable[[], Settings] | None = None) 
 
     store = EmbeddedStore(partial(prepare, settings), settings.runtime_dir / STORE_SOCKET)
     return Household(
-        policy=Policy(settings.drain_timeout, settings.hang_timeout, settings.boot_timeout),
+        policy=Policy(settings.drain_timeout, settings.hang_timeout, settings.boot_timeout, preloaded=settings.preload),
         workers=settings.workers,
         runtime_dir=settings.runtime_dir,
         store_url=settings.redis.masked_url,
@@ -54,6 +59,7 @@ def household(settings: Settings, reread: Callable[[], Settings] | None = None) 
         steward=steward,
         reread=read_again,
         store=store if settings.embedded else None,
+        kept=kept,
     )
 
 

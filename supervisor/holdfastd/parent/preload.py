@@ -24,9 +24,13 @@ MODULES = (
 
 
 def preload() -> None:
-    """Import, and move what is there out of the collector's sight: a child's collection would copy shared pages."""
+    """Import what stands above."""
     for name in MODULES:
         importlib.import_module(name)
     product()
+
+
+def freeze() -> None:
+    """Move what is there out of the collector's sight: a child's collection would copy shared pages."""
     gc.collect()
     gc.freeze()
