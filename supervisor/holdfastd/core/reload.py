@@ -21,6 +21,8 @@ def refusal(view: View) -> str:
     """Why nothing can be reloaded now, or empty."""
     if view.stopping is not None:
         return "the supervisor is draining: nothing is reloaded any more"
+    if view.policy.preloaded:
+        return "the handler is preloaded: restart to load new code"
     if Kind.WORKER not in view.reached:
         return "no worker has been ready yet: nothing serves that could be replaced"
     return ""

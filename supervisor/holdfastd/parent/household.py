@@ -26,7 +26,7 @@ class EmbeddedStore:
 class Household:
     """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` may be shown.
 
-    `reread` gives what workers run after a reload; it raises ConfigError. `kept`: descriptors that each worker inherits.
+    `reread` gives what workers run after a reload; it raises ConfigError. `kept`: descriptors that workers inherit.
     """
 
     policy: Policy
