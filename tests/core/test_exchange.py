@@ -19,7 +19,7 @@ def settlement(task_id: str, claim: str, kind: Settle = Settle.COMPLETED) -> Set
 def holding(*tasks: str, capacity: int = 4) -> Exchange:
     """An exchange whose first request was answered with these tasks."""
     exchange = Exchange(capacity)
-    request = exchange.next_request(claim=True)
+    request = exchange.next_request()
     deliveries = tuple(delivery(task_id, f"1:w:{request.number}") for task_id in tasks)
     exchange.answer(request, Pulled(Standing.OK, (), deliveries))
     return exchange
@@ -27,53 +27,53 @@ def holding(*tasks: str, capacity: int = 4) -> Exchange:
 
 def test_requests_are_numbered_from_one_without_gaps() -> None:
     exchange = holding("a")
-    assert exchange.next_request(claim=True).number == 2
+    assert exchange.next_request().number == 2
 
 
 def test_unanswered_request_is_sent_again_under_its_number() -> None:
     exchange = Exchange(4)
-    first = exchange.next_request(claim=True)
-    assert exchange.next_request(claim=True) == first
+    first = exchange.next_request()
+    assert exchange.next_request() == first
 
 
 def test_repetition_adds_settlements_and_drops_none() -> None:
     exchange = holding("a", "b")
     exchange.finish("a", settlement("a", "1:w:1"))
-    first = exchange.next_request(claim=True)
+    first = exchange.next_request()
     exchange.finish("b", settlement("b", "1:w:1"))
-    again = exchange.next_request(claim=True)
+    again = exchange.next_request()
     assert again.number == first.number
     assert [s.task_id for s in again.settlements] == ["a", "b"]
 
 
 def test_slots_asked_for_stay_reserved_until_the_answer() -> None:
     exchange = Exchange(4)
-    exchange.next_request(claim=True)
+    exchange.next_request()
     assert exchange.free == 0
 
 
 def test_repetition_asks_for_the_same_slots_though_claiming_has_ended() -> None:
     exchange = Exchange(4)
-    first = exchange.next_request(claim=True)
-    assert exchange.next_request(claim=False).slots == first.slots == 4
+    first = exchange.next_request()
+    assert exchange.next_request(0).slots == first.slots == 4
 
 
 def test_request_without_claiming_asks_for_no_slots() -> None:
-    assert Exchange(4).next_request(claim=False).slots == 0
+    assert Exchange(4).next_request(0).slots == 0
 
 
 def test_settlement_that_came_after_the_request_left_goes_with_the_next() -> None:
     exchange = holding("a", "b")
     exchange.finish("a", settlement("a", "1:w:1"))
-    request = exchange.next_request(claim=True)
+    request = exchange.next_request()
     exchange.finish("b", settlement("b", "1:w:1"))
     exchange.answer(request, Pulled(Standing.OK, (Verdict.OK,)))
-    assert [s.task_id for s in exchange.next_request(claim=True).settlements] == ["b"]
+    assert [s.task_id for s in exchange.next_request().settlements] == ["b"]
 
 
 def test_adopted_task_that_already_runs_is_not_started_again_and_settles_under_its_new_claim() -> None:
     exchange = holding("a")
-    request = exchange.next_request(claim=True)
+    request = exchange.next_request()
     fresh = exchange.answer(request, Pulled(Standing.OK, (), (delivery("a", "2:w:2"), delivery("b", "1:w:2"))))
     assert [d.task_id for d in fresh] == ["b"]
     exchange.finish("a", settlement("a", "1:w:1"))
@@ -82,7 +82,7 @@ def test_adopted_task_that_already_runs_is_not_started_again_and_settles_under_i
 
 def test_dead_worker_starts_nothing() -> None:
     exchange = Exchange(4)
-    request = exchange.next_request(claim=True)
+    request = exchange.next_request()
     assert exchange.answer(request, Pulled(Standing.DEAD, (), (delivery("a", "1:w:1"),))) == []
     assert exchange.held == {}
 
@@ -98,7 +98,7 @@ def test_releases_go_last_and_backwards_so_that_the_first_claimed_ends_up_first(
     exchange = holding("a", "b", "c")
     for task_id, kind in (("a", Settle.RELEASE), ("b", Settle.RELEASE), ("c", Settle.COMPLETED)):
         exchange.finish(task_id, settlement(task_id, "1:w:1", kind))
-    assert [s.task_id for s in exchange.next_request(claim=False).settlements] == ["c", "b", "a"]
+    assert [s.task_id for s in exchange.next_request(0).settlements] == ["c", "b", "a"]
 
 
 def test_renewal_answers_for_unsettled_results_too() -> None:
@@ -113,7 +113,7 @@ def test_settled_only_when_nothing_is_held_reported_or_asked() -> None:
     assert not exchange.settled
     exchange.finish("a", settlement("a", "1:w:1"))
     assert not exchange.settled
-    request = exchange.next_request(claim=False)
+    request = exchange.next_request(0)
     assert not exchange.settled
     exchange.answer(request, Pulled(Standing.OK, (Verdict.OK,)))
     assert exchange.settled
@@ -121,6 +121,6 @@ def test_settled_only_when_nothing_is_held_reported_or_asked() -> None:
 
 def test_stale_answer_does_not_turn_the_numbers_back() -> None:
     exchange = holding("a")
-    request = exchange.next_request(claim=True)
+    request = exchange.next_request()
     exchange.answer(replace(request, number=0), Pulled(Standing.STALE))
     assert exchange.answered == 1

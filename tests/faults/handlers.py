@@ -25,7 +25,8 @@ from tests.faults.windows import HANDLER, die, die_if_ordered
 
 URL = "FAULTS_URL"
 LONGEST = 120  # seconds; a test that forgets a handler must not hang
-SILENT = {"quick", "sleep", "pipe"}
+SILENT = {"quick", "sleep", "leak", "pipe"}
+LEAKED: list[bytearray] = []
 
 Verb = Callable[[Task, str], Awaitable[object]]
 
@@ -51,6 +52,12 @@ async def quick(task: Task, argument: str) -> str:
 async def sleep(task: Task, seconds: str) -> str:
     await anyio.sleep(float(seconds))
     return seconds
+
+
+async def leak(task: Task, megabytes: str) -> str:
+    LEAKED.append(bytearray(int(megabytes) << 20))
+    await anyio.sleep(0.01)
+    return megabytes
 
 
 async def echo(task: Task, argument: str) -> str:
@@ -140,6 +147,7 @@ VERBS: dict[str, Verb] = {
     for each in (
         quick,
         sleep,
+        leak,
         echo,
         wait,
         pipe,

@@ -50,6 +50,5 @@ def _tell(session: Session, end: Reloaded) -> int:
     elif end.error:
         raise CommandError(f"{end.traceback}{end.error}")
     else:
-        old = f"; {end.draining} old workers finish their tasks" if end.draining else ""
-        output.text(f"reloaded{old}")
+        output.text(f"reloaded; old workers that finish their tasks: {end.draining}" if end.draining else "reloaded")
     return status

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfastd.core.death import EXPECTED, Cause, Reason
+from holdfastd.core.death import Cause, Reason
 from holdfastd.core.slots import Child, Kind, Record, Vacant
 
 YOUNG = 1.0
@@ -20,7 +20,7 @@ JITTER = 0.25
 
 def is_young(child: Child, cause: Cause, now: float) -> bool:
     """Whether this death counts as one of a crash loop."""
-    if cause.reason in EXPECTED | {Reason.FENCED}:
+    if cause.reason in {Reason.FENCED, Reason.REQUESTED}:
         return False
     return child.ready_at is None or (child.settled == 0 and now - child.ready_at < YOUNG)
 

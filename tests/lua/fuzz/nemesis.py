@@ -30,7 +30,7 @@ async def zombie(world: World) -> None:
     if not world.zombies:
         return
     process = world.dice.choice(world.zombies)
-    request = process.exchange.next_request(claim=True)
+    request = process.exchange.next_request()
     store = world.space.store
     pulled = await store.pull(process.incarnation, request.number, request.slots, process.lanes, request.settlements)
     told = pulled.standing is Standing.DEAD and not pulled.deliveries

@@ -96,7 +96,7 @@ async def _rest(world: World) -> None:
 async def _finish_round(world: World, process: Process) -> bool:
     """Pull, complete everything, admit everything; whether nothing was left to do."""
     store, exchange = world.space.store, process.exchange
-    request = exchange.next_request(claim=True)
+    request = exchange.next_request()
     pulled = await store.pull(process.incarnation, request.number, request.slots, process.lanes, request.settlements)
     fresh = exchange.answer(request, pulled)
     world.deliver(process, fresh)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from holdfast.core.deliveries import Holding, Pulled, Renewed, Settle, Settlement, Standing
-from holdfast.core.exchange import Request
+from holdfast.core.exchange import UNBOUNDED, Request
 from holdfast.core.records import Admission
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
@@ -30,7 +30,7 @@ async def pull(world: World) -> None:
     if not world.processes:
         return
     process = world.dice.choice(world.processes)
-    request = process.exchange.next_request(claim=not process.draining)
+    request = process.exchange.next_request(0 if process.draining else UNBOUNDED)
     match world.dice.choices(["answered", "answer lost", "late", "lost"], [80, 7, 6, 7])[0]:
         case "answered":
             await _answered(world, process, request)

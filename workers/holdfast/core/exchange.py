@@ -7,9 +7,12 @@ asked for stay reserved until it is answered.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 
 from holdfast.core.deliveries import Delivery, Holding, Pulled, Settle, Settlement, Standing
+
+UNBOUNDED = sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +38,13 @@ class Exchange:
         asked = self.in_flight.slots if self.in_flight else 0
         return max(0, self.capacity - len(self.held) - asked)
 
-    def next_request(self, *, claim: bool) -> Request:
-        """The request to send now: the unanswered one again, with what has come since, or a new one."""
+    def next_request(self, most: int = UNBOUNDED) -> Request:
+        """The request to send now: the unanswered one again, with what has come since, or a new one for at most this
+        many deliveries."""
         if self.in_flight:
             self.in_flight = replace(self.in_flight, settlements=self._ordered())
         else:
-            slots = self.free if claim else 0
-            self.in_flight = Request(self.answered + 1, slots, self._ordered())
+            self.in_flight = Request(self.answered + 1, min(self.free, most), self._ordered())
         return self.in_flight
 
     def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:

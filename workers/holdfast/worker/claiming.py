@@ -17,11 +17,11 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Claims:
-    """`may_claim` is false while draining and past the end of the lease; `start` begins a delivery; `answered` is told
-    after each answer, when slots may have been freed or taken."""
+    """`appetite`: how many deliveries may be claimed now, none while draining and past the end of the lease; `start`
+    begins one; `answered` is told after each answer, when slots may have been freed or taken."""
 
     post: Post
-    may_claim: Callable[[], bool]
+    appetite: Callable[[], int]
     start: Callable[[Delivery], None]
     answered: Callable[[], None]
     inbox: anyio.Event = field(default_factory=anyio.Event)
@@ -34,7 +34,7 @@ class Claims:
     @property
     def hungry(self) -> bool:
         """Whether a bell would be of use now: not to a worker that is about to ask anyway."""
-        return self.may_claim() and not self._solo and self.post.exchange.free > 0 and not self._due.is_set()
+        return self.appetite() > 0 and not self._solo and self.post.exchange.free > 0 and not self._due.is_set()
 
     def poke(self) -> None:
         """Something ended or may be claimed: ask soon. What ends in the same turn of the loop goes along."""
@@ -60,7 +60,7 @@ class Claims:
 
     async def _send(self) -> tuple[Request, Pulled]:
         post = self.post
-        request = post.exchange.next_request(claim=self.may_claim())
+        request = post.exchange.next_request(self.appetite())
         lanes = post.spec.settings.lanes
         pulled = await post.store.pull(post.incarnation, request.number, request.slots, lanes, request.settlements)
         return request, pulled

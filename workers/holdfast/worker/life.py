@@ -12,7 +12,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from holdfast.channel import Drain, Drained, Ready
+from holdfast.channel import BootFailed, Drain, Drained, Ready
 from holdfast.channel_client import ParentLink
 from holdfast.core.lease import Lease
 from holdfast.exits import ChildExit
@@ -27,6 +27,7 @@ from holdfast.worker.registering import Registration
 from holdfast.worker.renewing import Renewal, clock
 from holdfast.worker.reporting import Report
 from holdfast.worker.running import Hands
+from holdfast.worker.wearing import Wearing
 
 REGISTER_PATIENCE = 5.0  # seconds; a store that is away longer does not keep a worker from being ready
 CANCEL_SHARE = 0.1  # of the drain timeout is left for handlers to save a checkpoint
@@ -51,21 +52,28 @@ class Life:
         self._hands = Hands(post, handler, telemetry, group, self._ended)
         self._renewal = Renewal(post, self._hands, Lease(post.spec.settings.lease, clock()))
         self._registration = Registration(post, self._renewal)
-        self._claims = Claims(post, self._may_claim, self._hands.start, self._answered)
+        self._claims = Claims(post, self._appetite, self._hands.start, self._answered)
         self._listener = Listener(post, self._claims, self._hands.stop, self._renewal.poll_timeout)
         self._inbox = Inbox(post, self._claims)
-        self._report = Report(post, link, self._hands)
+        self._wearing = Wearing.of(post.spec, self._tell_worn)
+        self._report = Report(post, link, self._hands, self._wearing)
         self._draining = Draining(post, self._hands.stop_all)
 
     async def live(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
         self._begin(self._heed_parent, self._heed_signals, self._heed_fence, self._heed_stuck, self._report.serve)
+        if too_heavy := self._wearing.begin():
+            self._link.send(BootFailed(ChildExit.BOOT_FAILED, too_heavy))
+            await self._link.flush(SAY_GOODBYE)
+            return ChildExit.BOOT_FAILED
         with anyio.move_on_after(REGISTER_PATIENCE) as patience:
             await self._registration.register()
         if patience.cancelled_caught:
             self._post.unknown.set()
         self._link.send(Ready())
-        self._begin(self._registration.serve, self._claims.serve, self._renewal.serve, self._inbox.serve)
+        self._begin(
+            self._registration.serve, self._claims.serve, self._renewal.serve, self._inbox.serve, self._wearing.serve
+        )
         self._begin(self._tell_draining)
         await self._until_drained()
         await self._leave()
@@ -98,10 +106,17 @@ class Life:
         await self._post.draining.wait()
         self._renewal.soon()
 
-    def _may_claim(self) -> bool:
-        return not self._post.draining.is_set() and self._renewal.holds()
+    def _appetite(self) -> int:
+        if self._post.draining.is_set() or not self._renewal.holds():
+            return 0
+        return self._wearing.appetite(len(self._post.exchange.held))
+
+    def _tell_worn(self) -> None:
+        _log.info("worn: a successor is asked for", why=self._wearing.worn)
+        self._report.beat()
 
     def _ended(self) -> None:
+        self._wearing.ended()
         if self._hands.done == 1:
             self._report.beat()  # a worker that has settled something is no boot failure, however soon it dies
         self._claims.poke()

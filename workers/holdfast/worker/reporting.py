@@ -10,6 +10,7 @@ from holdfast.channel import Beat
 from holdfast.channel_client import ParentLink
 from holdfast.worker.post import Post
 from holdfast.worker.running import Hands
+from holdfast.worker.wearing import Wearing
 
 INTERVAL = 1.0  # seconds
 IDS = 100  # task ids named in one beat
@@ -20,6 +21,7 @@ class Report:
     post: Post
     link: ParentLink
     hands: Hands
+    wearing: Wearing
 
     async def serve(self) -> None:
         while True:
@@ -28,4 +30,6 @@ class Report:
 
     def beat(self) -> None:
         running = list(self.post.exchange.held)[:IDS]
-        self.link.send(Beat(running=running, settled=self.hands.done, degraded=self.post.insist.degraded))
+        self.link.send(
+            Beat(running=running, settled=self.hands.done, degraded=self.post.insist.degraded, worn=self.wearing.worn)
+        )

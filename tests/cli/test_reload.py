@@ -1,0 +1,93 @@
+"""`supervisor reload`: new code serves once it boots, and only then."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import Cli
+from tests.cli.conftest import running
+
+HANDLER = """
+def handle(messages):
+    return {word!r}
+"""
+
+
+def write(folder: Path, word: str) -> None:
+    """Its size tells two versions apart for the import system, whatever the clock says."""
+    (folder / "agent.py").write_text(HANDLER.format(word=word) + "#" * len(word))
+
+
+def answer(cli: Cli) -> str:
+    (line,) = cli("submit", "x", "--wait").lines
+    return str(line["result"])
+
+
+def generations(cli: Cli) -> set[int]:
+    return {one["generation"] for one in cli("status", "--json").document["processes"] if one["kind"] == "worker"}
+
+
+def test_new_code_serves_after_a_reload(short_path: Path) -> None:
+    write(short_path, "old")
+    with running(short_path, "--workers", "2") as (cli, _):
+        assert answer(cli) == "old"
+        write(short_path, "newer")
+        done = cli("reload", "--wait")
+        assert (done.status, done.out) == (0, "reloaded\n")
+        assert {answer(cli) for _ in range(5)} == {"newer"}
+        assert generations(cli) == {1}
+
+
+def test_broken_code_leaves_the_old_serving_and_shows_the_traceback(short_path: Path) -> None:
+    write(short_path, "old")
+    with running(short_path, "--workers", "2") as (cli, process):
+        (short_path / "agent.py").write_text("import nothing_of_this_name\n")
+        done = cli("reload", "--wait")
+        assert done.status == 1
+        assert "Traceback" in done.err
+        assert "nothing_of_this_name" in done.err
+        assert "the old goes on serving" in done.err.splitlines()[-1]
+        document = cli("reload", "--wait", "--json")
+        assert (document.status, document.document["reloaded"]) == (1, False)
+        assert answer(cli) == "old"
+        assert generations(cli) == {0}
+        write(short_path, "mended")
+        process.send_signal(signal.SIGHUP)
+        assert cli("reload", "--wait").status == 0
+        assert answer(cli) == "mended"
+
+
+def test_settings_are_read_anew(short_path: Path) -> None:
+    write(short_path, "agent")
+    (short_path / "other.py").write_text(HANDLER.format(word="other"))
+    file = short_path / "supervisor.toml"
+    file.write_text('handler = "agent:handle"\n')
+    with running(short_path) as (cli, _):
+        assert answer(cli) == "agent"
+        file.write_text('handler = "other:handle"\n')
+        assert cli("reload", "--wait").status == 0
+        assert answer(cli) == "other"
+        file.write_text('handler = "other:handle"\nmax_attempts = "many"\n')
+        done = Cli(short_path, ("--runtime-dir", str(short_path / "run"), "--config", os.devnull))("reload", "--wait")
+        assert done.status == 1
+        assert "max_attempts" in done.err
+        assert answer(Cli(short_path, (*cli.options, "--config", os.devnull))) == "other"
+
+
+def test_without_a_wait_it_is_only_asked_for(short_path: Path) -> None:
+    write(short_path, "old")
+    with running(short_path) as (cli, _):
+        done = cli("reload")
+        assert done.status == 0
+        assert done.out.startswith("reloading")
+
+
+@pytest.mark.parametrize("options", [(), ("--wait",)])
+def test_nobody_to_reload_is_an_error(alone: Cli, options: tuple[str, ...]) -> None:
+    done = alone("reload", *options)
+    assert done.status == 1
+    assert "no supervisor runs in" in done.err

@@ -1,0 +1,71 @@
+"""When a worker is worn, and how much it may still take on."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.exchange import UNBOUNDED
+from holdfast.core.wear import Limits, Wear, appetite, heavy, worn
+
+MIB = 1 << 20
+MEMORY = Limits(memory=100 * MIB)
+
+
+def weighed(done: int, first: int, before: int, memory: int) -> Wear:
+    """Sizes in MiB."""
+    return Wear(done, first * MIB, before * MIB, memory * MIB)
+
+
+def test_without_limits_nothing_is_worn_or_bounded() -> None:
+    wear = weighed(10**9, 1, 10**6, 10**6)
+    assert worn(Limits(), wear) == ""
+    assert appetite(Limits(), wear, 7) == UNBOUNDED - 7
+
+
+@pytest.mark.parametrize(("chance", "tasks"), [(0.0, 100), (0.5, 95), (1.0, 90)])
+def test_lives_are_spread_below_the_most_tasks(chance: float, tasks: int) -> None:
+    assert Limits.of(100, None, chance) == Limits(tasks, 100, None)
+
+
+def test_a_life_is_worn_by_its_tasks_but_may_go_on_to_the_most() -> None:
+    limits = Limits(90, 100)
+    assert worn(limits, Wear(89)) == ""
+    assert worn(limits, Wear(90)) == "90 tasks"
+    assert appetite(limits, Wear(90), 3) == 7
+    assert appetite(limits, Wear(100), 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("wear", "why"),
+    [
+        (weighed(10, 40, 70, 79), ""),
+        (weighed(10, 40, 80, 79), ""),  # it has shrunk again
+        (weighed(10, 40, 79, 80), ""),  # one look
+        (weighed(10, 40, 80, 80), "memory 80 MiB of 100 MiB"),
+        (weighed(1, 40, 71, 71), "memory 71 MiB of 100 MiB"),  # the next one would not fit
+    ],
+)
+def test_memory_counts_when_two_looks_find_too_much(wear: Wear, why: str) -> None:
+    assert worn(MEMORY, wear) == why
+
+
+def test_one_look_is_reason_enough_for_a_second() -> None:
+    assert heavy(MEMORY, weighed(10, 40, 70, 80))
+    assert not heavy(MEMORY, weighed(10, 40, 80, 70))
+    assert not heavy(Limits(tasks=1), weighed(10, 40, 80, 70))
+
+
+@pytest.mark.parametrize(
+    ("wear", "held", "more"),
+    [
+        (weighed(0, 40, 40, 40), 0, UNBOUNDED),  # nothing is known yet
+        (weighed(5, 40, 40, 40), 0, UNBOUNDED),  # nothing grows
+        (weighed(2, 40, 60, 60), 0, 4),
+        (weighed(2, 40, 60, 60), 3, 1),
+        (weighed(2, 40, 60, 60), 9, 0),
+        (weighed(6, 40, 90, 100), 0, 0),
+        (weighed(6, 40, 90, 120), 0, 0),
+    ],
+)
+def test_only_tasks_that_fit_into_the_memory_are_claimed(wear: Wear, held: int, more: int) -> None:
+    assert appetite(MEMORY, wear, held) == more

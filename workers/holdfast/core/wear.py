@@ -1,0 +1,71 @@
+"""When a worker should be replaced, and how much it may still take on until then.
+
+Near its limits a worker goes on serving while its successor boots, but takes no task that would carry it past them: it
+never runs more tasks than it may, and of memory it keeps room for the growth that a task has cost it so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.core.exchange import UNBOUNDED
+
+WORN = 0.8  # share of the memory limit at which a successor is asked for
+SPREAD = 0.1  # share of the tasks by which lives are shorter, so that a pool does not wear out all at once
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None: without limit. `tasks` is where this life is worn, at most `most_tasks`; memory in bytes."""
+
+    tasks: int | None = None
+    most_tasks: int | None = None
+    memory: int | None = None
+
+    @classmethod
+    def of(cls, max_tasks: int | None, max_memory: int | None, chance: float) -> Limits:
+        """For one life; `chance` in 0..1 spreads the lives."""
+        tasks = None if max_tasks is None else max_tasks - int(max_tasks * SPREAD * chance)
+        return cls(tasks, max_tasks, max_memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Wear:
+    """How far a life has come: tasks done, memory when it began and in the last two looks."""
+
+    done: int = 0
+    first: int = 0
+    before: int = 0
+    memory: int = 0
+
+    @property
+    def growth(self) -> float:
+        """Bytes that a task has cost so far."""
+        return max(0.0, (self.memory - self.first) / self.done) if self.done else 0.0
+
+
+def worn(limits: Limits, wear: Wear) -> str:
+    """Why the worker should be replaced, or empty. Memory counts when two looks in a row have found it."""
+    if limits.tasks is not None and wear.done >= limits.tasks:
+        return f"{wear.done} tasks"
+    if limits.memory is None or not heavy(limits, wear) or not _heavy(limits.memory, wear.growth, wear.before):
+        return ""
+    return f"memory {wear.memory >> 20} MiB of {limits.memory >> 20} MiB"
+
+
+def heavy(limits: Limits, wear: Wear) -> bool:
+    """Whether the last look at its memory has found too much."""
+    return limits.memory is not None and _heavy(limits.memory, wear.growth, wear.memory)
+
+
+def _heavy(limit: int, growth: float, memory: int) -> bool:
+    return memory >= WORN * limit or memory + growth > limit
+
+
+def appetite(limits: Limits, wear: Wear, held: int) -> int:
+    """How many more tasks may be claimed beside those held."""
+    tasks = UNBOUNDED if limits.most_tasks is None else limits.most_tasks - wear.done
+    memory = UNBOUNDED
+    if limits.memory is not None and wear.growth:
+        memory = int((limits.memory - wear.memory) / wear.growth)
+    return max(0, min(tasks, memory) - held)

@@ -1,0 +1,71 @@
+"""What a life has worn the worker: tasks counted, memory looked at after each task, a successor asked for in time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import anyio
+import psutil
+
+from holdfast.core import wear
+from holdfast.core.wear import Limits, Wear
+from holdfast.worker.spec import WorkerSpec
+
+SECOND_LOOK = 0.05  # seconds: memory that is free again by then was no reason to go
+
+
+@dataclass(slots=True)
+class Wearing:
+    """`tell` is called once the worker is worn; `worn` says why, or is empty."""
+
+    limits: Limits
+    tell: Callable[[], None]
+    worn: str = ""
+    _wear: Wear = field(default_factory=Wear)
+    _process: psutil.Process = field(default_factory=psutil.Process)
+    _heavy: anyio.Event = field(default_factory=anyio.Event)
+
+    @classmethod
+    def of(cls, spec: WorkerSpec, tell: Callable[[], None]) -> Wearing:
+        settings = spec.settings
+        return cls(Limits.of(settings.max_tasks, settings.max_memory, random.random()), tell)
+
+    def begin(self) -> str:
+        """Measure the worker before its first task; why it can never do one within its limits, or empty."""
+        memory = self._memory()
+        self._wear = Wear(first=memory, memory=memory)
+        if not wear.heavy(self.limits, self._wear):
+            return ""
+        allowed = (self.limits.memory or 0) >> 20
+        return f"max_memory: {allowed} MiB: a worker takes {memory >> 20} MiB before its first task; allow more"
+
+    def appetite(self, held: int) -> int:
+        """How many more tasks may be claimed beside those held."""
+        return wear.appetite(self.limits, self._wear, held)
+
+    def ended(self) -> None:
+        """One task more."""
+        self._wear = replace(self._wear, done=self._wear.done + 1)
+        self._look()
+
+    async def serve(self) -> None:
+        """A second look soon after one that found too much."""
+        while True:
+            await self._heavy.wait()
+            await anyio.sleep(SECOND_LOOK)
+            self._heavy = anyio.Event()
+            self._look()
+
+    def _look(self) -> None:
+        self._wear = replace(self._wear, before=self._wear.memory, memory=self._memory())
+        if wear.heavy(self.limits, self._wear):
+            self._heavy.set()
+        if not self.worn and (why := wear.worn(self.limits, self._wear)):
+            self.worn = why
+            self.tell()
+
+    def _memory(self) -> int:
+        """Resident, in bytes; not looked at where nothing depends on it."""
+        return 0 if self.limits.memory is None else int(self._process.memory_info().rss)
