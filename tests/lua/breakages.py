@@ -11,14 +11,17 @@ from holdfast.core.deliveries import Settle
 from tests.lua import test_audit as audit
 from tests.lua import test_control as control
 from tests.lua import test_foreign as foreign
+from tests.lua import test_given_up as given_up
 from tests.lua import test_inbox as inbox
 from tests.lua import test_messages as messages
 from tests.lua import test_pull as pull
 from tests.lua import test_reap as reap
 from tests.lua import test_recover as recover
 from tests.lua import test_renew as renew
+from tests.lua import test_retry as retry
 from tests.lua import test_settle as settle
 from tests.lua import test_solo as solo
+from tests.lua import test_story as story
 from tests.lua import test_submit as submit
 from tests.lua import test_upkeep as upkeep
 
@@ -122,15 +125,39 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("one worker takes everything", "pull.lua", "math.min(slots, math.max(1, math.ceil(waiting / live)))", "slots", pull.test_eight_long_tasks_land_on_eight_workers),
     ("nobody rings on", "pull.lua", "    if waiting > 0 then ring(lane) end\n", "", pull.test_a_pull_rings_on_while_work_remains),
     ("bells pile up", "shared/lane.lua", "if call('LLEN', bell) < BELLS then", "if true then"),
-    ("promoted and still due", "shared/promoting.lua", "    call('ZREM', T .. 'due', id)\n", ""),
+    ("promoted and still due", "shared/promoting.lua", "  call('ZREM', T .. 'due', id)\n  to_tail(id)", "  to_tail(id)"),
     ("an ended task keeps its claim", "shared/ending.lua", "'owner', '', 'claim', '', 'due'", "'due'"),
     ("ended and not indexed", "shared/ending.lua", "  call('ZADD', T .. 'finished', NOW, id)\n", ""),
     ("ended and not counted", "shared/ending.lua", "  tally(state, 1)\n", ""),
     ("resumed and still counted", "shared/record.lua", "    tally(state, -1)\n", ""),
     ("a late result ends a pause", "shared/settling.lua", "not OPEN[state]", "TERMINAL[state]", control.test_a_late_result_does_not_end_a_pause),
-    ("a result stays behind", "trim.lua", "for turn = 1, tonumber(r[1]) or 0 do", "for turn = 2, tonumber(r[1]) or 0 do", upkeep.test_trimming_leaves_no_key_of_the_task),
+    ("a result stays behind", "shared/forgetting.lua", "for turn = 1, tonumber(r[1]) or 0 do", "for turn = 2, tonumber(r[1]) or 0 do", upkeep.test_trimming_leaves_no_key_of_the_task),
     ("trimmed too early", "trim.lua", "NOW - tonumber(ARGV[1])", "NOW", upkeep.test_trimming_leaves_no_key_of_the_task),
-    ("trimmed and not counted", "trim.lua", "if #ids > 0 then count('trimmed', #ids) end", ""),
+    ("trimmed and not counted", "shared/forgetting.lua", "if #ids > 0 then count('trimmed', #ids) end", ""),
     ("a new message is not accepted twice", "submit.lua", "if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end", "", submit.test_the_same_submit_twice_is_one_task),
+    # Second chances.
+    ("a retry made twice makes two", "retry.lua", "if r[2] then return {'again', r[2]} end\n", "", retry.test_a_retry_made_twice_makes_one),
+    ("a retry twice makes two in a play", "retry.lua", "if r[2] then return {'again', r[2]} end\n", ""),
+    ("what completed runs again", "retry.lua", "if not AGAIN[r[1]] then return {r[1], id} end\n", "", retry.test_what_has_not_ended_badly_is_left_alone, ("completed",)),
+    ("what runs is run twice", "retry.lua", "if not AGAIN[r[1]] then return {r[1], id} end\n", ""),
+    ("what was retried is still a dead letter", "retry.lua", "  call('ZREM', T .. 'dead', id)\n", ""),
+    ("a retry takes the id of another task", "retry.lua", "while call('EXISTS', T .. 'task:' .. root .. '.r' .. number) == 1 do", "while false do", retry.test_an_id_that_somebody_else_has_is_passed_over),
+    ("an id grows for ever", "retry.lua", "if #new > LONGEST_ID then return {'long', id} end\n", "", retry.test_an_id_that_would_be_too_long_is_refused),
+    ("runs of one task do not count up", "retry.lua", "once_more(r[3] or id, ", "once_more(id, ", retry.test_runs_of_one_task_count_up),
+    ("a retry forgets what was said", "retry.lua", "    call('COPY', T .. 'history:' .. id, T .. 'history:' .. new)\n", "", retry.test_what_was_said_in_earlier_turns_belongs_to_the_retry),
+    ("a retry forgets its limits", "retry.lua", "if value then write(new, field, value) end", "", retry.test_what_ended_badly_runs_again_as_another_task, (Settle.FAILED,)),
+    ("a retry does not wait in its lane", "retry.lua", "  note('retry-of', new, id)\n  to_tail(new)\n", "  note('retry-of', new, id)\n"),
+    ("what is due now stays delayed", "retry.lua", "  submit_due(id, reason)\n", "", retry.test_what_waits_for_its_time_is_due_now_and_its_attempts_stay),
+    ("purging deletes whatever it is told", "purge_dead.lua", "if call('ZSCORE', T .. 'dead', id) then", "if true then", given_up.test_purging_deletes_dead_letters_and_nothing_else),
+    ("purging deletes what runs", "purge_dead.lua", "if call('ZSCORE', T .. 'dead', id) then", "if true then"),
+    ("a cut entry goes back", "readmit.lua", "if tonumber(size) ~= #raw then return 'cut' end\n", "", given_up.test_what_was_kept_only_in_part_cannot_go_back),
+    ("an entry goes back twice", "readmit.lua", "1, ARGV[1]) == 0 then return 'gone' end", "1, ARGV[1]) < 0 then return 'gone' end", given_up.test_what_was_set_aside_goes_back_to_its_lane_as_it_came, ("",)),
+    ("everything goes back to the public queue", "readmit.lua", "lane == '' and QUEUE or", "QUEUE or", given_up.test_what_was_set_aside_goes_back_to_its_lane_as_it_came, ("slow",)),
+    ("nobody is rung for what goes back", "readmit.lua", "ring(lane)\n", "", given_up.test_what_was_set_aside_goes_back_to_its_lane_as_it_came, ("",)),
+    ("purging does not stop at its moment", "purge_unreadable.lua", "> until_ms then break end", "> until_ms then gone = gone end", given_up.test_purging_what_was_set_aside_goes_from_the_oldest_and_stops_at_a_moment),
+    ("the dead are not remembered with their tasks", "shared/recovery.lua", "'held', table.concat(named, ' '))", "'held', '')", story.test_the_dead_are_remembered_with_what_they_held),
+    ("nobody is told until when a task waits", "shared/lane.lua", "  note('delayed', id, due)\n", "", story.test_a_trail_tells_until_when_a_task_waits),
+    ("what was missed is not told", "events.lua", "return {missed and 1 or 0,", "return {0,", story.test_what_was_trimmed_before_it_was_read_is_told),
+    ("an early position has missed something", "events.lua", " and is_cut()", "", story.test_what_was_trimmed_before_it_was_read_is_told),
 ]
 # fmt: on

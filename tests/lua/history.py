@@ -30,6 +30,9 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "resumed": ((PARKED,), WAITING),
     "canceled": (STATES, ENDED),
     "dead-letter": ((WAITING,), ENDED),
+    "delayed": ((WAITING,), ""),
+    "retry-of": ((WAITING,), ""),
+    "retried": ((ENDED,), ""),
 }
 SETTLED = {"input-required": PARKED, "auth-required": PARKED}
 WORKERS = frozenset({"worker-registered", "worker-died"})

@@ -35,6 +35,7 @@ def breaches(
         _bounded(view, concurrency, bells),
         _solo_alone(view),
         _tally(view),
+        _retries(view),
         messages_breaches(view),
         orphans(view),
     )
@@ -146,6 +147,17 @@ def _solo_alone(view: View) -> Iterator[str]:
     for incarnation, task_id, _ in view.owned():
         if view.tasks.get(task_id, {}).get("solo") == "1" and running[incarnation] > 1:
             yield f"rule 8: {task_id} is solo, {incarnation} runs {running[incarnation]}"
+
+
+def _retries(view: View) -> Iterator[str]:
+    """A task that was retried has ended, is no dead letter any more, and its next run knows it."""
+    for task_id, task in view.tasks.items():
+        after = task.get("retried_as")
+        if after and (task["state"] not in TERMINAL or task_id in view.index("dead")):
+            yield f"{task_id} was retried as {after}, is {task['state']}, dead: {task_id in view.index('dead')}"
+        run = view.tasks.get(after or "", {})
+        if run.get("origin") == "retry" and run["retry_of"] != task_id:  # an id that begins anew is another task
+            yield f"{task_id} was retried as {after}, which is a retry of {run['retry_of']}"
 
 
 def _tally(view: View) -> Iterator[str]:

@@ -9,6 +9,9 @@ import pytest
 from tests.lua.mutants import MUTANTS, NOTICED, Mutant, noticed
 from tests.lua.namespace import namespace
 from tests.lua.test_server import (
+    test_a_full_server_refuses_a_retry_before_anything_is_written as full_refuses_a_retry,
+)
+from tests.lua.test_server import (
     test_a_full_server_refuses_a_submit_before_anything_is_written as full_refuses,
 )
 from tests.lua.test_server import test_on_a_full_server_everything_else_goes_on as full_goes_on
@@ -17,10 +20,12 @@ from tests.servers import valkey
 pytestmark = pytest.mark.anyio
 
 PASSING = ("pull", "renew", "recover", "cancel", "trim", "pause", "resume", "vouch", "reap", "audit", "ring", "wake")
+PASSING += ("readmit", "purge_unreadable", "purge_dead")
 
 # Rule 12: what needs memory is refused before it writes, everything else passes.
 FULL = [
     Mutant("submit passes", "submit.lua", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
+    Mutant("retry passes", "retry.lua", "-- flags:\n", "-- flags: allow-oom\n", full_refuses_a_retry),
     *(
         Mutant(f"{name} is refused", f"{name}.lua", "-- flags: allow-oom\n", "-- flags:\n", full_goes_on)
         for name in PASSING

@@ -39,10 +39,23 @@ async def test_a_full_server_refuses_a_submit_before_anything_is_written(alone: 
     assert await alone.check() == before
 
 
+async def test_a_full_server_refuses_a_retry_before_anything_is_written(alone: Namespace) -> None:
+    await alone.submit("t1")
+    await alone.store.cancel("t1", "x")
+    before = await alone.check()
+    await fill(alone)
+    with pytest.raises(StoreFullError):
+        await alone.store.retry("t1", "x")
+    assert await alone.check() == before
+
+
 async def test_on_a_full_server_everything_else_goes_on(alone: Namespace) -> None:
     await alone.register("a")
     await alone.submit("t1", "t2", "t3", "t4")
     [first] = await alone.take("a", 1)
+    await alone.push(b"{", b"[", lane=alone.keys.lane("other"))
+    await alone.pull("a", lanes=["other"])
+    [late, early] = await alone.store.unreadable(2)
     await fill(alone)
     assert await alone.store.register(introduction("b")) is Standing.OK
     [second] = await alone.take("b", 1)
@@ -59,6 +72,9 @@ async def test_on_a_full_server_everything_else_goes_on(alone: Namespace) -> Non
     assert await alone.store.reap(1, 1) == {}
     assert await alone.store.ring(alone.queue) > 0
     assert len(await alone.entries()) > 0
+    assert await alone.store.readmit(early.address) == "back"
+    assert await alone.store.purge_unreadable(late.at_ms, 10) == 1
+    assert await alone.store.purge_dead(["t1"]) == 0
     assert await alone.store.trim(0, 10) == 2
     await alone.check()
 

@@ -31,6 +31,10 @@ class TaskEndedError(HoldfastError):
     """The task has ended and takes no more messages; nothing was written."""
 
 
+class CannotRetryError(HoldfastError):
+    """The task cannot be retried as it is; nothing was written."""
+
+
 class UnknownTaskError(HoldfastError):
     """No task with this id."""
 

@@ -22,6 +22,7 @@ from holdfast.broker.port import ProducerStore
 from holdfast.core.records import Accepted, Page, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast.errors import StoreError, StoreUnavailableError, UnknownTaskError
+from holdfast.letters import Letters
 from holdfast.patience import Patience
 from holdfast.submitting import raise_refusals, submission
 from holdfast.taskspec import TaskSpec
@@ -30,7 +31,7 @@ from holdfast.waiting import outcomes
 CHUNK = 100  # submissions in one call of the store, entries in one step of `clear_queue`
 
 
-class TaskManager:
+class TaskManager(Letters):
     """Producers and operators of one queue; needs a running event loop, starts nothing of its own."""
 
     def __init__(
@@ -41,10 +42,9 @@ class TaskManager:
         max_message_bytes: int = 1048576,
         patience: Patience | None = None,
     ) -> None:
-        self._store = store
+        super().__init__(store, patience)
         self._queue = queue
         self._max_bytes = max_message_bytes
-        self._call = (patience or Patience()).call
 
     async def run_task(
         self,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
 from holdfast.core.deliveries import Settle, Settlement
-from tests.lua.fuzz import nemesis, producers, stewards, workers
+from tests.lua.fuzz import nemesis, operators, producers, stewards, workers
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.operations import admission, introduction
@@ -16,6 +16,9 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     producers.push: 5,
     producers.message: 7,
     producers.order: 6,
+    operators.retry: 3,
+    operators.readmit: 0.7,
+    operators.purge: 0.3,
     workers.pull: 34,
     workers.finish: 30,
     workers.renew: 5,

@@ -7,7 +7,7 @@ may repeat one whose answer was lost. A store that cannot be reached raises Stor
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Protocol
 
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
@@ -16,8 +16,12 @@ from holdfast.core.records import (
     Accepted,
     Admission,
     Counts,
+    Happening,
+    Happenings,
     Introduction,
     Page,
+    Place,
+    RetryAnswer,
     Submission,
     TaskRecord,
     Unreadable,
@@ -129,11 +133,53 @@ class ProducerStore(Protocol):
 
     async def workers(self) -> list[WorkerRecord]: ...
 
+    async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
+        """Those of these workers that are known: the living, and the dead for a day."""
+        ...
+
+    async def place(self, task_id: str) -> Place | None:
+        """Where a submitted task waits; None for any other."""
+        ...
+
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
         """The first entries of a lane, left where they are."""
         ...
 
-    async def unreadable(self, limit: int) -> list[Unreadable]: ...
+    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+        """Run a failed, rejected or canceled task once more, as a new task; submit a delayed one now."""
+        ...
+
+    async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
+        """Tasks that were given up on (until a moment) and not retried, without payloads, newest first."""
+        ...
+
+    async def purge_dead(self, task_ids: Sequence[str]) -> int:
+        """Delete those of these tasks that are dead letters; how many."""
+        ...
+
+    async def unreadable(self, limit: int) -> list[Unreadable]:
+        """What was set aside, newest first."""
+        ...
+
+    async def unreadable_at(self, address: str) -> Unreadable | None: ...
+
+    async def readmit(self, address: str) -> str:
+        """Put what was set aside back into its lane: `back`; `gone`; or `cut`, as only its beginning was kept."""
+        ...
+
+    async def forget_unreadable(self, address: str) -> bool: ...
+
+    async def purge_unreadable(self, until_ms: int, limit: int) -> int:
+        """Forget what was set aside until then, oldest first, at most `limit`; how many went."""
+        ...
+
+    async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
+        """Events after a position ('' from the first one kept), once there are some, at most `timeout` seconds."""
+        ...
+
+    async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
+        """Events before a position ('' from the last one), newest first."""
+        ...
 
     async def clear(self, lane: str, limit: int) -> int:
         """Cancel waiting tasks from the lane's head, at most `limit` entries; how many entries went (0: empty)."""

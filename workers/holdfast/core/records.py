@@ -86,11 +86,31 @@ class TaskRecord:
     checkpoint: bytes | None = None
     pending: int = 0
     trail: tuple[str, ...] = ()
+    max_attempts: int | None = None
+    retry_of: str = ""
+    retried_as: str = ""
+
+
+class Retried(StrEnum):
+    """What came of asking for a retry."""
+
+    NEW = "new"  # a new task runs what the ended one was asked
+    AGAIN = "again"  # it was retried before; nothing changed
+    DUE = "due"  # it waited for its time and is due now
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAnswer:
+    """`word`: one of Retried, with the task that runs; else why not: `unknown`, `long`, or the task's state."""
+
+    word: str
+    task_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """An incarnation as the store has it; `beat_ago_ms` since its last heartbeat."""
+    """An incarnation as the store has it; `beat_ago_ms` since its last heartbeat. Of a dead one, remembered for a day:
+    its cause, when it was recovered, and the first of the tasks it held then."""
 
     incarnation: str
     state: str
@@ -99,16 +119,57 @@ class WorkerRecord:
     slot: int
     running: tuple[str, ...]
     beat_ago_ms: int
+    cause: str = ""
+    died_ms: int | None = None
+    held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a submitted task waits: behind so many entries of its lane (or, if it is to run alone, behind so many such
+    tasks), exactly or at least. None: its entry was taken from the lane, the steward will put it back."""
+
+    before: int | None
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An entry that was set aside: why, when, and its bytes (cut at 64 KiB; `size` is the whole)."""
+    """An entry that was set aside: why, when, and its bytes (cut at 64 KiB; `size` is the whole). `address` names it as
+    long as it is kept; `lane` is where it was found, empty for the public queue."""
 
     reason: str
     at_ms: int
     size: int
     raw: bytes
+    address: str = ""
+    lane: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.raw) < self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One entry of the events stream. `position` is its place in it; `subject` a task's or a worker's id."""
+
+    position: str
+    event: str
+    subject: str
+    detail: str
+
+    @property
+    def at_ms(self) -> int:
+        return int(self.position.partition("-")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Happenings:
+    """A page of the events stream, oldest first. `missed`: some before them were trimmed before they could be read."""
+
+    events: tuple[Happening, ...]
+    missed: bool
 
 
 @dataclass(frozen=True, slots=True)

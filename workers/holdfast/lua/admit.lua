@@ -18,7 +18,8 @@ local function admit_run()
   if call('EXISTS', T .. 'task:' .. id) == 1 then
     local verdict = deliver_message(id, raw, message, digest)
     if verdict ~= 'terminal' and verdict ~= 'conflict' then return verdict end
-    set_aside(verdict == 'terminal' and ('task ' .. id .. ' has ended') or ('message ' .. message .. ' came before with other content'), raw)
+    set_aside(verdict == 'terminal' and ('task ' .. id .. ' has ended') or ('message ' .. message .. ' came before with other content'), raw,
+      lane)
     return 'set-aside'
   end
   call('HSETNX', T .. 'heads', lane, 0)
@@ -34,7 +35,7 @@ local function admit()
     if state ~= 'unknown' then return state end
     reason = verb .. ' of an unknown task'
   end
-  set_aside(reason, raw)
+  set_aside(reason, raw, lane)
   return 'set-aside'
 end
 

@@ -62,8 +62,8 @@ local function take_run(id, message, raw, lane)
     return true
   end
   verdict = verdict or deliver_message(id, raw, message, digest)
-  if verdict == 'terminal' then set_aside('task ' .. id .. ' is ' .. r[1], raw) end
-  if verdict == 'conflict' then set_aside('message ' .. message .. ' came before with other content', raw) end
+  if verdict == 'terminal' then set_aside('task ' .. id .. ' is ' .. r[1], raw, lane) end
+  if verdict == 'conflict' then set_aside('message ' .. message .. ' came before with other content', raw, lane) end
   return false
 end
 
@@ -71,15 +71,15 @@ local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 
 local function take_foreign(raw, lane)
   local verb, id, message = understand(raw)
-  if not verb then set_aside(id, raw) return false end
+  if not verb then set_aside(id, raw, lane) return false end
   if verb == 'run' then return take_run(id, message, raw, lane) end
-  if CONTROL[verb](id, 'asked on the queue') == 'unknown' then set_aside(verb .. ' of an unknown task', raw) end
+  if CONTROL[verb](id, 'asked on the queue') == 'unknown' then set_aside(verb .. ' of an unknown task', raw, lane) end
   return false
 end
 
 -- Too large to be read here. Answers whether the worker is to read it.
 local function take_large(raw, lane)
-  if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw) return false end
+  if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw, lane) return false end
   call('RPUSH', inbox_of(incarnation), lane .. '\n' .. raw)
   return true
 end

@@ -76,6 +76,14 @@ class Keys:
         return f"{self.prefix}finished"
 
     @property
+    def dead(self) -> str:
+        return f"{self.prefix}dead"
+
+    @property
+    def events(self) -> str:
+        return f"{self.prefix}events"
+
+    @property
     def unreadable(self) -> str:
         return f"{self.prefix}unreadable"
 

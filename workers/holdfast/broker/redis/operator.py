@@ -1,13 +1,13 @@
-"""What operators ask of Redis: counts, lists, what waits, what was set aside."""
+"""What operators ask of Redis: counts, lists, what waits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role
 from holdfast.core.facts import StoreFacts
-from holdfast.core.records import Counts, Page, TaskRecord, Unreadable, WorkerRecord
+from holdfast.core.records import Counts, Page, TaskRecord, WorkerRecord
 from holdfast.core.states import PARKED, TERMINAL, State
 
 
@@ -34,18 +34,20 @@ class OperatorRole(Role):
         beats = dict(rows.pairs(await self._command("ZRANGE", self._keys.workers, 0, -1, "WITHSCORES")))
         return [await self._worker(incarnation, now - int(float(beat))) for incarnation, beat in beats.items()]
 
+    async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
+        now = int((await self._command("TIME"))[0]) * 1000
+        found: dict[str, WorkerRecord] = {}
+        for name in names:
+            beat = await self._command("ZSCORE", self._keys.workers, name)
+            worker = await self._worker(name, now - int(float(beat or now)))
+            if worker.state:
+                found[name] = worker
+        return found
+
     async def _worker(self, incarnation: str, beat_ago_ms: int) -> WorkerRecord:
         fields = dict(rows.pairs(await self._command("HGETALL", self._keys.worker(incarnation))))
         running = await self._command("HKEYS", self._keys.running(incarnation))
-        return WorkerRecord(
-            incarnation=incarnation,
-            state=fields.get("state", b"").decode(),
-            host=fields.get("host", b"").decode(),
-            pid=int(fields.get("pid", b"0")),
-            slot=int(fields.get("slot", b"0")),
-            running=tuple(task_id.decode() for task_id in running),
-            beat_ago_ms=max(0, beat_ago_ms),
-        )
+        return rows.worker_record(incarnation, fields, running, beat_ago_ms)
 
     async def _indexes(self, states: Sequence[State]) -> list[str]:
         """The keys that hold ids of these states, each a sorted set or the `running` hash of a worker."""
@@ -94,10 +96,6 @@ class OperatorRole(Role):
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
         entries: list[bytes] = await self._command("LRANGE", self._keys.lane(lane), 0, limit - 1)
         return entries
-
-    async def unreadable(self, limit: int) -> list[Unreadable]:
-        items = await self._command("LRANGE", self._keys.unreadable, -limit, -1)
-        return [rows.unreadable(item) for item in reversed(items)]
 
     async def clear(self, lane: str, limit: int) -> int:
         return await self._number("clear", self._keys.name(lane), limit)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from holdfast.core.deliveries import Delivery, Pulled, Standing, Verdict
-from holdfast.core.records import TaskRecord, Unreadable
+from holdfast.core.identity import sha1_hex
+from holdfast.core.records import Happening, TaskRecord, Unreadable, WorkerRecord
 from holdfast.core.states import State
 
 
@@ -85,12 +87,49 @@ def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         checkpoint=checkpoint or None,
         pending=pending,
         trail=tuple(line.decode(errors="replace") for line in trail),
+        max_attempts=number("max_attempts") or None,
+        retry_of=fields.get("retry_of", ""),
+        retried_as=fields.get("retried_as", ""),
     )
 
 
+def worker_record(
+    incarnation: str, fields: Mapping[str, bytes], running: Sequence[bytes], beat_ago_ms: int
+) -> WorkerRecord:
+    def text(name: str) -> str:
+        return fields.get(name, b"").decode(errors="replace")
+
+    return WorkerRecord(
+        incarnation=incarnation,
+        state=text("state"),
+        host=text("host"),
+        pid=int(text("pid") or 0),
+        slot=int(text("slot") or 0),
+        running=tuple(task_id.decode() for task_id in running),
+        beat_ago_ms=max(0, beat_ago_ms),
+        cause=text("cause"),
+        died_ms=int(text("died") or 0) or None,
+        held=tuple(text("held").split()),
+    )
+
+
+def happening(entry: list[Any]) -> Happening:
+    position, flat = entry
+    fields = {name: value.decode(errors="replace") for name, value in pairs(flat)}
+    return Happening(position.decode(), fields.get("event", ""), fields.get("id", ""), fields.get("detail", ""))
+
+
 def unreadable(item: bytes) -> Unreadable:
-    at, size, reason, raw = item.split(b"|", 3)
-    return Unreadable(reason=reason.decode(errors="replace"), at_ms=int(at), size=int(size), raw=raw)
+    at, place, reason, raw = item.split(b"|", 3)
+    size, _, lane = place.partition(b"@")
+    return Unreadable(
+        reason=reason.decode(errors="replace"),
+        at_ms=int(at),
+        size=int(size),
+        raw=raw,
+        address=f"{int(at)}-{sha1_hex(item)[:8]}",
+        lane=unquote(lane.decode(errors="replace")),
+    )
 
 
 def _plain(content: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.broker.redis.connection import Connection
+from holdfast.broker.redis.given_up import GivenUpRole
 from holdfast.broker.redis.operator import OperatorRole
 from holdfast.broker.redis.producer import ProducerRole
 from holdfast.broker.redis.steward import StewardRole
+from holdfast.broker.redis.story import StoryRole
 from holdfast.broker.redis.worker import WorkerRole
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 
-class RedisStore(WorkerRole, StewardRole, ProducerRole, OperatorRole):
+class RedisStore(WorkerRole, StewardRole, ProducerRole, OperatorRole, GivenUpRole, StoryRole):
     """Implements `holdfast.broker.port.Store`. Connections are made when first used; never use one across a fork."""
 
     def __init__(self, settings: RedisSettings, replaced: Mapping[str, str] | None = None) -> None:

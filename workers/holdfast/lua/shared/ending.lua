@@ -1,8 +1,9 @@
 -- use: record journal aside
 -- Messages that still waited for a task that has ended are set aside, reported.
 local function drop_rest(id, state)
+  local lane = read(id, 'lane')[1]
   for _, item in ipairs(call('LRANGE', T .. 'pending:' .. id, 0, -1)) do
-    set_aside('task ' .. id .. ' was ' .. state .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'))
+    set_aside('task ' .. id .. ' was ' .. state .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'), lane)
   end
   call('DEL', T .. 'pending:' .. id, T .. 'checkpoint:' .. id)
 end

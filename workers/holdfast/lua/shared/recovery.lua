@@ -1,6 +1,7 @@
 -- use: record lane journal ending
 -- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
 local TOMBSTONE_MS = 86400000
+local NAMED = 8   -- tasks that a tombstone names
 
 local function crash(id, cause, claim)
   local crashes = call('HINCRBY', T .. 'task:' .. id, 'crashes', 1)
@@ -50,7 +51,9 @@ local function recover(incarnation, cause, charged)
   call('HSET', worker, 'state', 'dead', 'cause', cause, 'died', NOW)
   call('PEXPIRE', worker, TOMBSTONE_MS)
   call('ZREM', T .. 'workers', incarnation)
-  local held = owned_last_first(incarnation)
+  local held, named = owned_last_first(incarnation), {}
+  for i = #held, math.max(1, #held - NAMED + 1), -1 do named[#named + 1] = held[i].id end
+  call('HSET', worker, 'held', table.concat(named, ' '))
   for _, task in ipairs(held) do
     recover_task(task.id, cause, charged, task.claim)
     call('HDEL', running_of(incarnation), task.id)

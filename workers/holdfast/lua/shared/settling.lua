@@ -18,7 +18,7 @@ local function commit(id, s, state, turn)
     call('ZADD', T .. 'dead', NOW, id)
     count('dead')
   elseif s.kind == 'unreadable' then
-    set_aside(s.reason, call('GET', T .. 'op:' .. id))
+    set_aside(s.reason, call('GET', T .. 'op:' .. id), read(id, 'lane')[1])
   end
   local rest = has_rest(id)
   if PARKED[state] or (state == 'completed' and rest) then let_go(id, s) end

@@ -1,0 +1,49 @@
+"""What operators do about what went wrong: retry tasks and entries, delete dead letters."""
+
+from __future__ import annotations
+
+from holdfast.core.records import Retried
+from tests.lua.fuzz.world import World
+
+DROPPED = "before this message ran"  # told of a message whose task has ended: its place is among what was set aside
+RETRIABLE = frozenset({"failed", "rejected", "canceled", "delayed"})
+
+
+async def retry(world: World) -> None:
+    """A task that ended badly, or waits for its time; sometimes twice, which makes one."""
+    store, recent = world.space.store, world.ledger.recent()
+    if not recent:
+        return
+    task_id = world.dice.choice(recent)
+    before = await store.get(task_id, payloads=False)
+    answer = await store.retry(task_id, "asked")
+    world.seen[f"retry {answer.word}"] += 1
+    if before is None:
+        world.require(answer.word == "unknown", f"{task_id} is not there, its retry is {answer}")
+    elif before.state not in RETRIABLE:
+        world.require(answer.word == before.state, f"{task_id} is {before.state}, its retry is {answer}")
+    elif answer.word == Retried.NEW:
+        world.ledger.accept(answer.task_id, before.message_id)
+        if world.chance(0.3):
+            again = await store.retry(task_id, "asked")
+            world.require((again.word, again.task_id) == (Retried.AGAIN, answer.task_id), f"again {answer} is {again}")
+
+
+async def readmit(world: World) -> None:
+    """An entry that was set aside goes back to its lane."""
+    found = [one for one in await world.space.store.unreadable(50) if DROPPED not in one.reason]
+    if found:
+        one = world.dice.choice(found)
+        word = await world.space.store.readmit(one.address)
+        world.require(word == ("cut" if one.is_cut else "back"), f"{one.address} was set aside, and is {word}")
+        world.seen[f"readmit {word}"] += 1
+
+
+async def purge(world: World) -> None:
+    """Some dead letters, and a task that may be none."""
+    await world.check()
+    letters = [task.task_id for task in (await world.space.store.dead_letters(3)).tasks]
+    others = world.ledger.recent()[:1]
+    gone = await world.space.store.purge_dead(letters + [name for name in others if name not in letters])
+    world.require(gone >= len(letters), f"of {letters} {gone} were deleted")
+    world.seen["dead purged"] += gone

@@ -1,0 +1,63 @@
+"""What was given up: dead letters, and entries that nobody could read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.broker.redis import rows
+from holdfast.broker.redis.connection import Role
+from holdfast.core.records import Page, RetryAnswer, TaskRecord, Unreadable
+
+_PAGE = 50  # entries of up to 64 KiB looked through at once
+
+
+class GivenUpRole(Role):
+    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+        word, new = await self._run("retry", task_id, reason)
+        return RetryAnswer(word.decode(), new.decode())
+
+    async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
+        """By rank, newest first: while letters come and go a page may repeat or miss one."""
+        start = int(cursor or 0)
+        newest = "+inf" if before_ms is None else before_ms
+        span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
+        ids: list[bytes] = await self._command("ZRANGE", self._keys.dead, *span)
+        found = [await self._letter(task_id) for task_id in ids]
+        return Page(tuple(task for task in found if task), str(start + limit) if len(ids) == limit else "")
+
+    async def _letter(self, task_id: bytes) -> TaskRecord | None:
+        record = await self._run("show", task_id, 0)
+        return rows.task_record(task_id.decode(), record) if record else None
+
+    async def purge_dead(self, task_ids: Sequence[str]) -> int:
+        return await self._number("purge_dead", *task_ids)
+
+    async def unreadable(self, limit: int) -> list[Unreadable]:
+        items = await self._command("LRANGE", self._keys.unreadable, -limit, -1)
+        return [rows.unreadable(item) for item in reversed(items)]
+
+    async def unreadable_at(self, address: str) -> Unreadable | None:
+        item = await self._find(address)
+        return None if item is None else rows.unreadable(item)
+
+    async def readmit(self, address: str) -> str:
+        item = await self._find(address)
+        return "gone" if item is None else await self._word("readmit", item)
+
+    async def forget_unreadable(self, address: str) -> bool:
+        item = await self._find(address)
+        return item is not None and await self._command("LREM", self._keys.unreadable, 1, item) == 1
+
+    async def purge_unreadable(self, until_ms: int, limit: int) -> int:
+        return await self._number("purge_unreadable", until_ms, limit)
+
+    async def _find(self, address: str) -> bytes | None:
+        """The entry as it is kept. While others are taken out one may be passed over: then it is looked for again."""
+        at, start = f"{address.partition('-')[0]}|".encode(), 0
+        while items := await self._command("LRANGE", self._keys.unreadable, start, start + _PAGE - 1):
+            for item in items:
+                if item.startswith(at) and rows.unreadable(item).address == address:
+                    found: bytes = item
+                    return found
+            start += _PAGE
+        return None
