@@ -14,7 +14,7 @@ from holdfastd.core.slots import GIVEN_UP, STORE, Child, Forking, Kind, Stage
 from tests.supervisor.histories import STEWARD, History, kills
 
 STATUSES = [0, 1, 69, 78, 82, 83, 86, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGTERM]
-SIGNALS = [signal.SIGTTIN, signal.SIGTTOU, signal.SIGHUP, signal.SIGHUP]
+SIGNALS = [signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR1, signal.SIGHUP, signal.SIGHUP]
 
 
 def play(history: History, chance: random.Random) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from holdfastd.core import breaker, drain, fill, hang, leave, life, reload, scale, tell, turnover
+from holdfastd.core import breaker, drain, dump, fill, hang, leave, life, reload, scale, tell, turnover
 from holdfastd.core.commands import Command
 from holdfastd.core.events import (
     Event,
@@ -47,7 +47,8 @@ def plan(view: View, event: Event, now: float) -> Step:
 def next_due(view: View, now: float) -> float:
     """When the next Tick has something to do, at the latest one round from now."""
     leaving = [leave.due(child.leaving) for child in _children(view) if child.leaving is not None]
-    return min((now + ROUND, *leaving, *(due for due, _ in fill.openings(view))))
+    dumps = (view.dump_at,) if view.to_dump else ()
+    return min((now + ROUND, *leaving, *dumps, *(due for due, _ in fill.openings(view))))
 
 
 def _tick(view: View, _: Tick, now: float) -> Step:
@@ -79,6 +80,8 @@ def _signalled(view: View, event: Signalled, now: float) -> Step:
             return drain.another_signal(view, now)
         case signal.SIGQUIT:
             return drain.begin_killing(view, now)
+        case signal.SIGUSR1:
+            return dump.asked(view, now)
         case signal.SIGHUP:
             return reload.asked(view)
         case signal.SIGTTIN:
@@ -106,7 +109,17 @@ def _stop_asked(view: View, _: StopAsked, now: float) -> Step:
 
 
 # A tick's steps in their order: excuse before accusing, make room before filling it, end when all are gone.
-_ROUND = (hang.excuse, _press, breaker.look, turnover.renew, scale.balance, drain.proceed, fill.fill, tell.again)
+_ROUND = (
+    hang.excuse,
+    _press,
+    breaker.look,
+    turnover.renew,
+    scale.balance,
+    drain.proceed,
+    fill.fill,
+    tell.again,
+    dump.proceed,
+)
 
 _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
     Forked: life.forked,

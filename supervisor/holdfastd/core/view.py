@@ -106,6 +106,8 @@ class View:
     cut_off: int = 0
     deaths: tuple[Death, ...] = ()
     died: int = 0
+    to_dump: tuple[Slot, ...] = ()  # who is still to show its stacks, the next one at `dump_at`
+    dump_at: float = 0.0
     over: int | None = None
 
     def child(self, slot: Slot) -> Child | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
-import signal
 import traceback
 from collections.abc import Callable
 
@@ -41,7 +40,6 @@ def supervise(home: Household, announce: Announce, kernel: Kernel = LINUX) -> in
 
 def _guarded(home: Household, announce: Announce, kernel: Kernel) -> int:
     faulthandler.enable(STDERR)  # inherited by every fork: a child that crashes or is aborted shows its stacks
-    faulthandler.register(signal.SIGUSR1, STDERR)
     prctl.become_subreaper()
     try:
         return Parent(home, announce, kernel).run()

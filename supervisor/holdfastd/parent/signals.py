@@ -1,15 +1,21 @@
 """The parent's signals. Handlers do nothing: the interpreter writes each number to a socket, and the loop reads it.
 
+One exception: SIGUSR1 first dumps the stacks of the parent, from inside the handler, as one that hangs must show them.
+Children keep that until they are ready to show their own; it ends none of them.
+
 Reaping, logging or deciding inside a handler has deadlocked others; here it happens between two turns of the loop.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import signal
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
+
+STDERR = 2
 
 HANDLED = (
     signal.SIGTERM,
@@ -31,8 +37,9 @@ class Signals:
         self._arrivals.setblocking(False)
         self._wake.setblocking(False)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
-        for number in HANDLED:
+        for number in (*HANDLED, signal.SIGUSR1):
             signal.signal(number, _wake_only)
+        faulthandler.register(signal.SIGUSR1, STDERR, chain=True)
 
     @property
     def descriptor(self) -> int:
