@@ -21,6 +21,7 @@ COMMANDS = [
     lazy("tasks", "List, show, cancel and count tasks."),
     lazy("queue", "Look at the queue, and clear it."),
     lazy("workers", "List the workers of all hosts."),
+    lazy("service", "Show or install the systemd unit."),
     lazy("version", "Print the version."),
 ]
 

@@ -28,7 +28,7 @@ def supervise(home: Household, announce: Announce, kernel: Kernel = LINUX) -> in
         lock = locks.hold(home.runtime_dir / folders.LOCK)
     except OSError as error:
         announce(f"cannot lock {error.filename}: {error.strerror}: choose another --runtime-dir")
-        return Exit.PERMISSION if isinstance(error, PermissionError) else Exit.CONFIG
+        return folders.status(error)
     if lock is None:
         announce(f"a supervisor runs already in {home.runtime_dir}: stop it, or choose another --runtime-dir")
         return Exit.RUNNING

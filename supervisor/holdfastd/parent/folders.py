@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+
+from holdfast.exits import Exit
 
 LOCK = "supervisor.lock"
 INCARNATIONS = "incarnations"
 MODE = 0o750
+
+
+def status(error: OSError) -> Exit:
+    """What the service ends with when a folder cannot be used; below systemd most of the disk is read-only."""
+    return Exit.PERMISSION if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} else Exit.CONFIG
 
 
 def make(runtime_dir: Path, state_dir: Path) -> None:

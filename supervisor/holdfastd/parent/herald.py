@@ -9,7 +9,9 @@ from holdfastd.core.slots import STORE, Kind
 from holdfastd.core.view import View
 from holdfastd.parent.notify import Notifier
 
-EXTENSION = 15.0  # seconds that a drain asks of systemd at a time
+EXTENSION = 15.0  # seconds that a start, a reload or a drain asks of systemd at a time
+
+_EXTENSION = int(EXTENSION * 1e6)
 
 
 class Herald:
@@ -27,7 +29,8 @@ class Herald:
         """Once a turn: whatever is new or due."""
         self._tell_ready(view)
         self._tell_reloading(view, now)
-        self._tell_stopping(view, now)
+        self._tell_stopping(view)
+        self._extend(view, now)
         self._tell_status(view)
         self._pat(now)
         if not self._is_announced and view.stopping is None and report.ready(view) >= view.target:
@@ -37,39 +40,38 @@ class Herald:
 
     def _tell_ready(self, view: View) -> None:
         if not self._is_ready and Kind.WORKER in view.reached:
-            self._is_ready = True
-            self._notifier.tell(READY=1)
+            self._is_ready = self._notifier.tell(READY=1)
 
     def _tell_reloading(self, view: View, now: float) -> None:
         """systemd wants the time with it, by its own clock, and READY once it is over, whichever way."""
         is_reloading = view.reload is not None
-        if is_reloading and not self._is_reloading:
-            self._notifier.tell(RELOADING=1, MONOTONIC_USEC=int(now * 1e6))
-        elif self._is_reloading and not is_reloading:
-            self._notifier.tell(READY=1)
-        self._is_reloading = is_reloading
-
-    def _tell_stopping(self, view: View, now: float) -> None:
-        if view.stopping is None:
+        if is_reloading == self._is_reloading:
             return
-        if not self._is_stopping:
-            self._is_stopping = True
-            self._notifier.tell(STOPPING=1)
-        if now - self._extended >= EXTENSION / 3:
+        started = {"RELOADING": 1, "MONOTONIC_USEC": int(now * 1e6)}
+        if self._notifier.tell(**(started if is_reloading else {"READY": 1})):
+            self._is_reloading = is_reloading
+
+    def _tell_stopping(self, view: View) -> None:
+        if not self._is_stopping and view.stopping is not None:
+            self._is_stopping = self._notifier.tell(STOPPING=1)
+
+    def _extend(self, view: View, now: float) -> None:
+        """While it stops, reloads, or starts and makes headway: all end by limits of our own."""
+        is_starting = not (self._is_ready or view.breaker.is_open)
+        is_passing = is_starting or view.stopping is not None or view.reload is not None
+        if is_passing and now - self._extended >= EXTENSION / 3 and self._notifier.tell(EXTEND_TIMEOUT_USEC=_EXTENSION):
             self._extended = now
-            self._notifier.tell(EXTEND_TIMEOUT_USEC=int(EXTENSION * 1e6))
 
     def _tell_status(self, view: View) -> None:
         status = summary(view)
-        if status != self._status:
+        if status != self._status and self._notifier.tell(STATUS=status):
             self._status = status
-            self._notifier.tell(STATUS=status)
 
     def _pat(self, now: float) -> None:
         """From the loop itself: a parent that does not turn is not alive, whatever else still runs."""
-        if self._notifier.watchdog is not None and now - self._patted >= self._notifier.watchdog / 3:
+        watchdog = self._notifier.watchdog
+        if watchdog is not None and now - self._patted >= watchdog / 3 and self._notifier.tell(WATCHDOG=1):
             self._patted = now
-            self._notifier.tell(WATCHDOG=1)
 
 
 def summary(view: View) -> str:

@@ -6,7 +6,6 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from holdfast.exits import Exit
 from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
@@ -21,6 +20,8 @@ from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.store.launch import prepare
 
+ADVICE = "make it writable for this user, or choose another --runtime-dir or --state-dir"
+
 
 def run(settings: Settings, announce: Announce, reread: Callable[[], Settings] | None = None) -> int:
     """Be the supervisor of these settings until it is told to stop; the exit status.
@@ -29,9 +30,9 @@ def run(settings: Settings, announce: Announce, reread: Callable[[], Settings] |
     """
     try:
         folders.make(settings.runtime_dir, settings.state_dir)
-    except PermissionError as error:
-        announce(f"no permission for {error.filename}: choose another --runtime-dir or --state-dir")
-        return Exit.PERMISSION
+    except OSError as error:
+        announce(f"{error.filename}: {error.strerror}: {ADVICE}")
+        return folders.status(error)
     preload.preload()
     kept = preload_handler(settings, announce) if settings.preload else ()
     preload.freeze()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 
 from holdfast_config import environment
 
+LONGEST = 1024  # characters of one value
+
 
 class Notifier:
-    """Sends what has changed; a full or missing socket loses a message, never blocks or fails."""
+    """Sends what has changed; a full or missing socket loses a message, which is told, and never blocks or fails."""
 
     def __init__(self) -> None:
         address = environment.notify_socket()
@@ -20,17 +21,25 @@ class Notifier:
         self.watchdog = None if usec is None else usec / 1e6
         """Seconds after which systemd takes a silent parent for hung, or None."""
 
-    def tell(self, **variables: object) -> None:
-        """Send these variables in one message."""
+    def tell(self, **variables: object) -> bool:
+        """Send these variables in one message; False if systemd did not get it, and it is worth to try again."""
         if self._socket is None or self._address is None:
-            return
-        message = "\n".join(f"{name}={value}" for name, value in variables.items())
-        with contextlib.suppress(OSError):
-            self._socket.sendto(message.encode(), self._address)
+            return True
+        message = "\n".join(f"{name}={_line(value)}" for name, value in variables.items())
+        try:
+            self._socket.sendto(message.encode(errors="backslashreplace"), self._address)
+        except OSError:
+            return False
+        return True
 
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
+
+
+def _line(value: object) -> str:
+    """A line break in a text, which may come from a handler's error, would begin another variable."""
+    return " ".join(str(value).split())[:LONGEST]
 
 
 def _datagrams() -> socket.socket:

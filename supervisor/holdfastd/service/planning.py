@@ -1,0 +1,74 @@
+"""From what an operator asks for to a site: names that a unit file can carry, settings that can be read, a handler."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from holdfast.errors import HandlerError, HoldfastError
+from holdfast.handler.resolve import target_of
+from holdfast_config import ConfigError, Settings, load
+from holdfast_config.url import mask
+from holdfastd.service import reach
+from holdfastd.service.shelter import Shelter
+from holdfastd.service.site import ETC, USER, Site
+
+SETTINGS = ("handler", "app_dir", "workers", "concurrency", "redis_url", "queue_name")
+RESERVED = "supervisor"  # its environment file is that of the service without a name
+
+_INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
+_UNSAFE = re.compile(r"[^\w/.+@~-]")  # what systemd would split, expand or unquote
+_NOWHERE = Path(os.devnull)
+
+
+class SiteError(HoldfastError):
+    """No service can be made of what was asked for."""
+
+
+def site(supervisor: Path | None, user: str | None, instance: str | None, settings: Mapping[str, object]) -> Site:
+    """The service that was asked for. Raises SiteError, ConfigError, HandlerError."""
+    if instance is not None and (instance == RESERVED or not _INSTANCE.fullmatch(instance)):
+        raise SiteError(f"instance {instance!a}: write 1 to 64 letters, digits, _ . - (and not {RESERVED!r})")
+    if user is not None and not _USER.fullmatch(user):
+        raise SiteError(f"user {user!a}: write the name of a user")
+    command = supervisor or reach.own_command()
+    told = _checked(settings)
+    app_dir = told.get("app_dir")
+    folders = reach.needed(command, app_dir if isinstance(app_dir, Path) else None)
+    for path in (command, *folders):
+        _check_path(path)
+    return Site(command, user or USER, instance, Shelter(folders), told)
+
+
+def _checked(settings: Mapping[str, object]) -> dict[str, object]:
+    """As they will be written: the handler with the folder it is imported from, and nothing that was not given."""
+    checked = load(settings, environ={}, folder=_NOWHERE)
+    told: dict[str, object] = {name: getattr(checked, name) for name in SETTINGS if settings.get(name) is not None}
+    _keep_secrets(checked)
+    app_dir = checked.app_dir.absolute().resolve()
+    try:
+        target = target_of(checked.handler, app_dir)
+    except HandlerError:
+        if checked.handler is not None:
+            raise
+        return {**told, "app_dir": app_dir} if "app_dir" in told else told
+    return {**told, "handler": target, "app_dir": app_dir}
+
+
+def _keep_secrets(settings: Settings) -> None:
+    if settings.redis_url is not None and mask(settings.redis_url) != settings.redis_url:
+        raise ConfigError(
+            [f"--redis-url: {mask(settings.redis_url)}: everybody can read the settings file; leave the password out, "
+             f"and put it into {ETC}/credentials/redis_password"]
+        )  # fmt: skip
+
+
+def _check_path(path: Path) -> None:
+    found = _UNSAFE.search(str(path))
+    if found is not None:
+        raise SiteError(
+            f"{str(path)!a}: a unit file cannot carry {found[0]!a} safely; use a folder with a plainer name"
+        )

@@ -1,0 +1,141 @@
+"""What systemd is told, and told again when it could not hear."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.exits import Exit
+from holdfastd.core.plan import begin
+from holdfastd.core.policy import Policy
+from holdfastd.core.slots import Kind
+from holdfastd.core.view import Breaker, Stopping, View
+from holdfastd.parent.herald import Herald
+from holdfastd.parent.notify import Notifier
+
+STARTING = begin(Policy(), 2, 0.0)
+RUNNING = replace(STARTING, reached=frozenset({Kind.WORKER}))
+DRAINING = replace(RUNNING, stopping=Stopping(85.0, 90.0, Exit.OK))
+EXTENSION = "EXTEND_TIMEOUT_USEC=15000000"
+
+
+class Systemd:
+    """The other end of the notification socket."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._socket.bind(str(path))
+
+    def heard(self) -> list[str]:
+        """Everything since it was last asked, a line each."""
+        found: list[str] = []
+        while True:
+            try:
+                found += self._socket.recv(1 << 16).decode().split("\n")
+            except BlockingIOError:
+                return found
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def systemd(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Systemd]:
+    monkeypatch.setenv("NOTIFY_SOCKET", str(short_path / "notify"))
+    monkeypatch.setenv("WATCHDOG_USEC", "3000000")
+    other = Systemd(short_path / "notify")
+    yield other
+    other.close()
+
+
+@pytest.fixture
+def notifier(systemd: Systemd) -> Iterator[Notifier]:
+    one = Notifier()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def herald(notifier: Notifier) -> Herald:
+    return Herald(notifier, lambda line: None, "redis://nowhere")
+
+
+def clogged(notifier: Notifier) -> None:
+    """Systemd reads nothing until its queue is full."""
+    while notifier.tell(X=1):
+        pass
+
+
+def test_a_start_that_makes_headway_asks_for_time_until_it_is_ready(systemd: Systemd, herald: Herald) -> None:
+    asked = []
+    for now in range(12):
+        herald.tell(STARTING, float(now))
+        asked.append(EXTENSION in systemd.heard())
+    assert [now for now in range(12) if asked[now]] == [0, 5, 10]
+    herald.tell(RUNNING, 12.0)
+    assert "READY=1" in systemd.heard()
+    herald.tell(RUNNING, 30.0)
+    assert EXTENSION not in systemd.heard()
+
+
+def test_a_start_whose_workers_only_die_asks_for_no_more_time(systemd: Systemd, herald: Herald) -> None:
+    herald.tell(replace(STARTING, breaker=Breaker(cause="exit 1")), 0.0)
+    assert EXTENSION not in systemd.heard()
+
+
+def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, herald: Herald) -> None:
+    herald.tell(RUNNING, 0.0)
+    systemd.heard()
+    asked = []
+    for now in range(100, 112):
+        herald.tell(DRAINING, float(now))
+        asked += [now for line in systemd.heard() if line == EXTENSION]
+    assert asked == [100, 105, 110]
+
+
+def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: Systemd, herald: Herald) -> None:
+    patted = []
+    for now in range(7):
+        herald.tell(RUNNING, now / 2)
+        patted += [now / 2 for line in systemd.heard() if line == "WATCHDOG=1"]
+    assert patted == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        (RUNNING, "READY=1"),
+        (DRAINING, "STOPPING=1"),
+        (DRAINING, EXTENSION),
+        (RUNNING, "STATUS=running: 0 of 2 workers ready, 0 tasks running"),
+        (RUNNING, "WATCHDOG=1"),
+    ],
+)
+def test_what_systemd_could_not_hear_is_said_again(
+    systemd: Systemd, notifier: Notifier, herald: Herald, view: View, message: str
+) -> None:
+    clogged(notifier)
+    herald.tell(view, 0.0)
+    assert message not in systemd.heard()
+    herald.tell(view, 0.1)
+    assert message in systemd.heard()
+    herald.tell(view, 0.2)
+    assert message not in systemd.heard()
+
+
+def test_a_handlers_error_cannot_speak_in_our_name(systemd: Systemd, notifier: Notifier) -> None:
+    assert notifier.tell(STATUS="exit\nREADY=1\r\n\udcff" + "x" * 5000)
+    (line,) = systemd.heard()
+    assert line.startswith("STATUS=exit READY=1 \\udcffxxx")
+    assert len(line) < 2000
+
+
+def test_where_nobody_listens_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    notifier = Notifier()
+    assert notifier.tell(READY=1)
+    notifier.close()
