@@ -13,13 +13,14 @@ from holdfast.exits import Exit
 from holdfastd.core.plan import begin
 from holdfastd.core.policy import Policy
 from holdfastd.core.slots import Kind
-from holdfastd.core.view import Breaker, Stopping, View
+from holdfastd.core.view import Breaker, Reload, Stopping, View
 from holdfastd.parent.herald import Herald
 from holdfastd.parent.notify import Notifier
 
 STARTING = begin(Policy(), 2, 0.0)
 RUNNING = replace(STARTING, reached=frozenset({Kind.WORKER}))
 DRAINING = replace(RUNNING, stopping=Stopping(85.0, 90.0, Exit.OK))
+RELOADING = replace(RUNNING, reload=Reload(0))
 EXTENSION = "EXTEND_TIMEOUT_USEC=15000000"
 
 
@@ -97,6 +98,29 @@ def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, herald: Her
     assert asked == [100, 105, 110]
 
 
+def test_a_reload_is_told_with_its_time_and_its_end(systemd: Systemd, herald: Herald) -> None:
+    herald.tell(RUNNING, 0.0)
+    systemd.heard()
+    herald.tell(RELOADING, 12.5)
+    assert {"RELOADING=1", "MONOTONIC_USEC=12500000", EXTENSION} < set(systemd.heard())
+    herald.tell(RELOADING, 17.5)
+    assert systemd.heard().count(EXTENSION) == 1
+    herald.tell(RUNNING, 18.0)
+    assert "READY=1" in systemd.heard()
+
+
+def test_the_end_of_a_reload_that_systemd_could_not_hear_is_said_again(
+    systemd: Systemd, notifier: Notifier, herald: Herald
+) -> None:
+    herald.tell(RELOADING, 0.0)
+    systemd.heard()
+    clogged(notifier)
+    herald.tell(RUNNING, 1.0)
+    assert "READY=1" not in systemd.heard()
+    herald.tell(RUNNING, 2.0)
+    assert "READY=1" in systemd.heard()
+
+
 def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: Systemd, herald: Herald) -> None:
     patted = []
     for now in range(7):
@@ -109,6 +133,7 @@ def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: System
     ("view", "message"),
     [
         (RUNNING, "READY=1"),
+        (RELOADING, "RELOADING=1"),
         (DRAINING, "STOPPING=1"),
         (DRAINING, EXTENSION),
         (RUNNING, "STATUS=running: 0 of 2 workers ready, 0 tasks running"),
