@@ -47,7 +47,7 @@ def plan(view: View, event: Event, now: float) -> Step:
 def next_due(view: View, now: float) -> float:
     """When the next Tick has something to do, at the latest one round from now."""
     leaving = [leave.due(child.leaving) for child in _children(view) if child.leaving is not None]
-    dumps = (view.dump_at,) if view.to_dump else ()
+    dumps = [view.dump_at] if view.to_dump else []
     return min((now + ROUND, *leaving, *dumps, *(due for due, _ in fill.openings(view))))
 
 
