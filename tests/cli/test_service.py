@@ -189,3 +189,16 @@ def test_after_stop_another_can_start_at_once(short_path: Path) -> None:
         with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, process):
             assert cli("stop").status == 0
             assert os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def test_more_workers_than_the_host_can_hold_are_refused_in_one_line(alone: Cli) -> None:
+    command = [str(SUPERVISOR), "start", "agent:handle", "--workers", "200", *alone.options]
+    limited = subprocess.run(
+        ["sh", "-c", 'ulimit -n 250; exec "$@"', "sh", *command, "--state-dir", str(alone.folder / "state")],
+        capture_output=True,
+        text=True,
+        cwd=alone.folder,
+        env=clean({}),
+    )
+    assert (limited.returncode, limited.stderr.count("\n")) == (78, 1)
+    assert "cannot hold 200 workers, 50 at most: a process may have 250 files open" in limited.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.channel import FromChild
+from holdfastd.core.room import BOUNDLESS, Host
 from holdfastd.core.slots import Slot
 
 
@@ -62,14 +63,16 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class Signalled:
-    """The parent itself received this signal."""
+    """The parent itself received this signal. `host`: measured where it asks for more workers."""
 
     number: int
+    host: Host = BOUNDLESS
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleAsked:
     workers: int
+    host: Host = BOUNDLESS
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _signalled(view: View, event: Signalled, now: float) -> Step:
         case signal.SIGHUP:
             return reload.asked(view)
         case signal.SIGTTIN:
-            return scale.asked(view, view.target + 1)
+            return scale.asked(view, view.target + 1, event.host)
         case signal.SIGTTOU:
             return scale.asked(view, view.target - 1)
         case _:
@@ -93,7 +93,7 @@ def _signalled(view: View, event: Signalled, now: float) -> Step:
 
 
 def _scale_asked(view: View, event: ScaleAsked, _: float) -> Step:
-    return scale.asked(view, event.workers)
+    return scale.asked(view, event.workers, event.host)
 
 
 def _reload_asked(view: View, _: ReloadAsked, __: float) -> Step:

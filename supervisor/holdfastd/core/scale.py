@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfastd.core import leave, turnover
+from holdfastd.core import leave, room, turnover
 from holdfastd.core.commands import Command, Say
+from holdfastd.core.room import BOUNDLESS, Host
 from holdfastd.core.slots import GIVEN_UP, Child, Kind, Seat, Slot, Vacant, Why
 from holdfastd.core.view import Step, View, removed, seated
 
@@ -14,18 +15,19 @@ LEAST = 1
 MOST = 10_000
 
 
-def refusal(view: View, workers: int) -> str:
-    """Why the pool cannot be set to this size now, or empty."""
+def refusal(view: View, workers: int, host: Host = BOUNDLESS) -> str:
+    """Why the pool cannot be set to this size now, on this host, or empty."""
     if view.stopping is not None:
         return "the supervisor is draining"
     if not LEAST <= workers <= MOST:
         return f"workers is {workers}; it must be between {LEAST} and {MOST}"
-    return ""
+    living = sum(1 for _ in view.living(Kind.WORKER))
+    return room.refusal(host, living, workers) if workers > view.target else ""
 
 
-def asked(view: View, workers: int) -> Step:
-    """Change the target; refused in words while draining or out of range."""
-    why_not = refusal(view, workers)
+def asked(view: View, workers: int, host: Host = BOUNDLESS) -> Step:
+    """Change the target; refused in words while draining, out of range, or beyond what the host can hold."""
+    why_not = refusal(view, workers, host)
     if why_not:
         return view, (Say("warning", "scaling refused", {"workers": workers, "why": why_not}),)
     return replace(view, target=workers), (Say("info", "scaling", {"from": view.target, "to": workers}),)

@@ -6,12 +6,14 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
+from holdfast.exits import Exit
 from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
+from holdfastd.core import room
 from holdfastd.core.policy import Policy
-from holdfastd.parent import folders, preload
+from holdfastd.parent import folders, host, preload
 from holdfastd.parent.alone import Announce, supervise
 from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
 from holdfastd.parent.preloaded import preload_handler
@@ -33,6 +35,10 @@ def run(settings: Settings, announce: Announce, reread: Callable[[], Settings] |
     except OSError as error:
         announce(f"{error.filename}: {error.strerror}: {ADVICE}")
         return folders.status(error)
+    host.raise_descriptors()
+    if why_not := room.refusal(host.measure(), 0, settings.workers):
+        announce(why_not)
+        return Exit.CONFIG
     preload.preload()
     kept = preload_handler(settings, announce) if settings.preload else ()
     preload.freeze()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_GROUPS = Path("/sys/fs/cgroup")
+from holdfastd.parent.cgroup import groups
+
 _HOST = Path("/proc/vmstat")
 
 
@@ -29,10 +30,5 @@ class OutOfMemory:
 
 
 def _own_events() -> Path:
-    try:
-        unified = Path("/proc/self/cgroup").read_text("ascii").splitlines()
-    except OSError:
-        return _HOST
-    paths = (line.removeprefix("0::/") for line in unified if line.startswith("0::/"))
-    events = [_GROUPS / path / "memory.events" for path in paths]
+    events = (folder / "memory.events" for folder in groups())
     return next((path for path in events if path.exists()), _HOST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import deque
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from holdfastd.core.plan import begin, next_due, plan
 from holdfastd.core.policy import Policy
 from holdfastd.core.slots import STORE
 from holdfastd.core.view import View
-from holdfastd.parent import births
+from holdfastd.parent import births, host
 from holdfastd.parent.births import Births
 from holdfastd.parent.ears import Ears
 from holdfastd.parent.family import Family
@@ -117,7 +118,7 @@ class Parent:
 
     def _take_signals(self) -> None:
         self._ears.reaper.sweep()
-        self._inbox.extend(Signalled(number) for number in self._signals.take())
+        self._inbox.extend(_signalled(number) for number in self._signals.take())
 
     def _answer(self, request: Request) -> Answer:
         match request:
@@ -134,10 +135,11 @@ class Parent:
                 return Stopping()
 
     def _scale(self, workers: int) -> Answer:
-        why_not = scale.refusal(self.view, workers)
+        measured = host.measure()
+        why_not = scale.refusal(self.view, workers, measured)
         if why_not:
             return Refused(why_not)
-        self._inbox.append(ScaleAsked(workers))
+        self._inbox.append(ScaleAsked(workers, measured))
         return Scaled(workers)
 
     def _reload(self) -> Answer:
@@ -157,6 +159,10 @@ class Parent:
         self._control.close(self.view.over)
         self._loop.close()
         self._signals.close()
+
+
+def _signalled(number: int) -> Signalled:
+    return Signalled(number, host.measure()) if number == signal.SIGTTIN else Signalled(number)
 
 
 def _policy(household: Household) -> Policy:

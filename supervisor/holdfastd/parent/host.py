@@ -1,0 +1,80 @@
+"""Measuring what this host has left for workers, and making the most of the limit on open files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from holdfastd.core.room import Host
+from holdfastd.parent.cgroup import groups, number
+
+MOST_DESCRIPTORS = 1 << 16  # more than ten thousand workers need; a huge limit makes some programs slow
+
+CACHES = ("inactive_file", "active_file")
+
+
+def raise_descriptors() -> None:
+    """Files that this process may have open: as many as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def measure(folders: Iterable[Path] | None = None) -> Host:
+    """What is left now; `folders`: the control groups this process is in."""
+    inside = list(groups() if folders is None else folders)
+    return Host(
+        descriptors=_limit(resource.RLIMIT_NOFILE),
+        user_processes=_user_processes(),
+        group_processes=_least(_processes_left(folder) for folder in inside),
+        memory=_least([_host_memory(), *(_memory_left(folder) for folder in inside)]),
+    )
+
+
+def _limit(kind: int) -> int | None:
+    soft, _ = resource.getrlimit(kind)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _user_processes() -> int | None:
+    """The kernel counts the threads of all processes of the user, and does not hold root to it."""
+    limit = _limit(resource.RLIMIT_NPROC)
+    user = os.getuid()
+    if limit is None or user == 0:
+        return None
+    mine = (each.info for each in psutil.process_iter(["uids", "num_threads"]))
+    return max(0, limit - sum(one["num_threads"] or 1 for one in mine if one["uids"] and one["uids"].real == user))
+
+
+def _processes_left(folder: Path) -> int | None:
+    most, now = number(folder, "pids.max"), number(folder, "pids.current")
+    return None if most is None or now is None else max(0, most - now)
+
+
+def _host_memory() -> int:
+    return psutil.virtual_memory().available + psutil.swap_memory().free
+
+
+def _memory_left(folder: Path) -> int | None:
+    most, now = number(folder, "memory.max"), number(folder, "memory.current")
+    return None if most is None or now is None else max(0, most - now + _caches(folder))
+
+
+def _caches(folder: Path) -> int:
+    """What the kernel gives up before it kills."""
+    try:
+        lines = (folder / "memory.stat").read_text("ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(int(value) for name, _, value in (line.partition(" ") for line in lines) if name in CACHES)
+
+
+def _least(bounds: Iterable[int | None]) -> int | None:
+    return min((bound for bound in bounds if bound is not None), default=None)
