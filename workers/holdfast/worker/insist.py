@@ -50,8 +50,12 @@ class Insistence:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(StoreError), wait=WAIT, sleep=anyio.sleep, before_sleep=note, reraise=True
         )
+
+        async def attempt() -> T:  # tenacity awaits only what is declared async, which a lambda is not
+            return await operation()
+
         await anyio.sleep(FIRST_WAIT)
-        return await retrying(operation)
+        return await retrying(attempt)
 
     def _note(self, what: str, error: BaseException | None) -> None:
         if what not in self._ailing:

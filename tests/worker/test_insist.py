@@ -1,0 +1,49 @@
+"""A worker's calls are made again until the store answers, and their answer is the store's."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from holdfast.errors import StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
+from holdfast.worker.insist import Insistence
+
+pytestmark = pytest.mark.anyio
+
+
+def answering(*answers: str | StoreError) -> Callable[[], Awaitable[str]]:
+    """Declared async or not, as callers have both."""
+    left = list(answers)
+
+    async def answer() -> str:
+        given = left.pop(0)
+        if isinstance(given, StoreError):
+            raise given
+        return given
+
+    return answer
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2, 3])
+@pytest.mark.parametrize("error", [StoreUnavailableError, StoreFullError, StoreRefusedError])
+async def test_the_answer_is_the_stores_however_often_it_failed(failures: int, error: type[StoreError]) -> None:
+    insist = Insistence()
+    call = answering(*[error("away")] * failures, "answer")
+    assert await insist.call("one", call) == "answer"
+    assert insist.degraded == ""
+    call = answering(*[error("away")] * failures, "answer")
+    assert await insist.call("another", lambda: call()) == "answer"
+
+
+async def test_what_keeps_a_call_is_shown_until_it_is_answered() -> None:
+    insist, seen = Insistence(), list[str]()
+    call = answering(StoreUnavailableError("one"), StoreUnavailableError("two"), "answer")
+
+    async def watched() -> str:
+        seen.append(insist.degraded)
+        return await call()
+
+    await insist.call("pull", watched)
+    assert seen == ["", "one", "two"]
+    assert insist.degraded == ""
