@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfastd.cli.main import run
+
 SUPERVISOR = Path(sys.executable).with_name("supervisor")
 ROOT = Path(__file__).parents[2]
 OURS = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "NO_COLOR", "OTEL_")
@@ -64,6 +66,21 @@ class Cli:
         shown = b"".join(_read(ours))
         os.close(ours)
         return Answer(process.wait(60), shown.decode().replace("\r\n", "\n"), "")
+
+
+@dataclass(frozen=True)
+class Inside(Cli):
+    """The same without a process of their own. Standard input is a file."""
+
+    capsys: Any = None
+
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> Answer:
+        given = self.folder / "stdin"
+        given.write_bytes(stdin)
+        words = [str(given) if word == "-" else word for word in arguments]
+        status = run([*words, *self.options])
+        shown = self.capsys.readouterr()
+        return Answer(status, shown.out, shown.err)
 
 
 def clean(more: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import SUPERVISOR, Cli, Inside, clean
 
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings
@@ -28,6 +28,12 @@ def alone(short_path: Path) -> Cli:
 def cli(redis_settings: RedisSettings, short_path: Path) -> Cli:
     """Commands with the session's server and a queue of their own; nobody works on it."""
     return Cli(short_path, ("--redis-url", redis_settings.url, "--queue-name", redis_settings.queue))
+
+
+@pytest.fixture
+def inside(cli: Cli, capsys: pytest.CaptureFixture[str]) -> Inside:
+    """The commands of `cli` in this process, which spares their start."""
+    return Inside(cli.folder, cli.options, capsys=capsys)
 
 
 @contextmanager

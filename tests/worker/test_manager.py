@@ -16,6 +16,7 @@ from holdfast.core.deliveries import Delivery, Settle, Settlement
 from holdfast.core.records import Accepted, Introduction, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast.errors import (
+    CannotRetryError,
     InvalidTaskError,
     MessageConflictError,
     StoreUnavailableError,
@@ -188,6 +189,34 @@ async def test_cancel_answers_the_state_that_holds(manager: TaskManager, worker:
     assert await manager.cancel_task(ran) is State.COMPLETED
     with pytest.raises(UnknownTaskError):
         await manager.cancel_task("nobody")
+
+
+async def test_a_failed_task_is_retried_once_and_waited_for(manager: TaskManager, worker: Worker) -> None:
+    await manager.run_task("x", task_id="t")
+    [delivery] = await worker.take()
+    await worker.settle(delivery, Settle.EXHAUSTED)
+    assert [task.task_id for task in (await manager.dead_letters()).tasks] == ["t"]
+    assert {await manager.retry_task("t") for _ in range(2)} == {"t.r1"}
+    await worker.run()
+    assert (await manager.wait("t.r1", 60)).state is State.COMPLETED
+    assert (await manager.dead_letters()).tasks == ()
+    for bad in ("t.r1", "a b"):
+        with pytest.raises((CannotRetryError, InvalidTaskError), match="has completed|letters, digits"):
+            await manager.retry_task(bad)
+    with pytest.raises(UnknownTaskError):
+        await manager.retry_task("nobody")
+
+
+async def test_dead_letters_are_deleted(manager: TaskManager, worker: Worker) -> None:
+    for task_id in ("a", "b"):
+        await manager.run_task("x", task_id=task_id)
+    for delivery in await worker.take():
+        await worker.settle(delivery, Settle.EXHAUSTED)
+    assert await manager.purge_dead_letters([]) == 0
+    assert await manager.purge_dead_letters(["a", "nobody"]) == 1
+    assert [task.task_id for task in (await manager.dead_letters()).tasks] == ["b"]
+    with pytest.raises(UnknownTaskError):
+        await manager.get_task("a")
 
 
 async def test_pause_parks_and_resume_queues_again(manager: TaskManager, worker: Worker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 
 from holdfastd.cli.records import duration, moment
 from holdfastd.control.protocol import DeathStatus
@@ -10,11 +11,11 @@ from holdfastd.control.protocol import DeathStatus
 COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")
 
 
-def cells(one: DeathStatus) -> tuple[object, ...]:
-    """The cells under COLUMNS."""
+def cells(one: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
+    """The cells under COLUMNS. `held`: what it had when it died, as the store knows; it may have spoken before."""
     name = f"worker {one.slot}" if one.kind == "worker" else one.kind
     peak = None if one.peak_bytes is None else round(one.peak_bytes / 2**20, 1)
-    last = " ".join(one.running) or "-"
+    last = " ".join(held or one.running) or "-"
     how = (one.cause, one.detail, ended(one.status))
     return (moment(int(one.at * 1000)), name, one.pid, *how, duration(one.lived), peak, last)
 

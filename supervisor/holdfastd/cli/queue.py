@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 import rich_click
 
-from holdfast.core.records import Unreadable
 from holdfastd.cli import options, output, records
+from holdfastd.cli.asking import sure
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask, manage
 from holdfastd.cli.tables import table
-
-SHOWN = 100  # characters of an entry in a table
+from holdfastd.cli.unreadable import unreadable
 
 lane_option = click.option("--lane", help="A lane; else the public queue.", metavar="NAME")
 limit_option = click.option(
@@ -60,8 +57,8 @@ def peek(session: Session, /, lane: str | None, limit: int) -> None:
 @options.pass_session
 def clear(session: Session, /, lane: str | None, yes: bool) -> None:
     """Cancel all tasks that wait in the queue; those that run go on."""
-    if not yes:
-        _ask(lane or session.settings.queue_name)
+    name = lane or session.settings.queue_name
+    sure(f"Cancel all that waits in {name}?", "clearing a queue cannot be undone", yes=yes)
     cleared = manage(session, lambda manager: manager.clear_queue(lane))
     if session.json:
         output.document({"cleared": cleared})
@@ -69,27 +66,4 @@ def clear(session: Session, /, lane: str | None, yes: bool) -> None:
         output.text(f"{cleared} cleared")
 
 
-def _ask(name: str) -> None:
-    if not sys.stdin.isatty():
-        raise click.UsageError("clearing a queue cannot be undone: say --yes")
-    click.confirm(f"Cancel all that waits in {output.safe(name)}?", abort=True, err=True)
-
-
-@queue.command(epilog="Example: supervisor queue unreadable --json")
-@limit_option
-@options.store
-@options.pass_session
-def unreadable(session: Session, /, limit: int) -> None:
-    """Show what was set aside because it could not be understood, newest first."""
-    found = ask(session, lambda store: store.unreadable(limit))
-    if session.json:
-        for one in found:
-            raw = one.raw.decode("utf-8", "backslashreplace")
-            output.line({"at": records.moment(one.at_ms), "reason": one.reason, "size": one.size, "raw": raw})
-    else:
-        table(("at", "reason", "bytes", "entry"), [_cells(one) for one in found])
-
-
-def _cells(one: Unreadable) -> tuple[object, ...]:
-    entry = one.raw[: 4 * SHOWN].decode("utf-8", "backslashreplace")[:SHOWN]
-    return (records.moment(one.at_ms), one.reason, one.size, entry)
+queue.add_command(unreadable)

@@ -75,6 +75,11 @@ def moment(ms: int | None) -> str | None:
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def span(ms: int) -> str:
+    """As `duration`, with milliseconds below a second."""
+    return f"{max(ms, 0)}ms" if ms < 1000 else duration(ms / 1000)
+
+
 def duration(seconds: float) -> str:
     """Two units at most: 3.2s, 4m 5s, 2h 3m, 9d 1h."""
     if seconds < 60:

@@ -29,6 +29,11 @@ def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
     return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
 
 
+def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
+    """What came of `work`, which speaks with the store itself, and for how long it likes."""
+    return anyio.run(_with_store, session, work, backend_options={"use_uvloop": True})
+
+
 def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]]) -> T:
     """What came of `work`, which is given the producer's API."""
     settings = session.settings

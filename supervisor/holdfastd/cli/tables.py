@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import click
 from rich import box
@@ -27,6 +27,17 @@ def table(columns: Sequence[str], rows: Sequence[Row]) -> None:
         _drawn(columns, cells, to_right)
     else:
         _aligned(columns, cells, to_right)
+
+
+def plain(rows: Sequence[Row], right: Collection[int] = ()) -> None:
+    """Rows without heads or lines, aligned; the columns of these numbers stand to the right."""
+    cells = [["" if cell is None else escape(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        click.echo("  ".join(padded).rstrip())
 
 
 def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool]) -> None:

@@ -1,4 +1,4 @@
-"""`supervisor tasks`: list, show, cancel and count them."""
+"""`supervisor tasks`: list, show, cancel, retry and count them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.core.states import State
 from holdfast.errors import UnknownTaskError
 from holdfast.exits import Exit
 from holdfast.manager import TaskManager
-from holdfastd.cli import options, output, records
+from holdfastd.cli import options, output, records, retrying
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask, manage
 from holdfastd.cli.tables import table
@@ -23,7 +23,7 @@ STATE = click.Choice([str(state) for state in State])
 
 @rich_click.group(epilog="Example: supervisor tasks list --state working")
 def tasks() -> None:
-    """List, show, cancel and count tasks."""
+    """List, show, cancel, retry and count tasks."""
 
 
 @tasks.command("list", epilog="Example: supervisor tasks list --state failed --limit 20")
@@ -62,7 +62,7 @@ def show(session: Session, /, task_id: str) -> None:
     if session.json:
         output.document(records.whole(task))
     else:
-        _print(task)
+        describe(task)
 
 
 @tasks.command(epilog="Example: supervisor tasks cancel 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
@@ -93,6 +93,21 @@ async def _cancel(manager: TaskManager, task_id: str, reason: str) -> str:
         return "unknown"
 
 
+@tasks.command(epilog="Example: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@click.argument("task_ids", nargs=-1, required=True, metavar="TASK_ID...")
+@click.option("--reason", default=retrying.REASON, show_default=True, help="Kept in the task's trail.")
+@options.store
+@options.pass_session
+def retry(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
+    """Run tasks once more that failed, were rejected or canceled; those that wait for a retry run now.
+
+    What has ended stays as it is: a new task, TASK_ID.r1, runs what it was asked. Retrying twice makes one.
+    """
+    attempts = manage(session, lambda manager: retrying.retry_all(manager, task_ids, reason))
+    retrying.show(session, attempts)
+    return Exit.OK if all(one.is_done for one in attempts) else Exit.FAILED
+
+
 @tasks.command(epilog="Example: supervisor tasks count --json")
 @options.store
 @options.pass_session
@@ -106,7 +121,7 @@ def count(session: Session, /) -> None:
         table(("state", "tasks"), list(states.items()))
 
 
-def _print(task: TaskRecord) -> None:
+def describe(task: TaskRecord) -> None:
     for name, value in records.whole(task).items():
         if name != "trail" and value not in (None, "", False):
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)

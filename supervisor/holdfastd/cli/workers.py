@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
@@ -9,6 +10,7 @@ import msgspec
 import rich_click
 
 from holdfast.core.records import WorkerRecord
+from holdfast.errors import StoreError
 from holdfastd.cli import deaths, options, output
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
@@ -42,10 +44,21 @@ def _print_living(session: Session, /) -> None:
 
 def _print_deaths(session: Session, /) -> None:
     found = client.ask(session.settings.runtime_dir, AskStatus()).deaths
+    held = _held(session, [one.incarnation for one in found.recent if one.kind == "worker"])
     if session.json:
-        output.document(msgspec.to_builtins(found))
+        recent = [msgspec.to_builtins(one) | {"held": held.get(one.incarnation, ())} for one in found.recent]
+        output.document({"total": found.total, "recent": recent})
     else:
-        table(deaths.COLUMNS, [deaths.cells(one) for one in found.recent])
+        table(deaths.COLUMNS, [deaths.cells(one, held.get(one.incarnation, ())) for one in found.recent])
+
+
+def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:
+    """What they held when they died. The store knows better than a last word before it, but may be away."""
+    try:
+        known = ask(session, lambda store: store.incarnations(incarnations))
+    except StoreError:
+        return {}
+    return {incarnation: worker.held for incarnation, worker in known.items()}
 
 
 def _cells(worker: WorkerRecord) -> tuple[object, ...]:

@@ -1,0 +1,153 @@
+"""How a task stands now and what will happen next, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.core.records import Place, TaskRecord, WorkerRecord
+from holdfast.core.states import State
+from holdfast.core.trail import Step
+from holdfastd.cli.records import moment, span
+from holdfastd.cli.story import named
+
+SILENT_MS = 5_000  # without a heartbeat: worth mentioning
+TIMES = {1: "once", 2: "twice"}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known at one moment. `keep_ms` and `max_attempts` are those of the settings; `owner` runs the task."""
+
+    task: TaskRecord
+    steps: tuple[Step, ...]
+    now_ms: int
+    keep_ms: int
+    max_attempts: int
+    living: int
+    place: Place | None = None
+    owner: WorkerRecord | None = None
+
+
+def prospect(facts: Facts) -> str:
+    """One sentence."""
+    told = _TOLD[facts.task.state](facts)
+    waiting = facts.task.pending
+    return (
+        f"{told}; {_count(waiting, 'message')} for it {_verb(waiting)} until this turn has ended" if waiting else told
+    )
+
+
+def _submitted(facts: Facts) -> str:
+    where = _alone_in_line(facts) if facts.task.solo else _in_line(facts)
+    return where if facts.living else f"{where}; no worker is there to take it: supervisor start"
+
+
+def _in_line(facts: Facts) -> str:
+    lane, place = facts.task.lane, facts.place
+    if place is None:
+        return f"waits in lane {lane}"
+    if place.before is None:
+        return f"waits in lane {lane}, but its entry was taken from there: a steward will put it back"
+    if place.before == 0:
+        return f"is the next in lane {lane}"
+    least = "" if place.exact else "at least "
+    return f"waits in lane {lane}, {least}{_count(place.before, 'entry', 'entries')} before it"
+
+
+def _alone_in_line(facts: Facts) -> str:
+    before = facts.place.before if facts.place else None
+    others = f", {_count(before, 'other')} of its kind before it" if before else ""
+    return f"waits in lane {facts.task.lane} for a worker that runs nothing else{others}, {_suspected(facts.task)}"
+
+
+def _suspected(task: TaskRecord) -> str:
+    return f"because it ended its worker {_times(task.crashes)}"
+
+
+def _delayed(facts: Facts) -> str:
+    left = (facts.task.due_ms or facts.now_ms) - facts.now_ms
+    due = f"due in {span(left)}" if left > 0 else f"due since {span(-left)}: a steward, or the next pull, submits it"
+    if facts.task.solo:
+        return f"{due}, alone, {_suspected(facts.task)}"
+    return f"{due}, {_attempt(facts)}{_because(facts.task.reason)}" if facts.task.attempts else due
+
+
+def _working(facts: Facts) -> str:
+    task, owner = facts.task, facts.owner
+    where = f"runs in {named(task.owner, owner)}"
+    since = next((step.at_ms for step in reversed(facts.steps) if step.claim == task.claim), None)
+    lasting = "" if since is None else f" for {span(facts.now_ms - since)}"
+    alone = f", alone, {_suspected(task)}" if task.solo else ""
+    progress = f", progress {task.progress}" if task.progress else ""
+    return f"{where}{lasting}, {_attempt(facts)}{alone}{progress}{_doubt(owner)}"
+
+
+def _doubt(owner: WorkerRecord | None) -> str:
+    if owner is None:
+        return "; the store knows nothing of that worker: when its lease ends a steward puts the task back"
+    if owner.beat_ago_ms > SILENT_MS:
+        silent = f"not heard of for {span(owner.beat_ago_ms)}"
+        return f"; that worker was {silent}: when its lease ends the task goes back to its lane"
+    return "; that worker drains" if owner.state == "draining" else ""
+
+
+def _attempt(facts: Facts) -> str:
+    return f"attempt {facts.task.attempts + 1} of {facts.task.max_attempts or facts.max_attempts}"
+
+
+def _asks(what: str) -> Callable[[Facts], str]:
+    return lambda facts: (
+        f"waits {what}: a message goes on with it (supervisor submit --task-id {facts.task.task_id} TEXT)"
+    )
+
+
+def _suspended(facts: Facts) -> str:
+    return f"is paused{_because(facts.task.reason)}; it goes on when it is resumed, or given a message"
+
+
+def _ended(facts: Facts) -> str:
+    task = facts.task
+    finished = task.finished_ms or facts.now_ms
+    told = f"{task.state} {span(facts.now_ms - finished)} ago{_because(_spelled(task))}"
+    return f"{told}; kept until {moment(finished + facts.keep_ms)}{_onwards(task)}"
+
+
+def _spelled(task: TaskRecord) -> str:
+    return task.reason if task.state is not State.COMPLETED else ""
+
+
+def _onwards(task: TaskRecord) -> str:
+    if task.retried_as:
+        return f"; runs again as {task.retried_as}"
+    return f"; a dead letter: supervisor tasks retry {task.task_id} runs it again" if task.dead else ""
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _count(number: int, one: str, more: str = "") -> str:
+    return f"{number} {one if number == 1 else more or one + 's'}"
+
+
+def _verb(number: int) -> str:
+    return "waits" if number == 1 else "wait"
+
+
+def _times(number: int) -> str:
+    return TIMES.get(number, f"{number} times")
+
+
+_TOLD: dict[State, Callable[[Facts], str]] = {
+    State.SUBMITTED: _submitted,
+    State.DELAYED: _delayed,
+    State.WORKING: _working,
+    State.INPUT_REQUIRED: _asks("for input"),
+    State.AUTH_REQUIRED: _asks("to be authorized"),
+    State.SUSPENDED: _suspended,
+    State.COMPLETED: _ended,
+    State.FAILED: _ended,
+    State.REJECTED: _ended,
+    State.CANCELED: _ended,
+}

@@ -1,0 +1,122 @@
+"""What happened to a task, in words: one sentence for each step of its trail. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.core.records import TaskRecord, WorkerRecord
+from holdfast.core.trail import Step
+from holdfastd.cli.records import moment, span
+
+SHOWN = 8  # characters of an incarnation
+ORIGINS = {
+    "own": "submitted through Holdfast",
+    "foreign": "pushed to the list by somebody else",
+}
+
+SETTLED = {
+    "completed": "turn {number} completed",
+    "failed": "failed",
+    "rejected": "rejected",
+    "exhausted": "failed for the last time allowed, a dead letter",
+    "unreadable": "rejected, as its operation cannot be read",
+    "input-required": "turn {number} asks for input",
+    "auth-required": "turn {number} asks to be authorized",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Of incarnations: what the store knows of them, and when they died (Unix ms) as far as their supervisor told."""
+
+    workers: Mapping[str, WorkerRecord] = field(default_factory=dict[str, WorkerRecord])
+    deaths: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def beginning(task: TaskRecord) -> str:
+    """How the task came; the trail begins behind that."""
+    how = f"a retry of {task.retry_of}" if task.retry_of else ORIGINS.get(task.origin, task.origin)
+    return f"accepted into lane {task.lane}: {how}"
+
+
+def words(step: Step, known: Known) -> str:
+    """What this step was, with all that is known of the worker it is about."""
+    tell = _WORDS.get(step.event)
+    return tell(step, known) if tell else f"{step.event} {step.reason}".strip()
+
+
+def named(incarnation: str, worker: WorkerRecord | None) -> str:
+    """A worker by its place; by its incarnation alone once the store has forgotten it."""
+    if worker is None or not worker.host:
+        return f"worker {incarnation}"
+    return f"worker {worker.slot} on {worker.host} (pid {worker.pid}, incarnation {incarnation[:SHOWN]})"
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _claimed(step: Step, known: Known) -> str:
+    return f"claimed by {named(step.incarnation, known.workers.get(step.incarnation))}, delivery {step.delivery}"
+
+
+def _settled(step: Step, _: Known) -> str:
+    told = SETTLED.get(step.kind, step.kind).format(number=step.number)
+    return f"{told}{_because(step.reason)}"
+
+
+def _crashed(step: Step, known: Known) -> str:
+    then = "put back at the head of its lane" if step.number == 1 else "from now on it runs alone"
+    return f"its worker died: {step.reason}; {then}{_after(step, known)} (crash {step.number})"
+
+
+def _recovered(step: Step, known: Known) -> str:
+    return f"its worker went: {step.reason}; put back at the head of its lane{_after(step, known)}, not charged with it"
+
+
+def _after(step: Step, known: Known) -> str:
+    """How long after the death; nothing where two clocks disagree."""
+    late = step.at_ms - known.deaths.get(step.incarnation, step.at_ms + 1)
+    return f" {span(late)} later" if late >= 0 else ""
+
+
+def _delayed(step: Step, _: Known) -> str:
+    due = step.due_ms or step.at_ms
+    return f"waits until {moment(due)} ({span(due - step.at_ms)})"
+
+
+def _promoted(step: Step, _: Known) -> str:
+    return f"due at once{_because(step.reason)}" if step.reason else "due: put into its lane"
+
+
+def _plain(text: str) -> Callable[[Step, Known], str]:
+    return lambda step, _: f"{text}{_because(step.reason)}"
+
+
+def _about(text: str) -> Callable[[Step, Known], str]:
+    return lambda step, _: f"{text.format(other=step.other)}{_because(step.reason)}"
+
+
+_WORDS: dict[str, Callable[[Step, Known], str]] = {
+    "claimed": _claimed,
+    "settled": _settled,
+    "crashed": _crashed,
+    "recovered": _recovered,
+    "delayed": _delayed,
+    "promoted": _promoted,
+    "retry": _plain("failed, to be tried again"),
+    "release": _plain("given back unfinished, put back at the head of its lane"),
+    "returned": _plain("its worker did not hold it any more: put back at the head of its lane"),
+    "suspended": _plain("paused"),
+    "pause-asked": _plain("asked to pause"),
+    "resumed": _plain("resumed"),
+    "canceled": _plain("canceled"),
+    "put-back": _plain("put back into its lane"),
+    "dead-letter": lambda step, _: f"given up on after {step.number} crashes: a dead letter",
+    "message": _about("goes on with message {other}"),
+    "message-waits": _about("message {other} came, and waits until this turn has ended"),
+    "turn": _about("the next turn begins, with message {other}, which had waited"),
+    "retried": _about("retried as {other}"),
+    "retry-of": _about("runs what {other} was asked"),
+}

@@ -1,0 +1,136 @@
+"""`supervisor why`: what happened to a task, how it stands, and what will happen next."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import click
+import rich_click
+
+from holdfast.arguments import check_id
+from holdfast.broker.port import Store
+from holdfast.core.records import WorkerRecord
+from holdfast.core.states import State
+from holdfast.core.trail import KEPT, Step, read_trail
+from holdfast.errors import UnknownTaskError
+from holdfastd.cli import options, output, story
+from holdfastd.cli.prospect import Facts, prospect
+from holdfastd.cli.records import duration, moment, span
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import ask
+from holdfastd.cli.tables import plain
+from holdfastd.control import client
+from holdfastd.control.errors import ControlError
+from holdfastd.control.protocol import AskStatus
+
+HURRY = 1.0  # seconds for the supervisor to answer: what it knows is a trifle
+
+Row = tuple[int, str, str, str]  # when, since the line before, what happened, the event's name
+
+
+@rich_click.command(epilog="Example: supervisor why 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@click.argument("task_id")
+@options.store
+@options.pass_session
+def why(session: Session, /, task_id: str) -> None:
+    """Tell the story of a task: when it was accepted, who took it, how that ended, and what will happen next.
+
+    Times are UTC, each with what passed since the line before. How many attempts there are, and how long an ended task
+    is kept, is told as the settings here say.
+    """
+    facts, workers = ask(session, partial(_gather, session, check_id(task_id)))
+    known = story.Known(workers, _deaths(session))
+    if session.json:
+        output.document(_document(facts, known))
+    else:
+        _print(facts, known)
+
+
+async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Facts, dict[str, WorkerRecord]]:
+    task = await store.get(task_id)
+    if task is None:
+        raise UnknownTaskError(_unknown(session, task_id))
+    steps = read_trail(task.trail)
+    names = {step.incarnation for step in steps if step.incarnation} | ({task.owner} - {""})
+    workers = await store.incarnations(names)
+    facts = Facts(
+        task=task,
+        steps=steps,
+        now_ms=await store.clock_ms(),
+        keep_ms=round(session.settings.keep * 1000),
+        max_attempts=session.settings.max_attempts,
+        living=(await store.counts()).workers,
+        place=await store.place(task_id) if task.state is State.SUBMITTED else None,
+        owner=workers.get(task.owner),
+    )
+    return facts, workers
+
+
+def _deaths(session: Session, /) -> dict[str, int]:
+    """When workers died, as the supervisor here knows; nothing where there is none."""
+    try:
+        recent = client.ask(session.settings.runtime_dir, AskStatus(), HURRY).deaths.recent
+    except ControlError:
+        return {}
+    return {one.incarnation: round(one.at * 1000) for one in recent}
+
+
+def _unknown(session: Session, task_id: str) -> str:
+    settings = session.settings
+    kept = f"one that has ended is kept for {duration(settings.keep)}"
+    return (
+        f"no task {task_id} in {settings.queue_name}: {kept}, one that was pushed is known once a worker has taken it"
+    )
+
+
+def _rows(facts: Facts, known: story.Known) -> list[Row]:
+    task = facts.task
+    rows: list[Row] = [(task.created_ms, "", story.beginning(task), "accepted")]
+    before = task.created_ms
+    for step in facts.steps:
+        rows.append((step.at_ms, f"+{span(step.at_ms - before)}", story.words(step, known), step.event))
+        before = step.at_ms
+    if len(facts.steps) >= KEPT:
+        rows.insert(
+            1, (task.created_ms, "", f"what came next is forgotten: the last {KEPT} steps are kept", "forgotten")
+        )
+    return rows
+
+
+def _print(facts: Facts, known: story.Known) -> None:
+    output.text(f"task {facts.task.task_id}{f' ({facts.task.name})' if facts.task.name else ''}")
+    plain([(moment(at), since, what) for at, since, what, _ in _rows(facts, known)], right={1})
+    output.text(f"now: {prospect(facts)}")
+
+
+def _document(facts: Facts, known: story.Known) -> dict[str, Any]:
+    task = facts.task
+    steps: tuple[Step | None, ...] = (None, *facts.steps)
+    told = [row for row in _rows(facts, known) if row[3] != "forgotten"]
+    return {
+        "task_id": task.task_id,
+        "state": str(task.state),
+        "now": prospect(facts),
+        "complete": len(facts.steps) < KEPT,
+        "place": asdict(facts.place) if facts.place else None,
+        "due": moment(task.due_ms),
+        "retry_of": task.retry_of,
+        "retried_as": task.retried_as,
+        "timeline": [_entry(row, step, known) for row, step in zip(told, steps, strict=True)],
+    }
+
+
+def _entry(row: Row, step: Step | None, known: story.Known) -> dict[str, Any]:
+    at_ms, _, what, event = row
+    worker = known.workers.get(step.incarnation) if step else None
+    return {
+        "at": moment(at_ms),
+        "at_ms": at_ms,
+        "event": event,
+        "text": what,
+        "incarnation": step.incarnation if step else "",
+        "worker": {"host": worker.host, "slot": worker.slot, "pid": worker.pid} if worker else None,
+        "reason": step.reason if step else "",
+    }

@@ -1,0 +1,208 @@
+"""The words of `supervisor why`, as tables: what happened, and what will."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from holdfast.core.records import Place, TaskRecord, WorkerRecord
+from holdfast.core.states import State
+from holdfast.core.trail import LAYOUTS, Step, read_step
+from holdfastd.cli.prospect import Facts, prospect
+from holdfastd.cli.story import Known, beginning, words
+
+NOW = 1_700_000_100_000
+INCARNATION = "0123456789abcdef"
+CLAIM = f"2:{INCARNATION}:7"
+WORKER = WorkerRecord(INCARNATION, "live", "h", 4711, 3, (), 200)
+KNOWN = Known({INCARNATION: WORKER})
+TASK = TaskRecord(
+    task_id="t1",
+    state=State.SUBMITTED,
+    lane="high",
+    turn=1,
+    message_id="m1",
+    name="",
+    origin="own",
+    created_ms=NOW - 60_000,
+    due_ms=None,
+    finished_ms=None,
+    deliveries=0,
+    attempts=0,
+    crashes=0,
+    releases=0,
+    owner="",
+    claim="",
+    solo=False,
+    progress="",
+    reason="",
+    dead=False,
+)
+
+STEPS = [
+    (f"5 claimed {CLAIM}", "claimed by worker 3 on h (pid 4711, incarnation 01234567), delivery 2"),
+    ("5 claimed 1:gone:1", "claimed by worker gone, delivery 1"),
+    (f"5 settled completed 2 {CLAIM} ", "turn 2 completed"),
+    (f"5 settled failed 1 {CLAIM} ValueError: x", "failed: ValueError: x"),
+    (f"5 settled exhausted 1 {CLAIM} ValueError", "failed for the last time allowed, a dead letter: ValueError"),
+    (f"5 settled input-required 1 {CLAIM} ", "turn 1 asks for input"),
+    (f"5 settled unreadable 1 {CLAIM} too deep", "rejected, as its operation cannot be read: too deep"),
+    (f"5 retry {CLAIM} ValueError", "failed, to be tried again: ValueError"),
+    (f"5 release {CLAIM} drain", "given back unfinished, put back at the head of its lane: drain"),
+    (f"5 suspended {CLAIM} pause", "paused: pause"),
+    (
+        f"5 crashed 1 signal: SIGKILL {CLAIM}",
+        "its worker died: signal: SIGKILL; put back at the head of its lane (crash 1)",
+    ),
+    (f"5 crashed 2 exit 3 {CLAIM}", "its worker died: exit 3; from now on it runs alone (crash 2)"),
+    (f"5 recovered lapsed {CLAIM}", "its worker went: lapsed; put back at the head of its lane, not charged with it"),
+    (f"5 returned {CLAIM}", "its worker did not hold it any more: put back at the head of its lane"),
+    ("1700000000000 delayed 1700000005000", "waits until 2023-11-14T22:13:25.000Z (5.0s)"),
+    ("5 promoted ", "due: put into its lane"),
+    ("5 promoted by hand", "due at once: by hand"),
+    ("5 put-back its entry was taken from the lane", "put back into its lane: its entry was taken from the lane"),
+    ("5 message m2", "goes on with message m2"),
+    ("5 message-waits m2", "message m2 came, and waits until this turn has ended"),
+    ("5 turn m2", "the next turn begins, with message m2, which had waited"),
+    ("5 pause-asked x", "asked to pause: x"),
+    ("5 resumed x", "resumed: x"),
+    ("5 canceled ", "canceled"),
+    ("5 dead-letter 5 crashes", "given up on after 5 crashes: a dead letter"),
+    ("5 retried t1.r1 by hand", "retried as t1.r1: by hand"),
+    ("5 retry-of t1", "runs what t1 was asked"),
+    ("5 danced with wolves", "danced with wolves"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), STEPS, ids=[line[:25] for line, _ in STEPS])
+def test_a_step_in_words(line: str, told: str) -> None:
+    assert words(read_step(line), KNOWN) == told
+
+
+def test_every_event_has_words() -> None:
+    assert {read_step(line).event for line, _ in STEPS} >= LAYOUTS.keys()
+
+
+@pytest.mark.parametrize(("died", "told"), [(1_000, " 7ms later"), (2_000, "")])
+def test_a_recovery_tells_how_long_after_the_death_it_was(died: int, told: str) -> None:
+    known = Known({}, {INCARNATION: died})
+    assert words(read_step(f"1007 crashed 1 x {CLAIM}"), known).endswith(f"at the head of its lane{told} (crash 1)")
+    assert f"its lane{told}, not" in words(read_step(f"1007 recovered x {CLAIM}"), known)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({}, "accepted into lane high: submitted through Holdfast"),
+        ({"origin": "foreign"}, "accepted into lane high: pushed to the list by somebody else"),
+        ({"origin": "retry", "retry_of": "t0"}, "accepted into lane high: a retry of t0"),
+    ],
+)
+def test_a_beginning_in_words(more: dict[str, Any], told: str) -> None:
+    assert beginning(replace(TASK, **more)) == told
+
+
+def facts(task: dict[str, Any], **more: Any) -> Facts:
+    known = {"steps": (), "now_ms": NOW, "keep_ms": 86_400_000, "max_attempts": 3, "living": 2} | more
+    return Facts(replace(TASK, **task), **known)
+
+
+WORKING = {"state": State.WORKING, "owner": INCARNATION, "claim": CLAIM, "attempts": 1}
+CLAIMED = {"steps": (Step(NOW - 12_000, "claimed", claim=CLAIM),)}
+IN_WORKER = "runs in worker 3 on h (pid 4711, incarnation 01234567)"
+ENDED = {"state": State.FAILED, "finished_ms": NOW - 3_000, "reason": "ValueError: x"}
+KEPT = "kept until 2023-11-15T22:14:57.000Z"
+
+NEXT = [
+    (facts({}, place=Place(0, True)), "is the next in lane high"),
+    (facts({}, place=Place(1, True)), "waits in lane high, 1 entry before it"),
+    (facts({}, place=Place(17, True)), "waits in lane high, 17 entries before it"),
+    (facts({}, place=Place(10_000, False)), "waits in lane high, at least 10000 entries before it"),
+    (
+        facts({}, place=Place(None, True)),
+        "waits in lane high, but its entry was taken from there: a steward will put it back",
+    ),
+    (facts({}), "waits in lane high"),
+    (
+        facts({}, place=Place(0, True), living=0),
+        "is the next in lane high; no worker is there to take it: supervisor start",
+    ),
+    (
+        facts({"solo": True, "crashes": 2}, place=Place(0, True)),
+        "waits in lane high for a worker that runs nothing else, because it ended its worker twice",
+    ),
+    (
+        facts({"solo": True, "crashes": 4}, place=Place(1, True)),
+        "waits in lane high for a worker that runs nothing else, 1 other of its kind before it,"
+        " because it ended its worker 4 times",
+    ),
+    (facts({"state": State.DELAYED, "due_ms": NOW + 5_100}), "due in 5.1s"),
+    (
+        facts({"state": State.DELAYED, "due_ms": NOW + 5_100, "solo": True, "crashes": 2}),
+        "due in 5.1s, alone, because it ended its worker twice",
+    ),
+    (
+        facts({"state": State.DELAYED, "due_ms": NOW + 50, "attempts": 1, "reason": "ValueError"}),
+        "due in 50ms, attempt 2 of 3: ValueError",
+    ),
+    (
+        facts({"state": State.DELAYED, "due_ms": NOW - 2_000}),
+        "due since 2.0s: a steward, or the next pull, submits it",
+    ),
+    (facts(WORKING, **CLAIMED, owner=WORKER), f"{IN_WORKER} for 12.0s, attempt 2 of 3"),
+    (facts({**WORKING, "max_attempts": 9}, owner=WORKER), f"{IN_WORKER}, attempt 2 of 9"),
+    (
+        facts({**WORKING, "solo": True, "crashes": 2, "progress": "3/4"}, owner=WORKER),
+        f"{IN_WORKER}, attempt 2 of 3, alone, because it ended its worker twice, progress 3/4",
+    ),
+    (
+        facts(WORKING, owner=replace(WORKER, state="draining")),
+        f"{IN_WORKER}, attempt 2 of 3; that worker drains",
+    ),
+    (
+        facts(WORKING, owner=replace(WORKER, beat_ago_ms=9_000)),
+        f"{IN_WORKER}, attempt 2 of 3; that worker was not heard of for 9.0s:"
+        " when its lease ends the task goes back to its lane",
+    ),
+    (
+        facts(WORKING),
+        f"runs in worker {INCARNATION}, attempt 2 of 3; the store knows nothing of that worker:"
+        " when its lease ends a steward puts the task back",
+    ),
+    (
+        facts({**WORKING, "pending": 2}, owner=WORKER),
+        f"{IN_WORKER}, attempt 2 of 3; 2 messages for it wait until this turn has ended",
+    ),
+    (
+        facts({"state": State.INPUT_REQUIRED}),
+        "waits for input: a message goes on with it (supervisor submit --task-id t1 TEXT)",
+    ),
+    (
+        facts({"state": State.AUTH_REQUIRED}),
+        "waits to be authorized: a message goes on with it (supervisor submit --task-id t1 TEXT)",
+    ),
+    (
+        facts({"state": State.SUSPENDED, "reason": "lunch"}),
+        "is paused: lunch; it goes on when it is resumed, or given a message",
+    ),
+    (facts({**ENDED, "state": State.COMPLETED}), f"completed 3.0s ago; {KEPT}"),
+    (facts(ENDED), f"failed 3.0s ago: ValueError: x; {KEPT}"),
+    (facts({**ENDED, "state": State.REJECTED}), f"rejected 3.0s ago: ValueError: x; {KEPT}"),
+    (facts({**ENDED, "state": State.CANCELED, "reason": ""}), f"canceled 3.0s ago; {KEPT}"),
+    (
+        facts({**ENDED, "dead": True}),
+        f"failed 3.0s ago: ValueError: x; {KEPT}; a dead letter: supervisor tasks retry t1 runs it again",
+    ),
+    (facts({**ENDED, "retried_as": "t1.r1"}), f"failed 3.0s ago: ValueError: x; {KEPT}; runs again as t1.r1"),
+]
+
+
+@pytest.mark.parametrize(("known", "told"), NEXT, ids=[told[:60] for _, told in NEXT])
+def test_what_is_and_what_will_be_in_words(known: Facts, told: str) -> None:
+    assert prospect(known) == told
+
+
+def test_every_state_has_words() -> None:
+    assert {known.task.state for known, _ in NEXT} == set(State)

@@ -1,0 +1,67 @@
+"""A trail is read back as the scripts wrote it."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from holdfast.core.trail import EVENTS, KEPT, LAYOUTS, Step, read_step
+
+CLAIM = "2:ab12:7"
+
+LINES = [
+    (f"5 claimed {CLAIM}", Step(5, "claimed", claim=CLAIM)),
+    (
+        f"5 settled completed 3 {CLAIM} it is fine",
+        Step(5, "settled", "it is fine", CLAIM, kind="completed", number=3),
+    ),
+    (f"5 settled completed 1 {CLAIM} ", Step(5, "settled", "", CLAIM, kind="completed", number=1)),
+    (f"5 retry {CLAIM} ValueError: 1 2:x:3", Step(5, "retry", "ValueError: 1 2:x:3", CLAIM)),
+    (f"5 release {CLAIM} drain", Step(5, "release", "drain", CLAIM)),
+    (f"5 suspended {CLAIM} pause", Step(5, "suspended", "pause", CLAIM)),
+    ("5 suspended by an operator", Step(5, "suspended", "by an operator")),
+    (f"5 crashed 2 signal: SIGKILL {CLAIM}", Step(5, "crashed", "signal: SIGKILL", CLAIM, number=2)),
+    (f"5 recovered lease lapsed {CLAIM}", Step(5, "recovered", "lease lapsed", CLAIM)),
+    (f"5 returned {CLAIM}", Step(5, "returned", claim=CLAIM)),
+    ("5 delayed 1700000000000", Step(5, "delayed", due_ms=1700000000000)),
+    ("5 promoted ", Step(5, "promoted")),
+    ("5 canceled no longer\nwanted", Step(5, "canceled", "no longer\nwanted")),
+    ("5 dead-letter 5 crashes", Step(5, "dead-letter", number=5)),
+    ("5 turn m-2", Step(5, "turn", other="m-2")),
+    ("5 retried t1.r1 by hand", Step(5, "retried", "by hand", other="t1.r1")),
+    ("5 retry-of t1", Step(5, "retry-of", other="t1")),
+    ("5 claimed nonsense", Step(5, "claimed", "nonsense")),
+    ("5 danced with wolves", Step(5, "danced", "with wolves")),
+    ("nonsense", Step(0, "")),
+    ("", Step(0, "")),
+]
+
+
+@pytest.mark.parametrize(("line", "step"), LINES, ids=[line[:30] for line, _ in LINES])
+def test_a_line_is_read_into_its_parts(line: str, step: Step) -> None:
+    assert read_step(line) == step
+
+
+def test_a_claim_tells_delivery_and_incarnation() -> None:
+    step = read_step(f"5 claimed {CLAIM}")
+    assert (step.delivery, step.incarnation) == (2, "ab12")
+    assert (read_step("5 promoted ").delivery, read_step("5 promoted ").incarnation) == (0, "")
+
+
+def scripts() -> str:
+    folders = (files("holdfast.lua"), files("holdfast.lua") / "shared")
+    found = (entry for folder in folders for entry in folder.iterdir() if entry.name.endswith(".lua"))
+    return "\n".join(entry.read_text() for entry in found)
+
+
+def test_every_event_that_a_script_writes_is_known() -> None:
+    text = scripts()
+    noted = set(re.findall(r"\bnote\('([a-z-]+)'", text)) | {"retry", "release", "suspended"}  # noted by their kind
+    assert noted == LAYOUTS.keys()
+    assert noted | set(re.findall(r"\btell\('([a-z-]+)'", text)) == set(EVENTS)
+
+
+def test_as_many_lines_are_expected_as_are_kept() -> None:
+    assert f"TRAIL_KEPT = {KEPT} " in scripts()

@@ -1,0 +1,89 @@
+"""A task's trail: what the scripts have noted of it, read back into parts.
+
+A line is `<ms> <event> <detail>`; LAYOUTS says what the detail of each event holds (the scripts' `note` spells it).
+What cannot be read keeps its whole detail as the reason, so that nothing is ever left out of a story.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+KEPT = 64  # lines of a trail that the scripts keep (lua/shared/limits.lua)
+
+_CLAIM = r"(?P<claim>\d+:[^ ]+:\d+)"
+
+LAYOUTS: dict[str, str] = {
+    "claimed": _CLAIM,
+    "settled": rf"(?P<kind>[^ ]+) (?P<number>\d+) {_CLAIM} ?(?P<reason>.*)",
+    "retry": rf"{_CLAIM} ?(?P<reason>.*)",
+    "release": rf"{_CLAIM} ?(?P<reason>.*)",
+    "suspended": rf"(?:{_CLAIM} ?)?(?P<reason>.*)",
+    "crashed": rf"(?P<number>\d+) (?P<reason>.*) {_CLAIM}",
+    "recovered": rf"(?P<reason>.*) {_CLAIM}",
+    "returned": _CLAIM,
+    "delayed": r"(?P<due>\d+)",
+    "promoted": r"(?P<reason>.*)",
+    "put-back": r"(?P<reason>.*)",
+    "message": r"(?P<other>.*)",
+    "message-waits": r"(?P<other>.*)",
+    "turn": r"(?P<other>.*)",
+    "pause-asked": r"(?P<reason>.*)",
+    "resumed": r"(?P<reason>.*)",
+    "canceled": r"(?P<reason>.*)",
+    "dead-letter": r"(?P<number>\d+) crashes",
+    "retried": r"(?P<other>[^ ]+) ?(?P<reason>.*)",
+    "retry-of": r"(?P<other>.*)",
+}
+
+# What the events stream holds besides: the beginning of a task, and the lives of workers.
+EVENTS = ("accepted", *LAYOUTS, "worker-registered", "worker-died")
+
+_PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line. `number`: of the turn that was settled, of crashes; `other`: the id of a message or of another task."""
+
+    at_ms: int
+    event: str
+    reason: str = ""
+    claim: str = ""
+    kind: str = ""
+    number: int = 0
+    due_ms: int | None = None
+    other: str = ""
+
+    @property
+    def delivery(self) -> int:
+        return int(self.claim.partition(":")[0] or 0)
+
+    @property
+    def incarnation(self) -> str:
+        """Whose claim it is about; empty where it is about none."""
+        return self.claim.partition(":")[2].rpartition(":")[0]
+
+
+def read_trail(lines: tuple[str, ...]) -> tuple[Step, ...]:
+    return tuple(map(read_step, lines))
+
+
+def read_step(line: str) -> Step:
+    moment, _, rest = line.partition(" ")
+    event, _, detail = rest.partition(" ")
+    at_ms = int(moment) if moment.isascii() and moment.isdigit() else 0
+    found = _PATTERNS[event].fullmatch(detail) if event in _PATTERNS else None
+    if found is None:
+        return Step(at_ms, event, reason=detail)
+    said = {name: value or "" for name, value in found.groupdict().items()}
+    return Step(
+        at_ms,
+        event,
+        reason=said.get("reason", ""),
+        claim=said.get("claim", ""),
+        kind=said.get("kind", ""),
+        number=int(said.get("number") or 0),
+        due_ms=int(said["due"]) if said.get("due") else None,
+        other=said.get("other", ""),
+    )
