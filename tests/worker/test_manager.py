@@ -201,7 +201,7 @@ async def test_a_failed_task_is_retried_once_and_waited_for(manager: TaskManager
     assert (await manager.wait("t.r1", 60)).state is State.COMPLETED
     assert (await manager.dead_letters()).tasks == ()
     for bad in ("t.r1", "a b"):
-        with pytest.raises((CannotRetryError, InvalidTaskError), match="has completed|letters, digits"):
+        with pytest.raises((CannotRetryError, InvalidTaskError), match=r"has completed|letters, digits"):
             await manager.retry_task(bad)
     with pytest.raises(UnknownTaskError):
         await manager.retry_task("nobody")
