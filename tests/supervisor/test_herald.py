@@ -121,6 +121,12 @@ def test_the_end_of_a_reload_that_systemd_could_not_hear_is_said_again(
     assert "READY=1" in systemd.heard()
 
 
+def test_a_stop_right_after_a_start_or_a_reload_asks_at_once(systemd: Systemd, herald: Herald) -> None:
+    for now, view in enumerate((STARTING, RUNNING, RELOADING, DRAINING)):
+        herald.tell(view, now / 10)
+        assert (EXTENSION in systemd.heard()) == (view is not RUNNING)
+
+
 def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: Systemd, herald: Herald) -> None:
     patted = []
     for now in range(7):

@@ -24,6 +24,7 @@ class Herald:
         self._status = ""
         self._is_ready = self._is_announced = self._is_stopping = self._is_reloading = False
         self._patted = self._extended = float("-inf")
+        self._passing = (False, False, False)
 
     def tell(self, view: View, now: float) -> None:
         """Once a turn: whatever is new or due."""
@@ -58,8 +59,14 @@ class Herald:
     def _extend(self, view: View, now: float) -> None:
         """While it stops, reloads, or starts and makes headway: all end by limits of our own."""
         is_starting = not (self._is_ready or view.breaker.is_open)
-        is_passing = is_starting or view.stopping is not None or view.reload is not None
-        if is_passing and now - self._extended >= EXTENSION / 3 and self._notifier.tell(EXTEND_TIMEOUT_USEC=_EXTENSION):
+        passing = (is_starting, view.reload is not None, view.stopping is not None)
+        if passing != self._passing:
+            self._passing, self._extended = passing, float("-inf")
+        if (
+            any(passing)
+            and now - self._extended >= EXTENSION / 3
+            and self._notifier.tell(EXTEND_TIMEOUT_USEC=_EXTENSION)
+        ):
             self._extended = now
 
     def _tell_status(self, view: View) -> None:

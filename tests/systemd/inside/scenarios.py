@@ -1,0 +1,195 @@
+"""What happens to the service, in this order: each scenario finds it running and leaves it so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfastd.service.shelter import Shelter
+from tests.systemd.inside.listening import greeting
+from tests.systemd.inside.machine import run, until
+from tests.systemd.inside.scene import APP, SUPERVISOR, Scene
+
+Scenario = Callable[[Scene], None]
+
+INSTALL = (SUPERVISOR, "service", "install", "agent:handle", "--app-dir", APP, "--workers", "2")
+
+
+def installing_without_rights_is_refused_in_one_line(_: Scene) -> None:
+    done = run("runuser", "-u", "nobody", "--", *INSTALL, status=77)
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+    assert "cannot be written by this user: use sudo" in done.stderr
+    assert not Path("/etc/holdfast").exists()
+
+
+def installed_it_is_started_and_ready(scene: Scene) -> None:
+    run(*INSTALL, "--now")
+    assert scene.unit.is_("active")
+    until("status", lambda: scene.unit.told("StatusText") == "running: 2 of 2 workers ready, 0 tasks running")
+    assert scene.tasks.answer("version") == 1
+    assert (scene.unit.told("User"), scene.unit.told("OOMPolicy")) == ("holdfast", "continue")
+
+
+def handlers_can_work_and_do_no_more(scene: Scene) -> None:
+    with greeting() as port:
+        seen = scene.tasks.answer(f"look {port}")
+    expected = {
+        "loop": "uvloop",
+        "privileges": ["1", "2", ""],
+        "tcp": "hello",
+        "shell": ["holdfast", "/var/lib/holdfast"],
+        "writes": ["/tmp", "."],
+        "pipes": "AF_UNIX",
+        "netlink": True,
+        "namespace": True,
+    }
+    assert seen == expected, seen
+
+
+def of_homes_and_temporary_folders_only_what_it_runs_from_is_shown(_: Scene) -> None:
+    needed = (Path("/home/ada/app"), Path("/tmp/agent"))
+    for folder in (*needed, Path("/home/ada/secret"), Path("/home/bob")):
+        folder.mkdir(parents=True)
+    Path("/home/ada").chmod(0o700)
+    shelter = [f"--property={line}" for line in Shelter(needed).directives() if not line.startswith("#")]
+    command = (
+        "systemd-run",
+        "--quiet",
+        "--wait",
+        "--pipe",
+        "--property=PrivateTmp=yes",
+        "--property=User=nobody",
+        *shelter,
+    )
+    seen = run(*command, "find", "/home", "/tmp", "-mindepth", "1").stdout.split()
+    assert sorted(seen) == ["/home/ada", "/home/ada/app", "/tmp/agent"]
+
+
+def a_killed_worker_is_replaced_with_all_that_it_left(scene: Scene) -> None:
+    ids, gate = scene.tasks.waiting(4, "flee")
+    victim = scene.children()["worker"][0]
+    held = [task for task in ids if victim in scene.tasks.starts(task)]
+    left = [int((scene.tasks.state / f"{task}.left").read_text()) for task in held]
+    assert held
+    assert all(Path(f"/proc/{pid}").exists() for pid in left)
+    os.kill(victim, signal.SIGKILL)
+    until("what it left is gone", lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+    until("started again", lambda: all(len(scene.tasks.starts(task)) == 2 for task in held))
+    scene.tasks.finished(ids, gate)
+    assert scene.unit.number("NRestarts") == 0
+
+
+def a_killed_main_process_is_started_again_and_its_tasks_recovered(scene: Scene) -> None:
+    before = scene.unit.number("NRestarts")
+    children = [pid for pids in scene.children().values() for pid in pids]
+    ids, gate = scene.tasks.waiting(4)
+    os.kill(scene.unit.pid, signal.SIGKILL)
+    scene.unit.restarted(before)
+    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
+    until("recovered", lambda: all(len(scene.tasks.starts(task)) == 2 for task in ids))
+    scene.tasks.finished(ids, gate)
+
+
+def stopped_while_busy_it_is_given_the_time_it_asks_for(scene: Scene) -> None:
+    with scene.altered("TimeoutStopSec=2s"):
+        ids, gate = scene.tasks.waiting(2)
+        began = time.monotonic()
+        scene.unit.do("stop", "--no-block")
+        until("draining", lambda: scene.unit.told("StatusText").startswith("draining: "))
+        until("beyond its time", lambda: not scene.unit.is_("deactivating") or time.monotonic() - began > 5)
+        assert scene.unit.is_("deactivating")
+        gate.touch()
+        until("stopped", lambda: scene.unit.is_("inactive"))
+        assert (scene.unit.told("Result"), scene.unit.told("ExecMainStatus")) == ("success", "0")
+    scene.tasks.finished(ids, gate)
+    assert all(len(scene.tasks.starts(task)) == 1 for task in ids)
+
+
+def what_a_drain_cuts_off_is_no_failure_and_runs_again(scene: Scene) -> None:
+    with scene.altered("Environment=HOLDFAST_DRAIN_TIMEOUT=0.5"):
+        ids, gate = scene.tasks.waiting(2)
+        scene.unit.do("stop")
+        assert (scene.unit.told("Result"), scene.unit.told("ExecMainStatus")) == ("success", "75")
+    scene.tasks.finished(ids, gate)
+
+
+def a_main_process_that_hangs_is_ended_by_the_watchdog(scene: Scene) -> None:
+    with scene.altered("WatchdogSec=2s"):
+        before = scene.unit.number("NRestarts")
+        ids, gate = scene.tasks.waiting(4)
+        os.kill(scene.unit.pid, signal.SIGSTOP)
+        scene.unit.restarted(before)
+        assert "Fatal Python error: Aborted" in scene.unit.history(), "the stacks of the main process are not told"
+        until("recovered", lambda: all(len(scene.tasks.starts(task)) == 2 for task in ids))
+        scene.tasks.finished(ids, gate)
+
+
+def reloading_brings_new_code_while_tasks_run(scene: Scene) -> None:
+    main = scene.unit.pid
+    ids, gate = scene.tasks.waiting(2)
+    _edit(2)
+    scene.unit.do("reload")
+    assert scene.tasks.answer("version") == 2
+    _edit(3)
+    scene.unit.do("kill", "--signal=HUP", "--kill-whom=main")
+    until("reloaded", lambda: scene.tasks.answer("version") == 3)
+    scene.tasks.finished(ids, gate)
+    assert all(len(scene.tasks.starts(task)) == 1 for task in ids)
+    assert (scene.unit.pid, scene.unit.told("ActiveState")) == (main, "active")
+
+
+def reloading_broken_code_fails_and_changes_nothing(scene: Scene) -> None:
+    version = scene.tasks.answer("version")
+    whole = (APP / "agent.py").read_text()
+    (APP / "agent.py").write_text(whole + "raise RuntimeError('a mistake')\n")
+    done = scene.unit.do("reload", status=1)
+    (APP / "agent.py").write_text(whole)
+    assert "failed" in done.stderr
+    assert any("a mistake" in line for line in scene.unit.journal())
+    assert scene.unit.is_("active")
+    assert scene.tasks.answer("version") == version
+
+
+def a_handler_that_cannot_be_imported_is_not_tried_for_ever(scene: Scene) -> None:
+    _fails(scene, 78, "no module nowhere in /srv/agent", "Environment=HOLDFAST_HANDLER=nowhere:handle")
+
+
+def a_folder_without_rights_is_told_in_one_line(scene: Scene) -> None:
+    advice = "make it writable for this user, or choose another --runtime-dir or --state-dir"
+    barred = "Environment=HOLDFAST_STATE_DIR=/var/lib/barred"
+    lines = _fails(scene, 77, f"supervisor: /var/lib/barred: Read-only file system: {advice}", barred)
+    assert len(lines) == 1
+    told = f"supervisor: /var/lib/barred: Permission denied: {advice}"
+    lines = _fails(scene, 77, told, barred, "ReadWritePaths=/var/lib")
+    assert len(lines) == 1
+
+
+def nothing_was_lost(scene: Scene) -> None:
+    accepted = scene.tasks.accepted
+    assert len(accepted) > 20
+    assert scene.tasks.completed() == set(accepted)
+    assert scene.tasks.counts() == {"completed": len(accepted)}
+
+
+def _fails(scene: Scene, status: int, told: str, *lines: str) -> list[str]:
+    """Started with these lines it ends with this status, says why, and is left alone; what it has said."""
+    scene.unit.do("stop")
+    with scene.unit.altered(*lines):
+        scene.unit.do("start", status=1)
+        ended = (scene.unit.told("ActiveState"), scene.unit.number("ExecMainStatus"), scene.unit.number("NRestarts"))
+        assert ended == ("failed", status, 0)
+        said = scene.unit.journal()
+        assert any(told in line for line in said), said
+    scene.unit.refreshed()
+    return said
+
+
+def _edit(version: int) -> None:
+    """The handler as somebody deploys it: another file of the same name."""
+    text = (APP / "agent.py").read_text().splitlines()
+    fresh = APP / "agent.new"
+    fresh.write_text("\n".join(f"VERSION = {version}" if line.startswith("VERSION") else line for line in text) + "\n")
+    fresh.replace(APP / "agent.py")
