@@ -13,7 +13,7 @@ from holdfastd.cli.lazy import LazyCommand
 from holdfastd.cli.main import COMMANDS
 from tests.cli.commands import SUPERVISOR, Cli, clean
 
-NOUNS = ["start", "stop", "status", "scale", "submit", "tasks", "queue", "workers", "version"]
+NOUNS = ["start", "stop", "status", "scale", "submit", "tasks", "queue", "workers", "version", "check", "doctor"]
 BELOW = [("tasks", noun) for noun in ("list", "show", "cancel", "count")]
 BELOW += [("queue", noun) for noun in ("length", "peek", "clear", "unreadable")]
 

@@ -13,6 +13,8 @@ from holdfastd.cli.session import Session
 
 COMMANDS = [
     lazy("start", "Start the supervisor and its workers, in the foreground."),
+    lazy("check", "Check settings and handler, without starting anything."),
+    lazy("doctor", "Look for what is wrong here, and say what mends it."),
     lazy("stop", "Stop the supervisor: running tasks are finished first."),
     lazy("status", "Show the supervisor, its processes and the store."),
     lazy("reload", "Replace the workers by ones that run the new code."),

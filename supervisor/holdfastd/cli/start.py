@@ -5,22 +5,11 @@ from __future__ import annotations
 import click
 import rich_click
 
-from holdfast.errors import HandlerError
-from holdfast.exits import Exit
-from holdfast.handler.resolve import target_of
-from holdfast_config import Settings, load, logging
+from holdfast_config import load, logging
 from holdfastd.cli import options, output
-from holdfastd.cli.endings import CommandError
+from holdfastd.cli.handler_name import check_name
 from holdfastd.cli.session import Session
 from holdfastd.cli.setting_flags import every_setting
-
-
-def _check_name(settings: Settings) -> None:
-    """A handler that nobody names, or not as a name, is told before anything is started."""
-    try:
-        target_of(settings.handler, settings.app_dir)
-    except HandlerError as error:
-        raise CommandError(str(error), Exit.CONFIG) from error
 
 
 @rich_click.command(
@@ -42,7 +31,7 @@ def start(session: Session, /, handler: str | None) -> int:
         session.flags.setdefault("log_format", "json")
     settings = session.settings
     logging.configure(settings.log_level, settings.log_format)
-    _check_name(settings)
+    check_name(settings)
 
     from holdfastd.parent.main import run  # slow to import, and bad settings should be told at once
 

@@ -7,7 +7,9 @@ import signal
 
 _SET_PDEATHSIG = 1
 _SET_NAME = 15
+_GET_PDEATHSIG = 2
 _SET_CHILD_SUBREAPER = 36
+_GET_CHILD_SUBREAPER = 37
 
 NAME_BYTES = 15
 
@@ -24,9 +26,24 @@ def become_subreaper() -> bool:
     return _prctl(_SET_CHILD_SUBREAPER, 1)
 
 
+def knows_parents_death() -> bool:
+    """Whether `die_with_parent` would work here."""
+    return _can_be_asked(_GET_PDEATHSIG)
+
+
+def knows_subreapers() -> bool:
+    """Whether `become_subreaper` would work here."""
+    return _can_be_asked(_GET_CHILD_SUBREAPER)
+
+
 def set_name(name: str) -> bool:
     """What `ps -o comm` and `top` show; cut at 15 bytes."""
     return _prctl(_SET_NAME, ctypes.c_char_p(name.encode()[:NAME_BYTES]))
+
+
+def _can_be_asked(option: int) -> bool:
+    answer = ctypes.c_int()
+    return bool(_libc.prctl(option, ctypes.byref(answer), 0, 0, 0) == 0)
 
 
 def _prctl(option: int, value: int | ctypes.c_char_p) -> bool:

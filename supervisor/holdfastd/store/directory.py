@@ -50,6 +50,11 @@ class DataDirectory:
 
     def admit(self, engine: Engine) -> None:
         """Mark the data as `engine`'s; StoreLaunchError (78) if another one wrote it that this one cannot follow."""
+        if self.check(engine) != engine:
+            _replace(self._engine_file, f"{engine}\n")
+
+    def check(self, engine: Engine) -> Engine | None:
+        """Who wrote the data, if there is any; StoreLaunchError (78) if `engine` cannot follow that one."""
         writer = self._writer()
         if writer is not None and not engine.opens(writer):
             raise StoreLaunchError(
@@ -58,8 +63,7 @@ class DataDirectory:
                 "(pip install -U 'holdfast[embedded]'), or move that directory away to start empty",
                 Exit.CONFIG,
             )
-        if writer != engine:
-            _replace(self._engine_file, f"{engine}\n")
+        return writer
 
     def turn_log(self) -> None:
         """Set a long log aside."""

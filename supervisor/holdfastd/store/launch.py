@@ -40,6 +40,11 @@ def prepare(settings: Settings, wait: float = PREDECESSOR_ENDS) -> StoreLaunch:
         ) from error
 
 
+def data_directory(settings: Settings) -> DataDirectory:
+    """Where the embedded store of these settings keeps its data."""
+    return DataDirectory(settings.state_dir / "store")
+
+
 _OWN = "make it writable for this user, or choose another --state-dir and --runtime-dir"
 
 
@@ -47,7 +52,7 @@ def _prepare(settings: Settings, wait: float) -> StoreLaunch:
     settings.runtime_dir.mkdir(mode=0o750, parents=True, exist_ok=True)
     socket = settings.runtime_dir / STORE_SOCKET
     program = binary.find()
-    directory = DataDirectory(settings.state_dir / "store")
+    directory = data_directory(settings)
     descriptor = directory.lock(wait)
     try:
         directory.admit(program.engine)

@@ -92,11 +92,13 @@ class LaneFacts:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A worker of the namespace; `vouched_ago_ms` None: no steward has ever spoken for it."""
+    """A worker of the namespace, with the number of its last heartbeat; `vouched_ago_ms` None: no steward ever spoke
+    for it."""
 
     incarnation: str
     host: str
     state: str
+    beats: int
     beat_ago_ms: int
     vouched_ago_ms: int | None
 

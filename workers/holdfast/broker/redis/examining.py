@@ -148,10 +148,11 @@ class Examination:
         )
 
     async def _member(self, incarnation: str, now_ms: int, beat_ms: float) -> Member:
-        fields = await self._command("HMGET", self._connection.keys.worker(incarnation), "host", "state", "vouched")
-        host, state, vouched = (field.decode(errors="replace") if field else "" for field in fields)
-        vouched_ago = now_ms - int(float(vouched)) if vouched else None
-        return Member(incarnation, host, state, max(0, now_ms - int(beat_ms)), vouched_ago)
+        worker = self._connection.keys.worker(incarnation)
+        fields = await self._command("HMGET", worker, "host", "state", "heartbeat", "vouched")
+        host, state, beats, vouched = (field.decode(errors="replace") if field else "" for field in fields)
+        vouched_ago = now_ms - int(vouched) if vouched else None
+        return Member(incarnation, host, state, int(beats or 0), max(0, now_ms - int(beat_ms)), vouched_ago)
 
 
 def _number(text: str | None) -> int | None:

@@ -1,0 +1,69 @@
+"""`supervisor doctor`: what is wrong here, and what mends it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+import rich_click
+
+from holdfast.exits import Exit
+from holdfast_config import ConfigError
+from holdfastd.cli import options, output
+from holdfastd.cli.session import Session
+from holdfastd.cli.setting_flags import every_setting
+
+if TYPE_CHECKING:
+    from holdfastd.doctor.finding import Finding
+
+
+@rich_click.command(
+    epilog="Examples:\n\nsupervisor doctor\n\nsupervisor doctor agent:handle --workers 100 --redis-url redis://db:6379/0\n\n"
+    "supervisor doctor --json --strict"
+)
+@click.argument("handler", required=False)
+@click.option("--strict", is_flag=True, help="Exit 1 on warnings, too.")
+@every_setting
+@options.common
+@options.pass_session
+def doctor(session: Session, /, handler: str | None, strict: bool) -> int:
+    """Look at what a supervisor needs: kernel, limits, handler, folders, Redis, queue, unit; and at the one that runs.
+
+    Give it the settings of `supervisor start`. It changes nothing, takes seconds, and says for each finding what mends
+    it. Exit 1 if there is a problem; a warning or a note is none.
+    """
+    session.flags["handler"] = handler
+    findings = _findings(session)
+    if session.json:
+        output.document([asdict(finding) for finding in findings])
+    else:
+        _print(findings)
+    return _status(findings, strict)
+
+
+def _findings(session: Session) -> list[Finding]:
+    from holdfastd.doctor import visit  # slow to import, and `--help` needs none of it
+
+    try:
+        settings = session.settings
+    except ConfigError as error:
+        return visit.visit_without_settings(error.problems)
+    return visit.visit(settings)
+
+
+def _status(findings: Sequence[Finding], strict: bool) -> int:
+    bad = {"problem", "warning"} if strict else {"problem"}
+    return Exit.FAILED if any(finding.level in bad for finding in findings) else Exit.OK
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    wide = max(len(finding.subject) for finding in findings)
+    for finding in findings:
+        output.text(f"{finding.level:<8} {finding.subject:<{wide}}  {finding.look}: {finding.found}")
+        if finding.fix:
+            output.text(f"{'':<8} {'':<{wide}}  -> {finding.fix}")
+    counts = Counter(str(finding.level) for finding in findings)
+    output.text(", ".join(f"{word}: {counts[word]}" for word in ("problem", "warning", "note", "ok")))

@@ -1,0 +1,1 @@
+"""Looking at what a supervisor needs, without starting one: facts are seen in `looks`, and judged beside it."""

@@ -1,0 +1,24 @@
+"""Settings that are allowed, and seldom meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast_config import Settings
+from holdfastd.doctor.finding import Finding, Look
+
+_LANES = Look("settings", "lanes")
+_DRAIN = Look("settings", "drain")
+
+
+def judge(settings: Settings) -> Iterator[Finding]:
+    if settings.queue_name not in settings.lanes:
+        taken = ", ".join(settings.lanes)
+        found = f"workers take from {taken}, and not from {settings.queue_name}, where tasks go by default"
+        yield _LANES.warning(found, f"add it: --lanes {','.join((settings.queue_name, *settings.lanes))}")
+    if settings.task_timeout is not None and settings.task_timeout > settings.drain_timeout:
+        found = (
+            f"a task may run for {settings.task_timeout:g} s, and a stop waits {settings.drain_timeout:g} s: "
+            "longer ones are cut off and run again"
+        )
+        yield _DRAIN.note(found, f"--drain-timeout {settings.task_timeout:g}, or checkpoints in the handler")

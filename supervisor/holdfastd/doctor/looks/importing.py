@@ -1,0 +1,63 @@
+"""The handler imported as a worker imports it, in a process that ends with it; what came of it is the answer."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+import anyio
+import msgspec
+
+from holdfast.errors import HandlerError
+from holdfast.exits import ChildExit
+from holdfast.handler.description import describe
+from holdfast.handler.handler import Handler
+from holdfast.handler.resolve import resolve
+from holdfast_config import Settings
+from holdfastd.doctor.handler import Function, Imported, NotImported, Trial
+from holdfastd.parent import belongings
+from holdfastd.parent.belongings import Belongings
+from holdfastd.parent.preloaded import preload_handler
+
+STDOUT, STDERR = 1, 2
+
+
+def try_import(settings: Settings, channel: socket.socket) -> NoReturn:
+    """Import, answer with one line, and end, whatever else the import has started."""
+    os.dup2(STDERR, STDOUT)  # what an import prints is no part of a command's answer
+    faulthandler.enable(STDERR)  # ended for hanging, it shows where
+
+    def answer(trial: Trial) -> None:
+        channel.sendall(msgspec.json.encode(trial) + b"\n")
+
+    if settings.preload:
+        before = belongings.look()
+        began = time.monotonic()
+        preload_handler(settings, lambda told: answer(NotImported(told)))  # ends this process where it is refused
+        answer(_imported(resolve(settings.handler, settings.app_dir), began, before))
+    else:
+        anyio.run(_in_a_loop, settings, answer, backend_options={"use_uvloop": True})
+    os._exit(ChildExit.OK)
+
+
+async def _in_a_loop(settings: Settings, answer: Callable[[Trial], None]) -> None:
+    """Answers at once: what the import has left in the loop may keep it from ending."""
+    before = belongings.look()
+    began = time.monotonic()
+    try:
+        handler = resolve(settings.handler, settings.app_dir)
+    except HandlerError as error:
+        answer(NotImported(str(error), error.traceback))
+    else:
+        answer(_imported(handler, began, before))
+
+
+def _imported(handler: Handler, began: float, before: Belongings) -> Imported:
+    seconds, after = time.monotonic() - began, belongings.look()
+    threads = [name for task, name in after.threads.items() if task not in before.threads]
+    functions = [Function(one.name, one.kind, list(one.takes)) for one in describe(handler)]
+    return Imported(handler.target, functions, seconds, threads, sorted(after.children - before.children))

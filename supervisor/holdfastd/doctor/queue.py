@@ -1,0 +1,107 @@
+"""The queue and who works on it: what waits, what was given up on, which workers are silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.core.facts import LaneFacts, Member, QueueFacts
+from holdfast.core.records import Counts
+from holdfast.core.states import State
+from holdfastd.doctor.finding import Finding, Look
+
+LONG_WAIT = 300.0  # seconds
+SETTLED = 3  # heartbeats: a steward has had the time to speak for it
+VOUCHED_WITHIN = 30.0  # seconds; a steward speaks for its workers far more often
+
+_SCHEMA = Look("queue", "schema")
+_WAITING = Look("queue", "waiting tasks")
+_DEAD = Look("queue", "dead letters")
+_UNREADABLE = Look("queue", "unreadable entries")
+_WORKERS = Look("queue", "workers of all hosts")
+_STEWARDS = Look("queue", "stewards")
+
+
+def judge(queue: QueueFacts, lease: float) -> Iterator[Finding]:
+    """`lease`: seconds that a silent worker is believed to be alive."""
+    if queue.schema not in (None, queue.our_schema):
+        found = f"its keys have schema {queue.schema}, this version speaks {queue.our_schema}"
+        yield _SCHEMA.problem(found, "run the version that wrote it, or use another --queue-name")
+    else:
+        yield _SCHEMA.ok(queue.schema or "none yet: this queue is new")
+    yield from _judge_waiting(queue)
+    yield from _judge_set_aside(queue.counts)
+    yield from _judge_members(queue.members, queue.counts.workers, lease)
+    for lane in queue.lanes:
+        yield from judge_lane(lane)
+
+
+def _judge_waiting(queue: QueueFacts) -> Iterator[Finding]:
+    counts = queue.counts
+    waiting = max(counts.states.get(State.SUBMITTED, 0), sum(counts.lanes.values()))
+    if not waiting:
+        yield _WAITING.ok("none")
+        return
+    age = 0.0 if counts.oldest_ms is None else (queue.now_ms - counts.oldest_ms) / 1000
+    found = f"{waiting}, the oldest for {age:.0f} s" if age else f"{waiting}"
+    if not counts.workers:
+        yield _WAITING.warning(f"{found}, and no worker is there", "supervisor start")
+    elif age > LONG_WAIT:
+        yield _WAITING.warning(found, "more workers (supervisor scale N), or more --concurrency")
+    else:
+        yield _WAITING.ok(found)
+
+
+def _judge_set_aside(counts: Counts) -> Iterator[Finding]:
+    if counts.dead:
+        found = f"{counts.dead} tasks were given up on"
+        yield _DEAD.warning(found, "supervisor tasks list --state failed shows why")
+    else:
+        yield _DEAD.ok("none")
+    if counts.unreadable:
+        found = f"{counts.unreadable} entries could not be understood and were set aside"
+        yield _UNREADABLE.warning(found, "supervisor queue unreadable shows why: mend their producer")
+    else:
+        yield _UNREADABLE.ok("none")
+
+
+def _judge_members(members: Sequence[Member], count: int, lease: float) -> Iterator[Finding]:
+    if not members:
+        yield _WORKERS.note("none is known", "supervisor start")
+        return
+    silent = [member for member in members if member.beat_ago_ms > lease * 1000]
+    if silent:
+        longest = silent[0]
+        found = (
+            f"{len(silent)} of {count} are silent beyond their lease, the longest for "
+            f"{longest.beat_ago_ms / 1000:.0f} s, on {longest.host}"
+        )
+        yield _WORKERS.warning(found, "a steward recovers what they held: is a supervisor running anywhere?")
+    else:
+        yield _WORKERS.ok(f"{count}, all of them heard within their lease")
+    yield from _judge_stewards(members)
+
+
+def _judge_stewards(members: Sequence[Member]) -> Iterator[Finding]:
+    alone = {member.host for member in members if member.beats >= SETTLED and not _is_vouched(member)}
+    if alone:
+        found = f"none speaks for workers on {', '.join(sorted(alone))}"
+        yield _STEWARDS.warning(found, "supervisor status there: does its steward live, and reach the store?")
+    else:
+        yield _STEWARDS.ok("each worker is spoken for")
+
+
+def _is_vouched(member: Member) -> bool:
+    return member.vouched_ago_ms is not None and member.vouched_ago_ms <= VOUCHED_WITHIN * 1000
+
+
+def judge_lane(lane: LaneFacts) -> Iterator[Finding]:
+    """From which end it is filled can be seen only while it is being filled and something waits in it."""
+    look = Look("queue", f"lane {lane.name}")
+    if lane.kind not in ("list", "none"):
+        found = f"this key is a {lane.kind}, and a lane is a list"
+        yield look.problem(found, f"rename that key, or use another name (RENAME {lane.name} …)")
+    elif lane.pushed_at_head:
+        found = "somebody pushes at its head (LPUSH): the last in are the first out, and the first may wait for ever"
+        yield look.warning(found, "have that producer RPUSH")
+    else:
+        yield look.ok(f"{lane.length} entries; nobody was seen to push at the wrong end")

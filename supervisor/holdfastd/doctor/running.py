@@ -1,0 +1,72 @@
+"""The supervisor that runs here, as it tells itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfastd.control.protocol import Status
+from holdfastd.doctor.finding import Finding, Look
+
+QUIET = 5.0  # seconds without a word
+RECENT = 600.0  # seconds
+MANY_DEATHS = 3
+
+_RUNS = Look("supervisor", "control socket")
+_STATE = Look("supervisor", "state")
+_DEATHS = Look("supervisor", "deaths")
+_STORE = Look("supervisor", "store")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningFacts:
+    """`status` if one runs and answers, else `silent`: why not, and whether it is `absent`."""
+
+    status: Status | None
+    silent: str = ""
+    absent: bool = False
+
+
+def judge(running: RunningFacts, *, version: str, store_url: str, now: float) -> Iterator[Finding]:
+    """`version` and `store_url` (masked) are ours, `now` is unix time."""
+    if running.status is None:
+        if running.absent:
+            yield _RUNS.note(running.silent)
+        else:
+            yield _RUNS.problem(running.silent, "journalctl -u holdfast, or kill -QUIT it and start it again")
+        return
+    status = running.status
+    if status.version != version:
+        found = f"it is of version {status.version}, this command of {version}"
+        yield _RUNS.warning(found, "restart it: supervisor stop, then supervisor start")
+    else:
+        yield _RUNS.ok(f"version {status.version}, pid {status.pid}, {status.state}")
+    yield from _judge_state(status)
+    yield from _judge_deaths(status, now)
+    if status.store.url != store_url:
+        found = f"it uses {status.store.url}, and these settings name {store_url}"
+        yield _STORE.warning(found, "give this command the settings of the service (--config, --redis-url, REDIS_URL)")
+
+
+def _judge_state(status: Status) -> Iterator[Finding]:
+    for word, cause in (("degraded", status.degraded), ("held back", status.breaker)):
+        if cause:
+            yield _STATE.problem(f"{word}: {cause}", "supervisor status; the log has the first of it")
+    quiet = [f"{one.kind} {one.slot}" for one in status.processes if one.silent > QUIET]
+    if quiet:
+        yield _STATE.warning(f"silent: {', '.join(quiet)}", "kill -USR1 them: they log what they are doing")
+    if status.state == "running" and status.ready < status.target:
+        found = f"{status.ready} of {status.target} workers are ready"
+        yield _STATE.warning(found, "supervisor status shows what the others died of")
+    elif not (status.degraded or status.breaker or quiet):
+        yield _STATE.ok(f"{status.ready} of {status.target} workers are ready")
+
+
+def _judge_deaths(status: Status, now: float) -> Iterator[Finding]:
+    recent = [death for death in status.deaths.recent if now - death.at < RECENT]
+    if len(recent) >= MANY_DEATHS:
+        last = recent[-1]
+        found = f"{len(recent)} in the last {RECENT / 60:.0f} minutes, the last of a {last.kind}: {last.cause}"
+        yield _DEATHS.warning(found, "supervisor workers --deaths")
+    else:
+        yield _DEATHS.ok(f"{status.deaths.total} since its start")

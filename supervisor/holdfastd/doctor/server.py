@@ -1,0 +1,62 @@
+"""The server of the store: whether it is one that we can use, how fast it answers, whether its clock is right."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterator
+
+from holdfast.core.facts import ServerFacts, TimingFacts
+from holdfastd.doctor.finding import Finding, Look
+
+OLDEST_REDIS = (7, 0)
+SLOW_MS = 10.0
+STALLS_MS = 100.0
+CLOCKS_APART_MS = 1000.0
+
+_VERSION = Look("redis", "version")
+_ROLE = Look("redis", "role")
+_LATENCY = Look("redis", "latency")
+_CLOCK = Look("redis", "clock")
+
+
+def judge(server: ServerFacts) -> Iterator[Finding]:
+    name = f"{server.engine.capitalize()} {server.version}"
+    if server.engine == "redis" and _numbers(server.version) < OLDEST_REDIS:
+        yield _VERSION.problem(f"{name}: scripts with flags came with 7.0", "use Redis 7.0 or later, or Valkey")
+    else:
+        yield _VERSION.ok(name)
+    yield from _judge_role(server)
+
+
+def _judge_role(server: ServerFacts) -> Iterator[Finding]:
+    if server.mode == "sentinel":
+        yield _ROLE.problem("a Sentinel, which keeps no data", "name the master that it watches")
+    elif server.role != "master":
+        yield _ROLE.problem("a replica: it takes no writes", "name the master")
+    elif server.mode == "cluster":
+        found = "a node of a Cluster: it serves the queue only while it holds the queue's slot"
+        yield _ROLE.warning(found, "name the master of that slot (CLUSTER SHARDS), or use a single Redis")
+    else:
+        yield _ROLE.ok("a master on its own")
+
+
+def judge_timing(timing: TimingFacts) -> Iterator[Finding]:
+    trips = sorted(timing.round_trips_ms)
+    median, late = statistics.median(trips), trips[max(0, round(len(trips) * 0.99) - 1)]
+    found = f"a round trip takes {median:.2f} ms (p50 of {len(trips)}), {late:.2f} ms (p99)"
+    fix = "look at the server's load and SLOWLOG, and move the workers nearer to it"
+    if median > SLOW_MS or late > STALLS_MS:
+        yield _LATENCY.warning(found, fix)
+    else:
+        yield _LATENCY.ok(found)
+    apart = f"the server's clock is {abs(timing.clock_ahead_ms) / 1000:.2f} s "
+    apart += "ahead of ours" if timing.clock_ahead_ms > 0 else "behind ours"
+    if abs(timing.clock_ahead_ms) > CLOCKS_APART_MS:
+        yield _CLOCK.warning(f"{apart}: what is due at a time runs by the server's", "run NTP on both machines")
+    else:
+        yield _CLOCK.ok(apart)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])

@@ -1,0 +1,113 @@
+"""One visit of the doctor: everything that is looked at, and the order in which it is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+
+from holdfast.errors import StoreError
+from holdfast_config import Settings
+from holdfastd.doctor import configuration, folders, handler, kernel, limits, running, store, unit
+from holdfastd.doctor.bounded import together
+from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.handler import Imported, NotImported, Trial
+from holdfastd.doctor.limits import Need
+from holdfastd.doctor.looks import embedded as look_embedded
+from holdfastd.doctor.looks import folders as look_folders
+from holdfastd.doctor.looks import handler as look_handler
+from holdfastd.doctor.looks import kernel as look_kernel
+from holdfastd.doctor.looks import limits as look_limits
+from holdfastd.doctor.looks import running as look_running
+from holdfastd.doctor.looks import store as look_store
+from holdfastd.doctor.looks import unit as look_unit
+from holdfastd.doctor.running import RunningFacts
+from holdfastd.doctor.store import Expectation
+from holdfastd.store.errors import StoreLaunchError
+
+LONGEST_LOOK = 20.0  # seconds
+WORKERS_CONNECTIONS = 4  # that one has open while it is busy
+STEWARDS_CONNECTIONS = 6  # beside one for each lane
+
+
+def visit(settings: Settings) -> list[Finding]:
+    """Everything. Forks for the handler's import, so this process may have one thread only."""
+    trial = look_handler.attempt(settings)
+    service = look_running.running(settings.runtime_dir)
+    pid = service.status.pid if service.status else None
+    return together(
+        {
+            "kernel": _machine,
+            "limits": lambda: limits.judge(look_limits.limits(pid), _need(settings, trial)),
+            "settings": lambda: _settings(settings),
+            "handler": lambda: _handler(settings, trial),
+            "folders": lambda: _folders(settings),
+            "redis": lambda: _store(settings, service),
+            "supervisor": lambda: _service(settings, service),
+            "unit": lambda: unit.judge(look_unit.unit(), settings.drain_timeout),
+        },
+        LONGEST_LOOK,
+    )
+
+
+def visit_without_settings(problems: Sequence[str]) -> list[Finding]:
+    """What can be looked at where the settings cannot be read."""
+    look = Look("settings", "flags, environment, files")
+    bad = [look.problem(problem, "see config/supervisor.toml for every setting") for problem in problems]
+    return [*bad, *together({"kernel": _machine}, LONGEST_LOOK)]
+
+
+def _machine() -> Iterator[Finding]:
+    yield from kernel.judge(look_kernel.kernel())
+    yield from kernel.judge_python(look_kernel.python())
+
+
+def _settings(settings: Settings) -> list[Finding]:
+    return list(configuration.judge(settings)) or [Look("settings", "values").ok("all of them are allowed")]
+
+
+def _need(settings: Settings, trial: Trial) -> Need:
+    in_threads = isinstance(trial, Imported) and any("thread" in one.kind for one in trial.functions)
+    return Need(settings.workers, settings.redis_max_connections, settings.concurrency if in_threads else 0)
+
+
+def _handler(settings: Settings, trial: Trial) -> Iterator[Finding]:
+    if isinstance(trial, NotImported) and settings.handler is None and not trial.traceback:
+        yield handler.LOOK.note(f"not looked at: {trial.error}", "supervisor doctor HANDLER")
+    else:
+        yield from handler.judge(trial)
+
+
+def _folders(settings: Settings) -> Iterator[Finding]:
+    sockets, data = look_folders.folders(settings)
+    yield from folders.judge(sockets, keeps_data=False)
+    yield from folders.judge(data, keeps_data=settings.embedded)
+    if settings.embedded:
+        look = Look("folders", "embedded store")
+        try:
+            yield look.ok(f"{look_embedded.embedded(settings)}, and it can read what is there")
+            yield from kernel.judge_overcommit(look_kernel.overcommit())
+        except StoreLaunchError as error:
+            found, _, fix = str(error).rpartition(": ")
+            yield look.problem(found, fix)
+
+
+def _store(settings: Settings, service: RunningFacts) -> Iterator[Finding]:
+    others = STEWARDS_CONNECTIONS + len(settings.lanes)
+    expected = Expectation(
+        queue=settings.queue_name,
+        lease=settings.lease,
+        connections=WORKERS_CONNECTIONS * settings.workers + others,
+        running=service.status is not None and service.status.store.url == settings.redis.masked_url,
+        embedded=settings.embedded,
+    )
+    seen = look_store.examine(settings.redis, settings.lanes)
+    if isinstance(seen, StoreError):
+        yield store.judge_silence(seen, expected)
+    else:
+        yield from store.judge(seen, expected)
+
+
+def _service(settings: Settings, service: RunningFacts) -> Iterator[Finding]:
+    ours = {"version": version("holdfast"), "store_url": settings.redis.masked_url}
+    yield from running.judge(service, **ours, now=time.time())

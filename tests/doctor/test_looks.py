@@ -1,0 +1,103 @@
+"""Looking: what is seen of this machine, within bounds, and without leaving anything behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast_config import load
+from holdfastd.doctor.bounded import together
+from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.looks.folders import folders
+from holdfastd.doctor.looks.kernel import kernel
+from holdfastd.doctor.looks.limits import limits
+from holdfastd.doctor.looks.unit import PROPERTIES, unit
+
+LOOK = Look("subject", "look")
+
+
+def systemctl(folder: Path, body: str) -> str:
+    """A program that answers in systemctl's place."""
+    program = folder / "systemctl"
+    program.write_text(f"#!/bin/sh\n{body}\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_this_kernel_has_what_is_needed() -> None:
+    facts = kernel()
+    assert (facts.system, facts.pidfd, facts.parents_death, facts.subreaper) == ("Linux", True, True, True)
+
+
+def test_limits_are_those_of_the_process_that_is_asked_about() -> None:
+    assert limits(None).whom == "this command"
+    assert limits(2**22 + 1).whom == "this command", "no such process"
+    assert limits(os.getppid()).whom == "the supervisor"
+    assert limits(None).processes_now >= threading.active_count()
+
+
+def test_folders_are_not_made_by_looking(tmp_path: Path) -> None:
+    settings = load({"runtime_dir": f"{tmp_path}/r/un", "state_dir": f"{tmp_path}/s"}, environ={}, folder=tmp_path)
+    sockets, data = folders(settings)
+    assert (sockets.missing, sockets.blocked, data.path) == (True, "", tmp_path / "s/store")
+    assert data.free > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_not_ours_is_blocked(tmp_path: Path) -> None:
+    settings = load({"runtime_dir": "/proc/nothing/run", "state_dir": str(tmp_path)}, environ={}, folder=tmp_path)
+    assert folders(settings)[0].blocked
+
+
+def test_a_link_to_nowhere_is_blocked(tmp_path: Path) -> None:
+    (tmp_path / "run").symlink_to("nowhere")
+    settings = load({"runtime_dir": f"{tmp_path}/run", "state_dir": str(tmp_path)}, environ={}, folder=tmp_path)
+    assert "No such file" in folders(settings)[0].blocked
+
+
+def test_systemd_is_asked_for_what_is_judged(tmp_path: Path) -> None:
+    program = systemctl(tmp_path, 'echo "LoadState=loaded"; echo "Result=$1 $2 $3"')
+    facts = unit("holdfast.service", program, booted=tmp_path)
+    assert facts.properties["LoadState"] == "loaded"
+    assert facts.properties["Result"] == f"show holdfast.service --property={','.join(PROPERTIES)}"
+
+
+def test_without_systemd_nothing_is_asked(tmp_path: Path) -> None:
+    assert unit("holdfast.service", "no-such-systemctl", booted=tmp_path).absent
+    assert unit("holdfast.service", systemctl(tmp_path, "exit 0"), booted=tmp_path / "nothing").absent
+
+
+def test_a_systemd_that_refuses_is_told(tmp_path: Path) -> None:
+    program = systemctl(tmp_path, "echo 'Failed to connect to bus' >&2; exit 1")
+    assert "Failed to connect" in unit("holdfast.service", program, booted=tmp_path).absent
+
+
+def fine() -> Iterator[Finding]:
+    yield LOOK.ok("fine")
+
+
+def test_a_look_that_hangs_or_fails_hides_no_other() -> None:
+    released = threading.Event()
+
+    def hangs() -> Iterator[Finding]:
+        released.wait(60)
+        yield LOOK.ok("late")
+
+    def fails() -> Iterator[Finding]:
+        yield LOOK.ok("the first half")
+        raise ZeroDivisionError("by zero")
+
+    try:
+        found = together({"a": fine, "b": hangs, "c": fails, "d": fine}, 0.2)
+    finally:
+        released.set()
+    assert [(one.level, one.subject) for one in found] == [
+        ("ok", "subject"), ("problem", "b"), ("problem", "c"), ("ok", "subject")
+    ]  # fmt: skip
+    assert "did not end within 0.2 s" in found[1].found
+    assert "ZeroDivisionError: by zero" in found[2].found

@@ -1,0 +1,166 @@
+"""What is thought of a store, fact by fact: each row is a fact that is out of order, and the level it deserves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from holdfast.core.facts import (
+    ClientFacts,
+    LaneFacts,
+    Member,
+    MemoryFacts,
+    PersistenceFacts,
+    QueueFacts,
+    RightsFacts,
+    ServerFacts,
+    StoreFacts,
+    Stranger,
+    TimingFacts,
+)
+from holdfast.core.records import Counts
+from holdfast.core.states import State
+from holdfast.errors import StoreRefusedError, StoreUnavailableError
+from holdfastd.doctor.finding import Finding
+from holdfastd.doctor.store import Expectation, judge, judge_silence
+
+MEBIBYTE = 1 << 20
+QUEUE = "bindu:tasks"
+NO_TASKS = Counts(dict.fromkeys(State, 0), {QUEUE: 0}, dead=0, solo=0, unreadable=0, workers=1, oldest_ms=None)
+LANE = LaneFacts(QUEUE, "list", 0, pushed_at_head=False, suspects=0)
+MEMBER = Member("w1", "host-a", "live", beats=9, beat_ago_ms=1000, vouched_ago_ms=1000)
+FACTS = StoreFacts(
+    url="redis://db/0",
+    server=ServerFacts("redis", "7.0.15", "standalone", "master"),
+    timing=TimingFacts(tuple([0.2] * 50), 3.0),
+    memory=MemoryFacts(10 * MEBIBYTE, 100 * MEBIBYTE, "noeviction"),
+    persistence=PersistenceFacts(True, "everysec", "", "ok", "ok", "ok"),
+    clients=ClientFacts(20, 10_000, 0, 300, ()),
+    rights=RightsFacts("holdfast", (), ""),
+    queue=QueueFacts("1", "1", 1_000_000, NO_TASKS, (MEMBER,), (LANE,)),
+)
+FORGOTTEN = replace(MEMBER, vouched_ago_ms=60_000)
+STRANGER = Stranger("x", "1.2.3.4:5", "blpop", 9)
+EXPECTED = Expectation(QUEUE, lease=15.0, connections=40, running=True, embedded=False)
+
+
+def changed(part: str, **fields: Any) -> StoreFacts:
+    return replace(FACTS, **{part: replace(getattr(FACTS, part), **fields)})
+
+
+def counted(**fields: Any) -> StoreFacts:
+    return changed("queue", counts=replace(NO_TASKS, **fields))
+
+
+def amiss(facts: StoreFacts) -> list[tuple[str, str]]:
+    return [(str(one.level), one.look) for one in judge(facts, EXPECTED) if one.level != "ok"]
+
+
+def only(facts: StoreFacts) -> Finding:
+    (finding,) = (one for one in judge(facts, EXPECTED) if one.level != "ok")
+    return finding
+
+
+def test_a_store_that_is_in_order_gives_only_good_findings() -> None:
+    assert amiss(FACTS) == []
+
+
+ROWS: list[tuple[str, StoreFacts, str, str]] = [
+    ("an old Redis", changed("server", version="6.2.14"), "problem", "version"),
+    ("a replica", changed("server", role="slave"), "problem", "role"),
+    ("a Sentinel", changed("server", mode="sentinel"), "problem", "role"),
+    ("a node of a Cluster", changed("server", mode="cluster"), "warning", "role"),
+    ("slow", changed("timing", round_trips_ms=tuple([11.0] * 50)), "warning", "latency"),
+    ("stalling", changed("timing", round_trips_ms=(*[0.2] * 49, 0.3, 150.0, 150.0)), "warning", "latency"),
+    ("a clock ahead", changed("timing", clock_ahead_ms=1001.0), "warning", "clock"),
+    ("a clock behind", changed("timing", clock_ahead_ms=-1001.0), "warning", "clock"),
+    ("evicting", changed("memory", policy="allkeys-lru"), "problem", "eviction"),
+    ("evicting what expires", changed("memory", policy="volatile-ttl"), "problem", "eviction"),
+    ("nearly full", changed("memory", used=81 * MEBIBYTE), "warning", "memory"),
+    ("full", changed("memory", used=100 * MEBIBYTE), "problem", "memory"),
+    ("keeps nothing", changed("persistence", aof=False, save=""), "warning", "persistence"),
+    ("snapshots alone", changed("persistence", aof=False, save="60 1000"), "warning", "persistence"),
+    ("does not tell", changed("persistence", aof=False, save=None), "warning", "persistence"),
+    ("flushes seldom", changed("persistence", fsync="no"), "warning", "persistence"),
+    ("cannot write its AOF", changed("persistence", aof_write="err"), "problem", "writes to disk"),
+    ("cannot write snapshots", changed("persistence", snapshot="err"), "problem", "writes to disk"),
+    ("cannot rewrite its AOF", changed("persistence", aof_rewrite="err"), "problem", "writes to disk"),
+    ("few connections", changed("clients", connected=30, most=29), "warning", "connections"),
+    ("closes soon", changed("clients", idle_timeout=30), "warning", "idle connections"),
+    ("closes at times", changed("clients", idle_timeout=300), "note", "idle connections"),
+    ("no keepalive", changed("clients", keepalive=0), "warning", "idle connections"),
+    ("others take", changed("clients", strangers=(STRANGER,)), "warning", "other consumers"),
+    ("others unseen", changed("clients", strangers=None), "note", "other consumers"),
+    ("entries vanished", counted(counters={"stolen": 3}), "note", "other consumers"),
+    ("entries are missed", changed("queue", lanes=(replace(LANE, suspects=2),)), "note", "other consumers"),
+    ("no rights", changed("rights", forbidden=("HSET x",)), "problem", "rights"),
+    ("no scripts", changed("rights", scripts="unknown flag"), "problem", "scripts"),
+    ("another schema", changed("queue", schema="0"), "problem", "schema"),
+    ("dead letters", counted(dead=2), "warning", "dead letters"),
+    ("unreadable", counted(unreadable=2), "warning", "unreadable entries"),
+    ("waits long", counted(states={State.SUBMITTED: 5}, oldest_ms=600_000), "warning", "waiting tasks"),
+    ("silent", changed("queue", members=(replace(MEMBER, beat_ago_ms=16_000),)), "warning", "workers of all hosts"),
+    ("not vouched for", changed("queue", members=(replace(MEMBER, vouched_ago_ms=None),)), "warning", "stewards"),
+    ("vouched for long ago", changed("queue", members=(FORGOTTEN,)), "warning", "stewards"),
+    ("no list", changed("queue", lanes=(replace(LANE, kind="string"),)), "problem", f"lane {QUEUE}"),
+    ("pushed at the head", changed("queue", lanes=(replace(LANE, pushed_at_head=True),)), "warning", f"lane {QUEUE}"),
+    ("rights unseen", replace(FACTS, rights=None, unseen=(("rights", "no"),)), "problem", "rights"),
+    ("settings unseen", replace(FACTS, unseen=(("settings", "no"),)), "note", "settings"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("facts", "level", "look"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_one_fact_out_of_order_is_one_finding(facts: StoreFacts, level: str, look: str) -> None:
+    finding = only(facts)
+    assert (finding.level, finding.look) == (level, look)
+    assert finding.fix or level == "note"
+    assert "\n" not in finding.found + finding.fix
+
+
+BORDERS: list[tuple[str, StoreFacts]] = [
+    ("Valkey counts anew", changed("server", engine="valkey", version="1.0.0")),
+    ("7.0", changed("server", version="7.0.0")),
+    ("80 %", changed("memory", used=80 * MEBIBYTE)),
+    ("no limit", changed("memory", used=500 * MEBIBYTE, limit=0)),
+    ("10 ms", changed("timing", round_trips_ms=tuple([10.0] * 50))),
+    ("AOF and fsync unseen", changed("persistence", fsync=None, save=None)),
+    ("ours are among the connected", changed("clients", connected=60, most=60)),
+    ("settings unseen", changed("clients", idle_timeout=None, keepalive=None)),
+    ("new queue", changed("queue", schema=None)),
+    ("at the lease", changed("queue", members=(replace(MEMBER, beat_ago_ms=15_000),))),
+    ("too new to be vouched for", changed("queue", members=(replace(MEMBER, beats=2, vouched_ago_ms=None),))),
+    ("waits a little", counted(states={State.SUBMITTED: 5}, oldest_ms=999_000)),
+    ("empty lane", changed("queue", lanes=(replace(LANE, kind="none"),))),
+]
+
+
+@pytest.mark.parametrize("facts", [row[1] for row in BORDERS], ids=[row[0] for row in BORDERS])
+def test_what_is_just_in_order_is_in_order(facts: StoreFacts) -> None:
+    assert amiss(facts) == []
+
+
+def test_a_server_on_this_machine_needs_no_keepalive() -> None:
+    assert amiss(replace(changed("clients", keepalive=0), url="unix:///run/redis.sock")) == []
+
+
+def test_tasks_that_wait_without_workers_are_told() -> None:
+    facts = counted(workers=0, states={State.SUBMITTED: 1})
+    facts = replace(facts, queue=replace(facts.queue, members=()))  # type: ignore[type-var]  # it is there
+    assert amiss(facts) == [("warning", "waiting tasks"), ("note", "workers of all hosts")]
+
+
+@pytest.mark.parametrize(
+    ("error", "running", "embedded", "level"),
+    [
+        (StoreUnavailableError("away"), False, False, "problem"),
+        (StoreUnavailableError("away"), True, True, "problem"),
+        (StoreUnavailableError("away"), False, True, "note"),
+        (StoreRefusedError("wrong password"), False, False, "problem"),
+    ],
+)
+def test_a_silent_store_is_a_problem_unless_nobody_was_to_run_it(
+    error: Any, running: bool, embedded: bool, level: str
+) -> None:
+    assert judge_silence(error, replace(EXPECTED, running=running, embedded=embedded)).level == level
