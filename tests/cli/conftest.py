@@ -37,11 +37,11 @@ def inside(cli: Cli, capsys: pytest.CaptureFixture[str]) -> Inside:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[tuple[Cli, subprocess.Popen[str]]]:
-    """`supervisor start` on the embedded store, all workers ready; commands that find it."""
+def running(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Iterator[tuple[Cli, subprocess.Popen[str]]]:
+    """`supervisor start` on the embedded store, all workers ready; commands that find it. `before`: what runs it."""
     places = ("--runtime-dir", str(folder / "run"))
     process = subprocess.Popen(
-        [SUPERVISOR, "start", *options, *places, "--state-dir", str(folder / "state")],
+        [*before, SUPERVISOR, "start", *options, *places, "--state-dir", str(folder / "state")],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -48,7 +48,7 @@ def household(options: dict[str, Any]) -> Household:
 def store(folder: Path, script: str) -> EmbeddedStore:
     path = folder / "store.sock"
 
-    def prepare() -> StoreLaunch:
+    def prepare(_: bool) -> StoreLaunch:
         path.unlink(missing_ok=True)
         return StoreLaunch((sys.executable, "-c", script, str(path)), (), "unix://store.sock")
 

@@ -6,10 +6,11 @@ import signal
 
 import pytest
 
-from holdfast.channel import Beat, Born, Ready
+from holdfast.channel import Beat, BootFailed, Born, Ready
+from holdfastd.core.commands import Say
 from holdfastd.core.events import Exited, Heard, StoreOpened
 from holdfastd.core.policy import BATCH, Policy
-from tests.supervisor.histories import STEWARD, STORE, History, forks, said, sent, shown, worker
+from tests.supervisor.histories import STEWARD, STORE, History, forks, kills, said, sent, shown, worker
 
 
 def test_no_worker_before_the_steward_has_found_the_store_fit() -> None:
@@ -52,6 +53,69 @@ def test_the_first_preflight_that_fails_ends_the_service_with_its_code_and_line(
     commands = history.boot_failed(STEWARD, code, "redis://elsewhere cannot be reached")
     assert shown(commands) == ["redis://elsewhere cannot be reached"]
     assert history.view.over == code
+
+
+def test_a_store_that_serves_is_asked_to_end_when_the_service_cannot_begin() -> None:
+    history = History(policy=Policy(embedded=True))
+    history.tick()
+    history.event(StoreOpened())
+    history.tick()
+    history.boot_failed(STEWARD, 78, "it evicts")
+    assert kills(history.done, STORE) == [signal.SIGTERM, signal.SIGCONT]
+    assert kills(history.pass_time(9.9), STORE) == []
+    history.die(STORE, 0)
+    assert history.view.over == 78
+
+
+def test_workers_that_cannot_boot_are_not_waited_for_but_the_order_is_kept() -> None:
+    history = History(8, Policy(embedded=True, drain_timeout=600.0))
+    history.tick()
+    history.event(StoreOpened())
+    history.tick()
+    history.hear(STEWARD, Ready())
+    history.tick()
+    for number in range(3):
+        history.boot_failed(worker(number))
+    assert signal.SIGTERM in kills(history.done, worker(7))
+    assert kills(history.pass_time(3.1), worker(7)) == [signal.SIGABRT, signal.SIGKILL]
+    assert kills(history.done, STORE) == []
+    for number in range(3, 8):
+        history.die(worker(number), -signal.SIGKILL)
+    history.die(STEWARD, 0)
+    assert kills(history.done, STORE) == [signal.SIGTERM, signal.SIGCONT]
+    history.die(STORE, 0)
+    assert history.view.over == 78
+
+
+def levels(history: History) -> list[str]:
+    return [each.level for each in history.done if isinstance(each, Say) and each.event == "died"]
+
+
+def test_the_same_boot_failure_again_is_no_news() -> None:
+    history = History(8)
+    history.tick()
+    history.hear(STEWARD, Ready())
+    history.tick()
+    history.boot_failed(worker(0), error="no agent")
+    history.boot_failed(worker(1), error="no agent")
+    history.boot_failed(worker(2), error="no memory")
+    assert levels(history) == ["warning", "debug", "warning"]
+    assert shown(history.done) == ["no agent", "no memory"]
+
+
+def test_once_somebody_was_ready_each_boot_failure_is_news() -> None:
+    history = History(2).started()
+    for number in (0, 1):
+        history.die(worker(number), -signal.SIGKILL)
+        history.boot_failed(worker(number), error="no agent")
+    assert levels(history) == ["warning"] * 4
+
+
+def test_last_words_of_one_that_was_ready_are_no_boot_failure() -> None:
+    history = History(policy=Policy(embedded=True)).started()
+    history.hear(STORE, BootFailed(69, "an old complaint"))
+    history.die(STORE, -signal.SIGKILL)
+    assert history.cause() == "signal: SIGKILL"
 
 
 def test_a_later_preflight_that_fails_ends_nothing() -> None:

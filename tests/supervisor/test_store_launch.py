@@ -63,7 +63,7 @@ def connected(launch: StoreLaunch, process: subprocess.Popen[bytes]) -> Iterator
 
 def refusal(settings: Settings, wait: float = 0.0) -> StoreLaunchError:
     with pytest.raises(StoreLaunchError) as caught:
-        prepare(settings, wait)
+        prepare(settings, wait=wait)
     return caught.value
 
 

@@ -12,7 +12,7 @@ from holdfast.exits import ChildExit, Exit
 from holdfastd.core import drain
 from holdfastd.core.commands import Command, Say, Show
 from holdfastd.core.death import Cause, Reason
-from holdfastd.core.slots import Child, Kind
+from holdfastd.core.slots import BootError, Child, Kind
 from holdfastd.core.view import Step, View
 
 TRIES = 3
@@ -27,10 +27,16 @@ def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
     if child.slot.kind in view.reached or view.stopping is not None or not _counts(child, cause):
         return view, shown
     if child.slot.kind is Kind.STEWARD and child.boot_error is not None and child.boot_error.code in FINAL:
-        view, ended = drain.begin_killing(view, now, child.boot_error.code)
+        view, ended = drain.begin_at_once(view, now, child.boot_error.code)
         return view, (*shown, *ended)
     view, ended = _count(view, child, cause, now)
     return view, (*shown, *ended)
+
+
+def is_old_news(view: View, child: Child) -> bool:
+    """Whether its end tells nothing new: none of its kind was ever ready, and it says what was shown before."""
+    error = child.boot_error
+    return error is not None and child.slot.kind not in view.reached and _text(error) == view.shown
 
 
 def _counts(child: Child, cause: Cause) -> bool:
@@ -44,8 +50,9 @@ def _count(view: View, child: Child, cause: Cause, now: float) -> Step:
     view = replace(view, boot_failures={**view.boot_failures, kind: failures})
     if failures < TRIES:
         return view, ()
-    view, ended = drain.begin_killing(view, now, _GIVES_UP[kind])
-    said = Say("error", f"the {kind} could not be started {TRIES} times: giving up", {"cause": str(cause)})
+    view, ended = drain.begin_at_once(view, now, _GIVES_UP[kind])
+    fields = {} if child.boot_error is not None else {"cause": str(cause)}  # what it said itself has been shown
+    said = Say("error", f"the {kind} could not be started {TRIES} times: giving up", fields)
     return view, (said, *ended)
 
 
@@ -54,8 +61,12 @@ def _show(view: View, child: Child) -> Step:
     error = child.boot_error
     if error is None:
         return view, ()
-    text = f"{error.traceback.rstrip()}\n{error.error}" if error.traceback else error.error
+    text = _text(error)
     if text == view.shown:
         return view, ()
     commands: tuple[Command, ...] = (Show(text),)
     return replace(view, shown=text), commands
+
+
+def _text(error: BootError) -> str:
+    return f"{error.traceback.rstrip()}\n{error.error}" if error.traceback else error.error

@@ -29,6 +29,13 @@ def begin(view: View, now: float, code: int = Exit.OK, last_words: str = "") -> 
     return replace(view, stopping=stopping), (said,)
 
 
+def begin_at_once(view: View, now: float, code: int) -> Step:
+    """Start to stop, once, and wait for no task. The order is kept: the store is asked, so that it ends whole."""
+    if view.stopping is not None:
+        return view, ()
+    return replace(view, stopping=Stopping(now, now, code)), ()
+
+
 def begin_killing(view: View, now: float, code: int = Exit.OK) -> Step:
     """Start to stop, or go on to stop, with SIGKILL for everybody."""
     view, _ = begin(view, now, code)

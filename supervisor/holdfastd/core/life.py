@@ -44,7 +44,8 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
             child = replace(child, running=tuple(running), settled=settled, degraded=degraded, worn=worn)
             return seated(view, child.slot, child), ()
         case BootFailed(code=code, error=error, traceback=traceback):
-            return seated(view, child.slot, replace(child, boot_error=BootError(code, error, traceback))), ()
+            failed = replace(child, boot_error=BootError(code, error, traceback))
+            return (view, ()) if child.ready_at is not None else (seated(view, child.slot, failed), ())
         case Drained(released=released):
             view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
             return seated(view, child.slot, replace(child, drained=True, running=())), ()
@@ -82,10 +83,11 @@ def exited(view: View, event: Exited, now: float) -> Step:
         return view, ()
     cause = death.classify(child, event.status, event.out_of_memory)
     young = restart.is_young(child, cause, now)
+    reported = _report(child, cause, now, old_news=boot.is_old_news(view, child))
     view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
     view, told = tell.died(view, child, cause, now)
     view, counted = _consequences(view, child, cause, young, event.jitter, now)
-    return view, (*_report(child, cause, now), *told, *counted)
+    return view, (*reported, *told, *counted)
 
 
 def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
@@ -125,7 +127,7 @@ def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -
     return replace(view, died=view.died + 1, deaths=(*view.deaths, death_of)[-RECENT:])
 
 
-def _report(child: Child, cause: Cause, now: float) -> tuple[Command, ...]:
+def _report(child: Child, cause: Cause, now: float, *, old_news: bool) -> tuple[Command, ...]:
     fields = {
         "slot": str(child.slot),
         "pid": child.pid,
@@ -133,5 +135,6 @@ def _report(child: Child, cause: Cause, now: float) -> tuple[Command, ...]:
         "lived": round(now - child.born, 2),
         "running": list(child.running),
     }
-    expected = cause.reason in death.EXPECTED
-    return (Say("info" if expected else "warning", "left" if expected else "died", fields),)
+    if cause.reason in death.EXPECTED:
+        return (Say("info", "left", fields),)
+    return (Say("debug" if old_news else "warning", "died", fields),)

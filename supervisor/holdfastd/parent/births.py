@@ -8,6 +8,8 @@ import socket
 import uuid
 from collections.abc import Collection
 
+from holdfast.channel import BootFailed
+from holdfast.exits import ChildExit
 from holdfastd.core.slots import Kind, Slot
 from holdfastd.parent import child
 from holdfastd.parent.child import Birth
@@ -24,9 +26,9 @@ class Births:
         self._launch: StoreLaunch | None = None
 
     def prepare(self) -> None:
-        """Make the embedded store ready to run, if there is one. Raises StoreLaunchError."""
-        if self._household.store is not None and self._launch is None:
-            self._launch = self._household.store.prepare()
+        """Make the embedded store ready for its first run, if there is one. Raises StoreLaunchError."""
+        if self._household.store is not None:
+            self._launch = self._household.store.prepare(True)
 
     def reread(self, generation: int, needed: Collection[int]) -> None:
         """Read what workers of this generation are to do, and forget all but the `needed` earlier ones.
@@ -63,10 +65,15 @@ class Births:
                 os.close(descriptor)
             self._launch = None
 
+    def complaint(self, slot: Slot, pid: int) -> BootFailed | None:
+        """What a dead child could not say by itself: the store does not speak our language."""
+        store = self._household.store
+        words = store.complaint(pid) if store is not None and slot.kind is Kind.STORE else ""
+        return BootFailed(ChildExit.UNAVAILABLE, words) if words else None
+
     def _store(self, incarnation: str) -> Birth:
-        self.prepare()
-        launch = self._launch
-        assert launch is not None
+        assert self._household.store is not None
+        launch = self._launch = self._launch or self._household.store.prepare(False)
 
         def serve(_: socket.socket) -> int:
             child.execute(launch.argv, launch.inherit, incarnation)

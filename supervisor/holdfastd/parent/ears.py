@@ -8,8 +8,9 @@ from functools import partial
 import msgspec
 import structlog
 
-from holdfast.channel import decode_from_child
+from holdfast.channel import BootFailed, decode_from_child
 from holdfastd.core.events import Event, Heard
+from holdfastd.core.slots import Slot
 from holdfastd.parent.family import Family, Process
 from holdfastd.parent.loop import READ, WRITE, Loop
 from holdfastd.parent.reaper import Reaper
@@ -17,13 +18,18 @@ from holdfastd.parent.reaper import Reaper
 _log = structlog.get_logger("holdfast.parent")
 
 
-class Ears:
-    """Puts each child's descriptors into the loop, and takes them out when it is dead."""
+Complaint = Callable[[Slot, int], BootFailed | None]
 
-    def __init__(self, loop: Loop, family: Family, post: Callable[[Event], None]) -> None:
+
+class Ears:
+    """Puts each child's descriptors into the loop, and takes them out when it is dead. `complaint` says what a dead
+    child could not say by itself."""
+
+    def __init__(self, loop: Loop, family: Family, post: Callable[[Event], None], complaint: Complaint) -> None:
         self._loop = loop
         self._family = family
         self._post = post
+        self._complaint = complaint
         self.reaper = Reaper(family, post, self._bid_farewell)
 
     def attend(self, process: Process) -> None:
@@ -63,6 +69,9 @@ class Ears:
     def _bid_farewell(self, process: Process) -> None:
         if not process.lines.ended:
             self._listen(process)
+        complaint = self._complaint(process.slot, process.pid)
+        if complaint is not None:
+            self._post(Heard(process.slot, process.incarnation, complaint))
         self._loop.forget(process.lines.stream.fileno())
         if process.pidfd is not None:
             self._loop.forget(process.pidfd)

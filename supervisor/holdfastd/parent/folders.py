@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 from holdfast.exits import Exit
+from holdfastd.store.directory import FULL
 
 LOCK = "supervisor.lock"
 INCARNATIONS = "incarnations"
@@ -14,6 +15,8 @@ MODE = 0o750
 
 def status(error: OSError) -> Exit:
     """What the service ends with when a folder cannot be used; below systemd most of the disk is read-only."""
+    if error.errno in FULL:
+        return Exit.UNAVAILABLE
     return Exit.PERMISSION if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} else Exit.CONFIG
 
 

@@ -16,10 +16,12 @@ StewardBody = Callable[[bool, socket.socket], int]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedStore:
-    """`prepare` gives what to run (StoreLaunchError if it cannot be); connections to `path` succeed once it serves."""
+    """`prepare(first)` gives what to run (StoreLaunchError if it cannot be). Connections to `path` succeed once it
+    serves. `complaint` of a process id: why it could not start, or empty."""
 
-    prepare: Callable[[], StoreLaunch]
+    prepare: Callable[[bool], StoreLaunch]
     path: Path
+    complaint: Callable[[int], str] = lambda _: ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from holdfastd.parent.preloaded import preload_handler
 from holdfastd.parent.rereading import unmoved
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
-from holdfastd.store.launch import prepare
+from holdfastd.store.complaint import complaint
+from holdfastd.store.launch import data_directory, prepare
 
 ADVICE = "make it writable for this user, or choose another --runtime-dir or --state-dir"
 
@@ -56,7 +57,10 @@ def household(
     def steward(first: bool, channel: socket.socket) -> int:
         return serve(StewardSpec(settings, first), channel)
 
-    store = EmbeddedStore(partial(prepare, settings), settings.runtime_dir / STORE_SOCKET)
+    log = data_directory(settings).log_file
+    store = EmbeddedStore(
+        lambda first: prepare(settings, first=first), settings.runtime_dir / STORE_SOCKET, partial(complaint, log)
+    )
     return Household(
         policy=Policy(settings.drain_timeout, settings.hang_timeout, settings.boot_timeout, preloaded=settings.preload),
         workers=settings.workers,

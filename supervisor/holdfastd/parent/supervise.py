@@ -62,7 +62,7 @@ class Parent:
         self._signals = Signals()
         self._family = Family()
         self._births = Births(household)
-        self._ears = Ears(self._loop, self._family, self._inbox.append)
+        self._ears = Ears(self._loop, self._family, self._inbox.append, self._births.complaint)
         self._hands = Hands(self._family, self._births, self._inbox.append, self._ears.attend, announce, kernel)
         self._herald = Herald(Notifier(), announce, household.store_url)
         self._stats = Stats()

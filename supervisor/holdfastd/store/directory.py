@@ -6,11 +6,13 @@ directory locked exactly as long as a server (or a child of it that still saves)
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from holdfast.exits import Exit
 from holdfast.locks import hold
@@ -18,6 +20,8 @@ from holdfastd.store.engine import Engine
 from holdfastd.store.errors import StoreLaunchError
 
 LOOK_EVERY = 0.05  # seconds, while a predecessor lets go
+ROOM = 1 << 20  # bytes of the disk that a start asks for
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 LOG_LIMIT = 1 << 20  # bytes; one older log is kept
 
 
@@ -64,6 +68,11 @@ class DataDirectory:
                 Exit.CONFIG,
             )
         return writer
+
+    def check_room(self) -> None:
+        """OSError if there is no room to begin with: the store would start, and refuse every task."""
+        with TemporaryFile(dir=self.path) as file:
+            os.posix_fallocate(file.fileno(), 0, ROOM)
 
     def turn_log(self) -> None:
         """Set a long log aside."""

@@ -9,7 +9,7 @@ from holdfast.exits import Exit
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
 from holdfastd.store import binary
-from holdfastd.store.directory import DataDirectory
+from holdfastd.store.directory import FULL, DataDirectory
 from holdfastd.store.errors import StoreLaunchError
 from holdfastd.store.options import command_line
 
@@ -25,19 +25,19 @@ class StoreLaunch:
     url: str
 
 
-def prepare(settings: Settings, wait: float = PREDECESSOR_ENDS) -> StoreLaunch:
+def prepare(settings: Settings, *, first: bool = True, wait: float = PREDECESSOR_ENDS) -> StoreLaunch:
     """Make the embedded store ready to run; blocks at most `wait` seconds for an earlier one to let go of the data.
 
-    StoreLaunchError says why it cannot be: 73 another one runs, 77 permission, 78 anything to be configured.
+    `first`: the service starts, and must have room on the disk; a store that died is put back even without.
+    StoreLaunchError says why it cannot be: 69 disk full, 73 another one runs, 77 permission, 78 anything to configure.
     """
     try:
-        return _prepare(settings, wait)
+        return _prepare(settings, first, wait)
     except PermissionError as error:
         raise StoreLaunchError(f"no permission for {error.filename}: {_OWN}", Exit.PERMISSION) from error
     except OSError as error:
-        raise StoreLaunchError(
-            f"{error.filename or settings.state_dir}: {error.strerror}: {_OWN}", Exit.CONFIG
-        ) from error
+        advice, code = (_ROOM, Exit.UNAVAILABLE) if error.errno in FULL else (_OWN, Exit.CONFIG)
+        raise StoreLaunchError(f"{error.filename or settings.state_dir}: {error.strerror}: {advice}", code) from error
 
 
 def data_directory(settings: Settings) -> DataDirectory:
@@ -45,16 +45,19 @@ def data_directory(settings: Settings) -> DataDirectory:
     return DataDirectory(settings.state_dir / "store")
 
 
+_ROOM = "make room on that disk, or choose another --state-dir"
 _OWN = "make it writable for this user, or choose another --state-dir and --runtime-dir"
 
 
-def _prepare(settings: Settings, wait: float) -> StoreLaunch:
+def _prepare(settings: Settings, first: bool, wait: float) -> StoreLaunch:
     settings.runtime_dir.mkdir(mode=0o750, parents=True, exist_ok=True)
     socket = settings.runtime_dir / STORE_SOCKET
     program = binary.find()
     directory = data_directory(settings)
     descriptor = directory.lock(wait)
     try:
+        if first:
+            directory.check_room()
         directory.admit(program.engine)
         directory.turn_log()
         socket.unlink(missing_ok=True)

@@ -13,7 +13,6 @@ from holdfast.errors import StoreError, StoreFullError, StoreRefusedError, Store
 _PASSING = (
     "LOADING",
     "BUSY",
-    "MISCONF",
     "READONLY",
     "MASTERDOWN",
     "NOREPLICAS",
@@ -21,6 +20,7 @@ _PASSING = (
     "TRYAGAIN",
     "UNBLOCKED",
 )
+_UNSAVED = "MISCONF"  # the disk is full, or broken: mended there, and then it goes on by itself
 _REFUSING = ("NOPERM", "NOAUTH", "WRONGPASS")
 
 
@@ -39,6 +39,8 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
         return StoreFullError(f"Redis at {url} is out of memory: {text}")
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | exceptions.ReadOnlyError):
         return StoreUnavailableError(f"Redis at {url} cannot be reached: {text}")
+    if _UNSAVED in text[:200]:
+        return StoreUnavailableError(f"Redis at {url} cannot write to its disk, and refuses tasks until it can: {text}")
     if text.startswith(_PASSING) or any(f" {word} " in text[:200] for word in _PASSING):
         return StoreUnavailableError(f"Redis at {url} cannot serve now: {text}")
     return StoreError(f"Redis at {url} answers: {text}")

@@ -1,0 +1,16 @@
+"""A full disk without one: no file may grow beyond a size. Only the soft limit, so that it can be lifted again."""
+
+from __future__ import annotations
+
+import resource
+
+
+def limited(kib: int) -> tuple[str, ...]:
+    """What runs a command so. A write beyond it fails, as where the disk is full."""
+    return ("sh", "-c", f'trap "" XFSZ; ulimit -S -f {2 * kib}; exec "$@"', "sh")
+
+
+def make_room(pid: int) -> None:
+    """This process may write again."""
+    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
