@@ -1,0 +1,181 @@
+"""What must be true of the histories of clients, handlers and store. Pure: lines in, breaches out."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Line = dict[str, Any]
+
+HEALS = 5.0  # seconds after a fault in which its consequences may still change the order
+ENDED = {
+    "completed": "completed",
+    "failed": "failed",
+    "rejected": "rejected",
+    "exhausted": "failed",
+    "unreadable": "rejected",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """`events` of the store in its order; lines of handlers (`runs`), clients and the nemesis (`faults`) in order of
+    time; `aside`: the entries that were set aside; `broken`: what was found while it played."""
+
+    events: list[dict[str, str]]
+    runs: list[Line]
+    clients: list[Line]
+    faults: list[Line]
+    aside: str = ""
+    broken: list[str] = field(default_factory=list[str])
+
+
+def breaches(evidence: Evidence) -> list[str]:
+    """Everything that is broken, one line each."""
+    checks = (_all_end, _all_messages, _results, _starts, _overlaps, _canceled, _fifo, _dead_letters)
+    return [*evidence.broken, *(breach for check in checks for breach in check(evidence))]
+
+
+def told(evidence: Evidence) -> dict[str, Line]:
+    """Tasks that a client was told are accepted."""
+    return {
+        line["id"]: line
+        for line in evidence.clients
+        if line["what"] in {"submit", "push"} and line["message"] == f"m-{line['id']}"
+    }
+
+
+def ends(evidence: Evidence) -> dict[str, str]:
+    """How each task ended, by its last event; empty while it has not."""
+    last: dict[str, str] = {}
+    for event in evidence.events:
+        match event["event"]:
+            case "settled":
+                kind = event["detail"].split(" ", 1)[0]
+                last[event["id"]] = ENDED.get(kind, "")
+            case "canceled":
+                last[event["id"]] = "canceled"
+            case "dead-letter":
+                last[event["id"]] = "failed"
+            case "worker-registered" | "worker-died":
+                pass
+            case _:
+                last[event["id"]] = ""
+    return last
+
+
+def _all_end(evidence: Evidence) -> Iterator[str]:
+    ended = ends(evidence)
+    for task_id, line in told(evidence).items():
+        if not ended.get(task_id):
+            yield f"lost: {task_id} was accepted ({line['what']}) and has not ended"
+
+
+def _all_messages(evidence: Evidence) -> Iterator[str]:
+    """Every message ran, or was set aside with its reason, or its task was canceled before it could."""
+    ran = {line["message"] for line in evidence.runs if line["what"] == "start"}
+    ended = ends(evidence)
+    for line in evidence.clients:
+        if line["what"] != "submit" or line["told"] in {"ended", "conflict"} or line["message"] in ran:
+            continue
+        if line["message"] not in evidence.aside and ended.get(line["id"]) != "canceled":
+            yield f"message {line['message']} of {line['id']} neither ran nor was it set aside"
+
+
+def _results(evidence: Evidence) -> Iterator[str]:
+    """A turn that is settled as completed was run to its end by some handler."""
+    returned = {
+        (line["id"], str(line["turn"])) for line in evidence.runs if line["what"] == "end" and line["how"] == "returned"
+    }
+    for event in evidence.events:
+        if event["event"] == "settled" and event["detail"].startswith("completed "):
+            turn = event["detail"].split(" ")[1]
+            if (event["id"], turn) not in returned:
+                yield f"{event['id']}: turn {turn} is settled as completed, and no handler returned"
+
+
+def _starts(evidence: Evidence) -> Iterator[str]:
+    """A handler is started at most once for each delivery, and never without one."""
+    claimed = {
+        (event["id"], event["detail"].split(":", 1)[0]) for event in evidence.events if event["event"] == "claimed"
+    }
+    starts = Counter((line["id"], str(line["delivery"])) for line in evidence.runs if line["what"] == "start")
+    for (task_id, delivery), times in starts.items():
+        if times > 1:
+            yield f"{task_id}: delivery {delivery} was started {times} times"
+        if (task_id, delivery) not in claimed:
+            yield f"{task_id}: delivery {delivery} was started and never claimed"
+
+
+def _overlaps(evidence: Evidence) -> Iterator[str]:
+    """Two handlers of one task at the same time: only where the first one's worker was declared dead meanwhile."""
+    running: dict[str, dict[int, Line]] = defaultdict(dict)
+    lost = {
+        (event["id"], event["detail"].rsplit(" ", 1)[-1].split(":", 1)[0])
+        for event in evidence.events
+        if event["event"] in {"crashed", "recovered", "returned"}
+    }
+    ended = {(line["id"], line["delivery"]) for line in evidence.runs if line["what"] == "end"}
+    for line in evidence.runs:
+        if line["what"] == "end":
+            running[line["id"]].pop(line["delivery"], None)
+            continue
+        for delivery in running[line["id"]]:
+            if (line["id"], delivery) in ended and (line["id"], str(delivery)) not in lost:
+                yield f"{line['id']}: delivery {line['delivery']} began while {delivery} still ran"
+        running[line["id"]][line["delivery"]] = line
+
+
+def _canceled(evidence: Evidence) -> Iterator[str]:
+    ended = ends(evidence)
+    for line in evidence.clients:
+        if line["what"] == "cancel" and line["told"] == "canceled" and ended.get(line["id"]) != "canceled":
+            yield f"{line['id']}: a client was told that it is canceled, it is {ended.get(line['id']) or 'going on'}"
+
+
+def _fifo(evidence: Evidence) -> Iterator[str]:
+    """In peace, tasks of our own producers are first claimed in the order in which their lane took them in."""
+    own = {line["id"]: line["lane"] for line in told(evidence).values() if line["own"] and not line["delayed"]}
+    for began, ended in peace(evidence):
+        waiting: dict[str, list[str]] = defaultdict(list)
+        for event in evidence.events:
+            lane = own.get(event["id"])
+            if lane is not None and began <= int(event["at"]) / 1000 <= ended:
+                yield from _in_order(waiting[lane], event, lane)
+
+
+def _in_order(waiting: list[str], event: dict[str, str], lane: str) -> Iterator[str]:
+    task_id = event["id"]
+    if event["event"] == "accepted":
+        waiting.append(task_id)
+    elif task_id in waiting:
+        if event["event"] == "claimed" and waiting[0] != task_id:
+            yield f"{task_id} was claimed before {waiting[0]}, which waited longer in {lane}"
+        waiting.remove(task_id)
+
+
+def peace(evidence: Evidence) -> list[tuple[float, float]]:
+    """Stretches (Unix time) in which no fault went on or had just healed."""
+    if not evidence.events:
+        return []
+    stretches: list[tuple[float, float]] = []
+    began, open_faults = 0.0, 0
+    for line in evidence.faults:
+        if line["what"] == "begins":
+            if open_faults == 0 and line["wall"] > began:
+                stretches.append((began, line["wall"]))
+            open_faults += 1
+        elif line["what"] == "over":
+            open_faults -= 1
+            began = line["wall"] + HEALS
+    return [*stretches, (began, float("inf"))] if open_faults == 0 else stretches
+
+
+def _dead_letters(evidence: Evidence) -> Iterator[str]:
+    """Only who has ended its workers again and again, alone, is given up on for crashes."""
+    crashes = Counter(event["id"] for event in evidence.events if event["event"] == "crashed")
+    for event in evidence.events:
+        if event["event"] == "dead-letter" and crashes[event["id"]] < 4:
+            yield f"{event['id']} is a dead letter after {crashes[event['id']]} crashes"

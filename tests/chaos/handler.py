@@ -1,0 +1,80 @@
+"""What the tasks of the play do: `<verb> <argument>`. Every start and every end of a handler is written down."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from holdfast import Retry, Task
+from tests.chaos import scribe
+
+RUNS = "CHAOS_RUNS"
+
+Verb = Callable[[list[dict[str, Any]], Task, str], Awaitable[object]]
+
+
+async def act(messages: list[dict[str, Any]], task: Task) -> object:
+    text = str(messages[-1]["parts"][0]["text"])
+    verb, _, argument = text.partition(" ")
+    told = {"id": task.id, "turn": task.turn, "delivery": task.delivery, "pid": os.getpid()}
+    scribe.write(os.environ[RUNS], what="start", message=messages[-1]["message_id"], **told)
+    how = "cancelled"
+    try:
+        result = await VERBS[verb](messages, task, argument)
+        how = "returned"
+        return result
+    except Exception:
+        how = "raised"
+        raise
+    finally:
+        scribe.write(os.environ[RUNS], what="end", how=how, **told)
+
+
+async def nap(messages: list[dict[str, Any]], task: Task, seconds: str) -> object:
+    await anyio.sleep(float(seconds))
+    return {"text": task.idempotency_key}
+
+
+async def block(messages: list[dict[str, Any]], task: Task, seconds: str) -> object:
+    """In a thread, where no cancellation reaches it."""
+    await anyio.to_thread.run_sync(time.sleep, float(seconds))
+    return {"text": task.idempotency_key}
+
+
+async def big(messages: list[dict[str, Any]], task: Task, padding: str) -> object:
+    return {"length": len(padding)}
+
+
+async def fail(messages: list[dict[str, Any]], task: Task, times: str) -> object:
+    """As often as it says, then never again."""
+    if task.attempts < int(times):
+        raise Retry(after=0.05)
+    return "at last"
+
+
+async def broken(messages: list[dict[str, Any]], task: Task, argument: str) -> object:
+    raise ValueError("this task never succeeds")
+
+
+async def step(messages: list[dict[str, Any]], task: Task, count: str) -> object:
+    """Saves a checkpoint after each step and goes on from it."""
+    for done in range(int(task.last_checkpoint or 0), int(count)):
+        await anyio.sleep(0.02)
+        task.checkpoint(done + 1)
+    return int(count)
+
+
+async def ask(messages: list[dict[str, Any]], task: Task, argument: str) -> object:
+    return {"state": "input-required", "prompt": "what next?"}
+
+
+async def abort(messages: list[dict[str, Any]], task: Task, argument: str) -> object:
+    os.abort()
+
+
+VERBS: dict[str, Verb] = {each.__name__: each for each in (nap, block, big, fail, broken, step, ask, abort)}

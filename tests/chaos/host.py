@@ -1,0 +1,106 @@
+"""One of the hosts of the play: a supervisor that is started, struck and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from holdfastd.control.client import ask
+from holdfastd.control.errors import ControlError
+from holdfastd.control.protocol import AskReload, AskScale, AskStatus, ProcessStatus, Status
+from tests.chaos.handler import RUNS
+
+ROOT = Path(__file__).parents[2]
+GRACE = 60.0  # seconds; reached only by a play that fails
+
+
+class Host:
+    """`flags` are settings; the log of all its lives is one file."""
+
+    def __init__(self, folder: Path, runs: Path, **flags: object) -> None:
+        folder.mkdir()
+        self.name = folder.name
+        self.runtime_dir = folder / "run"
+        self.log = folder / "log"
+        self._flags = {"state_dir": str(folder / "state"), "runtime_dir": str(self.runtime_dir), **flags}
+        self._environment = {**os.environ, RUNS: str(runs)}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.chaos.pool", json.dumps(self._flags)],
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+                cwd=ROOT,
+                env=self._environment,
+            )
+
+    @property
+    def runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def status(self) -> Status | None:
+        """None where nobody answers now."""
+        try:
+            return ask(self.runtime_dir, AskStatus(), patience=2.0)
+        except (ControlError, OSError):
+            return None
+
+    def children(self, kind: str) -> list[ProcessStatus]:
+        status = self.status()
+        return [process for process in status.processes if process.kind == kind] if status else []
+
+    def scale(self, workers: int) -> None:
+        with suppress(ControlError, OSError):
+            ask(self.runtime_dir, AskScale(workers), patience=2.0)
+
+    def reload(self) -> None:
+        with suppress(ControlError, OSError):
+            ask(self.runtime_dir, AskReload(), patience=2.0)
+
+    def send(self, number: int) -> None:
+        if self.process is not None:
+            self.process.send_signal(number)
+
+    def ended(self) -> int:
+        """The exit status, once it is gone."""
+        assert self.process is not None
+        return self.process.wait(GRACE)
+
+    def stop(self) -> int:
+        self.send(signal.SIGTERM)
+        return self.ended()
+
+    def close(self) -> None:
+        """Leave no parent behind, whatever has happened; its children end with it."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(signal.SIGQUIT)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(10)
+            self.process.kill()
+            self.process.wait()
+
+
+def strike(pid: int, number: int) -> None:
+    """It may be gone already."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def log_lines(host: Host) -> list[dict[str, Any]]:
+    """What its supervisor has logged, what is no JSON left out."""
+    lines: list[dict[str, Any]] = []
+    for raw in host.log.read_bytes().splitlines() if host.log.exists() else []:
+        with suppress(ValueError):
+            line = json.loads(raw)
+            if isinstance(line, dict):
+                lines.append(line)
+    return lines

@@ -1,0 +1,50 @@
+"""The play in one line, and all plays in one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tests.chaos import checks
+from tests.chaos.measure import quantile
+from tests.chaos.play import Outcome
+
+
+def figures(outcome: Outcome) -> dict[str, float]:
+    """What is counted of a play."""
+    evidence = outcome.evidence
+    kinds = Counter(event["event"] for event in evidence.events)
+    ended = checks.ends(evidence)
+    return {
+        "accepted": kinds["accepted"],
+        "ended": sum(bool(state) for state in ended.values()),
+        "starts": sum(line["what"] == "start" for line in evidence.runs),
+        "crashed": kinds["crashed"],
+        "recovered": kinds["recovered"],
+        "released": kinds["release"],
+        "dead letters": kinds["dead-letter"],
+        "faults": sum(outcome.struck.values()),
+        "snapshots": outcome.snapshots,
+        "lost": sum(breach.startswith("lost") for breach in outcome.breaches),
+        "committed twice": sum(breach.startswith("I7") for breach in outcome.breaches),
+        "breaches": len(outcome.breaches),
+    }
+
+
+def line(outcome: Outcome) -> str:
+    told = " ".join(f"{name}={value:g}" for name, value in figures(outcome).items())
+    return f"seed {outcome.plan.seed}: {told} {_recovery([outcome])} seconds={outcome.seconds:.0f}"
+
+
+def total(outcomes: Sequence[Outcome]) -> str:
+    sums: Counter[str] = Counter()
+    for outcome in outcomes:
+        sums.update(figures(outcome))
+    told = " ".join(f"{name}={value:g}" for name, value in sums.items())
+    verdict = "BROKEN" if sums["breaches"] else "balanced"
+    return f"ledger: plays={len(outcomes)} {told} {_recovery(outcomes)}: {verdict}"
+
+
+def _recovery(outcomes: Sequence[Outcome]) -> str:
+    seconds = [took for outcome in outcomes for times in outcome.recoveries.values() for took in times]
+    return f"recovery_p50={quantile(seconds, 0.5) * 1000:.0f}ms p99={quantile(seconds, 0.99) * 1000:.0f}ms"

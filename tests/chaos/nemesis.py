@@ -1,0 +1,224 @@
+"""The faults, by name: each strikes something and heals itself. What struck whom and when is written down."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from tests.chaos import scribe
+from tests.chaos.host import Host, strike
+from tests.chaos.stand import Stand
+from tests.chaos.watcher import Watcher
+
+FROZEN = (6.0, 14.0)  # seconds; the hosts' leases and their grace are 8
+OWN = b'{"_b":"'
+
+
+@dataclass(slots=True)
+class Nemesis:
+    """`stand` is the store's server. `struck` counts by name."""
+
+    hosts: Sequence[Host]
+    stand: Stand
+    watcher: Watcher
+    queue: str
+    lanes: tuple[str, ...]
+    workers: int
+    history: Path
+    dice: random.Random
+
+    async def serve(self, until: float, pause: tuple[float, float], names: Sequence[str]) -> None:
+        """One or two faults every so often; ten seconds of peace in each minute."""
+        began = anyio.current_time()
+        while anyio.current_time() < until:
+            await anyio.sleep(self.dice.uniform(*pause))
+            if (anyio.current_time() - began) % 60.0 > 50.0 or anyio.current_time() >= until:
+                continue
+            async with anyio.create_task_group() as group:
+                for name in self.dice.sample(list(names), self.dice.choice([1, 1, 2])):
+                    group.start_soon(self.strike, name)
+
+    async def strike(self, name: str) -> None:
+        """Returns when it has healed."""
+
+        async def one() -> None:
+            await FAULTS[name](self)
+
+        self._write(name, "begins")
+        with suppress(RedisError, OSError):
+            await one()
+        self._write(name, "over")
+
+    def _write(self, name: str, what: str, **fields: object) -> None:
+        scribe.write(self.history, fault=name, what=what, **fields)
+
+    def _hit(self, name: str, *pids: int, number: int = signal.SIGKILL) -> None:
+        self._write(name, "hits", pids=list(pids))
+        for pid in pids:
+            strike(pid, number)
+
+    def _host(self) -> Host:
+        return self.dice.choice(self.hosts)
+
+    def _some(self, host: Host, kind: str, most: int = 1) -> list[int]:
+        pids = [process.pid for process in host.children(kind)]
+        return self.dice.sample(pids, min(len(pids), self.dice.randint(1, most)))
+
+    async def worker_killed(self) -> None:
+        self._hit("worker killed", *self._some(self._host(), "worker", 2))
+
+    async def worker_crashed(self) -> None:
+        number = self.dice.choice([signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
+        self._hit("worker crashed", *self._some(self._host(), "worker"), number=number)
+
+    async def worker_stopped(self) -> None:
+        """Its parent continues it as soon as the kernel tells."""
+        self._hit("worker stopped", *self._some(self._host(), "worker"), number=signal.SIGSTOP)
+
+    async def worker_terminated(self) -> None:
+        self._hit("worker terminated", *self._some(self._host(), "worker"), number=signal.SIGTERM)
+
+    async def steward_killed(self) -> None:
+        self._hit("steward killed", *self._some(self._host(), "steward"))
+
+    async def parent_killed(self) -> None:
+        """Its children drain and leave by themselves; somebody starts it again."""
+        host = self._host()
+        if host.process is not None:
+            self._hit("parent killed", host.process.pid)
+            await self._start_again(host)
+
+    async def host_killed(self) -> None:
+        """Everything of a host at once."""
+        host = self._host()
+        status = host.status()
+        if status is not None and host.process is not None:
+            self._hit("host killed", host.process.pid, *(process.pid for process in status.processes))
+            await self._start_again(host)
+
+    async def parent_stopped(self) -> None:
+        host = self._host()
+        host.send(signal.SIGSTOP)
+        await anyio.sleep(self.dice.uniform(0.5, 3.0))
+        host.send(signal.SIGCONT)
+
+    async def host_frozen(self) -> None:
+        """For longer than its lease: the other host takes its tasks over, and then it wakes up."""
+        host = self._host()
+        status = host.status()
+        if status is None or host.process is None:
+            return
+        pids = [host.process.pid, *(process.pid for process in status.processes)]
+        self._hit("host frozen", *pids, number=signal.SIGSTOP)
+        await anyio.sleep(self.dice.uniform(*FROZEN))
+        for pid in pids:
+            strike(pid, signal.SIGCONT)
+
+    async def restarted(self) -> None:
+        """As an operator does it."""
+        host = self._host()
+        host.send(signal.SIGTERM)
+        await self._start_again(host)
+
+    async def _start_again(self, host: Host) -> None:
+        await anyio.to_thread.run_sync(host.ended)
+        await anyio.sleep(self.dice.uniform(0.0, 1.0))
+        host.start()
+
+    async def scaled(self) -> None:
+        host = self._host()
+        host.scale(self.dice.randint(1, self.workers + 2))
+        await anyio.sleep(1.0)
+        host.scale(self.workers)
+
+    async def reloaded(self) -> None:
+        self._host().reload()
+
+    async def server_stopped(self) -> None:
+        strike(self.stand.pid, signal.SIGSTOP)
+        await anyio.sleep(self.dice.uniform(0.2, 4.0))
+        strike(self.stand.pid, signal.SIGCONT)
+
+    async def server_killed(self) -> None:
+        """Its append-only file has all that it ever acknowledged."""
+        await anyio.to_thread.run_sync(self.stand.kill)
+        await anyio.sleep(self.dice.uniform(0.0, 1.0))
+        await anyio.to_thread.run_sync(self.stand.start)
+
+    async def connections_killed(self) -> None:
+        for _ in range(3):
+            await self._command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            await anyio.sleep(0.3)
+
+    async def clients_paused(self) -> None:
+        await self._command("CLIENT", "PAUSE", str(self.dice.randrange(200, 3000)), self.dice.choice(["WRITE", "ALL"]))
+
+    async def server_asleep(self) -> None:
+        await self._command("DEBUG", "SLEEP", f"{self.dice.uniform(0.2, 2.0):.1f}")
+
+    async def scripts_flushed(self) -> None:
+        await self._command("SCRIPT", "FLUSH")
+
+    async def bells_deleted(self) -> None:
+        async with self._client() as client:
+            async for key in client.scan_iter(match=f"{{{self.queue}}}:bell:*"):
+                await client.delete(key)
+            async for key in client.scan_iter(match=f"{{{self.queue}}}:control:*"):
+                await client.delete(key)
+
+    async def entries_stolen(self) -> None:
+        """Somebody else takes entries of our own producers; those of others are out of the promise then."""
+        self.watcher.stolen = True
+        lane = self.dice.choice(self.lanes)
+        async with self._client() as client:
+            for entry in await client.lrange(lane, 0, 20):
+                if entry.startswith(OWN) and self.dice.random() < 0.5:
+                    await client.lrem(lane, 1, entry)
+
+    async def memory_exhausted(self) -> None:
+        await self._command("CONFIG", "SET", "maxmemory", "1mb")
+        await anyio.sleep(self.dice.uniform(0.5, 2.0))
+        await self._command("CONFIG", "SET", "maxmemory", "0")
+
+    def _client(self) -> Any:
+        return redis.asyncio.Redis.from_url(self.stand.url, socket_timeout=10.0)
+
+    async def _command(self, *words: str) -> None:
+        async with self._client() as client:
+            await client.execute_command(*words)
+
+
+Fault = Callable[[Nemesis], Awaitable[None]]
+
+FAULTS: dict[str, Fault] = {
+    "worker killed": Nemesis.worker_killed,
+    "worker crashed": Nemesis.worker_crashed,
+    "worker stopped": Nemesis.worker_stopped,
+    "worker terminated": Nemesis.worker_terminated,
+    "steward killed": Nemesis.steward_killed,
+    "parent killed": Nemesis.parent_killed,
+    "parent stopped": Nemesis.parent_stopped,
+    "host killed": Nemesis.host_killed,
+    "host frozen": Nemesis.host_frozen,
+    "restarted": Nemesis.restarted,
+    "scaled": Nemesis.scaled,
+    "reloaded": Nemesis.reloaded,
+    "server stopped": Nemesis.server_stopped,
+    "server killed": Nemesis.server_killed,
+    "server asleep": Nemesis.server_asleep,
+    "connections killed": Nemesis.connections_killed,
+    "clients paused": Nemesis.clients_paused,
+    "scripts flushed": Nemesis.scripts_flushed,
+    "bells deleted": Nemesis.bells_deleted,
+    "entries stolen": Nemesis.entries_stolen,
+    "memory exhausted": Nemesis.memory_exhausted,
+}

@@ -1,0 +1,179 @@
+"""The play: a server, two hosts, clients and the nemesis for some seconds; then peace, an end, and the books."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+
+from holdfast.broker import open_store
+from holdfast.broker.redis import RedisStore
+from holdfast.core.states import State
+from holdfast.errors import StoreError
+from holdfast_config import RedisSettings
+from tests.chaos import checks, measure, scribe
+from tests.chaos.checks import Evidence
+from tests.chaos.host import Host
+from tests.chaos.nemesis import FAULTS, Nemesis
+from tests.chaos.stand import Stand
+from tests.chaos.watcher import Watcher
+from tests.chaos.workload import Workload
+
+QUEUE = "chaos"
+LANES = (QUEUE, "chaos:high")
+CONCURRENCY = 6
+IN_PEACE = 150.0  # seconds for the rest to end: crashed tasks wait up to 25 s, and alone
+POISON = (
+    0.3  # share of the play in which tasks are submitted that always end their worker: they take a minute to give up
+)
+KEEP = 5.0  # seconds for which ended tasks are kept, where retention is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`faults`: names, else all. `rate`: tasks a second. `retention`: wait until the store is back to its baseline."""
+
+    seconds: float = 60.0
+    seed: int = 1
+    workers: int = 4
+    rate: float = 25.0
+    pause: tuple[float, float] = (1.0, 3.0)
+    faults: tuple[str, ...] = tuple(FAULTS)
+    mutant: str = ""
+    retention: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    plan: Plan
+    evidence: Evidence
+    breaches: list[str]
+    recoveries: dict[str, list[float]]
+    seconds: float
+    snapshots: int
+    left: int
+    struck: Counter[str] = field(default_factory=Counter[str])
+
+
+async def play_once(plan: Plan) -> Outcome:
+    """Play it in a folder of its own."""
+    with TemporaryDirectory(prefix="chaos-") as folder:
+        return await play(plan, Path(folder))
+
+
+async def play(plan: Plan, folder: Path) -> Outcome:
+    """Everything that was seen, and what of it is broken."""
+    began = time.monotonic()
+    dice = random.Random(plan.seed)
+    runs, clients, faults = folder / "runs", folder / "clients", folder / "faults"
+    with ExitStack() as stack:
+        stand = Stand(folder / "server", stack)
+        stand.start()
+        hosts = [_host(folder, number, plan, stand, runs, stack) for number in range(2)]
+        async with open_store(RedisSettings(stand.url, 10, 1.0, QUEUE)) as store:
+            watcher = Watcher(stand.url, QUEUE, CONCURRENCY, store, 1.0)
+            workload = Workload(stand.url, QUEUE, LANES, store, clients, random.Random(dice.random()), plan.rate)
+            nemesis = Nemesis(hosts, stand, watcher, QUEUE, LANES, plan.workers, faults, random.Random(dice.random()))
+            async with _watched(watcher):
+                until = anyio.current_time() + plan.seconds
+                async with anyio.create_task_group() as group:
+                    group.start_soon(workload.serve, until, until - plan.seconds * (1 - POISON))
+                    group.start_soon(nemesis.serve, until, plan.pause, plan.faults)
+                unfinished = await _until_ended(workload, watcher, began + plan.seconds + IN_PEACE)
+                await watcher.caught_up()
+                aside = repr([one.raw for one in await store.unreadable(1000)])
+                await watcher.look_once()
+                left = await _until_trimmed(store) if plan.retention and not unfinished else 0
+        codes = [host.stop() for host in hosts if host.runs]
+        evidence = Evidence(
+            watcher.events,
+            scribe.read(runs),
+            scribe.read(clients),
+            scribe.read(faults),
+            aside,
+            [*watcher.history.breaches, *watcher.broken, *unfinished, *_endings(codes, left)],
+        )
+    struck = Counter(line["fault"] for line in evidence.faults if line["what"] == "begins")
+    return Outcome(
+        plan,
+        evidence,
+        checks.breaches(evidence),
+        measure.recoveries(evidence.runs, evidence.faults),
+        time.monotonic() - began,
+        watcher.snapshots,
+        left,
+        struck,
+    )
+
+
+def _host(folder: Path, number: int, plan: Plan, stand: Stand, runs: Path, stack: ExitStack) -> Host:
+    host = Host(
+        folder / f"host{number}",
+        runs,
+        redis_url=stand.url,
+        queue_name=QUEUE,
+        lanes=",".join(LANES),
+        workers=plan.workers,
+        concurrency=CONCURRENCY,
+        keep=KEEP if plan.retention else 3600,
+        lease=6,
+        lease_grace=2,
+        drain_timeout=5,
+        retry_base=0.05,
+        mutant=plan.mutant,
+    )
+    stack.callback(host.close)
+    host.start()
+    return host
+
+
+@asynccontextmanager
+async def _watched(watcher: Watcher) -> AsyncGenerator[None]:
+    async with anyio.create_task_group() as group:
+        group.start_soon(watcher.follow)
+        group.start_soon(watcher.look)
+        yield
+        group.cancel_scope.cancel()
+
+
+async def _until_ended(workload: Workload, watcher: Watcher, deadline: float) -> list[str]:
+    """Peace: whoever waits for somebody is answered, until every task has ended; what has not by then."""
+    while not watcher.broken and not watcher.history.breaches:
+        await workload.wake_the_parked()
+        try:
+            counts = await workload.store.counts()
+            left = {str(state): number for state, number in counts.states.items() if number and state not in ENDED}
+            waiting = sum(counts.lanes.values())
+        except StoreError:
+            left, waiting = {"unknown": 1}, 0
+        if not left and not waiting:
+            return []
+        if time.monotonic() > deadline:
+            return [f"in peace not everything ends: {left}, {waiting} entries wait"]
+        await anyio.sleep(0.2)
+    return []
+
+
+ENDED = frozenset({State.COMPLETED, State.FAILED, State.REJECTED, State.CANCELED})
+
+
+async def _until_trimmed(store: RedisStore) -> int:
+    """Ended tasks are forgotten after their time: how many are still there after three times that and a round."""
+    deadline = time.monotonic() + 3 * KEEP + 40.0
+    left = 1
+    while left and time.monotonic() < deadline:
+        await anyio.sleep(0.5)
+        left = sum((await store.counts()).states.values())
+    return left
+
+
+def _endings(codes: Sequence[int], left: int) -> list[str]:
+    found = [f"a supervisor ended with {code} in peace" for code in codes if code]
+    return [*found, f"{left} ended tasks were never trimmed"] if left else found

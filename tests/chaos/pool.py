@@ -1,0 +1,27 @@
+"""One host's supervisor as a program: `python -m tests.chaos.pool '{"redis_url": ..., "mutant": ...}'`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from holdfast_config import load, logging
+from holdfastd.parent.main import run
+from tests.chaos import handler, mutants
+
+
+def main(flags: dict[str, Any]) -> int:
+    mutants.apply(flags.pop("mutant", ""))
+    settings = load({"handler": "tests.chaos.handler:act", **flags}, environ={})
+    logging.configure(settings.log_level, "json")
+    return run(settings, announce)
+
+
+def announce(line: str) -> None:
+    print(json.dumps({"event": "announce", "line": line}), file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    assert handler  # imported before the forks: workers are ready sooner
+    sys.exit(main(json.loads(sys.argv[1])))

@@ -1,0 +1,87 @@
+"""The store's own history: every event of the stream as it comes, and the invariants from a snapshot now and then."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from holdfast.broker.redis import RedisStore
+from holdfast.errors import StoreError
+from tests.lua.history import History
+from tests.lua.invariants import breaches
+
+AGAIN = 0.05  # seconds
+PAGE = 2000
+
+Event = dict[str, str]
+
+
+@dataclass(slots=True)
+class Watcher:
+    """`breaches`: what was ever broken. `events`: all of them, with `at`, the store's time in milliseconds."""
+
+    url: str
+    queue: str
+    concurrency: int
+    store: RedisStore
+    every: float
+    events: list[Event] = field(default_factory=list[Event])
+    history: History = field(default_factory=History)
+    broken: list[str] = field(default_factory=list[str])
+    snapshots: int = 0
+    stolen: bool = False
+    _after: str = "0-0"
+
+    async def follow(self) -> None:
+        """Read the stream for ever."""
+        async with redis.asyncio.Redis.from_url(self.url, decode_responses=True, socket_timeout=5.0) as client:
+            while True:
+                try:
+                    if not await self._page(client):
+                        await anyio.sleep(AGAIN)
+                except (RedisError, OSError):
+                    await anyio.sleep(AGAIN)
+
+    async def _page(self, client: Any) -> int:
+        page: list[tuple[str, Event]] = await client.xrange(f"{{{self.queue}}}:events", f"({self._after}", "+", PAGE)
+        for name, event in page:
+            self._after = name
+            self.events.append({"at": name.partition("-")[0], **event})
+        self.history.tell(event for _, event in page)
+        return len(page)
+
+    async def look(self) -> None:
+        """Take snapshots for ever."""
+        while True:
+            await anyio.sleep(self.every)
+            await self.look_once()
+
+    async def look_once(self) -> bool:
+        """Whether there was an answer."""
+        try:
+            snapshot = await self.store.snapshot()
+        except StoreError:
+            return False
+        self.snapshots += 1
+        found = breaches(snapshot, self.queue, concurrency=self.concurrency, stolen=self.stolen)
+        self.broken += [f"snapshot {self.snapshots}: {breach}" for breach in found]
+        return True
+
+    async def caught_up(self) -> None:
+        """Returns when all that has happened so far has been read."""
+        async with redis.asyncio.Redis.from_url(self.url, decode_responses=True) as client:
+            last = await client.xrevrange(f"{{{self.queue}}}:events", count=1)
+        deadline = time.monotonic() + 30.0
+        while last and _place(self._after) < _place(last[0][0]):
+            assert time.monotonic() < deadline, "the events cannot be followed"
+            await anyio.sleep(AGAIN)
+
+
+def _place(name: str) -> tuple[int, int]:
+    ms, _, number = name.partition("-")
+    return int(ms), int(number)

@@ -1,0 +1,178 @@
+"""What clients do during the play, own ones and foreign ones, and what they were told: the clients' history.
+
+A client whose call fails asks again with the same id until it is told; that is all the promise asks of it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from holdfast.broker.redis import RedisStore
+from holdfast.core.states import PARKED, TERMINAL, State
+from holdfast.errors import MessageConflictError, StoreError, StoreFullError, TaskEndedError, UnknownTaskError
+from holdfast.manager import TaskManager
+from holdfast.patience import Patience
+from tests.chaos import scribe
+
+AGAIN = 0.1  # seconds between two tries
+UNTIL_TOLD = Patience(attempts=1, seconds=1.0)
+
+T = TypeVar("T")
+Step = Callable[[str], Awaitable[None]]
+
+# verb, argument, weight
+WORK: tuple[tuple[str, Callable[[random.Random], str], int], ...] = (
+    ("nap", lambda dice: f"{dice.choice([0.001, 0.005, 0.02, 0.1]):g}", 60),
+    ("nap", lambda dice: f"{dice.uniform(0.3, 1.5):.2f}", 8),
+    ("block", lambda dice: f"{dice.uniform(0.01, 0.3):.2f}", 6),
+    ("fail", lambda dice: str(dice.randrange(1, 3)), 6),
+    ("broken", lambda _: "", 2),
+    ("step", lambda dice: str(dice.randrange(2, 30)), 8),
+    ("big", lambda dice: "x" * dice.choice([40_000, 120_000]), 2),
+    ("ask", lambda _: "", 5),
+)
+
+
+@dataclass(slots=True)
+class Workload:
+    """`rate`: tasks a second of all clients; `history`: where it is written down."""
+
+    url: str
+    queue: str
+    lanes: tuple[str, ...]
+    store: RedisStore
+    history: Path
+    dice: random.Random
+    rate: float
+    _number: int = 0
+
+    @property
+    def manager(self) -> TaskManager:
+        return TaskManager(self.store, queue=self.queue, patience=UNTIL_TOLD)
+
+    async def serve(self, until: float, poison_until: float) -> None:
+        """Submit, cancel, speak to and pause tasks until then."""
+        async with anyio.create_task_group() as clients, redis.asyncio.Redis.from_url(self.url) as foreign:
+            while anyio.current_time() < until:
+                poison = anyio.current_time() < poison_until and self.dice.random() < 0.01
+                clients.start_soon(self._one, foreign, poison)
+                await anyio.sleep(self.dice.expovariate(self.rate))
+
+    async def _one(self, foreign: Any, poison: bool) -> None:
+        """One task of one client, and what it does to it."""
+        self._number += 1
+        task_id = f"t{self._number}"
+        steps: tuple[Step, ...] = (self._nothing, self._cancel, self._speak, self._pause_and_resume)
+        step = self.dice.choices(steps, (80, 7, 7, 6))[0]
+        verb, argument = ("abort", "") if poison else self._work(patient=step == self._nothing)
+        if self.dice.random() < 0.5:
+            await self._submit(task_id, f"{verb} {argument}".strip())
+        else:
+            await self._push(foreign, task_id, f"{verb} {argument}".strip())
+        await (self._answer if verb == "ask" else step)(task_id)
+
+    def _work(self, *, patient: bool) -> tuple[str, str]:
+        """What to do; mostly long enough for a client that has more to say about it."""
+        if not patient and self.dice.random() < 0.8:
+            return "nap", f"{self.dice.uniform(0.2, 1.5):.2f}"
+        verb, argument, _ = self.dice.choices(WORK, [weight for *_, weight in WORK])[0]
+        return verb, argument(self.dice)
+
+    async def _submit(self, task_id: str, text: str, message_id: str | None = None) -> None:
+        lane = self.dice.choice(self.lanes)
+        delay = self.dice.uniform(0.1, 2.0) if self.dice.random() < 0.1 else None
+        message_id = message_id or f"m-{task_id}"
+        twice = self.dice.random() < 0.05
+
+        async def submit() -> None:
+            for _ in range(2 if twice else 1):
+                await self.manager.run_task(text, task_id=task_id, message_id=message_id, lane=lane, delay=delay)
+
+        told = await self._until_told(submit)
+        self._write("submit", id=task_id, message=message_id, told=told, own=True, delayed=delay is not None, lane=lane)
+
+    async def _push(self, foreign: Any, task_id: str, text: str) -> None:
+        message = {"message_id": f"m-{task_id}", "kind": "message", "role": "user", "metadata": {}}
+        message["parts"] = [{"kind": "text", "text": text}]
+        entry = json.dumps({"operation": "run", "params": {"task_id": task_id, "message": message}})
+        told = await self._until_told(
+            lambda: foreign.rpush(self.queue, *[entry] * (2 if self.dice.random() < 0.05 else 1))
+        )
+        self._write("push", id=task_id, message=f"m-{task_id}", told=told, own=False, delayed=False, lane=self.queue)
+
+    async def _nothing(self, task_id: str) -> None:
+        pass
+
+    async def _cancel(self, task_id: str) -> None:
+        await anyio.sleep(self.dice.uniform(0.0, 0.5))
+        told = await self._until_told(lambda: self._known(self.manager.cancel_task(task_id)))
+        self._write("cancel", id=task_id, told=told)
+
+    async def _speak(self, task_id: str) -> None:
+        """One more message, which waits for the turn that runs."""
+        await anyio.sleep(self.dice.uniform(0.0, 0.3))
+        await self._submit(task_id, "nap 0.01", f"m2-{task_id}")
+
+    async def _answer(self, task_id: str) -> None:
+        """It asks for something: tell it, once it does."""
+        for _ in range(600):
+            state = await self._until_told(lambda: self._state(task_id))
+            if state == State.INPUT_REQUIRED:
+                await self._submit(task_id, "nap 0.01", f"m2-{task_id}")
+                return
+            if state in TERMINAL:
+                return
+            await anyio.sleep(AGAIN)
+
+    async def _pause_and_resume(self, task_id: str) -> None:
+        await self._until_told(lambda: self._known(self.manager.pause_task(task_id)))
+        await anyio.sleep(self.dice.uniform(0.0, 1.0))
+        self._write(
+            "pause", id=task_id, told=await self._until_told(lambda: self._known(self.manager.resume_task(task_id)))
+        )
+
+    async def wake_the_parked(self) -> int:
+        """At the end: whatever waits for somebody goes on; how many did."""
+        page = await self._until_told(lambda: self.manager.list_tasks(*PARKED, limit=1000))
+        for task in page.tasks:
+            if task.state is State.SUSPENDED:
+                await self._until_told(lambda task_id=task.task_id: self._known(self.manager.resume_task(task_id)))
+            else:
+                await self._submit(task.task_id, "nap 0.01", f"m9-{task.task_id}-{task.turn}")
+        return len(page.tasks)
+
+    async def _state(self, task_id: str) -> str:
+        try:
+            return str((await self.manager.get_task(task_id)).state)
+        except UnknownTaskError:
+            return "unknown"
+
+    async def _known(self, call: Awaitable[State]) -> str:
+        try:
+            return str(await call)
+        except UnknownTaskError:
+            return "unknown"
+
+    async def _until_told(self, call: Callable[[], Awaitable[T]]) -> T | str:
+        """The answer; a refusal in a word."""
+        while True:
+            try:
+                return await call()
+            except TaskEndedError:
+                return "ended"
+            except MessageConflictError:
+                return "conflict"
+            except (StoreFullError, StoreError, RedisError, OSError):
+                await anyio.sleep(AGAIN)
+
+    def _write(self, what: str, **fields: object) -> None:
+        scribe.write(self.history, what=what, **fields)
