@@ -174,6 +174,19 @@ def test_a_store_that_never_serves_ends_the_service() -> None:
     assert history.view.over == 69
 
 
+def test_a_store_that_dies_while_it_loads_its_data_is_not_tried_for_ever() -> None:
+    history = History(policy=Policy(embedded=True))
+    history.tick()
+    for _ in range(3):
+        history.pass_time(6.0)
+        history.event(StoreOpened())
+        history.hear(STORE, BootFailed(69, "bad file format"))
+        history.die(STORE, 1)
+    assert shown(history.done) == ["bad file format"]
+    history.die(STEWARD, 0)
+    assert history.view.over == 69
+
+
 def test_a_message_of_an_earlier_life_changes_nothing() -> None:
     history = History().started()
     earlier = history.child(worker(0)).incarnation

@@ -24,7 +24,7 @@ _GIVES_UP = {Kind.WORKER: Exit.CONFIG, Kind.STEWARD: Exit.BUG, Kind.STORE: Exit.
 def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
     """A child has died before it was ready: show why, and end the service where trying again cannot help."""
     view, shown = _show(view, child)
-    if child.slot.kind in view.reached or view.stopping is not None or not _counts(child, cause):
+    if _ever_served(view, child.slot.kind) or view.stopping is not None or not _counts(child, cause):
         return view, shown
     if child.slot.kind is Kind.STEWARD and child.boot_error is not None and child.boot_error.code in FINAL:
         view, ended = drain.begin_at_once(view, now, child.boot_error.code)
@@ -33,10 +33,20 @@ def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
     return view, (*shown, *ended)
 
 
+def has_served(view: View, child: Child) -> bool:
+    """Whether it was of use. A store accepts connections while it still loads its data, so that alone says nothing."""
+    return _ever_served(view, Kind.STORE) if child.slot.kind is Kind.STORE else child.ready_at is not None
+
+
+def _ever_served(view: View, kind: Kind) -> bool:
+    """Whether one of this kind was ready; of stores, whether a steward has found one fit."""
+    return (Kind.STEWARD if kind is Kind.STORE else kind) in view.reached
+
+
 def is_old_news(view: View, child: Child) -> bool:
     """Whether its end tells nothing new: none of its kind was ever ready, and it says what was shown before."""
     error = child.boot_error
-    return error is not None and child.slot.kind not in view.reached and _text(error) == view.shown
+    return error is not None and not _ever_served(view, child.slot.kind) and _text(error) == view.shown
 
 
 def _counts(child: Child, cause: Cause) -> bool:

@@ -45,7 +45,7 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
             return seated(view, child.slot, child), ()
         case BootFailed(code=code, error=error, traceback=traceback):
             failed = replace(child, boot_error=BootError(code, error, traceback))
-            return (view, ()) if child.ready_at is not None else (seated(view, child.slot, failed), ())
+            return (view, ()) if boot.has_served(view, child) else (seated(view, child.slot, failed), ())
         case Drained(released=released):
             view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
             return seated(view, child.slot, replace(child, drained=True, running=())), ()
@@ -104,7 +104,7 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
     counted: tuple[Command, ...] = ()
     if young and child.slot.kind is Kind.WORKER and view.stopping is None:
         view, counted = breaker.young_death(view, child, str(cause), jitter, now)
-    if child.ready_at is not None:
+    if boot.has_served(view, child):
         return view, counted
     view, ended = boot.never_ready(view, child, cause, now)
     view, failed = reload.never_ready(view, child, cause)
