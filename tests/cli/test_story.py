@@ -85,7 +85,7 @@ def test_every_event_has_words() -> None:
     assert {read_step(line).event for line, _ in STEPS} >= LAYOUTS.keys()
 
 
-@pytest.mark.parametrize(("died", "told"), [(1_000, " 7ms later"), (2_000, "")])
+@pytest.mark.parametrize(("died", "told"), [(1_000, " 7ms later"), (1_009, " 0ms later"), (3_000, "")])
 def test_a_recovery_tells_how_long_after_the_death_it_was(died: int, told: str) -> None:
     known = Known({}, {INCARNATION: died})
     assert words(read_step(f"1007 crashed 1 x {CLAIM}"), known).endswith(f"at the head of its lane{told} (crash 1)")

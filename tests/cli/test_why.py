@@ -23,7 +23,7 @@ async def handle(messages):
 def test_a_death_is_told_from_both_sides(short_path: Path) -> None:
     (short_path / "slow.py").write_text(HANDLER)
     os.mkfifo(short_path / "running")
-    with running(short_path, "slow:handle", "--workers", "2") as (cli, _):
+    with running(short_path, "slow:handle", "--workers", "2", "--drain-timeout", "1") as (cli, _):
         cli("submit", "x", "--task-id", "t")
         first = int((short_path / "running").read_text())
         os.kill(first, signal.SIGKILL)

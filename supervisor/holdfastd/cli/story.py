@@ -10,6 +10,7 @@ from holdfast.core.trail import Step
 from holdfastd.cli.records import moment, span
 
 SHOWN = 8  # characters of an incarnation
+DISAGREEMENT_MS = 1_000  # between the store's clock and the supervisor's
 ORIGINS = {
     "own": "submitted through Holdfast",
     "foreign": "pushed to the list by somebody else",
@@ -76,9 +77,9 @@ def _recovered(step: Step, known: Known) -> str:
 
 
 def _after(step: Step, known: Known) -> str:
-    """How long after the death; nothing where two clocks disagree."""
-    late = step.at_ms - known.deaths.get(step.incarnation, step.at_ms + 1)
-    return f" {span(late)} later" if late >= 0 else ""
+    """How long after the death; nothing where two clocks disagree by more than they may."""
+    died = known.deaths.get(step.incarnation)
+    return "" if died is None or died - step.at_ms > DISAGREEMENT_MS else f" {span(step.at_ms - died)} later"
 
 
 def _delayed(step: Step, _: Known) -> str:
