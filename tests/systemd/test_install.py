@@ -114,6 +114,19 @@ def test_what_somebody_has_changed_is_kept_unless_forced(cli: Cli, root: Path, p
     assert "# mine" not in (root / path).read_text()
 
 
+@pytest.mark.parametrize("instance", [(), ("--instance", "billing")])
+def test_installed_again_without_a_word_it_is_as_before(cli: Cli, root: Path, instance: tuple[str, ...]) -> None:
+    agent = cli.folder.resolve() / "apps"
+    agent.mkdir()
+    install(cli, "--user", "ada", "--app-dir", str(agent), *instance)
+    again = cli("service", "install", "--root", "image", "--json", *instance)
+    assert set(actions(again).values()) <= {"unchanged", "kept"}
+    assert again.err == ""
+    unit = next((root / "etc/systemd/system").glob("*.service")).read_text()
+    assert "User=ada" in unit
+    assert (f"BindReadOnlyPaths={agent}" in unit) == agent.is_relative_to("/tmp")  # as pytest's folders are
+
+
 def test_settings_are_never_written_twice(cli: Cli, root: Path) -> None:
     install(cli, "--workers", "3")
     answer = cli("service", "install", "--root", "image")

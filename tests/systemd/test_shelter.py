@@ -43,7 +43,7 @@ def test_a_folder_inside_of_another_is_not_named_again() -> None:
 
 
 def test_the_interpreter_is_needed_wherever_its_links_lead() -> None:
-    needed = reach.needed(reach.own_command(), None)
+    needed = reach.needed(reach.own_command(), ())
     for path in (Path(sys.prefix), Path(sys.executable).resolve(), Path(os.__file__)):
         assert any(path.is_relative_to(folder) for folder in needed)
 
@@ -53,7 +53,7 @@ def test_of_another_command_its_environment_and_interpreter_are_needed(tmp_path:
     (tmp_path / "python3.11/bin/python").touch()
     (tmp_path / "venv/bin").mkdir(parents=True)
     (tmp_path / "venv/bin/python").symlink_to(tmp_path / "python3.11/bin/python")
-    needed = reach.needed(tmp_path / "venv/bin/supervisor", Path("/srv/agent"))
+    needed = reach.needed(tmp_path / "venv/bin/supervisor", [Path("/srv/agent")])
     assert needed == (Path("/srv/agent"), tmp_path / "python3.11", tmp_path / "venv")
 
 

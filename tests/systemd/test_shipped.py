@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.exits import Exit
+from holdfast_config import Settings
+from holdfastd.core import policy
+from holdfastd.parent.herald import EXTENSION
 from holdfastd.service.files import files
 from holdfastd.service.seal import is_intact
 from holdfastd.service.shelter import Shelter
 from holdfastd.service.site import Site
+from holdfastd.steward.fitness import REMOTE_PATIENCE
 from tests.systemd import shipped
 from tests.systemd.analyze import MOST_EXPOSED, exposure, needs_analyze, verify
 
@@ -44,6 +49,21 @@ def test_an_instance_differs_from_the_service_in_its_names_alone() -> None:
 def test_no_value_is_followed_by_a_comment() -> None:
     for text in shipped.shipped().values():
         assert not [line for line in text.splitlines() if " #" in line and not line.startswith("#")]
+
+
+def test_its_times_fit_those_of_the_service() -> None:
+    said = dict(line.split("=", 1) for line in shipped.shipped()[Path(UNITS[0])].splitlines() if "=" in line)
+    seconds = {name: float(said[name].removesuffix("s")) for name in said if name.endswith("Sec")}
+    drain = Settings().drain_timeout + policy.ABORT_GRACE + policy.STEWARD_LEAVE + policy.STORE_LEAVE
+    assert seconds["TimeoutStopSec"] > drain
+    assert seconds["WatchdogSec"] > 3 * policy.LATE
+    assert seconds["TimeoutStartSec"] > EXTENSION
+    # A Redis that is away costs a start so long that its starts never come too often.
+    start = REMOTE_PATIENCE + seconds["RestartSec"]
+    assert int(said["StartLimitBurst"]) * start > 1.5 * seconds["StartLimitIntervalSec"]
+    never = {Exit.USAGE, Exit.RUNNING, Exit.PERMISSION, Exit.CONFIG}
+    assert {int(code) for code in said["RestartPreventExitStatus"].split()} == never
+    assert int(said["SuccessExitStatus"]) == Exit.CUT_OFF
 
 
 @needs_analyze

@@ -51,7 +51,7 @@ def site_options(command: F) -> F:
 @options.pass_session
 def print_(session: Session, /, **asked: Any) -> None:
     """Print every file that `install` would write."""
-    found = list(files(_site(session, asked)))
+    found = list(files(_site(session, asked, None)))
     if session.json:
         output.document([{"path": str(file.path), "mode": f"{file.mode:04o}", "text": file.text} for file in found])
     else:
@@ -77,8 +77,9 @@ def install(session: Session, /, now: bool, force: bool, dry_run: bool, root: Pa
     """
     if now and (dry_run or root != Path("/")):
         raise click.UsageError("--now starts the service of this machine: it goes neither with --root nor --dry-run")
-    site = _site(session, asked)
-    todo = list(steps(files(site), root.absolute(), force=force))
+    root = root.absolute()
+    site = _site(session, asked, root)
+    todo = list(steps(files(site), root, force=force))
     if not dry_run:
         _write(todo)
     _tell(session, todo, site, now=now, dry_run=dry_run)
@@ -86,11 +87,11 @@ def install(session: Session, /, now: bool, force: bool, dry_run: bool, root: Pa
         systemd.start(site)
 
 
-def _site(session: Session, asked: dict[str, Any]) -> Site:
+def _site(session: Session, asked: dict[str, Any], root: Path | None) -> Site:
     settings = {**session.flags, "handler": asked["handler"]}
     supervisor = asked["supervisor"] and asked["supervisor"].absolute()
     try:
-        return planning.site(supervisor, asked["user"], asked["instance"], settings)
+        return planning.site(supervisor, asked["user"], asked["instance"], settings, root)
     except SiteError as error:
         raise CommandError(str(error), Exit.USAGE) from error
 

@@ -29,6 +29,7 @@ from holdfastd.control.protocol import (
     encode,
 )
 
+SERVICES = Path("/run")  # where systemd makes runtime folders
 PATIENCE = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
 
 T = TypeVar("T", Status, Scaled, Reloading, Reloaded, Stopping, Stopped)
@@ -114,7 +115,7 @@ def _connection(runtime_dir: Path, patience: float) -> Generator[socket.socket]:
             stream.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
             raise NotRunningError(
-                f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir"
+                f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir{_services(runtime_dir)}"
             ) from error
         except (BlockingIOError, TimeoutError) as error:
             raise ControlError(f"the supervisor in {runtime_dir} takes no connections now: is it stopped?") from error
@@ -122,6 +123,12 @@ def _connection(runtime_dir: Path, patience: float) -> Generator[socket.socket]:
             yield stream
         except TimeoutError as error:
             raise ControlError(f"the supervisor in {runtime_dir} did not answer within {patience:g} s") from error
+
+
+def _services(runtime_dir: Path) -> str:
+    """Those that systemd runs are easily forgotten: their folders are not where a user's commands look first."""
+    others = [str(folder) for folder in sorted(SERVICES.glob("holdfast*")) if folder != runtime_dir]
+    return f" (there is {', '.join(others)})" if others else ""
 
 
 def _line(stream: socket.socket) -> bytes:

@@ -12,6 +12,7 @@ from holdfast.handler.resolve import target_of
 from holdfast_config import ConfigError, Settings, load
 from holdfast_config.url import mask
 from holdfastd.service import reach
+from holdfastd.service.earlier import Earlier, earlier
 from holdfastd.service.shelter import Shelter
 from holdfastd.service.site import ETC, USER, Site
 
@@ -28,19 +29,33 @@ class SiteError(HoldfastError):
     """No service can be made of what was asked for."""
 
 
-def site(supervisor: Path | None, user: str | None, instance: str | None, settings: Mapping[str, object]) -> Site:
-    """The service that was asked for. Raises SiteError, ConfigError, HandlerError."""
+def site(
+    supervisor: Path | None,
+    user: str | None,
+    instance: str | None,
+    settings: Mapping[str, object],
+    root: Path | None = None,
+) -> Site:
+    """The service that was asked for; below `root` is what an earlier installation has said already.
+
+    Raises SiteError, ConfigError, HandlerError.
+    """
+    _check_names(user, instance)
+    command = supervisor or reach.own_command()
+    told = _checked(settings)
+    before = earlier(root, instance) if root is not None else Earlier()
+    read = [path for path in (told.get("app_dir"), before.app_dir) if isinstance(path, Path)]
+    folders = reach.needed(command, read)
+    for path in (command, *folders):
+        _check_path(path)
+    return Site(command, user or before.user or USER, instance, Shelter(folders), told)
+
+
+def _check_names(user: str | None, instance: str | None) -> None:
     if instance is not None and (instance == RESERVED or not _INSTANCE.fullmatch(instance)):
         raise SiteError(f"instance {instance!a}: write 1 to 64 letters, digits, _ . - (and not {RESERVED!r})")
     if user is not None and not _USER.fullmatch(user):
         raise SiteError(f"user {user!a}: write the name of a user")
-    command = supervisor or reach.own_command()
-    told = _checked(settings)
-    app_dir = told.get("app_dir")
-    folders = reach.needed(command, app_dir if isinstance(app_dir, Path) else None)
-    for path in (command, *folders):
-        _check_path(path)
-    return Site(command, user or USER, instance, Shelter(folders), told)
 
 
 def _checked(settings: Mapping[str, object]) -> dict[str, object]:

@@ -8,7 +8,7 @@ import pwd
 import stat
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +24,10 @@ def own_command() -> Path:
     return beside if beside.exists() else Path(sys.argv[0]).absolute()
 
 
-def needed(supervisor: Path, app_dir: Path | None) -> tuple[Path, ...]:
-    """The folders of the program, its interpreter, and the handler."""
+def needed(supervisor: Path, handlers: Iterable[Path]) -> tuple[Path, ...]:
+    """The folders of the program, its interpreter, and the handlers."""
     folders = _own_folders() if supervisor == own_command() else _folders_of(supervisor)
-    return tuple(outermost([*folders, *([app_dir] if app_dir else [])]))
+    return tuple(outermost([*folders, *handlers]))
 
 
 def _own_folders() -> Iterator[Path]:

@@ -30,6 +30,8 @@ def installed_it_is_started_and_ready(scene: Scene) -> None:
     assert scene.unit.is_("active")
     until("status", lambda: scene.unit.told("StatusText") == "running: 2 of 2 workers ready, 0 tasks running")
     assert scene.tasks.answer("version") == 1
+    lost = run("env", "-u", "XDG_RUNTIME_DIR", SUPERVISOR, "status", status=1)
+    assert lost.stderr.endswith("name its --runtime-dir (there is /run/holdfast)\n")
     assert (scene.unit.told("User"), scene.unit.told("OOMPolicy")) == ("holdfast", "continue")
 
 

@@ -52,7 +52,7 @@ def prepare() -> Scene:
     """A machine on which the service can be installed."""
     run("mount", "--make-rshared", "/")  # as on a machine that is no container: systemd hands credentials over by it
     Path("/run").chmod(0o755)  # as elsewhere: who may write in it is a matter of its mode alone
-    for folder in reach.needed(SUPERVISOR, None):
+    for folder in reach.needed(SUPERVISOR, ()):
         while (barred := Reader.named("nobody").stopped_at(folder, Shelter())) is not None:
             barred.chmod(barred.stat().st_mode | 0o011)
     APP.mkdir(parents=True)
