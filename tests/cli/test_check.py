@@ -47,6 +47,7 @@ def handle(messages):
 RAISES = "1 / 0\n"
 HANGS = "import time\ntime.sleep(600)\n"
 EXITS = "import os\nos._exit(3)\n"
+FORKS_AND_EXITS = "import os, time\nif os.fork() == 0: time.sleep(600)\n" + EXITS
 CRASHES = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n"
 NEEDS_MORE = "def handle(messages, customer): return 1\n"
 
@@ -132,7 +133,11 @@ def test_an_import_that_hangs_is_ended_and_shows_where(check: Cli) -> None:
     assert 'agent.py", line 2' in answer.err
 
 
-@pytest.mark.parametrize(("code", "how"), [(EXITS, "exit 3"), (CRASHES, "SIGSEGV")])
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [(EXITS, "exit 3"), (FORKS_AND_EXITS, "exit 3"), (CRASHES, "SIGSEGV")],
+    ids=["exits", "forks", "crashes"],
+)
 def test_an_import_that_ends_its_process_is_told_so(check: Cli, code: str, how: str) -> None:
     write(check, code)
     answer = check("check")
@@ -156,12 +161,22 @@ def test_a_state_directory_of_a_newer_engine_is_refused(check: Cli) -> None:
     assert "99.0.0" in answer.document["obstacles"][0]["told"]
 
 
-def test_a_folder_that_cannot_be_made_is_refused(check: Cli) -> None:
+@pytest.mark.parametrize("runtime_dir", ["run", "run/below"])
+def test_a_folder_that_cannot_be_made_is_refused_with_the_words_of_start(check: Cli, runtime_dir: str) -> None:
     write(check, FINE)
     (check.folder / "run").write_text("")
-    answer = check("check", "--json")
-    assert answer.status == 77
-    assert "is not a folder" in answer.err
+    cli = Cli(check.folder, ("--runtime-dir", str(check.folder / runtime_dir), "--state-dir", str(check.folder)))
+    checked, started = cli("check"), cli("start")
+    assert (checked.status, checked.err) == (started.status, started.err)
+    assert checked.status == 78
+
+
+def test_more_workers_than_the_host_can_hold_are_refused_with_the_words_of_start(check: Cli) -> None:
+    write(check, FINE)
+    limited = "ulimit -n 110; exec " + " ".join([str(SUPERVISOR), "check", "--workers", "9", *check.options])
+    done = subprocess.run(["sh", "-c", limited], cwd=check.folder, env=clean({}), capture_output=True, timeout=60)
+    assert done.returncode == 78
+    assert b"this host cannot hold 9 workers, 3 at most" in done.stderr
 
 
 def test_lanes_without_the_plain_queue_are_warned_of(check: Cli) -> None:

@@ -162,7 +162,9 @@ def test_bad_settings_are_problems_and_the_machine_is_looked_at_anyway(doctor: C
 def test_a_handler_that_cannot_be_imported_is_a_problem(doctor: Cli, short_path: Path) -> None:
     answer = doctor("doctor", "examples.nothing:handle")
     assert answer.status == 1
-    assert "no module examples.nothing" in amiss(answer)["handler", "import and signature"]["found"]
+    ((where, problem),) = amiss(answer).items()
+    assert where == ("handler", "import and signature"), "an embedded store that nobody has started is none"
+    assert "no module examples.nothing" in problem["found"]
 
 
 def test_a_running_supervisor_and_its_store_are_in_order(pool: Cli) -> None:

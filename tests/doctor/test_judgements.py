@@ -11,12 +11,13 @@ import pytest
 
 from holdfast_config import Settings
 from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, Status, StoreStatus
+from holdfastd.core.room import Host
 from holdfastd.doctor import configuration, folders, handler, kernel, limits, running, unit
 from holdfastd.doctor.finding import Finding
 from holdfastd.doctor.folders import FolderFacts
 from holdfastd.doctor.handler import Function, Imported, NotImported
 from holdfastd.doctor.kernel import KernelFacts, PythonFacts
-from holdfastd.doctor.limits import LimitFacts, Need
+from holdfastd.doctor.limits import Need
 from holdfastd.doctor.running import RunningFacts
 from holdfastd.doctor.unit import UnitFacts
 
@@ -67,35 +68,33 @@ def test_python(version: tuple[int, int, int], library: str | None, expected: li
     assert levels(kernel.judge_python(PythonFacts(version, {"uvloop": library}))) == expected
 
 
-LIMITS = LimitFacts(1024, None, 100, None, 50, None)
-NEED = Need(workers=8, connections=10, threads=0)
+NEED = Need(workers=8, living=0, threads=0)
 
 
 @pytest.mark.parametrize(
-    ("facts", "need", "expected"),
+    ("host", "need", "expected"),
     [
-        (LIMITS, NEED, []),
-        (LIMITS, replace(NEED, workers=480), []),
-        (LIMITS, replace(NEED, workers=481), ["problem"]),
-        (LIMITS, replace(NEED, connections=1000), ["problem"]),
-        (replace(LIMITS, files=None), replace(NEED, workers=10_000), []),
-        (replace(LIMITS, processes=118), NEED, []),
-        (replace(LIMITS, processes=117), NEED, ["problem"]),
-        (replace(LIMITS, processes=117, running=True), NEED, []),
-        (replace(LIMITS, processes=118), replace(NEED, threads=10), ["warning"]),
-        (replace(LIMITS, group_processes=67), NEED, ["problem"]),
-        (replace(LIMITS, group_memory=400 * MEBIBYTE), NEED, []),
-        (replace(LIMITS, group_memory=300 * MEBIBYTE), NEED, ["warning"]),
-        (replace(LIMITS, group_memory=100 * MEBIBYTE), NEED, ["problem"]),
+        (Host(), NEED, []),
+        (Host(), replace(NEED, workers=10_000, threads=10), []),
+        (Host(descriptors=1024, user_processes=100, memory=1000 * MEBIBYTE), NEED, []),
+        (Host(descriptors=110), NEED, ["problem"]),
+        (Host(group_processes=15), NEED, ["problem"]),
+        (Host(group_processes=15), replace(NEED, living=8), []),
+        (Host(user_processes=87), replace(NEED, threads=10), ["warning"]),
+        (Host(user_processes=88), replace(NEED, threads=10), []),
+        (Host(memory=50 * MEBIBYTE), NEED, ["problem"]),
+        (Host(memory=351 * MEBIBYTE), NEED, ["warning"]),
+        (Host(memory=352 * MEBIBYTE), NEED, []),
+        (Host(memory=50 * MEBIBYTE), replace(NEED, living=8), []),
     ],
 )
-def test_limits(facts: LimitFacts, need: Need, expected: list[str]) -> None:
-    assert levels(limits.judge(facts, need)) == expected
+def test_limits(host: Host, need: Need, expected: list[str]) -> None:
+    assert levels(limits.judge(host, need)) == expected
 
 
 FOLDER = FolderFacts(
-    path=Path("/var/lib/holdfast/store"), flag="--state-dir", missing=False, blocked="", owner=7, user=7, mode=0o750,
-    free=2 << 30, filesystem="ext4",
+    path=Path("/var/lib/holdfast/store"), flag="--state-dir", missing=False, blocked="", status=0, owner=7, user=7,
+    mode=0o750, free=2 << 30, filesystem="ext4",
 )  # fmt: skip
 
 

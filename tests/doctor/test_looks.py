@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from holdfastd.doctor.bounded import together
 from holdfastd.doctor.finding import Finding, Look
 from holdfastd.doctor.looks.folders import folders
 from holdfastd.doctor.looks.kernel import kernel
-from holdfastd.doctor.looks.limits import limits
+from holdfastd.doctor.looks.limits import room
 from holdfastd.doctor.looks.unit import PROPERTIES, unit
 
 LOOK = Look("subject", "look")
@@ -33,11 +34,14 @@ def test_this_kernel_has_what_is_needed() -> None:
     assert (facts.system, facts.pidfd, facts.parents_death, facts.subreaper) == ("Linux", True, True, True)
 
 
-def test_limits_are_those_of_the_process_that_is_asked_about() -> None:
-    assert limits(None).whom == "this command"
-    assert limits(2**22 + 1).whom == "this command", "no such process"
-    assert limits(os.getppid()).whom == "the supervisor"
-    assert limits(None).processes_now >= threading.active_count()
+def test_room_is_that_of_the_process_that_is_asked_about() -> None:
+    with subprocess.Popen(["sh", "-c", "ulimit -n 123; echo; exec sleep 600"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert room(process.pid).descriptors == 123
+        process.kill()
+    assert room(None).descriptors != 123
+    assert room(2**22 + 1).descriptors != 123, "no such process"
 
 
 def test_folders_are_not_made_by_looking(tmp_path: Path) -> None:
@@ -57,7 +61,7 @@ def test_a_folder_that_is_not_ours_is_blocked(tmp_path: Path) -> None:
 def test_a_link_to_nowhere_is_blocked(tmp_path: Path) -> None:
     (tmp_path / "run").symlink_to("nowhere")
     settings = load({"runtime_dir": f"{tmp_path}/run", "state_dir": str(tmp_path)}, environ={}, folder=tmp_path)
-    assert "No such file" in folders(settings)[0].blocked
+    assert "File exists" in folders(settings)[0].blocked
 
 
 def test_systemd_is_asked_for_what_is_judged(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
+from holdfastd.core.room import refusal
 from holdfastd.doctor import configuration, folders, handler
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.doctor.folders import FolderFacts
@@ -13,6 +14,8 @@ from holdfastd.doctor.handler import Imported, NotImported, Trial
 from holdfastd.doctor.looks.embedded import embedded
 from holdfastd.doctor.looks.folders import folders as see_folders
 from holdfastd.doctor.looks.handler import attempt
+from holdfastd.doctor.looks.limits import room
+from holdfastd.parent.main import ADVICE
 from holdfastd.store.errors import StoreLaunchError
 
 
@@ -44,7 +47,9 @@ def check(settings: Settings) -> Checkup:
     """In the order in which `start` would meet them. Forks: this process may have one thread only."""
     trial = attempt(settings)
     seen = tuple(see_folders(settings))
-    obstacles = [Obstacle(Exit.PERMISSION, f"{one.blocked}: choose another {one.flag}") for one in seen if one.blocked]
+    obstacles = [Obstacle(one.status, f"{one.blocked}: {ADVICE}") for one in seen if one.blocked]
+    if too_many := refusal(room(None), 0, settings.workers):
+        obstacles.append(Obstacle(Exit.CONFIG, too_many))
     engine = ""
     if settings.embedded:
         try:

@@ -19,13 +19,15 @@ REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 class FolderFacts:
     """`flag` chooses it. Of one that is `missing` the others tell of the folder that it would be made in.
 
-    `free` bytes; `filesystem` as the kernel names it, empty where that is not known; `blocked`: why it cannot be used.
+    `free` bytes; `filesystem` as the kernel names it, empty where that is not known; `blocked`: why it cannot be used,
+    and `status`: what `start` then exits with.
     """
 
     path: Path
     flag: str
     missing: bool
     blocked: str
+    status: int
     owner: int
     user: int
     mode: int

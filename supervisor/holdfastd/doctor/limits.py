@@ -1,106 +1,59 @@
-"""The limits on processes, descriptors and memory, against what so many workers need."""
+"""The room that is left for workers: files, processes and memory, by what a supervisor itself goes by."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfastd.core.room import MIB, WORKER_MEMORY, Host, refusal
 from holdfastd.doctor.finding import Finding, Look
 
-OTHERS = 10  # processes and threads beside the workers: parent, steward, the embedded store with its threads
-PARENTS_FILES = 64  # descriptors of the parent, beside those for each child
-FILES_A_CHILD = 2  # a channel and a pidfd
-CHILDS_FILES = 64  # of a worker, beside its connections
-WORKER_BYTES = 16 << 20  # an idle worker; what the handler needs comes on top
-OTHERS_BYTES = 48 << 20
-MEBIBYTE = 1 << 20
+FOR_TASKS = 4  # times what idle workers need: with less there is little left for what handlers do
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What is to run. `threads` of one worker beside its loop: those of a handler that runs in threads."""
+    """What is to run: so many `workers`, of which some are `living`; `threads` that one may run its handler in."""
 
     workers: int
-    connections: int
+    living: int
     threads: int
 
 
-@dataclass(frozen=True, slots=True)
-class LimitFacts:
-    """Of the supervisor if it is `running`, else of this command. None: there is no such limit, or it is not seen.
-
-    `files` and `processes` (of the user, who has `processes_now`) are soft limits; the others are the control group's.
-    """
-
-    files: int | None
-    processes: int | None
-    processes_now: int
-    group_processes: int | None
-    group_processes_now: int
-    group_memory: int | None
-    running: bool = False
-
-    @property
-    def whom(self) -> str:
-        return "the supervisor" if self.running else "this command"
-
-
-def judge(limits: LimitFacts, need: Need) -> Iterator[Finding]:
-    yield from _judge_files(limits, need)
-    user = Look("limits", f"processes of the user (RLIMIT_NPROC) of {limits.whom}")
-    group = Look("limits", f"processes of the control group (pids.max) of {limits.whom}")
-    fix = "raise LimitNPROC= in the unit, or ulimit -u"
-    taken = 0 if limits.running else limits.processes_now  # of one that runs, they are those that are needed
-    yield from _judge_processes(user, limits.processes, taken, need, fix)
-    fix = "raise TasksMax= in the unit, or the container's limit"
-    taken = 0 if limits.running else limits.group_processes_now
-    yield from _judge_processes(group, limits.group_processes, taken, need, fix)
-    yield from _judge_memory(limits, need)
-
-
-def _judge_files(limits: LimitFacts, need: Need) -> Iterator[Finding]:
-    look = Look("limits", f"open files (RLIMIT_NOFILE) of {limits.whom}")
-    wanted = max(PARENTS_FILES + FILES_A_CHILD * need.workers, CHILDS_FILES + need.connections)
-    if limits.files is None or limits.files >= wanted:
-        yield look.ok(f"{_limit(limits.files)}; --workers {need.workers} needs {wanted}")
-    else:
-        found = f"{limits.files}, and --workers {need.workers} needs {wanted}"
-        yield look.problem(found, f"set LimitNOFILE={2 * wanted} in the unit, or ulimit -n {2 * wanted}")
-
-
-def _judge_processes(look: Look, limit: int | None, taken: int, need: Need, fix: str) -> Iterator[Finding]:
-    """A fork that fails is tried again, so a tight limit shows as workers that never come."""
-    if limit is None:
-        yield look.ok("no limit")
-        return
-    least = need.workers + OTHERS
-    most = least + need.workers * need.threads
-    found = f"{limit}, of which {taken} are taken; --workers {need.workers} needs {least}"
-    if taken + least > limit:
+def judge(host: Host, need: Need) -> Iterator[Finding]:
+    """`host`: what is left of it beside the living ones."""
+    look = Look("limits", f"room for --workers {need.workers}")
+    if why_not := refusal(host, need.living, need.workers):
+        found, _, fix = why_not.partition("; ")
         yield look.problem(found, fix)
-    elif taken + most > limit:
-        yield look.warning(f"{found}, and {most} with the threads that the handler runs in", fix)
-    else:
-        yield look.ok(found)
-
-
-def _judge_memory(limits: LimitFacts, need: Need) -> Iterator[Finding]:
-    look = Look("limits", f"memory of the control group (memory.max) of {limits.whom}")
-    if limits.group_memory is None:
-        yield look.ok("no limit")
         return
-    wanted = OTHERS_BYTES + WORKER_BYTES * need.workers
-    found = (
-        f"{limits.group_memory // MEBIBYTE} MiB; --workers {need.workers} needs about {wanted // MEBIBYTE} MiB "
-        "while idle, and the handler's own memory comes on top"
-    )
-    if wanted > limits.group_memory:
-        yield look.problem(found, "raise MemoryMax= in the unit, or the container's limit, or run fewer workers")
-    elif 2 * wanted > limits.group_memory:
-        yield look.warning(found, "raise MemoryMax= in the unit, or the container's limit, or run fewer workers")
-    else:
-        yield look.ok(found)
+    yield look.ok(", ".join(_left(host)) or "no limit is known")
+    yield from _judge_threads(host, need)
+    yield from _judge_memory(host, need)
 
 
-def _limit(value: int | None) -> str:
-    return "no limit" if value is None else str(value)
+def _judge_threads(host: Host, need: Need) -> Iterator[Finding]:
+    look = Look("limits", "room for threads")
+    bounds = [left for left in (host.user_processes, host.group_processes) if left is not None]
+    wanted = (need.workers - need.living) + need.workers * need.threads
+    if need.threads and bounds and wanted > min(bounds):
+        found = f"each worker runs its handler in up to {need.threads} threads; {min(bounds)} more can be started"
+        yield look.warning(found, "raise TasksMax= or ulimit -u, or lower --concurrency")
+
+
+def _judge_memory(host: Host, need: Need) -> Iterator[Finding]:
+    look = Look("limits", "room for memory")
+    idle = WORKER_MEMORY * (need.workers - need.living)
+    if host.memory is not None and host.memory < FOR_TASKS * idle:
+        found = f"{host.memory // MIB} MiB are left, and the workers alone need {idle // MIB} before any task runs"
+        yield look.warning(found, "add memory (MemoryMax=), or run fewer workers")
+
+
+def _left(host: Host) -> Iterator[str]:
+    bounds = [left for left in (host.user_processes, host.group_processes) if left is not None]
+    if host.descriptors is not None:
+        yield f"{host.descriptors} files may be open"
+    if bounds:
+        yield f"{min(bounds)} more processes"
+    if host.memory is not None:
+        yield f"{host.memory // MIB} MiB of memory left"

@@ -54,7 +54,7 @@ def _judge_waiting(queue: QueueFacts) -> Iterator[Finding]:
 def _judge_set_aside(counts: Counts) -> Iterator[Finding]:
     if counts.dead:
         found = f"{counts.dead} tasks were given up on"
-        yield _DEAD.warning(found, "supervisor tasks list --state failed shows why")
+        yield _DEAD.warning(found, "supervisor dead list shows why; supervisor dead retry runs them again")
     else:
         yield _DEAD.ok("none")
     if counts.unreadable:

@@ -38,7 +38,7 @@ def visit(settings: Settings) -> list[Finding]:
     return together(
         {
             "kernel": _machine,
-            "limits": lambda: limits.judge(look_limits.limits(pid), _need(settings, trial)),
+            "limits": lambda: limits.judge(look_limits.room(pid), _need(settings, trial, service)),
             "settings": lambda: _settings(settings),
             "handler": lambda: _handler(settings, trial),
             "folders": lambda: _folders(settings),
@@ -66,9 +66,10 @@ def _settings(settings: Settings) -> list[Finding]:
     return list(configuration.judge(settings)) or [Look("settings", "values").ok("all of them are allowed")]
 
 
-def _need(settings: Settings, trial: Trial) -> Need:
+def _need(settings: Settings, trial: Trial, service: RunningFacts) -> Need:
     in_threads = isinstance(trial, Imported) and any("thread" in one.kind for one in trial.functions)
-    return Need(settings.workers, settings.redis_max_connections, settings.concurrency if in_threads else 0)
+    living = service.status.target if service.status else 0
+    return Need(max(settings.workers, living), living, settings.concurrency if in_threads else 0)
 
 
 def _handler(settings: Settings, trial: Trial) -> Iterator[Finding]:

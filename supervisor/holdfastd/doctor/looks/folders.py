@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import psutil
 
+from holdfast.exits import Exit
 from holdfast_config import Settings
 from holdfastd.doctor.folders import FolderFacts
+from holdfastd.parent.folders import status
 from holdfastd.store.launch import data_directory
 
 
@@ -22,19 +25,18 @@ def folders(settings: Settings) -> list[FolderFacts]:
 
 def _see(path: Path, flag: str) -> FolderFacts:
     nearest = _nearest(path)
-    try:
-        told, free = nearest.stat(), shutil.disk_usage(nearest).free
-    except OSError as error:
-        return FolderFacts(path, flag, nearest != path, f"{nearest}: {error.strerror}", 0, os.getuid(), 0, 0, "")
+    error = _obstacle(path, nearest)
+    told = nearest.lstat() if error else nearest.stat()
     return FolderFacts(
         path=path,
         flag=flag,
         missing=nearest != path,
-        blocked=_obstacle(nearest, told.st_mode),
+        blocked=f"{error.filename}: {error.strerror}" if error else "",
+        status=status(error) if error else Exit.OK,
         owner=told.st_uid,
         user=os.getuid(),
         mode=stat.S_IMODE(told.st_mode),
-        free=free,
+        free=0 if error else shutil.disk_usage(nearest).free,
         filesystem=_filesystem(nearest),
     )
 
@@ -46,12 +48,19 @@ def _nearest(path: Path) -> Path:
     return path
 
 
-def _obstacle(path: Path, mode: int) -> str:
-    if not stat.S_ISDIR(mode):
-        return f"{path} is not a folder"
-    if not os.access(path, os.W_OK | os.X_OK):
-        return f"no permission for {path}"
-    return ""
+def _obstacle(path: Path, nearest: Path) -> OSError | None:
+    """What making it, or writing in it, would end with."""
+    if not nearest.is_dir():
+        return _error(errno.EEXIST if nearest == path else errno.ENOTDIR, path)
+    if os.access(nearest, os.W_OK | os.X_OK):
+        return None
+    is_read_only = os.statvfs(nearest).f_flag & os.ST_RDONLY
+    first = path if nearest == path else nearest / path.relative_to(nearest).parts[0]
+    return _error(errno.EROFS if is_read_only else errno.EACCES, first)
+
+
+def _error(number: int, path: Path) -> OSError:
+    return OSError(number, os.strerror(number), str(path))
 
 
 def _filesystem(path: Path) -> str:
