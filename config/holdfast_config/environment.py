@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from holdfast_config import kill_points
+
 
 def notify_socket(environ: Mapping[str, str] = os.environ) -> str | None:
     """Where systemd listens (`@` first: an abstract socket), or None when it did not start this process."""
@@ -23,6 +25,11 @@ def watchdog_usec(environ: Mapping[str, str] = os.environ) -> int | None:
 def no_color(environ: Mapping[str, str] = os.environ) -> bool:
     """Colours are unwanted (no-color.org: set and not empty), or the terminal cannot show them."""
     return bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+
+
+def kill_at(environ: Mapping[str, str] = os.environ) -> str:
+    """At which points processes are to end themselves, as text; empty: at none."""
+    return environ.get(kill_points.VARIABLE, "")
 
 
 def credential(name: str, environ: Mapping[str, str] = os.environ) -> str | None:

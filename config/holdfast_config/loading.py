@@ -49,6 +49,7 @@ def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Pat
         sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}, fields),
         sources.of_environment(environ, fields),
         sources.of_credentials(environ),
+        sources.of_kill_points(environ),
         Layer({}, problems),
         sources.of_environment(variables, fields, f" (in {dotenv})"),
         sources.of_file(file, fields) if file else Layer({}),

@@ -10,7 +10,8 @@ from pathlib import Path
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 
-from holdfast_config import environment, folders, names
+from holdfast_config import environment, folders, kill_points, names
+from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer
 
 CREDENTIALS = ("redis_url", "redis_password")
@@ -58,6 +59,15 @@ def of_credentials(variables: Mapping[str, str]) -> Layer:
     return Layer(given, problems)
 
 
+def of_kill_points(variables: Mapping[str, str]) -> Layer:
+    """No setting, but read by every process: what is wrong with it is told with the rest."""
+    try:
+        kill_points.parse(environment.kill_at(variables))
+    except ConfigError as error:
+        return Layer({}, list(error.problems))
+    return Layer({})
+
+
 def read_dotenv(path: Path) -> tuple[dict[str, str], list[str]]:
     """The variables of an environment file and what is wrong with it; a variable of the file may use others."""
     try:
@@ -91,7 +101,7 @@ def of_folders(variables: Mapping[str, str]) -> Layer:
 
 
 def _unknown(told: Iterable[str], by_name: Mapping[str, str], where: str) -> list[str]:
-    known = {*by_name, names.CONFIG, names.INCARNATION}
+    known = {*by_name, names.CONFIG, names.INCARNATION, *((kill_points.VARIABLE,) if not where else ())}
     mine = (name for name in sorted(told) if name.startswith(names.PREFIX))
     return [names.unknown(name, by_name.values(), names.own, where) for name in mine if name not in known]
 

@@ -1,24 +1,19 @@
 """A whole pool as a program of its own: `python -m tests.faults.pool '{"redis_url": ..., "workers": 2}'`.
 
-As `supervisor start`, but that its workers' store obeys orders to die (see windows.py).
+As `supervisor start`, but that what it prints for humans is a line of the log.
 """
 
 from __future__ import annotations
 
 import json
-import socket
 import sys
-from dataclasses import replace
 from typing import Any
 
-from holdfast.worker.main import run as work
-from holdfast.worker.spec import WorkerSpec
 from holdfast_config import load, logging
 from holdfastd.parent import folders, preload
 from holdfastd.parent.alone import supervise
 from holdfastd.parent.main import household
 from tests.faults import handlers
-from tests.faults.windows import open_dying_store
 
 
 def run(flags: dict[str, Any]) -> int:
@@ -28,10 +23,7 @@ def run(flags: dict[str, Any]) -> int:
     preload.preload()
     preload.freeze()
 
-    def worker(incarnation: str, slot: int, channel: socket.socket) -> int:
-        return work(WorkerSpec(incarnation, slot, settings), channel, open_dying_store)
-
-    return supervise(replace(household(settings), worker=worker), announce)
+    return supervise(household(settings), announce)
 
 
 def announce(line: str) -> None:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -21,11 +21,11 @@ from uuid import uuid4
 
 import psutil
 
+from holdfast_config.kill_points import VARIABLE
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskScale, AskStatus, Scaled, Status
 from tests.faults.handlers import URL
 from tests.faults.kin import marked
-from tests.faults.windows import ORDERS
 
 PATIENCE = 40.0  # seconds; reached only by a test that fails
 ROOT = Path(__file__).parents[2]
@@ -35,9 +35,10 @@ Line = dict[str, Any]
 
 
 class Pool:
-    """`flags` are settings; `url` is where handlers find the lists that they speak through."""
+    """`flags` are settings; `url` is where handlers find the lists that they speak through. At the points `kill_at`
+    a process dies when there is an order."""
 
-    def __init__(self, folder: Path, url: str, **flags: object) -> None:
+    def __init__(self, folder: Path, url: str, kill_at: Sequence[str] = (), **flags: object) -> None:
         self.runtime_dir = folder / "run"
         self.orders = folder / "orders"
         self.orders.mkdir(exist_ok=True)
@@ -45,7 +46,8 @@ class Pool:
         heard_at = folder / f"notify-{self._mark[:8]}"
         self._notices = _datagrams(heard_at)
         given = {"state_dir": str(folder / "state"), "runtime_dir": str(self.runtime_dir), **flags}
-        environment = {ORDERS: str(self.orders), MARK: self._mark, URL: url, "NOTIFY_SOCKET": str(heard_at)}
+        asked = ",".join(f"{point}@{self.orders / point.partition(':')[0]}" for point in kill_at)
+        environment = {VARIABLE: asked, MARK: self._mark, URL: url, "NOTIFY_SOCKET": str(heard_at)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.pool", json.dumps(given)],
             stderr=subprocess.PIPE,
@@ -63,9 +65,9 @@ class Pool:
     def pid(self) -> int:
         return self.process.pid
 
-    def order(self, window: str) -> None:
-        """The first worker that reaches this moment from now on is to die."""
-        (self.orders / window).touch()
+    def order(self, point: str) -> None:
+        """The first process that reaches this kill point from now on is to die."""
+        (self.orders / point).touch()
 
     def until(self, event: str, **fields: object) -> Line:
         """The next line of the log that says this; lines before it are passed over."""

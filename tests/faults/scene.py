@@ -8,7 +8,7 @@ When the block ends the pool is stopped, and the books are checked: no process l
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,9 +135,15 @@ class Scene:
 
 @asynccontextmanager
 async def stage(
-    folder: Path, *, embedded: bool = False, server: tuple[str, ...] = (), workers: int = 2, **flags: object
+    folder: Path,
+    *,
+    embedded: bool = False,
+    server: tuple[str, ...] = (),
+    workers: int = 2,
+    kill_at: Sequence[str] = (),
+    **flags: object,
 ) -> AsyncGenerator[Scene]:
-    """`server`: options of the server; `flags`: settings of the pool. The test may stop the pool itself."""
+    """`server`: options of the server; `flags`, `kill_at`: of the pool. The test may stop the pool itself."""
     given: dict[str, Any] = {"workers": workers, "concurrency": 10, "queue_name": QUEUE, **flags}
     with ExitStack() as stack:
         served = None
@@ -146,7 +152,7 @@ async def stage(
             (folder / "server").mkdir()
             served = stack.enter_context(serve(folder / "server", *server))
             given["redis_url"] = url = served.url
-        pool = Pool(folder, url, **given)
+        pool = Pool(folder, url, kill_at, **given)
         async with open_store(RedisSettings(url, 10, 1.0, QUEUE)) as store:
             with redis.Redis.from_url(url, decode_responses=True, socket_timeout=None) as client:
                 scene = Scene(folder, url, pool, store, client, given, stack, served)

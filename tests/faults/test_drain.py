@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.core.states import State
 from holdfast.exits import Exit
-from tests.faults import windows
+from holdfast_config.kill_points import Point
 from tests.faults.process import Pool
 from tests.faults.scene import stage
 
@@ -79,11 +79,11 @@ async def test_third_signal_kills_what_does_not_let_go(short_path: Path) -> None
 
 
 async def test_worker_killed_while_draining_costs_its_other_tasks_one_crash(short_path: Path) -> None:
-    async with stage(short_path, workers=1) as scene:
+    async with stage(short_path, workers=1, kill_at=[Point.DRAIN]) as scene:
         await scene.submit("a", "b", text="wait")
         scene.started("a")
         scene.started("b")
-        scene.pool.order(windows.DRAIN)
+        scene.pool.order(Point.DRAIN)
         scene.pool.send()
         scene.pool.until("draining")
         scene.go("a")

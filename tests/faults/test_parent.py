@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.states import State
+from holdfast_config.kill_points import Point
 from tests.faults.process import Pool
 from tests.faults.scene import stage
 from tests.faults.work import named_pipe
@@ -39,6 +40,34 @@ async def test_what_they_cannot_finish_they_release_for_the_next_start(short_pat
         assert scene.started("t")[0] == 2
         scene.go("t")
         await scene.completed("t")
+
+
+async def test_parent_killed_between_a_fork_and_its_first_look_at_the_child_leaves_nobody(short_path: Path) -> None:
+    async with stage(short_path, kill_at=[Point.FORKED]) as scene:
+        await scene.submit("t", text="wait")
+        scene.started("t")
+        scene.pool.order(Point.FORKED)
+        scene.pool.send(signal.SIGTTIN)  # one worker more
+        scene.go("t")
+        assert scene.pool.ended() == -signal.SIGKILL
+        record = await scene.completed("t")
+        assert (record.deliveries, scene.runs("t")) == (1, 1)
+        scene.restart()
+        for _ in range(2):  # or three: the last was seen by the kernel alone
+            scene.pool.until("orphaned worker recovered", tasks=0)
+        scene.pool.ready(2)
+        await scene.submit("after")
+        await scene.completed("after")
+
+
+async def test_worker_killed_before_the_store_knows_of_it_is_replaced(short_path: Path) -> None:
+    async with stage(short_path, kill_at=[Point.FORK]) as scene:
+        scene.pool.order(Point.FORK)
+        scene.pool.send(signal.SIGTTIN)
+        killed = scene.pool.until("died", cause="signal: SIGKILL")["slot"]
+        scene.pool.until("ready", slot=killed)
+        await scene.submit("t")
+        assert (await scene.completed("t")).crashes == 0
 
 
 @pytest.mark.parametrize("embedded", [False, True], ids=["given store", "embedded store"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast_config.kill_points import Point
 from tests.faults.scene import stage
 
 pytestmark = pytest.mark.anyio
@@ -40,6 +41,24 @@ async def test_death_told_to_a_steward_that_dies_is_recovered_once_by_the_next(s
         scene.pool.until("worker recovered")
         assert second != pid
         assert (delivery, scene.runs("t"), record.deliveries, record.crashes) == (2, 2, 2, 1)
+
+
+@pytest.mark.parametrize("point", [Point.BEFORE_RECOVER, Point.RECOVER_SENT, Point.RECOVERED])
+async def test_steward_killed_at(point: Point, short_path: Path) -> None:
+    async with stage(short_path, kill_at=[point], log_level="debug") as scene:
+        await scene.submit("t", text="wait")
+        _, pid = scene.started("t")
+        scene.pool.order(point)
+        os.kill(pid, signal.SIGKILL)
+        scene.pool.until("died", slot="steward", cause="signal: SIGKILL")
+        scene.pool.until("ready", slot="steward")
+        scene.pool.until("worker recovered")  # told again; where it was recorded already, nothing is left to put back
+        delivery, second = scene.started("t")
+        scene.go("t")
+        record = await scene.completed("t")
+        assert second != pid
+        assert (delivery, scene.runs("t"), record.deliveries, record.crashes) == (2, 2, 2, 1)
+        assert len([e for e in scene.heard("worker-died") if "SIGKILL" in e["detail"]]) == 1
 
 
 async def test_steward_and_worker_killed_together(short_path: Path) -> None:

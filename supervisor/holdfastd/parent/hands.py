@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 
 from holdfast.channel import encode
+from holdfast.killpoints import Point, reached
 from holdfast_config import ConfigError
 from holdfastd.core.commands import Command, Fork, Kill, ReadSettings, Say, Send, Show
 from holdfastd.core.events import Event, Forked, ForkFailed, SettingsRead
@@ -55,6 +56,7 @@ class Hands:
         try:
             birth = self._births.of(command.slot, command.first, command.generation)
             newborn = fork.fork(birth, self._kernel)
+            reached(Point.FORKED)
         except (OSError, StoreLaunchError) as error:
             reason = errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
             self._post(ForkFailed(command.slot, f"{reason} {error}".strip(), random.uniform(-1, 1)))

@@ -14,6 +14,7 @@ import structlog
 from holdfast.broker.port import StewardStore
 from holdfast.channel import Acknowledged, Died
 from holdfast.errors import StoreUnavailableError
+from holdfast.killpoints import Point, reached
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.family import Family
 from holdfastd.steward.lockfiles import LockFiles
@@ -46,6 +47,7 @@ class Recovery:
         return LOOK_EVERY
 
     async def _record(self, death: Died) -> int:
+        reached(Point.BEFORE_RECOVER)
         try:
             count = await self.store.recover(death.incarnation, death.cause, death.charged)
         except StoreUnavailableError:
@@ -53,6 +55,7 @@ class Recovery:
         except Exception:
             self.family.defer(death.incarnation)  # one death that cannot be recorded must not hold up the others
             raise
+        reached(Point.RECOVERED)
         tell = _log.info if count else _log.debug
         tell("worker recovered", incarnation=death.incarnation, cause=death.cause, tasks=count)
         return count

@@ -11,12 +11,14 @@ from typing import Any, cast
 from holdfast.handler.callee import Callee, Kind
 from holdfast.handler.notes import Notes
 from holdfast.handler.threads import Threads, in_thread
+from holdfast.killpoints import Point, reached
 
 _FINISHED = frozenset({str, dict, list, int, float, type(None)})
 
 
 async def call(callee: Callee, arguments: dict[str, Any], notes: Notes, threads: Threads) -> Any:
     """What the handler comes to; what it raises passes. Of a generator that is the last value, each one is progress."""
+    reached(Point.HANDLER)
     match callee.kind:
         case Kind.COROUTINE:
             value = await callee.function(**arguments)

@@ -10,6 +10,7 @@ import structlog
 
 from holdfast.core.deliveries import Delivery, Pulled, Standing, Verdict
 from holdfast.core.exchange import Request
+from holdfast.killpoints import Point, reached
 from holdfast.worker.post import Post
 
 _log = structlog.get_logger("holdfast.worker")
@@ -61,6 +62,10 @@ class Claims:
     async def _send(self) -> tuple[Request, Pulled]:
         post = self.post
         request = post.exchange.next_request(self.appetite())
+        if post.draining.is_set():
+            reached(Point.DRAIN)
+        if request.settlements:
+            reached(Point.BEFORE_SETTLE)
         lanes = post.spec.settings.lanes
         pulled = await post.store.pull(post.incarnation, request.number, request.slots, lanes, request.settlements)
         return request, pulled
@@ -69,7 +74,11 @@ class Claims:
         for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
             if verdict in {Verdict.LOST, Verdict.GONE}:
                 _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
-        for delivery in self.post.exchange.answer(request, pulled):
+        started = self.post.exchange.answer(request, pulled)
+        if request.settlements:
+            reached(Point.SETTLED)
+        for delivery in started:
+            reached(Point.PULLED)
             self.start(delivery)
         self._solo = pulled.solo
         if pulled.inbox:

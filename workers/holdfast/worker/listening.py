@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from holdfast.core.deliveries import Hint
+from holdfast.killpoints import Point, reached
 from holdfast.worker.claiming import Claims
 from holdfast.worker.post import Post
 
@@ -57,6 +58,7 @@ class Listener:
             case Hint("cancel" | "pause" as why, task_id, claim):
                 self.stop(task_id, claim, why)
             case Hint("bell"):
+                reached(Point.BELL)
                 # Even a worker that has become full asks: the store then rings on for the others.
                 await self.claims.ask_now()
             case None if not self._deaf:

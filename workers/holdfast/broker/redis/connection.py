@@ -12,6 +12,8 @@ from holdfast.broker.redis.client import ANSWER_SECONDS, blocking_client, comman
 from holdfast.broker.redis.faults import explained
 from holdfast.broker.redis.keys import Keys
 from holdfast.broker.redis.scripts import build, operations, product
+from holdfast.broker.redis.sending import watched
+from holdfast.killpoints import armed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +31,7 @@ class Connection:
         self.url = settings.masked_url
         self.client = command_client(settings)
         self.blocking = blocking_client(settings)
+        self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
         self._scripts = {name: build(name, replaced) for name in operations()} if replaced else product()
 
     async def run(self, name: str, *args: Value) -> Any:
@@ -36,10 +39,10 @@ class Connection:
         script = self._scripts[name]
         with explained(self.url):
             try:
-                return await self.client.execute_command("EVALSHA", script.sha, 1, self.keys.queue, *args)
+                return await self._evaluate("EVALSHA", script.sha, 1, self.keys.queue, *args)
             except NoScriptError:
                 await self.client.execute_command("SCRIPT", "LOAD", script.source)
-                return await self.client.execute_command("EVALSHA", script.sha, 1, self.keys.queue, *args)
+                return await self._evaluate("EVALSHA", script.sha, 1, self.keys.queue, *args)
 
     async def load(self) -> None:
         """Have the server compile and keep every operation."""
