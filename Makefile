@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint format bench bench-recovery bench-idle clean
+.PHONY: run test lint format bench bench-recovery bench-idle picture clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -32,6 +32,9 @@ format: .venv/developing
 .venv/developing: .venv/installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded,dev]'
 	@touch $@
+
+picture: .venv/installed ## the picture of the README
+	@$(BIN)/python -m holdfastd.demo.picture docs/demo.svg
 
 bench: .venv/developing ## throughput and latency beside a bare loop
 	$(BIN)/python -m bench.throughput

@@ -13,6 +13,7 @@ from holdfastd.cli.session import Session
 
 COMMANDS = [
     lazy("start", "Start the supervisor and its workers, in the foreground."),
+    lazy("demo", "See what it is for: kill its processes, lose nothing."),
     lazy("check", "Check settings and handler, without starting anything."),
     lazy("doctor", "Look for what is wrong here, and say what mends it."),
     lazy("stop", "Stop the supervisor: running tasks are finished first."),

@@ -1,0 +1,83 @@
+"""`supervisor demo`."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import asdict
+from types import FrameType
+
+import click
+import rich_click
+from rich.console import Console
+from rich.live import Live
+
+from holdfast.exits import Exit
+from holdfastd.cli import options, output
+from holdfastd.cli.endings import CommandError
+from holdfastd.cli.session import Session
+from holdfastd.demo import stage
+from holdfastd.demo.errors import DemoError
+from holdfastd.demo.ledger import Ledger
+from holdfastd.demo.show import Program, Progress, Show, give
+
+TELL_EVERY = 5.0  # seconds, where nobody sees a terminal
+
+
+@rich_click.command(epilog="Examples:\n\nsupervisor demo\n\nsupervisor demo --tasks 500 --seconds 10 --seed 7 --json")
+@click.option("--tasks", type=click.IntRange(1, 1_000_000), default=2000, show_default=True, help="How many tasks.")
+@click.option("--seconds", type=click.FloatRange(1, 86_400), default=30.0, show_default=True, help="To submit them in.")
+@click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="How many workers.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Chooses texts and victims.")
+@options.common
+@options.pass_session
+def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: int) -> int:
+    """Show what it is for: kill workers with -9 all the time, the steward twice, and lose nothing.
+
+    Starts a supervisor of its own with an embedded store, has it count the words of real texts, and checks the books at
+    the end: each task completed once, with the right result. Exit status 1 if they do not balance. Nothing is left
+    behind.
+    """
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    program = Program(tasks, seconds, workers, seed)
+    try:
+        ledger = _watched(program) if session.for_people else give(program, _told(session))
+    except DemoError as error:
+        raise CommandError(str(error), error.status or Exit.FAILED) from error
+    breaches = ledger.breaches(tasks)
+    _tell(session, ledger, breaches)
+    return Exit.FAILED if breaches else Exit.OK
+
+
+def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Nothing is left behind then, either."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def _watched(program: Program) -> Ledger:
+    with Live(console=Console(), refresh_per_second=10, transient=False) as live:
+        return give(program, lambda progress: live.update(stage.picture(progress)))
+
+
+def _told(session: Session) -> Show:
+    """A line now and then; silence for machines."""
+    due = [TELL_EVERY]
+
+    def tell(progress: Progress) -> None:
+        if progress.seconds >= due[0] and not session.json:
+            due[0] += TELL_EVERY
+            counts = f"{progress.completed} of {progress.submitted} completed, {progress.redelivered} redelivered"
+            output.text(f"{progress.seconds:.0f} s: {counts}, {progress.workers_killed} workers killed")
+
+    return tell
+
+
+def _tell(session: Session, ledger: Ledger, breaches: list[str]) -> None:
+    if session.json:
+        output.document(asdict(ledger) | {"lost": ledger.lost, "breaches": breaches})
+    elif session.for_people:
+        Console().print(stage.books(ledger, breaches))
+    else:
+        for name, value in ledger.rows():
+            output.text(f"{name:<20} {value}")
+        for breach in breaches or ["the ledger balances"]:
+            output.text(breach)
