@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast_config import kill_points
+from holdfast_config import kill_points, names
+
+_KEPT_BACK = frozenset({*names.in_environment(names.SECRETS), "CREDENTIALS_DIRECTORY", "TRACEPARENT", "TRACESTATE"})
 
 
 def notify_socket(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -30,6 +32,16 @@ def no_color(environ: Mapping[str, str] = os.environ) -> bool:
 def kill_at(environ: Mapping[str, str] = os.environ) -> str:
     """At which points processes are to end themselves, as text; empty: at none."""
     return environ.get(kill_points.VARIABLE, "")
+
+
+def search_path(environ: Mapping[str, str] = os.environ) -> str:
+    """The folders, joined by colons, where commands are looked for."""
+    return environ.get("PATH", os.defpath)
+
+
+def for_commands(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a command that is started for a task inherits: everything but our own secrets and another's trace."""
+    return {name: value for name, value in environ.items() if name not in _KEPT_BACK}
 
 
 def credential(name: str, environ: Mapping[str, str] = os.environ) -> str | None:

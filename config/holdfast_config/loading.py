@@ -28,7 +28,7 @@ def load(
     layers = _layers(flags, environ, folder or Path())
     given = _choose(layers)
     problems = [problem for layer in layers for problem in layer.problems]
-    problems += _without_server(given)
+    problems += _without_server(given) + _two_handlers(given)
     try:
         settings = Settings(**{field: origin.value for field, origin in given.items()})  # type: ignore[arg-type]  # checked there
     except ValidationError as error:
@@ -91,6 +91,12 @@ def _without_server(given: Mapping[str, Given]) -> list[str]:
             "leave this out to use the embedded store"
         )
     return problems
+
+
+def _two_handlers(given: Mapping[str, Given]) -> list[str]:
+    """A stronger layer does not settle this: what runs the tasks should not depend on who starts them."""
+    both = [given[field].key for field in ("handler", "exec") if field in given]
+    return [f"{' and '.join(both)} both say what runs the tasks: keep one"] if len(both) > 1 else []
 
 
 def _lines(error: ValidationError, given: Mapping[str, Given]) -> list[str]:

@@ -10,6 +10,13 @@ PREFIX = "HOLDFAST_"
 CONFIG = "HOLDFAST_CONFIG"  # names the settings file
 # Set by the supervisor in its children, so that what they leave behind is found; their programs may load settings too.
 INCARNATION = "HOLDFAST_INCARNATION"
+# What the process of a task is told of it.
+TASK_ID = "HOLDFAST_TASK_ID"
+ATTEMPT = "HOLDFAST_ATTEMPT"
+IDEMPOTENCY_KEY = "HOLDFAST_IDEMPOTENCY_KEY"
+
+NO_SETTINGS = frozenset({CONFIG, INCARNATION, TASK_ID, ATTEMPT, IDEMPOTENCY_KEY})
+SECRETS = ("redis_url", "redis_password")  # fields
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "workers": ("SCHEDULER__WORKERS",),

@@ -54,6 +54,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
     handler: kinds.Text | None = _set(None, "What runs the tasks, as module:attribute; else agent:handle.")
+    exec: kinds.Text | None = _set(None, "Instead of a handler: the command that runs each task as a process.")
     app_dir: kinds.Place = _set(Path(), "The folder that the handler is imported from.")
     workers: Annotated[int, whole(1, 10_000)] = _set(1, "How many worker processes to keep alive.")
     concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "How many tasks one worker runs at once.")

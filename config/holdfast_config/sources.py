@@ -14,7 +14,7 @@ from holdfast_config import environment, folders, kill_points, names
 from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer
 
-CREDENTIALS = ("redis_url", "redis_password")
+ARGUMENTS = {"handler": "HANDLER"}  # given without a flag
 
 
 def of_flags(flags: Mapping[str, object], fields: Iterable[str]) -> Layer:
@@ -48,7 +48,7 @@ def of_credentials(variables: Mapping[str, str]) -> Layer:
     """The secrets that systemd hands over in files."""
     given: dict[str, Given] = {}
     problems: list[str] = []
-    for name in CREDENTIALS:
+    for name in names.SECRETS:
         try:
             value = environment.credential(name, variables)
         except (OSError, UnicodeDecodeError) as error:
@@ -101,13 +101,13 @@ def of_folders(variables: Mapping[str, str]) -> Layer:
 
 
 def _unknown(told: Iterable[str], by_name: Mapping[str, str], where: str) -> list[str]:
-    known = {*by_name, names.CONFIG, names.INCARNATION, *((kill_points.VARIABLE,) if not where else ())}
+    known = {*by_name, *names.NO_SETTINGS, *((kill_points.VARIABLE,) if not where else ())}
     mine = (name for name in sorted(told) if name.startswith(names.PREFIX))
     return [names.unknown(name, by_name.values(), names.own, where) for name in mine if name not in known]
 
 
 def _flag(field: str) -> str:
-    return "--" + field.replace("_", "-")
+    return ARGUMENTS.get(field, "--" + field.replace("_", "-"))
 
 
 def _cause(error: OSError | UnicodeDecodeError) -> str:

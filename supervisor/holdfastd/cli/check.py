@@ -76,7 +76,8 @@ def _rows(settings: Settings, found: Checkup) -> Iterator[tuple[str, str]]:
     from holdfastd.doctor.handler import Imported
 
     assert isinstance(found.trial, Imported)
-    yield "handler", f"{found.trial.handler}, imported in {found.trial.seconds:.2f} s"
+    imported = f", imported in {found.trial.seconds:.2f} s" if settings.exec is None else ""
+    yield "handler", f"{found.trial.handler}{imported}"
     for one in found.trial.functions:
         yield "", f"{one.name or 'default'}: {one.kind}, takes {', '.join(one.takes) or 'nothing'}"
     yield "workers", f"{settings.workers}, each up to {settings.concurrency} tasks at once"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
-from holdfast.handler.resolve import target_of
+from holdfast.handler.chosen import check
 from holdfast_config import Settings
 from holdfastd.cli.endings import CommandError
 
 
 def check_name(settings: Settings) -> None:
-    """A handler that nobody names, or not as a name, is told at once. Raises CommandError."""
+    """A handler that nobody names, or a command that is not there, is told at once. Raises CommandError."""
     try:
-        target_of(settings.handler, settings.app_dir)
+        check(settings)
     except HandlerError as error:
         raise CommandError(str(error), Exit.CONFIG) from error

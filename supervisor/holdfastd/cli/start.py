@@ -14,7 +14,8 @@ from holdfastd.cli.setting_flags import every_setting
 
 @rich_click.command(
     epilog="Examples:\n\nsupervisor start agent:handle --workers 8\n\n"
-    "supervisor start agent:handle --redis-url redis://localhost:6379/0 --concurrency 50"
+    "supervisor start agent:handle --redis-url redis://localhost:6379/0 --concurrency 50\n\n"
+    "supervisor start --exec './statement --format json' --workers 4"
 )
 @click.argument("handler", required=False)
 @every_setting
@@ -24,7 +25,8 @@ def start(session: Session, /, handler: str | None) -> int:
     """Start the supervisor and its workers, in the foreground.
 
     HANDLER is what runs the tasks, as module:attribute; without it HOLDFAST_HANDLER, `handler` in supervisor.toml, or
-    agent:handle. SIGTERM or Ctrl-C lets running tasks finish and then ends it.
+    agent:handle. With --exec it is any command: a process for each task, the message as JSON on standard input, the
+    result from standard output. SIGTERM or Ctrl-C lets running tasks finish and then ends it.
     """
     session.flags["handler"] = handler
     if session.json:

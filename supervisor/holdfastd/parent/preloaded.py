@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
-from holdfast.handler.resolve import resolve, target_of
+from holdfast.handler.chosen import check, handler_of
 from holdfast_config import Settings
 from holdfastd.parent import belongings
 from holdfastd.parent.belongings import Belongings
@@ -29,13 +29,13 @@ def preload_handler(settings: Settings, announce: Callable[[str], None]) -> tupl
     """Import the handler; the descriptors that workers must keep for it. Where it cannot be, ends this process."""
     before = belongings.look()
     try:
-        resolve(settings.handler, settings.app_dir)
+        handler_of(settings)
     except HandlerError as error:
         announce(f"{error.traceback.rstrip()}\n{error}" if error.traceback else str(error))
         _give_up(before)
     after = belongings.look()
     if problems := list(objections(before, after)):
-        target = target_of(settings.handler, settings.app_dir)
+        target = check(settings)
         announce(f"{target} cannot be preloaded: its import {' and '.join(problems)}: {ADVICE}")
         _give_up(before)
     return tuple(_opened(before, after))

@@ -1,7 +1,7 @@
 """What a dead child leaves behind: its process group, and descendants that fled from it by setsid.
 
 The group is killed while its dead leader still holds the number. Those who fled became our children when the leader
-died, as we are a subreaper; they carry its incarnation.
+died, as we are a subreaper; they carry its incarnation, or came from one that does.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Collection
 
+from holdfast import kin
 from holdfastd.parent.child import INCARNATION_VARIABLE
 
 ROUNDS = 5  # a descendant may fork while we look; each round finds what the last one missed
 
 TITLE = b"holdfast: "
-
-_PROC = Path("/proc")
 
 
 def kill_remains(pid: int, incarnation: str, known: Collection[int]) -> int:
@@ -30,7 +28,9 @@ def kill_remains(pid: int, incarnation: str, known: Collection[int]) -> int:
         os.killpg(pid, signal.SIGKILL)
     killed: set[int] = set()
     for _ in range(ROUNDS):
-        found = {fled for fled in _strangers(known) if _carries(fled, incarnation)} - killed
+        strangers = kin.with_descendants(child for child in kin.children(os.getpid()) if child not in known)
+        carriers = [each for each in strangers if _carries(each, incarnation)]
+        found = kin.with_descendants(carriers) - killed
         if not found:
             break
         killed |= found
@@ -40,30 +40,8 @@ def kill_remains(pid: int, incarnation: str, known: Collection[int]) -> int:
     return len(killed)
 
 
-def _strangers(known: Collection[int]) -> Iterator[int]:
-    """Children of ours that we have not forked, and their descendants."""
-    waiting = [pid for pid in _children(os.getpid()) if pid not in known]
-    while waiting:
-        pid = waiting.pop()
-        yield pid
-        waiting += _children(pid)
-
-
-def _children(pid: int) -> list[int]:
-    """Of all its threads; nothing if it is gone."""
-    found: list[int] = []
-    with contextlib.suppress(OSError):
-        for task in (_PROC / str(pid) / "task").iterdir():
-            found += map(int, (task / "children").read_text("ascii").split())
-    return found
-
-
 def _carries(pid: int, incarnation: str) -> bool:
     """In the environment of what was executed, in the title of what was only forked."""
-    folder = _PROC / str(pid)
-    try:
-        environment, title = (folder / "environ").read_bytes(), (folder / "cmdline").read_bytes()
-    except OSError:
-        return False
+    title = kin.title(pid)
     is_forked = title.startswith(TITLE) and incarnation.encode() in title
-    return is_forked or f"{INCARNATION_VARIABLE}={incarnation}".encode() in environment.split(b"\0")
+    return is_forked or kin.carries(pid, [f"{INCARNATION_VARIABLE}={incarnation}".encode()])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from holdfast.handler.callee import Callee, Kind
 from holdfast.handler.handler import Handler
+from holdfast.handler.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,13 @@ class Described:
 
 def describe(handler: Handler) -> Iterator[Described]:
     """The default first, then those with names."""
-    if handler.default is not None:
-        yield _described("", handler.default)
+    match handler.default:
+        case Callee() as function:
+            yield _described("", function)
+        case Program() as program:
+            yield Described("", f"{program.command.path}, a process for each task", ("JSON on standard input",))
+        case None:
+            pass
     for name, function in sorted(handler.named.items()):
         yield _described(name, function)
 

@@ -1,4 +1,4 @@
-"""What a worker runs: a default function, functions by name, or both."""
+"""What a worker runs: a default function or program, functions by name, or both."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.handler.callee import Callee
+from holdfast.handler.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +14,11 @@ class Handler:
     """`target` is how the operator named it."""
 
     target: str
-    default: Callee | None = None
+    default: Callee | Program | None = None
     named: Mapping[str, Callee] = field(default_factory=dict[str, Callee])
 
-    def choose(self, name: str | None) -> Callee | None:
-        """The function for an operation that calls `name`. Where nothing is registered by name, names mean nothing."""
+    def choose(self, name: str | None) -> Callee | Program | None:
+        """What runs an operation that calls `name`. Where nothing is registered by name, names mean nothing."""
         return self.named.get(name) if name is not None and self.named else self.default
 
     def absence(self, name: str | None) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -17,9 +18,12 @@ from holdfast.handler.callee import Callee
 from holdfast.handler.failures import what_it_raised
 from holdfast.handler.handler import Handler
 from holdfast.handler.history import messages_for
+from holdfast.handler.program.program import Program
 from holdfast.handler.results import outcome_of
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
+
+Work = Callable[[], Awaitable[Outcome]]
 
 
 async def run(
@@ -41,36 +45,42 @@ async def run(
     if task.unreadable:
         return Unreadable(task.unreadable)
     operation = task.operation
-    callee = handler.choose(operation.name)
-    if callee is None:
-        # Retried: while versions change hands, another worker may have it.
-        return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
-    kwargs = operation.kwargs if operation.name is not None and handler.named else {}
-    if misfit := callee.signature.misfit(kwargs):
-        return Rejected(failure_document("rejected", Failure("BadArguments", misfit)), misfit)
-    arguments = callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
     seconds = task_timeout if delivery.timeout_ms is None else delivery.timeout_ms / 1000
-    return await _bounded(callee, arguments, task, Threads(limiter, on_stuck, thread_grace), seconds)
+    match handler.choose(operation.name):
+        case None:
+            # Retried: while versions change hands, another worker may have it.
+            return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
+        case Program() as program:
+            return await _bounded(partial(program.run, task, messages_for(delivery, operation)), task, seconds)
+        case Callee() as callee:
+            kwargs = operation.kwargs if operation.name is not None and handler.named else {}
+            if misfit := callee.signature.misfit(kwargs):
+                return Rejected(failure_document("rejected", Failure("BadArguments", misfit)), misfit)
+            arguments = callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
+            threads = Threads(limiter, on_stuck, thread_grace)
+            return await _bounded(partial(_answer, callee, arguments, task, threads), task, seconds)
 
 
-async def _bounded(
-    callee: Callee, arguments: dict[str, Any], task: Task, threads: Threads, seconds: float | None
-) -> Outcome:
+async def _answer(callee: Callee, arguments: dict[str, Any], task: Task, threads: Threads) -> Outcome:
+    return outcome_of(await call(callee, arguments, task.notes, threads), task.notes.max_bytes)
+
+
+async def _bounded(work: Work, task: Task, seconds: float | None) -> Outcome:
     if seconds is None:
-        return await _called(callee, arguments, task, threads)
+        return await _captured(work, task)
     task.deadline = time.monotonic() + seconds
     outcome: Outcome | None = None
     with anyio.move_on_after(seconds) as scope:
-        outcome = await _called(callee, arguments, task, threads)
+        outcome = await _captured(work, task)
     # Once told to stop, what a handler still answers is not what it would have answered.
     if outcome is None or scope.cancel_called:
         return Raised(Failure("TaskTimeout", f"the handler took longer than {seconds:g} s"))
     return outcome
 
 
-async def _called(callee: Callee, arguments: dict[str, Any], task: Task, threads: Threads) -> Outcome:
+async def _captured(work: Work, task: Task) -> Outcome:
     try:
-        value = await call(callee, arguments, task.notes, threads)
+        return await work()
     except asyncio.CancelledError as error:
         if _is_being_cancelled():
             task.notes.cancelled = True
@@ -79,7 +89,6 @@ async def _called(callee: Callee, arguments: dict[str, Any], task: Task, threads
     except BaseException as error:
         # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
         return what_it_raised(error)
-    return outcome_of(value, task.notes.max_bytes)
 
 
 def _is_being_cancelled() -> bool:

@@ -22,13 +22,14 @@ class Task:
     `deadline` is the `time.monotonic()` at which the handler is cancelled; None: it may take for ever.
     """
 
-    __slots__ = ("_delivery", "deadline", "notes", "operation", "unreadable")
+    __slots__ = ("_delivery", "deadline", "notes", "operation", "span", "unreadable")
 
     def __init__(self, delivery: Delivery, max_bytes: int = 1048576) -> None:
         """Made by the worker, which finds in `notes` what the handler has done. Where the operation cannot be read,
         `unreadable` has the reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
         self._delivery = delivery
         self.deadline: float | None = None
+        self.span: str | None = None  # set by telemetry: the traceparent of the span around this delivery
         self.notes = Notes(max_bytes)
         self.operation, self.unreadable = _read(delivery.operation, max_bytes)
 
@@ -76,6 +77,13 @@ class Task:
     def span_id(self) -> str | None:
         """16 hex digits, of the producer's span."""
         return self.operation.span_id
+
+    @property
+    def traceparent(self) -> str | None:
+        """What the handler's own calls should name as their parent, as W3C writes it; None: nobody traces this."""
+        if self.span is None and self.trace_id is not None and self.span_id is not None:
+            return f"00-{self.trace_id}-{self.span_id}-01"
+        return self.span
 
     @property
     def logger(self) -> structlog.typing.FilteringBoundLogger:

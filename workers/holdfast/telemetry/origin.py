@@ -24,4 +24,9 @@ def context(span: SpanContext) -> Context:
     return set_span_in_context(NonRecordingSpan(span))
 
 
+def traceparent(span: SpanContext) -> str:
+    """The header of W3C Trace Context, version 00, that names `span`."""
+    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+
+
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)

@@ -13,7 +13,7 @@ from opentelemetry.util.types import AttributeValue
 from holdfast.core.deliveries import Delivery
 from holdfast.core.outcomes import Outcome
 from holdfast.telemetry import names
-from holdfast.telemetry.origin import context, producer
+from holdfast.telemetry.origin import context, producer, traceparent
 from holdfast.telemetry.providers import Providers
 from holdfast.telemetry.results import CANCELLED, Result, result
 
@@ -40,6 +40,7 @@ class Otlp:
             _attributes(delivery, task),
             [Link(origin)] if origin else (),
         )
+        task.span = traceparent(span.get_span_context())
         told = _Span()
         try:
             with trace.use_span(span, record_exception=False, set_status_on_exception=False):

@@ -15,7 +15,7 @@ from holdfast.channel_client import ParentLink
 from holdfast.core.exchange import Exchange
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
-from holdfast.handler.resolve import resolve
+from holdfast.handler.chosen import handler_of
 from holdfast.killpoints import Point, reached
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.life import Life
@@ -43,7 +43,7 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
 async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
     link = ParentLink(channel)
     try:
-        handler = resolve(spec.settings.handler, spec.settings.app_dir)
+        handler = handler_of(spec.settings)
     except HandlerError as error:
         link.send(BootFailed(ChildExit.BOOT_FAILED, str(error), error.traceback))
         await link.flush(SAY_GOODBYE)

@@ -13,7 +13,7 @@ from functools import partial
 import msgspec
 
 from holdfast.errors import HandlerError
-from holdfast.handler.resolve import target_of
+from holdfast.handler.chosen import check
 from holdfast_config import Settings
 from holdfastd.doctor.handler import NotImported, Trial
 from holdfastd.doctor.looks.importing import try_import
@@ -33,7 +33,7 @@ _trials: msgspec.json.Decoder[Trial] = msgspec.json.Decoder(Trial)
 def attempt(settings: Settings) -> Trial:
     """What came of importing the handler, within the boot timeout. Forks: this process may have one thread only."""
     try:
-        target = target_of(settings.handler, settings.app_dir)
+        target = check(settings)
     except HandlerError as error:
         return NotImported(str(error))
     preload()  # as `start` has done before it forks: what a worker need not import

@@ -14,9 +14,9 @@ import msgspec
 
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
+from holdfast.handler.chosen import handler_of
 from holdfast.handler.description import describe
 from holdfast.handler.handler import Handler
-from holdfast.handler.resolve import resolve
 from holdfast_config import Settings
 from holdfastd.doctor.handler import Function, Imported, NotImported, Trial
 from holdfastd.parent import belongings
@@ -38,7 +38,7 @@ def try_import(settings: Settings, channel: socket.socket) -> NoReturn:
         before = belongings.look()
         began = time.monotonic()
         preload_handler(settings, lambda told: answer(NotImported(told)))  # ends this process where it is refused
-        answer(_imported(resolve(settings.handler, settings.app_dir), began, before))
+        answer(_imported(handler_of(settings), began, before))
     else:
         anyio.run(_in_a_loop, settings, answer, backend_options={"use_uvloop": True})
     os._exit(ChildExit.OK)
@@ -49,7 +49,7 @@ async def _in_a_loop(settings: Settings, answer: Callable[[Trial], None]) -> Non
     before = belongings.look()
     began = time.monotonic()
     try:
-        handler = resolve(settings.handler, settings.app_dir)
+        handler = handler_of(settings)
     except HandlerError as error:
         answer(NotImported(str(error), error.traceback))
     else:

@@ -1,0 +1,84 @@
+"""The command of an operator: split into words as a shell does, found and looked at once, before anything runs it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.errors import HandlerError
+
+LOOKED_AT = 256  # bytes of a program's beginning
+
+_ELF = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`words` are its arguments, the first as the operator wrote it; `path` is the file that is executed."""
+
+    words: tuple[str, ...]
+    path: Path
+
+
+def find(line: str, search_path: str) -> Command:
+    """The command that `line` names. No shell is run: nothing is expanded, piped or redirected. Raises HandlerError."""
+    words = _split(line)
+    path = _located(words[0], line, search_path)
+    _check_beginning(path, line)
+    return Command(tuple(words), path)
+
+
+def _split(line: str) -> list[str]:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise _refusal(line, f"{str(error).lower()}: quote it as for a shell") from None
+    if not words or not words[0]:
+        raise _refusal(line, "names no command")
+    return words
+
+
+def _located(word: str, line: str, search_path: str) -> Path:
+    found = shutil.which(word, path=search_path)
+    if found is not None:
+        return Path(found).absolute()
+    if os.sep in word:
+        raise _refusal(line, _why_not(Path(word)))
+    here = f"; to run the file here write ./{word}" if Path(word).is_file() else ""
+    raise _refusal(line, f"no command {word!a} on PATH ({search_path}){here}")
+
+
+def _why_not(path: Path) -> str:
+    if path.is_dir():
+        return f"{str(path)!a} is a folder"
+    if not path.exists():
+        return f"no file {str(path)!a}" + ("" if path.is_absolute() else f" in {Path.cwd()}")
+    return f"{str(path)!a} is not executable for this user: chmod +x it"
+
+
+def _check_beginning(path: Path, line: str) -> None:
+    """What the kernel would refuse at the first task, in words that do not name the reason."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(LOOKED_AT)
+    except OSError:  # it may be executed without being readable
+        return
+    if beginning.startswith(b"#!"):
+        _check_interpreter(path, beginning, line)
+    elif not beginning.startswith(_ELF) and b"\0" not in beginning:
+        raise _refusal(
+            line, f"{str(path)!a} is a text without a first line that names its interpreter, such as #!/bin/sh"
+        )
+
+
+def _check_interpreter(path: Path, beginning: bytes, line: str) -> None:
+    words = os.fsdecode(beginning[2:].split(b"\n")[0]).strip(" \t").split(" ")
+    if not os.access(words[0], os.X_OK):
+        raise _refusal(line, f"{str(path)!a} names {words[0]!a} as its interpreter, which is not there to run")
+
+
+def _refusal(line: str, why: str) -> HandlerError:
+    return HandlerError(f"exec {line[:200]!a}: {why}")

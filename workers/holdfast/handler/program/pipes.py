@@ -1,0 +1,36 @@
+"""Both ends of a conversation through pipes, on the event loop: a document goes in, whatever is said comes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO
+
+import anyio
+
+CHUNK = 65536  # bytes; what a pipe holds
+
+
+async def feed(pipe: IO[bytes], document: bytes) -> None:
+    """Write the document and close the pipe. Whoever does not read it all is not asked why."""
+    os.set_blocking(pipe.fileno(), False)
+    rest = memoryview(document)
+    try:
+        with suppress(BrokenPipeError):
+            while rest:
+                await anyio.wait_writable(pipe)
+                rest = rest[os.write(pipe.fileno(), rest) :]
+    finally:
+        pipe.close()
+
+
+async def listen(pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
+    """Hand on what comes, until nobody is left who could write. One chunk a turn of the loop: others have theirs."""
+    os.set_blocking(pipe.fileno(), False)
+    while True:
+        await anyio.wait_readable(pipe)
+        chunk = os.read(pipe.fileno(), CHUNK)
+        if not chunk:
+            return
+        take(chunk)
