@@ -59,7 +59,7 @@ def ends(evidence: Evidence) -> dict[str, str]:
                 last[event["id"]] = "canceled"
             case "dead-letter":
                 last[event["id"]] = "failed"
-            case "worker-registered" | "worker-died":
+            case "worker-registered" | "worker-died" | "retried":
                 pass
             case _:
                 last[event["id"]] = ""

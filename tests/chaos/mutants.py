@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import anyio
 
 from holdfast.broker.redis import connection, scripts
-from holdfast.core import exchange, settling
+from holdfast.core import settling
 from holdfast.core.deliveries import Delivery, Pulled, Settle, Settlement
 from holdfast.core.exchange import Exchange, Request
 
@@ -45,18 +46,6 @@ def forget_what_was_settled() -> None:
     Exchange._ordered = once  # type: ignore[method-assign]
 
 
-def a_number_for_every_try() -> None:
-    """A request whose answer was lost is sent as a new one."""
-    next_request = Exchange.next_request
-
-    def anew(self: Exchange, most: int = exchange.UNBOUNDED) -> Request:
-        if self.in_flight is not None:
-            self.answered, self.in_flight = self.in_flight.number, None
-        return next_request(self, most)
-
-    Exchange.next_request = anew  # type: ignore[method-assign]
-
-
 def run_what_already_runs() -> None:
     """A claim that is given again is started again."""
     answer = Exchange.answer
@@ -83,44 +72,62 @@ def settle_before_the_end() -> None:
     running.settlement = early
 
 
-MUTANTS: dict[str, Callable[[], None]] = {
-    "a settlement needs no claim": script(
-        "shared/settling.lua", "r[2] ~= s.claim or not OPEN[state]", "not OPEN[state]"
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`change` breaks a process; `faults` are those that bring it to light, all where none are named."""
+
+    change: Callable[[], None]
+    faults: tuple[str, ...] = ()
+
+
+MUTANTS: dict[str, Mutant] = {
+    "a settlement needs no claim": Mutant(
+        script("shared/settling.lua", "r[2] ~= s.claim or not OPEN[state]", "not OPEN[state]"), ("host frozen",)
     ),
-    "a claim needs no state": script("pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' then", "if r[2] == '1' then"),
-    "recover puts nothing back": script(
-        "shared/recovery.lua", "if r[1] ~= 'working' or r[2] ~= claim then return end", "if true then return end"
+    "a claim needs no state": Mutant(
+        script("pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' then", "if r[2] == '1' then")
     ),
-    "waiting messages are dropped": script(
-        "shared/message.lua", "  if not item then return false end", "  if true then return false end"
+    "recover puts nothing back": Mutant(
+        script(
+            "shared/recovery.lua", "if r[1] ~= 'working' or r[2] ~= claim then return end", "if true then return end"
+        ),
+        ("worker killed",),
     ),
-    "a cancel is forgotten": script(
-        "shared/control.lua", "  finish(id, 'canceled', reason, has_rest(id))", "  to_tail(id)"
+    "waiting messages are dropped": Mutant(
+        script("shared/message.lua", "  if not item then return false end", "  if true then return false end")
     ),
-    "crashes are not counted": script("shared/recovery.lua", "  elseif crashes == 1 then", "  elseif true then"),
-    "put back at the tail": script(
-        "shared/lane.lua", "enqueue(id, r[1], r[3], r[2], 'LPUSH')", "enqueue(id, r[1], r[3], r[2], 'RPUSH')"
+    "a cancel is forgotten": Mutant(
+        script("shared/control.lua", "  finish(id, 'canceled', reason, has_rest(id))", "  to_tail(id)")
     ),
-    "audit puts nothing back": script("audit.lua", "if not is_there(id, r[1]) then", "if false then"),
-    "outcomes go with a lost answer": forget_what_was_settled,
-    "a number for every try": a_number_for_every_try,
-    "a claim given again runs again": run_what_already_runs,
-    "what is given back counts as done": settle_before_the_end,
+    "every crash puts back at once": Mutant(
+        script("shared/recovery.lua", "  elseif crashes == 1 then", "  elseif true then"), ("worker killed",)
+    ),
+    "put back at the tail": Mutant(
+        script("shared/lane.lua", "enqueue(id, r[1], r[3], r[2], 'LPUSH')", "enqueue(id, r[1], r[3], r[2], 'RPUSH')")
+    ),
+    "audit puts nothing back": Mutant(
+        script("audit.lua", "if not is_there(id, r[1]) then", "if false then"), ("entries stolen",)
+    ),
+    "outcomes go with a lost answer": Mutant(forget_what_was_settled, ("server killed", "connections killed")),
+    "a claim given again runs again": Mutant(run_what_already_runs, ("server killed", "connections killed")),
+    "what is given back counts as done": Mutant(settle_before_the_end, ("restarted",)),
 }
 
 
 def apply(name: str) -> None:
     """Break this process and its children in the named way; nothing for no name."""
     if name:
-        MUTANTS[name]()
+        MUTANTS[name].change()
 
 
 async def noticed(name: str, seeds: int, seconds: float) -> str:
     """What noticed the mutant, or empty."""
     from tests.chaos.play import Plan, play_once
 
+    faults = MUTANTS[name].faults
     for seed in range(1, seeds + 1):
-        outcome = await play_once(Plan(seconds=seconds, seed=seed, mutant=name, retention=False))
+        plan = Plan(seconds=seconds, seed=seed, mutant=name, retention=False)
+        outcome = await play_once(replace(plan, faults=faults) if faults else plan)
         if outcome.breaches:
             return f"seed {seed}: {outcome.breaches[0]}"
     return ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,13 @@ from tests.chaos.host import Host, strike
 from tests.chaos.stand import Stand
 from tests.chaos.watcher import Watcher
 
-FROZEN = (6.0, 14.0)  # seconds; the hosts' leases and their grace are 8
+FROZEN = (7.0, 11.0)  # seconds; the leases of the hosts and their grace are 8
 OWN = b'{"_b":"'
 
 
 @dataclass(slots=True)
 class Nemesis:
-    """`stand` is the store's server. `struck` counts by name."""
+    """`stand` is the store's server; `taken`: hosts that are being killed, frozen or started again."""
 
     hosts: Sequence[Host]
     stand: Stand
@@ -35,6 +35,7 @@ class Nemesis:
     workers: int
     history: Path
     dice: random.Random
+    taken: set[str] = field(default_factory=set[str])
 
     async def serve(self, until: float, pause: tuple[float, float], names: Sequence[str]) -> None:
         """One or two faults every so often; ten seconds of peace in each minute."""
@@ -44,18 +45,15 @@ class Nemesis:
             if (anyio.current_time() - began) % 60.0 > 50.0 or anyio.current_time() >= until:
                 continue
             async with anyio.create_task_group() as group:
-                for name in self.dice.sample(list(names), self.dice.choice([1, 1, 2])):
+                for name in self.dice.sample(list(names), min(len(names), self.dice.choice([1, 1, 2]))):
                     group.start_soon(self.strike, name)
 
     async def strike(self, name: str) -> None:
         """Returns when it has healed."""
 
-        async def one() -> None:
-            await FAULTS[name](self)
-
         self._write(name, "begins")
         with suppress(RedisError, OSError):
-            await one()
+            await FAULTS[name](self)
         self._write(name, "over")
 
     def _write(self, name: str, what: str, **fields: object) -> None:
@@ -92,18 +90,27 @@ class Nemesis:
 
     async def parent_killed(self) -> None:
         """Its children drain and leave by themselves; somebody starts it again."""
-        host = self._host()
-        if host.process is not None:
-            self._hit("parent killed", host.process.pid)
-            await self._start_again(host)
+        with self._whole_host() as host:
+            if host is not None and host.process is not None:
+                self._hit("parent killed", host.process.pid)
+                await self._start_again(host)
 
     async def host_killed(self) -> None:
         """Everything of a host at once."""
-        host = self._host()
-        status = host.status()
-        if status is not None and host.process is not None:
-            self._hit("host killed", host.process.pid, *(process.pid for process in status.processes))
-            await self._start_again(host)
+        with self._whole_host() as host:
+            pids = _everybody(host)
+            if host is not None and pids:
+                self._hit("host killed", *pids)
+                await self._start_again(host)
+
+    async def host_frozen(self) -> None:
+        """For longer than its lease: the other host takes its tasks over, and then it wakes up."""
+        with self._whole_host() as host:
+            pids = _everybody(host)
+            self._hit("host frozen", *pids, number=signal.SIGSTOP)
+            await anyio.sleep(self.dice.uniform(*FROZEN) if pids else 0.0)
+            for pid in pids:
+                strike(pid, signal.SIGCONT)
 
     async def parent_stopped(self) -> None:
         host = self._host()
@@ -111,23 +118,25 @@ class Nemesis:
         await anyio.sleep(self.dice.uniform(0.5, 3.0))
         host.send(signal.SIGCONT)
 
-    async def host_frozen(self) -> None:
-        """For longer than its lease: the other host takes its tasks over, and then it wakes up."""
-        host = self._host()
-        status = host.status()
-        if status is None or host.process is None:
-            return
-        pids = [host.process.pid, *(process.pid for process in status.processes)]
-        self._hit("host frozen", *pids, number=signal.SIGSTOP)
-        await anyio.sleep(self.dice.uniform(*FROZEN))
-        for pid in pids:
-            strike(pid, signal.SIGCONT)
-
     async def restarted(self) -> None:
         """As an operator does it."""
-        host = self._host()
-        host.send(signal.SIGTERM)
-        await self._start_again(host)
+        with self._whole_host() as host:
+            if host is not None:
+                host.send(signal.SIGTERM)
+                await self._start_again(host)
+
+    @contextmanager
+    def _whole_host(self) -> Generator[Host | None]:
+        """One of which nothing else is being done as a whole, or None."""
+        free = [host for host in self.hosts if host.name not in self.taken]
+        host = self.dice.choice(free) if free else None
+        if host is not None:
+            self.taken.add(host.name)
+        try:
+            yield host
+        finally:
+            if host is not None:
+                self.taken.discard(host.name)
 
     async def _start_again(self, host: Host) -> None:
         await anyio.to_thread.run_sync(host.ended)
@@ -195,6 +204,12 @@ class Nemesis:
     async def _command(self, *words: str) -> None:
         async with self._client() as client:
             await client.execute_command(*words)
+
+
+def _everybody(host: Host | None) -> list[int]:
+    """A supervisor and its children; nobody where it does not answer."""
+    status = host.status() if host is not None else None
+    return [] if status is None else [status.pid, *(process.pid for process in status.processes)]
 
 
 Fault = Callable[[Nemesis], Awaitable[None]]

@@ -33,6 +33,7 @@ Step = Callable[[str], Awaitable[None]]
 WORK: tuple[tuple[str, Callable[[random.Random], str], int], ...] = (
     ("nap", lambda dice: f"{dice.choice([0.001, 0.005, 0.02, 0.1]):g}", 60),
     ("nap", lambda dice: f"{dice.uniform(0.3, 1.5):.2f}", 8),
+    ("nap", lambda dice: f"{dice.uniform(2.0, 5.0):.2f}", 3),
     ("block", lambda dice: f"{dice.uniform(0.01, 0.3):.2f}", 6),
     ("fail", lambda dice: str(dice.randrange(1, 3)), 6),
     ("broken", lambda _: "", 2),

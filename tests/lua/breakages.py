@@ -22,6 +22,7 @@ from tests.lua import test_retry as retry
 from tests.lua import test_settle as settle
 from tests.lua import test_solo as solo
 from tests.lua import test_story as story
+from tests.lua import test_strays as strays
 from tests.lua import test_submit as submit
 from tests.lua import test_upkeep as upkeep
 
@@ -159,5 +160,11 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("nobody is told until when a task waits", "shared/lane.lua", "  note('delayed', id, due)\n", "", story.test_a_trail_tells_until_when_a_task_waits),
     ("what was missed is not told", "events.lua", "return {missed and 1 or 0,", "return {0,", story.test_what_was_trimmed_before_it_was_read_is_told),
     ("an early position has missed something", "events.lua", " and is_cut()", "", story.test_what_was_trimmed_before_it_was_read_is_told),
+    # Strays.
+    ("a look puts back", "strays.lua", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), true", strays.test_a_look_changes_nothing),
+    ("the living lose their tasks", "strays.lua", "if not beat or NOW - tonumber(beat) >= silence then return 'silent' end", "return 'silent'", strays.test_what_a_living_worker_runs_is_left_alone),
+    ("silence is never long", "strays.lua", "NOW - tonumber(beat) >= silence", "false", strays.test_tasks_of_a_silent_owner_go_back_uncharged_and_it_is_told),
+    ("the owner of a stray is not declared dead", "strays.lua", "if reason ~= 'not held' then recover(owner, 'owner ' .. reason, false) end", "", strays.test_tasks_of_a_silent_owner_go_back_uncharged_and_it_is_told),
+    ("a living owner is declared dead", "strays.lua", "if reason ~= 'not held' then", "if true then", strays.test_a_task_that_its_owner_does_not_hold_goes_back_alone),
 ]
 # fmt: on

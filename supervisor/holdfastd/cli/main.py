@@ -24,6 +24,7 @@ COMMANDS = [
     lazy("tasks", "List, show, cancel, retry and count tasks."),
     lazy("why", "Tell what happened to a task, and what will."),
     lazy("dead", "List, show, retry and delete dead letters."),
+    lazy("recover", "Put back tasks whose workers are gone."),
     lazy("events", "Show what happens to tasks and workers, as it happens."),
     lazy("queue", "Look at the queue, and clear it."),
     lazy("workers", "List the workers of all hosts."),

@@ -22,6 +22,7 @@ from holdfast.core.records import (
     Page,
     Place,
     RetryAnswer,
+    Strays,
     Submission,
     TaskRecord,
     Unreadable,
@@ -139,6 +140,13 @@ class ProducerStore(Protocol):
 
     async def place(self, task_id: str) -> Place | None:
         """Where a submitted task waits; None for any other."""
+        ...
+
+    async def strays(self, cursor: str, page: int, silence_ms: int, *, put_back: bool) -> Strays:
+        """Working tasks whose owner is dead, unknown, or silent for so long, among the next `page` keys ('' to begin).
+
+        With `put_back` they go back to the heads of their lanes, uncharged, and their owners are declared dead.
+        """
         ...
 
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:

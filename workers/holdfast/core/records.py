@@ -173,6 +173,23 @@ class Happenings:
 
 
 @dataclass(frozen=True, slots=True)
+class Stray:
+    """A working task whose owner is not there. `why`: dead, unknown, silent, not held."""
+
+    task_id: str
+    owner: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """What one page of all keys had; `cursor` continues, empty at the end."""
+
+    found: tuple[Stray, ...]
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """The namespace in numbers: `states` counts tasks, `lanes` entries per lane, `counters` since the beginning."""
 

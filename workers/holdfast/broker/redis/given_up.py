@@ -1,4 +1,4 @@
-"""What was given up: dead letters, and entries that nobody could read."""
+"""What was given up or left lying: dead letters, entries that nobody could read, tasks whose owners are gone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role
-from holdfast.core.records import Page, RetryAnswer, TaskRecord, Unreadable
+from holdfast.core.records import Page, RetryAnswer, Stray, Strays, TaskRecord, Unreadable
 
 _PAGE = 50  # entries of up to 64 KiB looked through at once
 
@@ -50,6 +50,12 @@ class GivenUpRole(Role):
 
     async def purge_unreadable(self, until_ms: int, limit: int) -> int:
         return await self._number("purge_unreadable", until_ms, limit)
+
+    async def strays(self, cursor: str, page: int, silence_ms: int, *, put_back: bool) -> Strays:
+        following, *found = await self._run("strays", cursor or "0", page, silence_ms, int(put_back))
+        words = [word.decode() for word in found]
+        strays = tuple(Stray(*words[start : start + 3]) for start in range(0, len(words), 3))
+        return Strays(strays, "" if following == b"0" else following.decode())
 
     async def _find(self, address: str) -> bytes | None:
         """The entry as it is kept. While others are taken out one may be passed over: then it is looked for again."""

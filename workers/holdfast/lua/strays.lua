@@ -1,0 +1,40 @@
+-- Working tasks whose owner is not there: dead, unknown, or not heard of for long. Looks at one page of all keys.
+-- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, silence (ms) after which an owner
+--       counts as gone, put back (1 or 0: only look).
+-- Answers: the next cursor (0 at the end), then id, owner, why (dead, unknown, silent, not held), …
+-- An owner of which one task is put back is tombstoned, and loses all it holds: see recover.
+-- Keeps: I1, I2, I3, I4.
+-- flags: allow-oom
+-- use: clock recovery
+local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+
+-- Why nobody can be working on this task, or nil.
+local function why(id, owner, claim)
+  local state = call('HGET', T .. 'worker:' .. owner, 'state')
+  if not state then return 'unknown' end
+  if state == 'dead' then return 'dead' end
+  if call('HGET', running_of(owner), id) ~= claim then return 'not held' end
+  local beat = call('ZSCORE', T .. 'workers', owner)
+  if not beat or NOW - tonumber(beat) >= silence then return 'silent' end
+end
+
+local function rescue(id, owner, claim, reason)
+  if reason ~= 'not held' then recover(owner, 'owner ' .. reason, false) end
+  recover_task(id, 'owner ' .. reason, false, claim)
+  call('HDEL', running_of(owner), id)
+end
+
+local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. 'task:*'
+local found = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', page)
+local answer, put = {found[1]}, {}
+for _, key in ipairs(found[2]) do
+  local id = string.sub(key, #T + 6)
+  local r = read(id, 'state', 'owner', 'claim')
+  local reason = r[1] == 'working' and why(id, r[2], r[3])
+  if reason then
+    for _, item in ipairs({id, r[2], reason}) do answer[#answer + 1] = item end
+    if put_back then put[#put + 1] = {id, r[2], r[3], reason} end
+  end
+end
+for _, one in ipairs(put) do rescue(unpack(one)) end
+return answer
