@@ -12,6 +12,7 @@ from holdfast.handler import chosen
 from holdfast.handler.program.command import find
 from holdfast.handler.program.program import Program
 from holdfast_config import Settings
+from holdfastd.core.policy import Policy
 
 PATH = os.environ["PATH"]
 
@@ -110,8 +111,6 @@ def test_a_command_excludes_preloading_and_is_otherwise_a_handler() -> None:
 
 @pytest.mark.parametrize(("drain", "grace"), [(90.0, 2.5), (10.0, 0.5), (0.0, 0.0)])
 def test_the_grace_of_a_cancelled_command_ends_before_the_drain_does(drain: float, grace: float) -> None:
-    from holdfastd.core.policy import Policy
-
     program = chosen.handler_of(Settings(exec="cat", drain_timeout=drain)).default
     assert isinstance(program, Program)
     assert program.grace == grace <= Policy(drain_timeout=drain).cancel_grace

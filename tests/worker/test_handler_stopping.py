@@ -194,6 +194,23 @@ async def test_a_thread_that_will_not_stop_is_told_once_and_waited_for() -> None
     assert_timed_out(outcomes[0])
 
 
+async def test_what_a_stuck_thread_answers_after_all_is_no_outcome() -> None:
+    release, stuck = threading.Event(), anyio.Event()
+    outcomes: list[Outcome] = []
+
+    async def running() -> None:
+        outcomes.append(await run_handler(lambda: release.wait(10), on_stuck=stuck.set, thread_grace=SHORT))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(running)
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await stuck.wait()
+            release.set()
+    assert not outcomes
+
+
 async def test_a_stuck_thread_keeps_its_place_among_the_threads() -> None:
     release, stuck = threading.Event(), anyio.Event()
     limiter = anyio.CapacityLimiter(2)

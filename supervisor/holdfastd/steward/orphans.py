@@ -13,6 +13,7 @@ import structlog
 from holdfast.broker.port import StewardStore
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.family import Family
+from holdfastd.steward.leftovers import kill_leftovers
 from holdfastd.steward.lockfiles import LockFiles
 from holdfastd.steward.recovery import Recovered
 
@@ -51,6 +52,8 @@ class Orphans:
         return LOOK_EVERY
 
     async def _recover(self, incarnation: str) -> None:
+        if left := kill_leftovers(incarnation):  # before anybody else runs its tasks
+            _log.info("killed what an orphaned worker had started", incarnation=incarnation, processes=left)
         count = await self._store.recover(incarnation, CAUSE, charged=False)
         self._locks.remove(incarnation)
         _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)

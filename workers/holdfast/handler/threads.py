@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from holdfast.handler.notes import Notes
 
@@ -40,6 +41,7 @@ async def in_thread(function: Callable[[], object], notes: Notes, threads: Threa
             ended = await anyio.to_thread.run_sync(_captured, function, limiter=threads.limiter)
         finally:
             over.set()
+    await anyio.lowlevel.checkpoint_if_cancelled()  # the group does not raise it once the stopper has ended
     assert ended is not None
     if ended.error is not None:
         raise ended.error

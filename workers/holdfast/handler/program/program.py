@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
+import anyio.lowlevel
 
 from holdfast.core.messages import Message
 from holdfast.core.outcomes import Failure, Outcome, Raised
@@ -49,6 +50,7 @@ class Program:
                 await self._converse(process, document, result, remarks)
             over.set()
             outcome = _outcome(process.status, task, result, remarks)
+        await anyio.lowlevel.checkpoint_if_cancelled()  # the group does not raise it once the ender has ended
         assert outcome is not None
         return outcome
 
