@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -51,8 +52,11 @@ async def test_who_does_not_end_when_asked_is_killed_after_the_grace(ear: Ear) -
 
 
 async def test_a_stopped_command_hears_that_it_shall_end(ear: Ear) -> None:
-    async with cancelled_after(f"trap 'echo heard >{ear.path}; exit 1' TERM; echo $$ >{ear.path}; kill -STOP $$"):
-        await ear.pids()
+    script = f"trap 'echo heard >{ear.path}; exit 1' TERM; echo $$ >{ear.path}; while :; do sleep 0.01; done"
+    async with cancelled_after(script):
+        (pid,) = await ear.pids()
+        os.kill(pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
     assert await ear.line() == "heard"
 
 
