@@ -55,8 +55,7 @@ async def test_a_stopped_command_hears_that_it_shall_end(ear: Ear) -> None:
     script = f"trap 'echo heard >{ear.path}; exit 1' TERM; echo $$ >{ear.path}; while :; do sleep 0.01; done"
     async with cancelled_after(script):
         (pid,) = await ear.pids()
-        os.kill(pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+        _stop(pid)
     assert await ear.line() == "heard"
 
 
@@ -138,6 +137,11 @@ async def test_where_a_process_has_no_descriptor_a_thread_waits_for_it(ear: Ear)
     async with cancelled_after(f"echo $$ >{ear.path}; sleep 1000", pidfd=none_left):
         pids = await ear.pids()
     wait_dead(*pids)
+
+
+def _stop(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
 
 
 def _descriptors() -> int:
