@@ -70,6 +70,13 @@ def test_the_same_id_and_content_is_one_task(cli: Cli) -> None:
     assert len(operations(cli)) == 1
 
 
+def test_the_same_words_with_another_message_id_are_said_once_more(cli: Cli) -> None:
+    for message in ("m-1", "m-2", "m-2"):
+        assert cli("submit", "yes", "--task-id", "t-1", "--message-id", message).out == "t-1\n"
+    record = cli("tasks", "show", "t-1", "--json").document
+    assert [record["operation"]["params"]["message"]["message_id"], record["pending"]] == ["m-1", 1]
+
+
 def test_more_for_a_task_that_has_ended_is_refused(cli: Cli) -> None:
     cli("submit", "x", "--task-id", "t-1")
     cli("tasks", "cancel", "t-1")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from examples import agent, primes, wordcount
-from holdfast.core.outcomes import Completed, Rejected
+from examples import agent, lookup, primes, search, wordcount
+from holdfast.core.outcomes import Asked, Completed, Outcome, Rejected
 from holdfast.handler.resolve import resolve
 from holdfast.handler.task import Task
+from tests.faults.process import PATIENCE
+from tests.faults.scene import Scene, stage
 from tests.worker.handlers import delivery_of, document, run_handler
+from tests.worker.programs import program
 
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
+SCRIPT = str(ROOT / "examples" / "wordcount.sh")
 LICENCES = Path("/usr/share/common-licenses")
 TEXTS = sorted(path for path in (LICENCES if LICENCES.is_dir() else ROOT / "workers").rglob("*") if path.is_file())
 
@@ -109,6 +116,98 @@ async def test_the_agent_answers() -> None:
     assert document(await run_handler(agent.handle))["parts"][0]["text"] == "You said hello"
 
 
-@pytest.mark.parametrize("name", ["agent", "primes", "wordcount"])
+async def ask(*said: str) -> Outcome:
+    """The last turn of a conversation with `search`, whose earlier turns are made first."""
+    history: list[bytes] = []
+    for turn, text in enumerate(said, start=1):
+        delivery = delivery_of(text, turn=turn, history=tuple(history))
+        outcome = await run_handler(search.handle, delivery)
+        history += [delivery.operation, getattr(outcome, "result", b"")]
+    return outcome
+
+
+async def test_search_asks_until_its_question_is_answered(tmp_path: Path) -> None:
+    file = tmp_path / "poem"
+    file.write_text("a rose\n  is a rose\nis it\n")
+    asked = await ask(str(file))
+    assert isinstance(asked, Asked)
+    assert document(asked)["parts"][0]["text"] == f"{file} has 3 lines; which word shall be looked for?"
+    asked = await ask(str(file), "tulip")
+    assert isinstance(asked, Asked)
+    assert document(asked)["parts"][0]["text"] == "no line has 'tulip'; which other word?"
+    found = document(await ask(str(file), "tulip", "rose"))
+    assert found["parts"][0]["data"] == {"word": "rose", "found": {"1": "a rose", "2": "is a rose"}}
+
+
+async def test_search_rejects_what_it_cannot_read() -> None:
+    for text in ("/no/such/file", "/", "a\0b"):
+        assert isinstance(await ask(text), Rejected)
+    assert isinstance(await run_handler(search.handle, delivery_of([{"kind": "data", "data": 1}])), Rejected)
+
+
+async def test_lookup_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("127.0.0.1\n\nlocalhost\n127.0.0.1\nno such host\n127.0.0.2\n")
+    delivery = delivery_of(str(file), checkpoint=b'{"127.0.0.1":"as it was","localhost":"::1"}')
+    task = Task(delivery)
+    answered = document(await run_handler(lookup.handle, delivery, task=task))["parts"][0]["data"]
+    known = {"127.0.0.1": "as it was", "localhost": "::1", "no such host": None, "127.0.0.2": "127.0.0.2"}
+    assert answered == {"addresses": known, "resumed_after": 2}
+    assert task.last_checkpoint == known
+    assert task.notes.progress == "4/4"
+
+
+async def test_lookup_rejects_what_is_no_file_of_names() -> None:
+    assert isinstance(await run_handler(lookup.handle, delivery_of("/no/such/file")), Rejected)
+
+
+@pytest.mark.parametrize("how", ["killed", "drained"])
+async def test_lookup_does_not_begin_again_when_it_is_ended_midway(how: str, short_path: Path) -> None:
+    file = short_path / "hosts"
+    names = [f"127.0.0.{number}" for number in range(1, 41)]
+    file.write_text("\n".join(names))
+    handler, times = "examples.lookup:handle", {"lease": 0.3, "drain_timeout": 0.3}
+    async with stage(short_path, handler=handler, workers=1, **times) as scene:
+        await scene.submit("t", text=str(file))
+        kept = len(json.loads(await _checkpoint(scene, "t")))
+        if how == "killed":
+            os.kill(scene.pool.pid_of("worker 0"), signal.SIGKILL)
+        else:
+            assert scene.pool.stop() == 75
+            scene.restart().ready(1)
+        record = await scene.completed("t")
+        assert record.result
+        answered = json.loads(record.result)["parts"][0]["data"]
+        assert answered["addresses"] == {name: name for name in names}
+        assert answered["resumed_after"] >= kept > 0
+        assert record.deliveries == 2
+
+
+async def _checkpoint(scene: Scene, task_id: str) -> bytes:
+    """The first one that the store has."""
+    with anyio.fail_after(PATIENCE):
+        while not (checkpoint := (await scene.record(task_id)).checkpoint):  # noqa: ASYNC110 - no event tells of it
+            await anyio.sleep(0.02)
+    return checkpoint
+
+
+@pytest.mark.parametrize("path", TEXTS[:3], ids=lambda path: path.name)
+async def test_the_shell_script_counts_the_words_of_a_file(path: Path) -> None:
+    counted = document(await run_handler(program(SCRIPT), delivery_of(str(path))))["parts"][0]["data"]
+    assert counted == {"words": len(content_of(path).split())}
+
+
+async def test_the_shell_script_counts_the_text_where_there_is_no_such_file() -> None:
+    counted = document(await run_handler(program(SCRIPT), delivery_of("to be,\nor not")))["parts"][0]["data"]
+    assert counted == {"words": 4}
+
+
+async def test_the_shell_script_rejects_a_message_without_text() -> None:
+    outcome = await run_handler(program(SCRIPT), delivery_of([{"kind": "data", "data": 1}]))
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == "send a path or a text"
+
+
+@pytest.mark.parametrize("name", ["agent", "primes", "wordcount", "search", "lookup"])
 def test_each_example_resolves_as_its_docstring_says(name: str) -> None:
     assert resolve(f"examples.{name}:handle", ROOT).default is not None

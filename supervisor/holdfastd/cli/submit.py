@@ -41,6 +41,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 @click.option("--delay", type=DURATION, help="Not before so many seconds, or 5m, 1h30m, 7d, from now.")
 @click.option("--at", type=WHEN, help="Not before this time: 2030-01-31T12:00:00Z or Unix seconds.")
 @click.option("--task-id", help="The task's id; the same id and content again is the same task.")
+@click.option("--message-id", help="The message's id; a new one, to say the same to a task once more.")
 @click.option("--lane", help="The lane to queue it in; else the public queue.")
 @click.option("--max-attempts", type=int, metavar="N", help="Runs before a failing task is given up.")
 @click.option("--timeout", type=DURATION, help="The longest one run may take.")

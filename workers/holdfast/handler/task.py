@@ -18,7 +18,7 @@ _NOTHING = Run(task_id="", message_id="")
 class Task:
     """One delivery of one turn of a task.
 
-    `delivery` counts the hand-overs of the turn, from 1; `attempts` those that ended in an exception before this one.
+    `delivery` counts the hand-overs of the task, from 1; `attempts` this turn's runs that ended in an exception.
     `deadline` is the `time.monotonic()` at which the handler is cancelled; None: it may take for ever.
     """
 
@@ -99,7 +99,7 @@ class Task:
 
     @property
     def last_checkpoint(self) -> Any:
-        """What `checkpoint` was given last, in this delivery or an earlier one; None if never."""
+        """What `checkpoint` was given last, in this delivery or an earlier one of the task; None if never."""
         encoded = self.notes.checkpoint or self._delivery.checkpoint
         return _decode(encoded) if encoded else None
 

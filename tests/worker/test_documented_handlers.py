@@ -1,0 +1,73 @@
+"""docs/handlers.md: every example in it is run as it stands, and answers as it says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from holdfastd.cli.output import readable
+from tests.cli.commands import Answer, Cli
+from tests.cli.conftest import running
+
+PAGE = Path(__file__).parents[2] / "docs" / "handlers.md"
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"^# (\w+\.(?:py|sh))$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A file, how it is started, and commands with what they print."""
+
+    name: str
+    content: str
+    start: list[str]
+    commands: list[tuple[list[str], str]]
+
+
+def examples() -> Iterator[Example]:
+    blocks = BLOCK.findall(PAGE.read_text())
+    for (_, content), (kind, console) in zip(blocks[::2], blocks[1::2], strict=True):
+        assert kind == "console"
+        name = NAME.search(content)
+        assert name
+        start, *commands = [_command(part) for part in re.split(r"^\$ supervisor ", console, flags=re.MULTILINE)[1:]]
+        yield Example(name[1], content, start[0], commands)
+
+
+def _command(part: str) -> tuple[list[str], str]:
+    command, _, output = part.partition("\n")
+    return shlex.split(command), output
+
+
+@pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
+def test_an_example_answers_as_the_page_says(example: Example, short_path: Path) -> None:
+    file = short_path / example.name
+    file.write_text(example.content)
+    file.chmod(0o755)
+    assert example.start[0] == "start"
+    with running(short_path, *example.start[1:]) as (cli, _):
+        for words, output in example.commands:
+            assert "".join(_told(_run(cli, words))) == output
+
+
+def test_the_page_has_an_example_of_each_kind() -> None:
+    names = [example.name for example in examples()]
+    assert names == ["hello.py", "order.py", "booking.py", "fetch.py", "long.py", "shop.py", "shout.sh"]
+
+
+def _run(cli: Cli, words: list[str]) -> Answer:
+    answer = cli(*words)
+    assert answer.lines, answer.err
+    return answer
+
+
+def _told(answer: Answer) -> Iterator[str]:
+    """As it is told to people."""
+    for line in answer.lines:
+        yield f"{line['task_id']} {line['state']}: {line['reason'] or readable(line['result'])}\n"
