@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ class Host:
             return ask(self.runtime_dir, AskStatus(), patience=2.0)
         except (ControlError, OSError):
             return None
+
+    def until_ready(self) -> bool:
+        """Whether it runs; waits until it answers: one that has only just begun ends by the first signal."""
+        while self.runs and self.status() is None:
+            time.sleep(0.05)
+        return self.runs
 
     def children(self, kind: str) -> list[ProcessStatus]:
         status = self.status()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -16,22 +16,16 @@ import anyio
 
 from holdfast.broker.redis import connection, scripts
 from holdfast.core import settling
-from holdfast.core.deliveries import Delivery, Pulled, Settle, Settlement
-from holdfast.core.exchange import Exchange, Request
+from holdfast.core.deliveries import Settle, Settlement
+from holdfast.core.exchange import Exchange
 
 
-def script(file: str, old: str, new: str) -> Callable[[], None]:
-    """The product's script with one place changed."""
-
-    def change() -> None:
-        text = files("holdfast.lua").joinpath(file).read_text()
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
-        name = file.removeprefix("shared/").removesuffix(".lua") if file.startswith("shared/") else file
-        replaced: Mapping[str, str] = {name: text.replace(old, new)}
-        built = {name: scripts.build(name, replaced) for name in scripts.operations()}
-        connection.product = lambda: built  # type: ignore[assignment]
-
-    return change
+def script(file: str, old: str, new: str) -> dict[str, str]:
+    """The product's script with one place changed, for whoever loads scripts."""
+    text = files("holdfast.lua").joinpath(file).read_text()
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
+    name = file.removeprefix("shared/").removesuffix(".lua") if file.startswith("shared/") else file
+    return {name: text.replace(old, new)}
 
 
 def forget_what_was_settled() -> None:
@@ -44,17 +38,6 @@ def forget_what_was_settled() -> None:
         return found
 
     Exchange._ordered = once  # type: ignore[method-assign]
-
-
-def run_what_already_runs() -> None:
-    """A claim that is given again is started again."""
-    answer = Exchange.answer
-
-    def twice(self: Exchange, request: Request, pulled: Pulled) -> list[Delivery]:
-        answer(self, request, pulled)
-        return list(pulled.deliveries)
-
-    Exchange.answer = twice  # type: ignore[method-assign]
 
 
 def settle_before_the_end() -> None:
@@ -74,10 +57,12 @@ def settle_before_the_end() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`change` breaks a process; `faults` are those that bring it to light, all where none are named."""
+    """`replaced`: other text for scripts; `change` breaks a process of a host; `faults` are those that bring it out,
+    all where none are named."""
 
-    change: Callable[[], None]
+    replaced: Mapping[str, str] = field(default_factory=dict[str, str])
     faults: tuple[str, ...] = ()
+    change: Callable[[], None] | None = None
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -102,22 +87,24 @@ MUTANTS: dict[str, Mutant] = {
     "every crash puts back at once": Mutant(
         script("shared/recovery.lua", "  elseif crashes == 1 then", "  elseif true then"), ("worker killed",)
     ),
-    "put back at the tail": Mutant(
-        script("shared/lane.lua", "enqueue(id, r[1], r[3], r[2], 'LPUSH')", "enqueue(id, r[1], r[3], r[2], 'RPUSH')")
-    ),
     "audit puts nothing back": Mutant(
         script("audit.lua", "if not is_there(id, r[1]) then", "if false then"), ("entries stolen",)
     ),
-    "outcomes go with a lost answer": Mutant(forget_what_was_settled, ("server killed", "connections killed")),
-    "a claim given again runs again": Mutant(run_what_already_runs, ("server killed", "connections killed")),
-    "what is given back counts as done": Mutant(settle_before_the_end, ("restarted",)),
+    "outcomes go with a lost answer": Mutant({}, ("server killed", "connections killed"), forget_what_was_settled),
+    "what is given back counts as done": Mutant({}, ("restarted",), settle_before_the_end),
 }
 
 
 def apply(name: str) -> None:
     """Break this process and its children in the named way; nothing for no name."""
-    if name:
-        MUTANTS[name].change()
+    if not name:
+        return
+    mutant = MUTANTS[name]
+    if mutant.change is not None:
+        mutant.change()
+    if mutant.replaced:
+        built = {each: scripts.build(each, mutant.replaced) for each in scripts.operations()}
+        connection.product = lambda: built  # type: ignore[assignment]
 
 
 async def noticed(name: str, seeds: int, seconds: float) -> str:

@@ -20,6 +20,7 @@ from tests.chaos.stand import Stand
 from tests.chaos.watcher import Watcher
 
 FROZEN = (7.0, 11.0)  # seconds; the leases of the hosts and their grace are 8
+STEALING = 1.0  # seconds
 OWN = b'{"_b":"'
 
 
@@ -185,13 +186,15 @@ class Nemesis:
                 await client.delete(key)
 
     async def entries_stolen(self) -> None:
-        """Somebody else takes entries of our own producers; those of others are out of the promise then."""
+        """Somebody else is faster for a while, with entries of our own producers: others' are out of the promise."""
         self.watcher.stolen = True
-        lane = self.dice.choice(self.lanes)
+        until = anyio.current_time() + STEALING
         async with self._client() as client:
-            for entry in await client.lrange(lane, 0, 20):
-                if entry.startswith(OWN) and self.dice.random() < 0.5:
-                    await client.lrem(lane, 1, entry)
+            while anyio.current_time() < until:
+                for lane in self.lanes:
+                    for entry in await client.lrange(lane, 0, 20):
+                        if entry.startswith(OWN):
+                            await client.lrem(lane, 1, entry)
 
     async def memory_exhausted(self) -> None:
         await self._command("CONFIG", "SET", "maxmemory", "1mb")

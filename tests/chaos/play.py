@@ -6,19 +6,18 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
 
-from holdfast.broker import open_store
 from holdfast.broker.redis import RedisStore
 from holdfast.core.states import State
 from holdfast.errors import StoreError
 from holdfast_config import RedisSettings
-from tests.chaos import checks, measure, scribe
+from tests.chaos import checks, measure, mutants, scribe
 from tests.chaos.checks import Evidence
 from tests.chaos.host import Host
 from tests.chaos.nemesis import FAULTS, Nemesis
@@ -77,7 +76,8 @@ async def play(plan: Plan, folder: Path) -> Outcome:
         stand = Stand(folder / "server", stack)
         stand.start()
         hosts = [_host(folder, number, plan, stand, runs, stack) for number in range(2)]
-        async with open_store(RedisSettings(stand.url, 10, 1.0, QUEUE)) as store:
+        replaced = mutants.MUTANTS[plan.mutant].replaced if plan.mutant else None
+        async with aclosing(RedisStore(RedisSettings(stand.url, 10, 1.0, QUEUE), replaced)) as store:
             watcher = Watcher(stand.url, QUEUE, CONCURRENCY, store, 1.0)
             workload = Workload(stand.url, QUEUE, LANES, store, clients, random.Random(dice.random()), plan.rate)
             nemesis = Nemesis(hosts, stand, watcher, QUEUE, LANES, plan.workers, faults, random.Random(dice.random()))
@@ -91,7 +91,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                 aside = repr([one.raw for one in await store.unreadable(1000)])
                 await watcher.look_once()
                 left = await _until_trimmed(store) if plan.retention and not unfinished else 0
-        codes = [host.stop() for host in hosts if host.runs]
+        codes = [host.stop() for host in hosts if host.until_ready()]
         evidence = Evidence(
             watcher.events,
             scribe.read(runs),
