@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 QUEUE = "bindu:tasks"
 ROOT = Path(__file__).parents[2]
 FOR_OPERATORS = {"allowed", "glance", "snapshot"}  # not needed to run tasks
-FOR_OPERATORS |= {"events", "place", "purge_dead", "purge_unreadable", "readmit", "retry"}
+FOR_OPERATORS |= {"events", "place", "purge_dead", "purge_unreadable", "readmit", "retry", "strays"}
 CALLED = [r"call\('([A-Z]+)'", r"_(?:command|block)\([^\"\n]*\"([A-Z]+)\""]
 
 

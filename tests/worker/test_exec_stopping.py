@@ -149,4 +149,5 @@ def _descriptors() -> int:
 
 
 def _children() -> list[psutil.Process]:
-    return psutil.Process().children()
+    """Of this process; the session's server aside."""
+    return [child for child in psutil.Process().children() if child.name() != "valkey-server"]
