@@ -14,6 +14,7 @@ from holdfast.exits import Exit
 from holdfast.manager import TaskManager
 from holdfastd.cli import options, output, records, retrying
 from holdfastd.cli.asking import sure
+from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.endings import CommandError
 from holdfastd.cli.kinds import DURATION
 from holdfastd.cli.session import Session
@@ -27,7 +28,7 @@ WHICH = "say which dead letters: TASK_ID..., --all, or those with a --name or --
 name_option = click.option("--name", help="Only those of the handler registered under this name.", metavar="NAME")
 older_option = click.option("--older", type=DURATION, help="Only those given up on longer ago.", metavar="DURATION")
 all_option = click.option("--all", "all_of_them", is_flag=True, help="All of them, or all that the other options name.")
-ids_argument = click.argument("task_ids", nargs=-1, metavar="[TASK_ID...]")
+ids_argument = click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
 
 
 @dead.command(epilog="Example: supervisor dead show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@click.argument("task_id")
+@click.argument("task_id", type=TASK_ID)
 @options.store
 @options.pass_session
 def show(session: Session, /, task_id: str) -> None:

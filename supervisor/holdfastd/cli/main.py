@@ -29,14 +29,35 @@ COMMANDS = [
     lazy("queue", "Look at the queue, and clear it."),
     lazy("workers", "List the workers of all hosts."),
     lazy("service", "Show or install the systemd unit."),
+    lazy("completion", "Print the completion script of a shell."),
     lazy("version", "Print the version."),
 ]
+
+EPILOG = """
+Examples:
+
+supervisor demo
+
+supervisor start agent:handle --workers 8
+
+supervisor submit hello --wait
+
+supervisor why TASK
+
+Signals: TERM and INT let running tasks finish and end it, a second one hastens, QUIT kills; HUP reloads; TTIN and TTOU
+add and take a worker; USR1 logs its state and all stacks.
+
+Exit status: 0 done, 1 failed, 2 usage, 69 the store cannot be reached, 70 a bug, 73 another supervisor runs there, 75
+drained with tasks given back unfinished, 77 no permission, 78 configuration or handler.
+
+Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order.
+"""
 
 cli = rich_click.RichGroup(
     name="supervisor",
     commands=COMMANDS,
     help="Keeps worker processes alive that run the tasks of a Redis queue, and loses none of the tasks.",
-    epilog="Example: supervisor start agent:handle --workers 8",
+    epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 

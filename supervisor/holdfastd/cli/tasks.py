@@ -13,6 +13,7 @@ from holdfast.errors import UnknownTaskError
 from holdfast.exits import Exit
 from holdfast.manager import TaskManager
 from holdfastd.cli import options, output, records, retrying
+from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask, manage
 from holdfastd.cli.tables import table
@@ -53,7 +54,7 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int) -> None
 
 
 @tasks.command(epilog="Example: supervisor tasks show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@click.argument("task_id")
+@click.argument("task_id", type=TASK_ID)
 @options.store
 @options.pass_session
 def show(session: Session, /, task_id: str) -> None:
@@ -66,7 +67,7 @@ def show(session: Session, /, task_id: str) -> None:
 
 
 @tasks.command(epilog="Example: supervisor tasks cancel 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@click.argument("task_ids", nargs=-1, required=True, metavar="TASK_ID...")
+@click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
 @click.option("--reason", default="canceled by an operator", show_default=True, help="Kept in the task's trail.")
 @options.store
 @options.pass_session
@@ -94,7 +95,7 @@ async def _cancel(manager: TaskManager, task_id: str, reason: str) -> str:
 
 
 @tasks.command(epilog="Example: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@click.argument("task_ids", nargs=-1, required=True, metavar="TASK_ID...")
+@click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
 @click.option("--reason", default=retrying.REASON, show_default=True, help="Kept in the task's trail.")
 @options.store
 @options.pass_session

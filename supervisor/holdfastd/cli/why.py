@@ -16,6 +16,7 @@ from holdfast.core.states import State
 from holdfast.core.trail import KEPT, Step, read_trail
 from holdfast.errors import UnknownTaskError
 from holdfastd.cli import options, output, story
+from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.prospect import Facts, prospect
 from holdfastd.cli.records import duration, moment, span
 from holdfastd.cli.session import Session
@@ -31,7 +32,7 @@ Row = tuple[int, str, str, str]  # when, since the line before, what happened, t
 
 
 @rich_click.command(epilog="Example: supervisor why 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
-@click.argument("task_id")
+@click.argument("task_id", type=TASK_ID)
 @options.store
 @options.pass_session
 def why(session: Session, /, task_id: str) -> None:
