@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, bool]]:
     return ("asyncio", {"use_uvloop": True})
 

@@ -16,6 +16,7 @@ class RedisSettings:
     poll_timeout: float = 1.0
     queue: str = "bindu:tasks"
     connect_timeout: float = 5.0
+    answer_timeout: float = 5.0
 
     @property
     def masked_url(self) -> str:

@@ -73,6 +73,7 @@ class Settings(BaseSettings):
     redis_db: Annotated[int, whole(0, 1_000_000)] = _set(0, "Instead of a URL: the number of the database.")
     redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(10, "The most connections one process opens.")
     redis_poll_timeout: _Long = _set(1.0, "How long a worker waits for a bell before it looks for itself.")
+    redis_answer_timeout: _Long = _set(5.0, "How long an answer of Redis may take before its connection is given up.")
     queue_name: kinds.Queue = _set(QUEUE, "The public queue, a Redis list; its name is also the namespace.")
     lanes: kinds.Lanes = Field(
         default_factory=_only_queue, description="The lists workers take from, with commas; else the queue alone."
@@ -128,7 +129,13 @@ class Settings(BaseSettings):
     @property
     def redis(self) -> RedisSettings:
         """What a Redis client is made from."""
-        return RedisSettings(self.store_url, self.redis_max_connections, self.redis_poll_timeout, self.queue_name)
+        return RedisSettings(
+            self.store_url,
+            self.redis_max_connections,
+            self.redis_poll_timeout,
+            self.queue_name,
+            answer_timeout=self.redis_answer_timeout,
+        )
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():

@@ -24,6 +24,7 @@ from holdfast.patience import Patience
 from holdfast_config import RedisSettings
 from tests.faults import ledger
 from tests.faults.process import PATIENCE, Pool
+from tests.faults.proxy import Proxy
 from tests.faults.work import QUEUE, submission
 from tests.servers import Server, serve
 
@@ -35,7 +36,7 @@ Event = dict[str, str]
 
 @dataclass(slots=True)
 class Scene:
-    """`server` is None where the pool has its own embedded store."""
+    """`server`: none where the pool has its own embedded store; `between`: what stands before it, if asked for."""
 
     folder: Path
     url: str
@@ -45,6 +46,7 @@ class Scene:
     flags: dict[str, Any]
     servers: ExitStack
     server: Server | None = None
+    between: Proxy | None = None
     stopped: bool = False
     _events: list[Event] = field(default_factory=list[Event])
     _after: str = "0-0"
@@ -98,6 +100,11 @@ class Scene:
         self.pool = Pool(self.folder, self.url, **{**self.flags, **flags})
         return self.pool
 
+    @property
+    def proxy(self) -> Proxy:
+        assert self.between, "a stage without a proxy"
+        return self.between
+
     def signal_server(self, number: int) -> None:
         assert self.server, "an embedded store is the pool's own"
         os.kill(self.server.pid, number)
@@ -141,21 +148,27 @@ async def stage(
     server: tuple[str, ...] = (),
     workers: int = 2,
     kill_at: Sequence[str] = (),
+    proxied: bool = False,
     **flags: object,
 ) -> AsyncGenerator[Scene]:
-    """`server`: options of the server; `flags`, `kill_at`: of the pool. The test may stop the pool itself."""
+    """`server`: options of the server; `flags`, `kill_at`: of the pool; `proxied`: only the pool's connections are.
+
+    The test may stop the pool itself."""
     given: dict[str, Any] = {"workers": workers, "concurrency": 10, "queue_name": QUEUE, **flags}
     with ExitStack() as stack:
-        served = None
+        served = between = None
         url = f"unix://{folder}/run/store.sock"
         if not embedded:
             (folder / "server").mkdir()
             served = stack.enter_context(serve(folder / "server", *server))
             given["redis_url"] = url = served.url
+        if proxied:
+            between = stack.enter_context(Proxy(folder / "proxy.sock", Path(url.removeprefix("unix://"))))
+            given["redis_url"] = between.url
         pool = Pool(folder, url, kill_at, **given)
         async with open_store(RedisSettings(url, 10, 1.0, QUEUE)) as store:
             with redis.Redis.from_url(url, decode_responses=True, socket_timeout=None) as client:
-                scene = Scene(folder, url, pool, store, client, given, stack, served)
+                scene = Scene(folder, url, pool, store, client, given, stack, served, between)
                 try:
                     pool.ready(workers)
                     yield scene

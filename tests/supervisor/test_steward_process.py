@@ -12,7 +12,6 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.broker.redis.client import ANSWER_SECONDS
 from holdfast.channel import Acknowledged, Beat, BootFailed, Born, Died, Leave, Ready
 from holdfast.exits import ChildExit
 from holdfast.locks import hold
@@ -185,7 +184,7 @@ def test_it_leaves_by_the_deadline_though_the_store_does_not_answer(short_path: 
     with black_hole(settings), steward(settings, first=False) as child:
         child.hear(Ready)
         child.tell(died(), Leave(time.monotonic() + 0.3))
-        assert child.process.wait(ANSWER_SECONDS) == ChildExit.OK  # the answer is not waited for
+        assert child.process.wait(settings.redis_answer_timeout) == ChildExit.OK  # the answer is not waited for
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

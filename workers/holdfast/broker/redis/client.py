@@ -15,7 +15,6 @@ from redis.backoff import NoBackoff
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
-ANSWER_SECONDS = 5.0
 NAME = "holdfast"  # how our clients are told from others in CLIENT LIST
 
 
@@ -40,8 +39,8 @@ def _client(pool: Any) -> Any:
 def command_client(settings: RedisSettings) -> Any:
     """For calls that answer at once; a bounded pool that waits for a free connection."""
     pools: Any = aioredis.BlockingConnectionPool  # the library types no option
-    bounds = {"max_connections": settings.max_connections, "timeout": ANSWER_SECONDS}
-    return _client(pools.from_url(settings.url, **bounds, socket_timeout=ANSWER_SECONDS, **_options(settings)))
+    bounds = {"max_connections": settings.max_connections, "timeout": settings.answer_timeout}
+    return _client(pools.from_url(settings.url, **bounds, socket_timeout=settings.answer_timeout, **_options(settings)))
 
 
 def blocking_client(settings: RedisSettings) -> Any:

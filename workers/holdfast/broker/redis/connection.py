@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from redis.exceptions import NoScriptError, RedisError
 
-from holdfast.broker.redis.client import ANSWER_SECONDS, blocking_client, command_client
+from holdfast.broker.redis.client import blocking_client, command_client
 from holdfast.broker.redis.faults import explained
 from holdfast.broker.redis.keys import Keys
 from holdfast.broker.redis.scripts import build, operations, product
@@ -29,6 +29,7 @@ class Connection:
     def __init__(self, settings: RedisSettings, replaced: Mapping[str, str] | None = None) -> None:
         self.keys = Keys(settings.queue)
         self.url = settings.masked_url
+        self._answer_timeout = settings.answer_timeout
         self.client = command_client(settings)
         self.blocking = blocking_client(settings)
         self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
@@ -71,7 +72,7 @@ class Connection:
 
     async def block(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
-        with explained(self.url), anyio.fail_after(seconds + ANSWER_SECONDS):
+        with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
             return await self.blocking.execute_command(*args)
 
     async def aclose(self) -> None:

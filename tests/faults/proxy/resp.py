@@ -1,0 +1,84 @@
+"""RESP2, both directions: where a value ends, and what a request asks for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import anyio
+from anyio.abc import ByteStream
+
+from holdfast.broker.redis.scripts import product
+from holdfast.broker.redis.sending import NO_SETTLEMENTS
+
+GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+
+
+def end(buffer: bytes | bytearray, start: int = 0) -> int | None:
+    """The offset behind the value that begins at `start`, or None while it is incomplete."""
+    line = buffer.find(b"\r\n", start)
+    if line < 0:
+        return None
+    kind, after = buffer[start], line + 2
+    if kind not in b"$*":
+        return after
+    count = int(buffer[start + 1 : line])
+    if kind == ord("$"):
+        after += count + 2 if count >= 0 else 0
+        return after if after <= len(buffer) else None
+    for _ in range(count):
+        following = end(buffer, after)
+        if following is None:
+            return None
+        after = following
+    return after
+
+
+async def values(stream: ByteStream) -> AsyncIterator[bytes]:
+    """Each value as its bytes, until the other side is gone."""
+    buffer = bytearray()
+    while True:
+        while (length := end(buffer)) is not None:
+            yield bytes(buffer[:length])
+            del buffer[:length]
+        try:
+            buffer += await stream.receive()
+        except GONE:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`name`: a script's name; `settle` for a pull that carries settlements; any other command in capitals, `BLPOP` for
+    one that waits for bells and `BLPOP control` for one that waits for hints alone."""
+
+    name: str
+    words: tuple[bytes, ...]
+    raw: bytes
+
+    @classmethod
+    def of(cls, raw: bytes) -> Request:
+        words = tuple(_words(raw))
+        return cls(_name(words), words, raw)
+
+
+def _words(raw: bytes) -> list[bytes]:
+    """The bulk strings of a request."""
+    found: list[bytes] = []
+    at = raw.index(b"\r\n") + 2
+    while at < len(raw):
+        line = raw.index(b"\r\n", at)
+        start, length = line + 2, int(raw[at + 1 : line])
+        found.append(raw[start : start + length])
+        at = start + length + 2
+    return found
+
+
+def _name(words: tuple[bytes, ...]) -> str:
+    command = words[0].decode().upper()
+    if command == "EVALSHA":
+        script = next((each.name for each in product().values() if each.sha.encode() == words[1]), "unknown script")
+        return "settle" if script == "pull" and words[7] != NO_SETTLEMENTS else script
+    if command == "BLPOP" and not any(b"}:bell:" in word for word in words):
+        return "BLPOP control"
+    return command

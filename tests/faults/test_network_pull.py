@@ -1,0 +1,65 @@
+"""A worker's pull meets a broken network: one run, one commit, whatever becomes of request and answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+
+import pytest
+
+from tests.faults.network import LATE, UNTOLD, behind_a_proxy, kill_worker
+from tests.faults.proxy import Action
+from tests.faults.scene import Scene
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+async def scene() -> AsyncGenerator[Scene]:
+    async with behind_a_proxy() as scene:
+        yield scene
+
+
+@pytest.fixture(autouse=True)
+def healed(scene: Scene) -> Iterator[None]:
+    yield
+    scene.proxy.clear()
+
+
+@pytest.mark.parametrize("action", list(Action))
+async def test_pull_claims_once(scene: Scene, action: Action) -> None:
+    task, rule = f"pull-{action}", scene.proxy.on("pull", action)
+    await scene.submit(task)
+    record = await scene.completed(task)
+    assert (record.deliveries, record.crashes, scene.runs(task)) == (1, 0, 1)
+    rule.wait().release()
+    if action in UNTOLD:
+        assert task.encode() in rule.answer()  # it was executed: the claim was there, and untold
+    if action in LATE:
+        assert rule.answer().startswith((b"*6\r\n$5\r\nSTALE\r\n", b"*6\r\n$6\r\nREPLAY\r\n"))
+    await scene.check()
+
+
+async def test_pull_that_comes_when_its_worker_was_recovered_claims_nothing(scene: Scene) -> None:
+    held, others = scene.proxy.on("pull", Action.HOLD), scene.proxy.on("pull", Action.DROP, nth=2, times=1000)
+    await scene.submit("still-there")
+    held.wait()
+    kill_worker(scene)
+    others.wait()  # the next worker asks, and is not heard
+    held.release()
+    assert held.answer() == b"*6\r\n$4\r\nDEAD\r\n*0\r\n*0\r\n:0\r\n:0\r\n:0\r\n"
+    others.end()
+    record = await scene.completed("still-there")
+    assert (record.deliveries, record.crashes, scene.runs("still-there")) == (1, 0, 1)
+    await scene.check()
+
+
+async def test_a_claim_whose_answer_was_lost_with_its_worker_goes_to_the_next(scene: Scene) -> None:
+    rule = scene.proxy.on("pull", Action.CUT)
+    others = scene.proxy.on("pull", Action.DROP, nth=2, times=1000)
+    await scene.submit("claimed")
+    rule.wait()
+    kill_worker(scene)
+    others.end()
+    record = await scene.completed("claimed")
+    assert (record.deliveries, record.crashes, scene.runs("claimed")) == (2, 1, 1)
+    await scene.check()
