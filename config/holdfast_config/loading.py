@@ -14,6 +14,7 @@ from holdfast_config.given import Given, Layer, shown
 from holdfast_config.settings import Settings
 
 _FILES = ("config", "env_file")
+_RIVALS = (("redis_host", "redis_url"), ("handler", "exec"), ("exec", "handler"))
 _SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db")
 
 
@@ -65,11 +66,12 @@ def _path(named: object, usual: Path) -> Path | None:
 
 
 def _choose(layers: Iterable[Layer]) -> dict[str, Given]:
-    """The strongest word on each field. A host beats the URL of a weaker layer; within a layer the URL wins."""
+    """The strongest word on each field, and on its rivals in weaker layers. Within one layer the URL beats the host."""
     chosen: dict[str, Given] = {}
     for layer in reversed(list(layers)):
-        if "redis_host" in layer.given and "redis_url" not in layer.given:
-            chosen.pop("redis_url", None)
+        for field, rival in _RIVALS:
+            if field in layer.given and rival not in layer.given:
+                chosen.pop(rival, None)
         chosen.update(layer.given)
     return chosen
 
@@ -94,7 +96,7 @@ def _without_server(given: Mapping[str, Given]) -> list[str]:
 
 
 def _two_handlers(given: Mapping[str, Given]) -> list[str]:
-    """A stronger layer does not settle this: what runs the tasks should not depend on who starts them."""
+    """Where one place says both, none is stronger."""
     both = [given[field].key for field in ("handler", "exec") if field in given]
     return [f"{' and '.join(both)} both say what runs the tasks: keep one"] if len(both) > 1 else []
 

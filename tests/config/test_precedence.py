@@ -84,3 +84,24 @@ def test_credential_files_stand_between_environment_and_files(read: Load, tmp_pa
     (tmp_path / ".env").write_text("REDIS_PASSWORD=weaker\n")
     assert read(environ).store_url == "redis://:s3cret@from-credential:1/0"
     assert read(environ | {"REDIS_URL": "redis://stronger"}).store_url == "redis://:s3cret@stronger"
+
+
+@pytest.mark.parametrize(("weaker", "stronger"), [("handler", "exec"), ("exec", "handler")])
+def test_what_runs_the_tasks_is_what_the_strongest_layer_says(
+    read: Load, tmp_path: Path, weaker: str, stronger: str
+) -> None:
+    (tmp_path / "supervisor.toml").write_text(f'{weaker} = "weak:one"\n')
+    settings = read({f"HOLDFAST_{stronger.upper()}": "strong:one"})
+    assert (getattr(settings, stronger), getattr(settings, weaker)) == ("strong:one", None)
+
+
+def test_a_handler_and_a_command_in_one_place_are_refused_both_named(problems: Problems, tmp_path: Path) -> None:
+    both = "both say what runs the tasks: keep one"
+    assert problems(handler="a:b", exec="cat") == (f"HANDLER and --exec {both}",)
+    environ = {"HOLDFAST_HANDLER": "a:b", "HOLDFAST_EXEC": "cat"}
+    assert problems(environ) == (f"HOLDFAST_HANDLER and HOLDFAST_EXEC {both}",)
+    file = tmp_path / "supervisor.toml"
+    file.write_text('handler = "a:b"\nexec = "cat"\n')
+    (problem,) = problems()
+    assert problem.endswith(both)
+    assert problem.count(str(file.name)) == 2

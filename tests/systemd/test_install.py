@@ -146,6 +146,17 @@ def test_a_folder_with_an_agent_needs_no_name(cli: Cli, root: Path) -> None:
     assert tomllib.loads((root / TOML).read_text())["handler"] == "agent:handle"
 
 
+def test_a_command_is_written_by_its_path_and_its_folder_is_shown(cli: Cli, root: Path) -> None:
+    tool = cli.folder / "tool"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    answer = cli("service", "install", "--root", "image", "--exec", "./tool -n 'a b'")
+    assert "no handler" not in answer.err
+    told = tomllib.loads((root / TOML).read_text())
+    assert told == {"exec": f"{tool} -n 'a b'", "app_dir": str(cli.folder)}
+    assert f"BindReadOnlyPaths={cli.folder}\n" in (root / UNIT).read_text()
+
+
 def test_without_a_handler_it_says_where_to_name_one(cli: Cli) -> None:
     answer = cli("service", "install", "--root", "image")
     assert answer.status == 0
@@ -178,6 +189,7 @@ def test_without_rights_it_says_so_in_one_line(cli: Cli) -> None:
         (("--redis-url", "redis://:secret@h"), 78, "/etc/holdfast/credentials/redis_password"),
         (("--app-dir", "/srv/100% mine"), 2, "a unit file cannot carry '%' safely"),
         (("--now",), 2, "--now"),
+        (("--exec", "cat"), 78, "HANDLER and --exec both say what runs the tasks"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

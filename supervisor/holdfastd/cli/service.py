@@ -34,6 +34,7 @@ def site_options(command: F) -> F:
         ("redis_url", "The Redis to use, without its password; else the embedded store.", "URL"),
         ("concurrency", "How many tasks one worker runs at once.", "N"),
         ("workers", "How many worker processes to keep alive.", "N"),
+        ("exec", "Instead of a handler: the command that runs each task.", "COMMAND"),
         ("app_dir", "The folder that the handler is imported from; else this one.", "FOLDER"),
     ):
         command = options.setting(field, meaning, metavar)(command)
@@ -133,7 +134,9 @@ def _notes(todo: Sequence[Step], site: Site) -> list[str]:
         for step in todo
         if _matters(step, site)
     ]
-    if "handler" not in site.settings and all(step.action is Action.WRITTEN for step in todo if step.file.once):
+    if not site.settings.keys() & {"handler", "exec"} and all(
+        step.action is Action.WRITTEN for step in todo if step.file.once
+    ):
         notes.append(f"no handler is named yet: give it here as module:attribute, or as handler in {SETTINGS}")
     return [*notes, *reach.obstacles(site)]
 

@@ -10,6 +10,7 @@ from holdfast_config import Settings
 RELOADABLE = frozenset(
     {
         "handler",
+        "exec",
         "app_dir",
         "concurrency",
         "redis_max_connections",

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.errors import HandlerError, HoldfastError
+from holdfast.handler.program import command
 from holdfast.handler.resolve import target_of
 from holdfast_config import ConfigError, Settings, load
+from holdfast_config.environment import search_path
 from holdfast_config.url import mask
 from holdfastd.service import reach
 from holdfastd.service.earlier import Earlier, earlier
 from holdfastd.service.shelter import Shelter
 from holdfastd.service.site import ETC, USER, Site
 
-SETTINGS = ("handler", "app_dir", "workers", "concurrency", "redis_url", "queue_name")
+SETTINGS = ("handler", "exec", "app_dir", "workers", "concurrency", "redis_url", "queue_name")
 RESERVED = "supervisor"  # its environment file is that of the service without a name
 
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -41,14 +44,14 @@ def site(
     Raises SiteError, ConfigError, HandlerError.
     """
     _check_names(user, instance)
-    command = supervisor or reach.own_command()
+    program = supervisor or reach.own_command()
     told = _checked(settings)
     before = earlier(root, instance) if root is not None else Earlier()
     read = [path for path in (told.get("app_dir"), before.app_dir) if isinstance(path, Path)]
-    folders = reach.needed(command, read)
-    for path in (command, *folders):
+    folders = reach.needed(program, read)
+    for path in (program, *folders):
         _check_path(path)
-    return Site(command, user or before.user or USER, instance, Shelter(folders), told)
+    return Site(program, user or before.user or USER, instance, Shelter(folders), told)
 
 
 def _check_names(user: str | None, instance: str | None) -> None:
@@ -63,6 +66,8 @@ def _checked(settings: Mapping[str, object]) -> dict[str, object]:
     checked = load(settings, environ={}, folder=_NOWHERE)
     told: dict[str, object] = {name: getattr(checked, name) for name in SETTINGS if settings.get(name) is not None}
     _keep_secrets(checked)
+    if checked.exec is not None:
+        return told | _command(checked.exec)
     app_dir = checked.app_dir.absolute().resolve()
     try:
         target = target_of(checked.handler, app_dir)
@@ -71,6 +76,12 @@ def _checked(settings: Mapping[str, object]) -> dict[str, object]:
             raise
         return {**told, "app_dir": app_dir} if "app_dir" in told else told
     return {**told, "handler": target, "app_dir": app_dir}
+
+
+def _command(line: str) -> dict[str, object]:
+    """By its path, as the service has another PATH, and with its folder, which the service has to be shown."""
+    found = command.find(line, search_path())
+    return {"exec": shlex.join([str(found.path), *found.words[1:]]), "app_dir": found.path.parent}
 
 
 def _keep_secrets(settings: Settings) -> None:
