@@ -1,0 +1,66 @@
+"""The table of all settings, made from the fields: `python -m holdfast_config.table > docs/settings.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic.fields import FieldInfo
+
+from holdfast_config import names
+from holdfast_config.settings import Settings
+
+HEAD = """# Settings
+
+<!-- made by `python -m holdfast_config.table > docs/settings.md` -->
+
+A flag of `supervisor start` beats the environment, that beats `.env`, that beats `supervisor.toml`. Durations are
+seconds, or `90s`, `5m`, `1h30m`, `7d`; sizes are bytes, or `500MB`, `1.5GB`. An unknown key in a file, or under
+`HOLDFAST_`, is refused by name. A password belongs into `HOLDFAST_REDIS_PASSWORD`, `REDIS_URL` or a systemd credential,
+never on a command line.
+
+| flag | environment | default | |
+|---|---|---|---|
+"""
+FOOT = """
+In `supervisor.toml` the keys are those of the flags with `_` for `-`, as in `max_attempts = 5`; the handler's is
+`handler`. [config/supervisor.toml](../config/supervisor.toml) and [config/supervisor.env](../config/supervisor.env)
+have them all to copy from.
+"""
+NO_FLAG = {"handler": "the argument", "redis_password": "none"}
+
+
+def table() -> str:
+    """The whole page."""
+    return HEAD + "".join(map(_row, Settings.model_fields.items())) + FOOT
+
+
+def _row(field: tuple[str, FieldInfo]) -> str:
+    name, info = field
+    flag = NO_FLAG.get(name) or f"`--{name.replace('_', '-')}`"
+    variables = ", ".join(f"`{variable}`" for variable in _variables(name))
+    meaning = (info.description or "").replace("|", "\\|")
+    return f"| {flag} | {variables} | {_default(info)} | {meaning} |\n"
+
+
+def _variables(name: str) -> Iterator[str]:
+    yield names.own(name)
+    yield from names.ALIASES.get(name, ())
+
+
+def _default(info: FieldInfo) -> str:
+    """None and what depends on the machine are told by the description."""
+    if info.default_factory is not None or info.default is None:
+        return ""
+    if isinstance(info.default, bool):
+        return "`true`" if info.default else "`false`"
+    return f"`{info.default:g}`" if isinstance(info.default, float) else f"`{_place(info.default)}`"
+
+
+def _place(default: object) -> str:
+    return "." if default == Path() else str(default)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table())

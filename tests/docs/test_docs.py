@@ -1,0 +1,80 @@
+"""The documentation says what is: links lead somewhere, commands and flags exist, tables are up to date."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from holdfast_config import table
+from holdfastd.cli.lazy import LazyCommand
+from holdfastd.cli.main import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+CODE = re.compile(r"`(supervisor [^`]+)`")
+TYPED = re.compile(r"^(?:\$ )?((?:sudo )?(?:\S*/)?supervisor .*)$", re.MULTILINE)
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_to_a_file_leads_there(page: Path) -> None:
+    targets = [target for target, _ in LINK.findall(page.read_text()) if "://" not in target]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def written(page: Path) -> list[str]:
+    """Command lines of a page: in blocks, and in running text."""
+    text = page.read_text()
+    typed = [line for block in FENCE.findall(text) for line in TYPED.findall(block)]
+    return sorted({*typed, *CODE.findall(FENCE.sub("", text))})
+
+
+def unknown(line: str) -> str:
+    """The first word of a command line that does not exist; empty if all do."""
+    words = shlex.split(line[line.index("supervisor ") :].replace("\\|", "|").replace("…", ""), comments=True)[1:]
+    command: click.Command = cli
+    for word in words:
+        if word.startswith("-"):
+            flag = word.partition("=")[0]
+            known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+            if flag not in known | {"-", "--help", "-h"}:
+                return word
+        elif isinstance(command, click.Group):
+            inner = [command.commands.get(part) for part in word.split("|")]
+            if None in inner and not word.isupper():
+                return word
+            found = inner[0]
+            command = found.load() if isinstance(found, LazyCommand) else found or command
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_and_flag_that_is_mentioned_exists(page: Path) -> None:
+    assert {line: word for line in written(page) if (word := unknown(line))} == {}
+
+
+def test_an_unknown_command_or_flag_would_be_noticed() -> None:
+    assert unknown("supervisor strat") == "strat"
+    assert unknown("supervisor start --worker 3") == "--worker"
+    assert unknown("supervisor tasks list|shwo") == "list|shwo"
+
+
+def test_the_table_of_settings_is_up_to_date() -> None:
+    """python -m holdfast_config.table > docs/settings.md"""
+    assert (ROOT / "docs/settings.md").read_text() == table.table()
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    assert [
+        page.name for page in ROOT.glob("docs/*.md") if page.name != "README.md" and f"({page.name})" not in index
+    ] == []

@@ -1,0 +1,59 @@
+"""docs/start.md, walked through as it is written: its own handler, its own commands, a real supervisor."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+from pathlib import Path
+
+from tests.cli.commands import Cli
+from tests.cli.conftest import running
+
+PAGE = Path(__file__).parents[2] / "docs/start.md"
+WALKED = ("check", "submit", "status", "why", "workers", "events", "tasks", "reload")
+
+
+def typed() -> list[list[str]]:
+    """The page's commands that need a running supervisor, in its order."""
+    lines = re.findall(r"^\$ supervisor (.*)$", PAGE.read_text(), re.MULTILINE)
+    return [words for line in lines if (words := shlex.split(line))[0] in WALKED]
+
+
+def handler() -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return str(code)
+
+
+def test_the_first_hour_goes_as_it_is_told(short_path: Path) -> None:
+    (short_path / "agent.py").write_text(handler())
+    with running(short_path, "--workers", "2") as (cli, process):
+        told: dict[str, str] = {}
+        for words in typed():
+            if words[0] == "why":
+                kill_whoever_runs(cli, words[1])
+            done = cli(*words)
+            assert done.status == 0, f"{words}: {done.err}"
+            told[words[0]] = done.out
+        assert told["why"].count("claimed") == 2
+        assert "SIGKILL" in told["why"]
+        assert told["reload"].startswith("reloaded")
+        assert "GOOD MORNING" in cli("submit", "--wait", "good morning").out
+        assert cli("stop").status == 0
+        assert process.wait(60) == 0
+
+
+def kill_whoever_runs(cli: Cli, task_id: str) -> None:
+    """Returns when the task runs in another process."""
+    while not (victim := runner(cli, task_id)):
+        pass
+    os.kill(victim, signal.SIGKILL)
+    while runner(cli, task_id) in {None, victim}:
+        pass
+
+
+def runner(cli: Cli, task_id: str) -> int | None:
+    """The pid of the worker that runs the task, as `status` tells."""
+    processes = cli("status", "--json").document["processes"]
+    return next((int(one["pid"]) for one in processes if task_id in one["running"]), None)
