@@ -13,6 +13,8 @@ from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer, shown
 from holdfast_config.settings import Settings
 
+USUAL = "supervisor.toml"
+
 _FILES = ("config", "env_file")
 _RIVALS = (("redis_host", "redis_url"), ("handler", "exec"), ("exec", "handler"))
 _SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db")
@@ -39,13 +41,26 @@ def load(
     return settings
 
 
+def setting_files(
+    flags: Mapping[str, object], *, environ: Mapping[str, str] = os.environ, folder: Path | None = None
+) -> tuple[Path, ...]:
+    """The files that `load` reads for these flags, and those it would read if they were there."""
+    folder = folder or Path()
+    dotenv = _path(flags.get("env_file"), folder / ".env") or folder / ".env"
+    file = _path(_named(flags, environ, sources.read_dotenv(dotenv)[0]), folder / USUAL) or folder / USUAL
+    return dotenv, file
+
+
+def _named(flags: Mapping[str, object], environ: Mapping[str, str], variables: Mapping[str, str]) -> object:
+    return flags.get("config") or environ.get(names.CONFIG) or variables.get(names.CONFIG)
+
+
 def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path) -> list[Layer]:
     """Strongest first."""
     fields = tuple(Settings.model_fields)
     dotenv = _path(flags.get("env_file"), folder / ".env")
     variables, problems = sources.read_dotenv(dotenv) if dotenv else ({}, [])
-    named = flags.get("config") or environ.get(names.CONFIG) or variables.get(names.CONFIG)
-    file = _path(named, folder / "supervisor.toml")
+    file = _path(_named(flags, environ, variables), folder / USUAL)
     return [
         sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}, fields),
         sources.of_environment(environ, fields),

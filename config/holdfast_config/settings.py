@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     app_dir: kinds.Place = _set(Path(), "The folder that the handler is imported from.")
     workers: Annotated[int, whole(1, 10_000)] = _set(1, "How many worker processes to keep alive.")
     concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "How many tasks one worker runs at once.")
+    reload: kinds.Switch = _set(False, "For development: load code and settings anew whenever a file of them changes.")
     preload: kinds.Switch = _set(False, "Import the handler once, before workers are forked: they share its memory.")
     burst: kinds.Switch = _set(False, "Work until nothing is left, then end; what is delayed for later stays.")
 

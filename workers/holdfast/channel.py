@@ -47,6 +47,12 @@ class Drained(msgspec.Struct, frozen=True, tag="drained"):
     released: int
 
 
+class Changed(msgspec.Struct, frozen=True, tag="changed"):
+    """Watcher: these files (some of them, if they are many) have changed."""
+
+    paths: list[str]
+
+
 class Left(msgspec.Struct, frozen=True, tag="left"):
     """Steward of a burst: whether anything is `left` in the lanes of this pool, and the queue in numbers.
 
@@ -89,7 +95,7 @@ class Leave(msgspec.Struct, frozen=True, tag="leave"):
     deadline: float
 
 
-FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left
+FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left | Changed
 FromParent = Drain | Born | Died | Leave
 
 _encoder = msgspec.json.Encoder()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import rich_click
 
-from holdfast_config import load, logging
+from holdfast_config import load, logging, setting_files
 from holdfastd.cli import options, output
 from holdfastd.cli.handler_name import check_name
 from holdfastd.cli.session import Session
@@ -37,4 +37,4 @@ def start(session: Session, /, handler: str | None) -> int:
 
     from holdfastd.parent.main import run  # slow to import, and bad settings should be told at once
 
-    return run(settings, output.note, lambda: load(session.flags))
+    return run(settings, output.note, lambda: load(session.flags), setting_files(session.flags))

@@ -18,7 +18,12 @@ from holdfastd.core.view import Step, View
 TRIES = 3
 FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})  # a steward's first preflight that says these ends it
 
-_GIVES_UP = {Kind.WORKER: Exit.CONFIG, Kind.STEWARD: Exit.BUG, Kind.STORE: Exit.UNAVAILABLE}
+_GIVES_UP = {
+    Kind.WORKER: Exit.CONFIG,
+    Kind.STEWARD: Exit.BUG,
+    Kind.STORE: Exit.UNAVAILABLE,
+    Kind.WATCHER: Exit.CONFIG,
+}
 
 
 def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:

@@ -16,7 +16,10 @@ from holdfastd.core.leave import Pressed
 from holdfastd.core.slots import REPLACED, Child, Forking, Kind, Slot, Stage, Why
 from holdfastd.core.view import Step, Stopping, View, removed, seated
 
-ORDER = (Kind.WORKER, Kind.STEWARD, Kind.STORE)
+ORDER = (Kind.WORKER, Kind.WATCHER, Kind.STEWARD, Kind.STORE)
+
+
+NEEDED = frozenset({Kind.STEWARD, Kind.STORE})  # by workers that finish
 
 
 def begin(view: View, now: float, code: int = Exit.OK, last_words: str = "") -> Step:
@@ -114,7 +117,7 @@ def _is_killed(child: Child) -> bool:
 def _asking(stopping: Stopping, kind: Kind, now: float) -> Callable[[Child], Pressed]:
     if kind is Kind.WORKER:
         return lambda child: leave.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
-    ask = leave.ask_steward if kind is Kind.STEWARD else leave.ask_store
+    ask = leave.ask_store if kind is Kind.STORE else leave.ask_service
     return lambda child: ask(child, now)
 
 
@@ -142,4 +145,4 @@ def keeps(view: View, slot: Slot) -> bool:
     """Whether this slot is filled again after a death: while the service stops only what workers still need."""
     if view.stopping is None:
         return True
-    return slot.kind is not Kind.WORKER and not view.stopping.killing and any(view.living(Kind.WORKER))
+    return slot.kind in NEEDED and not view.stopping.killing and any(view.living(Kind.WORKER))

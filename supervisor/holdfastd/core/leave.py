@@ -22,6 +22,8 @@ _ENTER = {
     (Kind.WORKER, Stage.KILLING): signal.SIGKILL,
     (Kind.STEWARD, Stage.ABORTING): signal.SIGABRT,
     (Kind.STEWARD, Stage.KILLING): signal.SIGKILL,
+    (Kind.WATCHER, Stage.ABORTING): signal.SIGABRT,
+    (Kind.WATCHER, Stage.KILLING): signal.SIGKILL,
     (Kind.STORE, Stage.KILLING): signal.SIGKILL,
 }
 
@@ -35,8 +37,8 @@ def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> Pre
     return replace(child, leaving=leaving), _asking(child, Drain(cancel_at, deadline))
 
 
-def ask_steward(child: Child, now: float) -> Pressed:
-    """Acknowledge what it was told, and go."""
+def ask_service(child: Child, now: float) -> Pressed:
+    """Steward and watcher: acknowledge what it was told, and go."""
     deadline = now + STEWARD_LEAVE
     abort_at = deadline + ABORT_SLACK
     leaving = Leaving(Why.STOP, Stage.ASKED, deadline, abort_at, abort_at + ABORT_GRACE)

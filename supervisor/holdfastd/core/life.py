@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Left, Ready
+from holdfast.channel import Acknowledged, Beat, BootFailed, Changed, Drained, FromChild, Left, Ready
 from holdfastd.core import boot, breaker, burst, death, drain, hang, reload, restart, tell
 from holdfastd.core.commands import Command, Say
 from holdfastd.core.death import Cause
@@ -51,6 +51,9 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
             return seated(view, child.slot, replace(child, drained=True, running=())), ()
         case Acknowledged():
             return tell.acknowledged(view, message)
+        case Changed(paths=paths):
+            view, commands = reload.asked(view)
+            return view, (Say("info", "files changed", {"paths": paths}), *commands)
         case Left():
             return burst.looked(view, message, now)
 

@@ -29,13 +29,14 @@ from holdfastd.core.events import (
     Tick,
 )
 from holdfastd.core.policy import ROUND, Policy
-from holdfastd.core.slots import STEWARD, STORE, Child, Vacant
+from holdfastd.core.slots import STEWARD, STORE, WATCHER, Child, Vacant
 from holdfastd.core.view import Step, View, seated
 
 
 def begin(policy: Policy, workers: int, now: float) -> View:
     """Before anything was forked."""
-    services = (STORE, STEWARD) if policy.embedded else (STEWARD,)
+    wanted = ((STORE, policy.embedded), (STEWARD, True), (WATCHER, policy.watched))
+    services = [slot for slot, is_wanted in wanted if is_wanted]
     return View(policy, workers, now, seats={slot: Vacant(now) for slot in services})
 
 

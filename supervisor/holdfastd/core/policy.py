@@ -25,6 +25,7 @@ class Policy:
     hang_timeout: float = 60.0
     boot_timeout: float = 60.0
     embedded: bool = False
+    watched: bool = False  # a watcher asks for reloads
     preloaded: bool = False  # forks share the parent's import of the handler: no reload can bring new code
 
     @property

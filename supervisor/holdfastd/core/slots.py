@@ -16,6 +16,7 @@ class Kind(StrEnum):
 
     STORE = "store"
     STEWARD = "steward"
+    WATCHER = "watcher"
     WORKER = "worker"
 
 
@@ -29,6 +30,7 @@ class Slot(NamedTuple):
 
 STORE = Slot(Kind.STORE)
 STEWARD = Slot(Kind.STEWARD)
+WATCHER = Slot(Kind.WATCHER)
 
 
 class Why(StrEnum):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
-from holdfastd.core.room import refusal
 from holdfastd.doctor import configuration, folders, handler
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.doctor.folders import FolderFacts
@@ -14,8 +13,8 @@ from holdfastd.doctor.handler import Imported, NotImported, Trial
 from holdfastd.doctor.looks.embedded import embedded
 from holdfastd.doctor.looks.folders import folders as see_folders
 from holdfastd.doctor.looks.handler import attempt
-from holdfastd.doctor.looks.limits import room
 from holdfastd.parent.main import ADVICE
+from holdfastd.parent.refusal import refusal
 from holdfastd.store.errors import StoreLaunchError
 
 
@@ -48,8 +47,8 @@ def check(settings: Settings) -> Checkup:
     trial = attempt(settings)
     seen = tuple(see_folders(settings))
     obstacles = [Obstacle(one.status, f"{one.blocked}: {ADVICE}") for one in seen if one.blocked]
-    if too_many := refusal(room(None), 0, settings.workers):
-        obstacles.append(Obstacle(Exit.CONFIG, too_many))
+    if why_not := refusal(settings):
+        obstacles.append(Obstacle(Exit.CONFIG, why_not))
     engine = ""
     if settings.embedded:
         try:

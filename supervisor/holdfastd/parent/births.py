@@ -55,6 +55,9 @@ class Births:
                     return household.steward(first, channel)
 
                 return Birth(incarnation, "holdfast: stew", f"holdfast: {slot}", serve)
+            case Kind.WATCHER:
+                assert household.watcher is not None
+                return Birth(incarnation, "holdfast: watch", f"holdfast: {slot}", household.watcher)
             case Kind.STORE:
                 return self._store(incarnation)
 

@@ -39,4 +39,5 @@ class Household:
     steward: StewardBody
     reread: Callable[[], WorkerBody]
     store: EmbeddedStore | None = None
+    watcher: Callable[[socket.socket], int] | None = None
     kept: tuple[int, ...] = ()

@@ -3,51 +3,62 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from holdfast.exits import Exit
 from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
-from holdfastd.core import room
 from holdfastd.core.policy import Policy
-from holdfastd.parent import folders, host, preload
+from holdfastd.parent import folders, preload
 from holdfastd.parent.alone import Announce, supervise
 from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
 from holdfastd.parent.preloaded import preload_handler
+from holdfastd.parent.refusal import refusal
 from holdfastd.parent.rereading import unmoved
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.store.complaint import complaint
 from holdfastd.store.launch import data_directory, prepare
+from holdfastd.watcher.main import run as watch
+from holdfastd.watcher.spec import WatcherSpec
 
 ADVICE = "make it writable for this user, or choose another --runtime-dir or --state-dir"
 
 
-def run(settings: Settings, announce: Announce, reread: Callable[[], Settings] | None = None) -> int:
+def run(
+    settings: Settings, announce: Announce, reread: Callable[[], Settings] | None = None, files: Sequence[Path] = ()
+) -> int:
     """Be the supervisor of these settings until it is told to stop; the exit status.
 
-    `announce` prints for humans. `reread` gives the settings of a reload, and raises ConfigError.
+    `announce` prints for humans. `reread` gives the settings of a reload, and raises ConfigError. They came from
+    `files`, which are watched if anything is.
     """
     try:
         folders.make(settings.runtime_dir, settings.state_dir)
     except OSError as error:
         announce(f"{error.filename}: {error.strerror}: {ADVICE}")
         return folders.status(error)
-    host.raise_descriptors()
-    if why_not := room.refusal(host.measure(), 0, settings.workers):
+    if why_not := refusal(settings):
         announce(why_not)
         return Exit.CONFIG
     preload.preload()
     kept = preload_handler(settings, announce) if settings.preload else ()
     preload.freeze()
-    return supervise(household(settings, reread, kept), announce)
+    if settings.reload:
+        sys.dont_write_bytecode = True  # bytecode is told from its source by whole seconds: too coarse for an editor
+    return supervise(household(settings, reread, kept, files), announce)
 
 
 def household(
-    settings: Settings, reread: Callable[[], Settings] | None = None, kept: tuple[int, ...] = ()
+    settings: Settings,
+    reread: Callable[[], Settings] | None = None,
+    kept: tuple[int, ...] = (),
+    files: Sequence[Path] = (),
 ) -> Household:
     """What these settings ask for; workers of a reload do what it asks for then. `kept`: descriptors of the handler."""
 
@@ -70,6 +81,7 @@ def household(
         steward=steward,
         reread=read_again,
         store=store if settings.embedded else None,
+        watcher=partial(watch, WatcherSpec.of(settings.app_dir, files)) if settings.reload else None,
         kept=kept,
     )
 

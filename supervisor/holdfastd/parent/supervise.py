@@ -166,4 +166,4 @@ def _signalled(number: int) -> Signalled:
 
 
 def _policy(household: Household) -> Policy:
-    return replace(household.policy, embedded=household.store is not None)
+    return replace(household.policy, embedded=household.store is not None, watched=household.watcher is not None)
