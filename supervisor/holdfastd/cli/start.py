@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 import rich_click
 
-from holdfast_config import load, logging, setting_files
+from holdfast_config import load, logging
+from holdfast_config.loading import setting_files
 from holdfastd.cli import options, output
 from holdfastd.cli.handler_name import check_name
 from holdfastd.cli.session import Session
