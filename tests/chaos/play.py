@@ -125,7 +125,7 @@ def _host(folder: Path, number: int, plan: Plan, stand: Stand, runs: Path, stack
         keep=KEEP if plan.retention else 3600,
         lease=6,
         lease_grace=2,
-        drain_timeout=5,
+        drain_timeout=1.5,
         retry_base=0.05,
         mutant=plan.mutant,
     )

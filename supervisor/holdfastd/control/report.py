@@ -15,7 +15,7 @@ from holdfastd.core.view import Death, View
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """`cpu_percent` of one core since it was last asked, `memory_bytes` resident."""
+    """`cpu_percent` of one core since it was last asked (at first: since its birth), `memory_bytes` resident."""
 
     cpu_percent: float
     memory_bytes: int

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import psutil
 
 from holdfastd.control.report import Usage
@@ -20,9 +22,17 @@ class Stats:
 
     def _usage(self, pid: int) -> Usage | None:
         try:
-            process = self._known.get(pid) or psutil.Process(pid)
-            self._known[pid] = process
+            process = self._known.get(pid)
+            if process is None:
+                process = self._known[pid] = psutil.Process(pid)
+                process.cpu_percent()  # from now on; so far it is measured from its birth
+                return Usage(_since_birth(process), process.memory_info().rss)
             with process.oneshot():
                 return Usage(process.cpu_percent(), process.memory_info().rss)
         except (psutil.Error, OSError):
             return None
+
+
+def _since_birth(process: psutil.Process) -> float:
+    used = process.cpu_times()
+    return round(100 * (used.user + used.system) / max(0.01, time.time() - process.create_time()), 1)
