@@ -69,6 +69,14 @@ async def wait(task: Task, argument: str) -> str:
     return argument
 
 
+async def mark(task: Task, argument: str) -> str:
+    """Leaves a checkpoint and waits; the run that finds one answers with it."""
+    if task.last_checkpoint is not None:
+        return str(task.last_checkpoint)
+    task.checkpoint(argument)
+    return await wait(task, argument)
+
+
 async def pipe(task: Task, path: str) -> str:
     return await anyio.to_thread.run_sync(Path(path).read_text)
 
@@ -148,6 +156,7 @@ VERBS: dict[str, Verb] = {
         leak,
         echo,
         wait,
+        mark,
         pipe,
         hold,
         hang_once,

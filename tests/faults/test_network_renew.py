@@ -61,6 +61,21 @@ async def test_renew_that_comes_when_its_worker_was_recovered_is_told_so(scene: 
     await scene.check()
 
 
+@pytest.mark.parametrize("action", [Action.DROP, Action.CUT, Action.BLACK_HOLE])
+async def test_checkpoint_whose_renewal_failed_goes_with_the_next(scene: Scene, action: Action) -> None:
+    task, text = f"mark-{action}", f"page-7-{action}"
+    rule = scene.proxy.on("renew", action, about=text)
+    await scene.submit(task, text=f"mark {text}")
+    scene.started(task)
+    rule.wait()
+    scene.proxy.on("renew", Action.WATCH, about=task).wait()
+    kill_worker(scene)
+    record = await scene.completed(task)
+    assert record.result is not None
+    assert text.encode() in record.result
+    assert (record.deliveries, record.crashes, scene.runs(task)) == (2, 1, 2)
+
+
 async def test_renewals_lost_for_less_than_the_lease_change_nothing(scene: Scene) -> None:
     await scene.submit("kept", text="wait")
     scene.started("kept")

@@ -140,7 +140,7 @@ async def test_a_handler_cancelled_in_the_middle_may_save_a_checkpoint() -> None
         group.start_soon(lambda: run_handler(handler, delivery, task=task))
         await begun.wait()
         group.cancel_scope.cancel()
-    assert task.notes.take_checkpoint() == b'{"page":7}'
+    assert task.notes.unstored_checkpoint == b'{"page":7}'
     assert task.cancelled
 
 
@@ -158,7 +158,7 @@ async def test_a_thread_cancelled_in_the_middle_may_save_a_checkpoint() -> None:
         group.start_soon(lambda: run_handler(handler, delivery, task=task))
         await begun.wait()
         group.cancel_scope.cancel()
-    assert task.notes.take_checkpoint() == b'{"page":7}'
+    assert task.notes.unstored_checkpoint == b'{"page":7}'
 
 
 async def test_a_thread_that_stops_in_its_grace_is_not_stuck() -> None:

@@ -36,27 +36,37 @@ def test_a_task_without_context_is_its_own() -> None:
     assert Task(delivery_of(operation=b'{"operation":"run","params":{"task_id":"t-1"}}')).context_id == "t-1"
 
 
-def test_a_checkpoint_is_taken_once_and_kept() -> None:
+def test_a_checkpoint_is_told_until_it_is_stored() -> None:
     task = Task(delivery_of())
-    assert task.notes.take_checkpoint() is None
+    assert task.notes.unstored_checkpoint is None
     data = {"page": 1}
     task.checkpoint(data)
     data["page"] = 99
     assert task.last_checkpoint == {"page": 1}
-    assert task.notes.take_checkpoint() == b'{"page":1}'
-    assert task.notes.take_checkpoint() is None
+    told = task.notes.unstored_checkpoint
+    assert told == task.notes.unstored_checkpoint == b'{"page":1}'
+    task.notes.stored(told)
+    assert task.notes.unstored_checkpoint is None
     assert task.notes.checkpoint == b'{"page":1}'
+
+
+def test_a_checkpoint_made_while_an_earlier_one_travels_is_told_as_well() -> None:
+    task = Task(delivery_of())
+    task.checkpoint({"page": 1})
+    told = task.notes.unstored_checkpoint
+    assert told
     task.checkpoint({"page": 2})
-    assert task.notes.take_checkpoint() == b'{"page":2}'
+    task.notes.stored(told)
+    assert task.notes.unstored_checkpoint == b'{"page":2}'
 
 
 def test_the_last_checkpoint_of_an_earlier_delivery_is_there() -> None:
     task = Task(delivery_of(checkpoint=b'{"page":3}'))
     assert task.last_checkpoint == {"page": 3}
-    assert task.notes.take_checkpoint() is None
+    assert task.notes.unstored_checkpoint is None
     task.checkpoint(None)
     assert task.last_checkpoint is None
-    assert task.notes.take_checkpoint() == b"null"
+    assert task.notes.unstored_checkpoint == b"null"
 
 
 @pytest.mark.parametrize("data", [object(), math.nan, "x" * 2000, "\ud800"])

@@ -15,14 +15,14 @@ class Notes:
     """`progress` is one short line, `checkpoint` the last one made in this delivery, as JSON; `cancelled` tells a
     handler in a thread to stop. Single assignments of finished values: no reader sees half of one."""
 
-    __slots__ = ("_taken", "cancelled", "checkpoint", "max_bytes", "progress")
+    __slots__ = ("_stored", "cancelled", "checkpoint", "max_bytes", "progress")
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.cancelled = False
         self.progress = ""
         self.checkpoint: bytes | None = None
-        self._taken: bytes | None = None
+        self._stored: bytes | None = None
 
     def show(self, value: object) -> None:
         """Any value a generator yields is progress: a text as it is, others in brief."""
@@ -36,10 +36,12 @@ class Notes:
             raise NotJsonError(f"a checkpoint of {len(encoded)} bytes: at most {self.max_bytes} are kept")
         self.checkpoint = encoded
 
-    def take_checkpoint(self) -> bytes | None:
-        """The checkpoint, if there is a newer one than the last that was taken."""
+    @property
+    def unstored_checkpoint(self) -> bytes | None:
+        """The checkpoint, if it is a newer one than the store is known to have."""
         checkpoint = self.checkpoint
-        if checkpoint is self._taken:
-            return None
-        self._taken = checkpoint
-        return checkpoint
+        return None if checkpoint is self._stored else checkpoint
+
+    def stored(self, checkpoint: bytes) -> None:
+        """The store has this one, which was told before; there may be a newer one by now."""
+        self._stored = checkpoint

@@ -65,6 +65,7 @@ class Renewal:
             post.unknown.set()
         else:
             self._extend(renewed, sent_at)
+            self.hands.noted(held for held in holdings if held.task_id not in renewed.lost)
             self._drop(renewed, {held.task_id: held.claim for held in holdings})
 
     def _extend(self, renewed: Renewed, sent_at: float) -> None:

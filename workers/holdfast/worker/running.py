@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import anyio
@@ -71,15 +71,22 @@ class Hands:
             running.stop(why)
 
     def notes(self) -> dict[str, Holding]:
-        """What running handlers have to say since they were last asked."""
+        """What running handlers have to say that the store may not know."""
         held = self.post.exchange.held
         return {
             task_id: Holding(
-                task_id, held[task_id].claim, running.task.notes.progress, running.task.notes.take_checkpoint()
+                task_id, held[task_id].claim, running.task.notes.progress, running.task.notes.unstored_checkpoint
             )
             for task_id, running in self._running.items()
             if task_id in held
         }
+
+    def noted(self, told: Iterable[Holding]) -> None:
+        """The store knows this now. What it has not answered to is told again: a lost renewal loses no checkpoint."""
+        for holding in told:
+            running = self._running.get(holding.task_id)
+            if running and holding.checkpoint is not None:
+                running.task.notes.stored(holding.checkpoint)
 
     async def _deliver(self, delivery: Delivery, running: Running) -> None:
         outcome: Outcome | None = None
