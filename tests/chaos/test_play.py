@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.chaos import checks, ledger, report
+from tests.chaos import checks
 from tests.chaos.checks import Evidence
 from tests.chaos.measure import recoveries
-from tests.chaos.play import Plan, play, play_once
 
+ROOT = Path(__file__).parents[2]
 Line = dict[str, object]
 
 
-@pytest.mark.anyio
-@pytest.mark.slow
-async def test_a_minute_of_chaos_balances(short_path: Path) -> None:
-    outcome = await play(Plan(seconds=60.0, seed=1), short_path)
-    print(ledger.line(outcome))
-    assert outcome.breaches == []
-    report.write(short_path / "report", outcome)
-    assert "<svg" in (short_path / "report" / "play-1.html").read_text()
+def chaos(*words: str) -> subprocess.CompletedProcess[str]:
+    """The program as a sceptic runs it."""
+    return subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=ROOT, timeout=600)
 
 
-@pytest.mark.anyio
 @pytest.mark.slow
-async def test_a_rule_taken_out_is_noticed() -> None:
-    outcome = await play_once(Plan(seconds=15.0, seed=1, mutant="recover puts nothing back", retention=False))
-    assert outcome.breaches
+def test_a_minute_of_chaos_balances(tmp_path: Path) -> None:
+    done = chaos("tests.chaos", "--seconds", "60", "--seed", "1", "--report", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith(": balanced")
+    assert "<svg" in (tmp_path / "play-1.html").read_text()
+    assert json.loads((tmp_path / "play-1.json").read_text())["breaches"] == []
+
+
+@pytest.mark.slow
+def test_a_rule_taken_out_is_noticed() -> None:
+    done = chaos("tests.chaos.mutants", "recover puts nothing back")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "I1" in done.stdout
 
 
 def event(at: int, name: str, task_id: str, detail: str = "") -> dict[str, str]:
