@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint format bench bench-recovery bench-idle picture clean
+.PHONY: run test lint format bench bench-recovery bench-idle picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -44,6 +44,9 @@ bench-recovery: .venv/developing ## from kill -9 to the handler running again
 
 bench-idle: .venv/developing ## commands, CPU and memory of an idle pool
 	$(BIN)/python -m bench.idle
+
+chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=300 SEED=1 choose
+	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .coverage*
