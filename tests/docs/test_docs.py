@@ -78,3 +78,18 @@ def test_every_page_is_in_the_index() -> None:
     assert [
         page.name for page in ROOT.glob("docs/*.md") if page.name != "README.md" and f"({page.name})" not in index
     ] == []
+
+
+REFERENCE = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_test_that_is_named_exists(page: Path) -> None:
+    named = set(REFERENCE.findall(page.read_text()))
+    missing = {file for file, _ in named if not (ROOT / file).exists()}
+    missing |= {
+        f"{file}::{test}"
+        for file, test in named
+        if test and file not in missing and f"def {test}(" not in (ROOT / file).read_text()
+    }
+    assert missing == set()
