@@ -46,7 +46,7 @@ def run(
     if why_not := refusal(settings):
         announce(why_not)
         return Exit.CONFIG
-    preload.preload()
+    preload.preload(telemetry=settings.otlp_endpoint is not None)
     kept = preload_handler(settings, announce) if settings.preload else ()
     preload.freeze()
     if settings.reload:
