@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tests.servers import Server, serve
 
-OPTIONS = ("--appendonly", "yes", "--appendfsync", "everysec", "--enable-debug-command", "yes")
+# `always`: with everysec a write that was answered may wait for a slow disk, and go with the process that is killed.
+OPTIONS = ("--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes")
 
 
 class Stand:
