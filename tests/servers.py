@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from threading import Thread
 
-READY = "Ready to accept connections"
+READY = "ready to accept connections"  # Valkey begins the line with it, Redis does not
 SOCKET = "server.sock"  # a socket's path may have 107 bytes: keep the folder's name short
 
 
@@ -71,7 +71,7 @@ def _until_ready(process: subprocess.Popen[str], folder: Path) -> None:
     seen: list[str] = []
     for line in process.stdout:
         seen.append(line)
-        if READY in line:
+        if READY in line.lower():
             return
     raise RuntimeError(f"no server in {folder}:\n{''.join(seen)}")
 
