@@ -71,18 +71,10 @@ def stop(runtime_dir: Path, wait: float | None) -> int | None:
     Its exit status; None if it is not gone by then. One that is gone without a word was killed meanwhile: it has
     stopped, but failed. Errors as for `ask`.
     """
-    with _connection(runtime_dir, PATIENCE) as stream:
-        stream.sendall(encode(AskStop()))
-        answers = stream.makefile("rb")
-        _read(answers.readline(), Stopping)
-        stream.settimeout(wait)
-        try:
-            last = answers.readline()
-        except TimeoutError:
-            return None
-        except ConnectionError:
-            last = b""
-        return _read(last, Stopped).code if last else Exit.FAILED
+    last = _end_of(runtime_dir, AskStop(), Stopping, wait)
+    if last is None:
+        return None
+    return _read(last, Stopped).code if last else Exit.FAILED
 
 
 def reload(runtime_dir: Path, wait: float | None) -> Reloaded | None:
@@ -90,20 +82,28 @@ def reload(runtime_dir: Path, wait: float | None) -> Reloaded | None:
 
     How it ended; None if it is still going on by then. Errors as for `ask`; ControlError if the supervisor ends.
     """
-    with _connection(runtime_dir, PATIENCE) as stream:
-        stream.sendall(encode(AskReload(wait=True)))
-        answers = stream.makefile("rb")
-        _read(answers.readline(), Reloading)
-        stream.settimeout(wait)
-        try:
-            last = answers.readline()
-        except TimeoutError:
-            return None
-        except ConnectionError:
-            last = b""
+    last = _end_of(runtime_dir, AskReload(wait=True), Reloading, wait)
+    if last is None:
+        return None
     if not last:
         raise ControlError("the supervisor has ended before the reload was over")
     return _read(last, Reloaded)
+
+
+def _end_of(runtime_dir: Path, request: Request, begun: type[T], wait: float | None) -> bytes | None:
+    """The last line, after the first one has said that it has begun: None if it does not come in time, nothing if the
+    connection ends without it."""
+    with _connection(runtime_dir, PATIENCE) as stream:
+        stream.sendall(encode(request))
+        answers = stream.makefile("rb")
+        _read(answers.readline(), begun)
+        stream.settimeout(wait)
+        try:
+            return answers.readline()
+        except TimeoutError:
+            return None
+        except ConnectionError:
+            return b""
 
 
 @contextmanager
