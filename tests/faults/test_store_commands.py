@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import redis
 
+from holdfast.broker.redis import RedisStore
+from holdfast.core.records import Accepted
 from holdfast.errors import StoreFullError
+from holdfast_config import RedisSettings
 from tests.faults.scene import Scene, stage
-from tests.faults.work import QUEUE, named_pipe, submission
+from tests.faults.work import QUEUE, entry, named_pipe, submission
 
 pytestmark = pytest.mark.anyio
 
 TASKS = [f"t{number}" for number in range(300)]
+ANOTHER = files("holdfast.lua").joinpath("shared/limits.lua").read_text() + "local VERSION = 2\n"
 
 
 async def load(scene: Scene) -> None:
@@ -92,3 +98,56 @@ async def test_entry_taken_by_somebody_else_is_put_back(short_path: Path) -> Non
         scene.go("busy")
         await scene.completed("stolen")
         await scene.completed("next")
+
+
+@pytest.mark.parametrize("mode", ["WRITE", "ALL"])
+async def test_paused_clients_cost_only_time(short_path: Path, mode: str) -> None:
+    async with stage(short_path, lease=0.4, lease_grace=0.1) as scene:
+        await load(scene)
+        scene.happened("settled", TASKS[0])
+        scene.client.execute_command("CLIENT", "PAUSE", "1000", mode)  # longer than lease and grace
+        await all_once(scene)
+        assert scene.pool.deaths() == []
+
+
+async def test_a_server_that_sleeps_past_the_lease_makes_nobody_dead(short_path: Path) -> None:
+    async with stage(short_path, server=("--enable-debug-command", "yes"), lease=0.4, lease_grace=0.1) as scene:
+        await load(scene)
+        scene.happened("settled", TASKS[0])
+        scene.client.execute_command("DEBUG", "SLEEP", "1")
+        await all_once(scene)
+        assert scene.pool.deaths() == []
+
+
+async def test_deleted_bells_and_hints_cost_a_moment(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        await load(scene)
+        for each in TASKS[::30]:
+            scene.happened("settled", each)
+            for pattern in ("bell:*", "control:*"):
+                for key in scene.client.scan_iter(f"{{{QUEUE}}}:{pattern}"):
+                    scene.client.delete(key)
+        await all_once(scene)
+        assert scene.pool.deaths() == []
+
+
+async def test_a_foreign_push_into_a_full_store_is_refused_to_its_producer(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        scene.client.config_set("maxmemory", "1mb")
+        with pytest.raises(redis.OutOfMemoryError):
+            scene.client.rpush(QUEUE, entry("refused", "quick"))
+        scene.client.config_set("maxmemory", "0")
+        scene.client.rpush(QUEUE, entry("accepted", "quick"))
+        await scene.completed("accepted")
+        assert await scene.store.get("refused") is None
+
+
+async def test_two_versions_of_the_scripts_work_on_one_queue(short_path: Path) -> None:
+    """As while hosts are upgraded one after another: scripts go by their digests, only the schema must be the same."""
+    async with stage(short_path) as scene:
+        other = RedisStore(RedisSettings(scene.url, 10, 1.0, QUEUE), {"limits": ANOTHER})
+        await load(scene)
+        assert await other.submit([submission("other", "quick")]) == [Accepted.NEW]
+        await other.aclose()
+        await scene.completed("other")
+        await all_once(scene)
