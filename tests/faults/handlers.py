@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -17,6 +18,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import psutil
 import redis
 import redis.asyncio as aioredis
 
@@ -94,6 +96,37 @@ async def hang_once(task: Task, argument: str) -> str:
     return argument
 
 
+async def grip_once(task: Task, argument: str) -> str:
+    """Native code that keeps the interpreter's lock: no other thread of this process runs any more."""
+    if task.delivery == 1:
+        ctypes.PyDLL(None).sleep(LONGEST)
+    return argument
+
+
+async def starve_once(task: Task, argument: str) -> str:
+    """No memory is left to this process: what it cannot have is an exception of its own."""
+    if task.attempts == 0:
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (before[0] if before[0] > 0 else 1 << 33, before[1]))
+        used = psutil.Process().memory_info().vms
+        resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), before[1]))
+        try:
+            return str(len(bytearray(1 << 30)))
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+    return argument
+
+
+async def clutch_once(task: Task, argument: str) -> str:
+    """A process that flees with every descriptor of this one, its channel to the parent among them; then the end."""
+    if task.delivery == 1:
+        if os.fork() == 0:
+            os.setsid()
+            signal.pause()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return argument
+
+
 async def halt_once(task: Task, argument: str) -> str:
     """Stops its process again as often as somebody continues it."""
     while task.delivery == 1:
@@ -161,6 +194,9 @@ VERBS: dict[str, Verb] = {
         hold,
         hang_once,
         halt_once,
+        grip_once,
+        starve_once,
+        clutch_once,
         end_once,
         poison,
         unwilling,

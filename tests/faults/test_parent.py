@@ -28,6 +28,30 @@ async def test_children_of_a_killed_parent_finish_what_they_run_and_leave(short_
         assert (record.deliveries, scene.runs("t")) == (1, 1)
 
 
+async def test_a_host_that_was_suspended_past_its_lease_loses_its_tasks_and_commits_nothing(short_path: Path) -> None:
+    """Its workers hear that they were declared dead, cancel what they hold, and end; others take their seats."""
+    async with stage(short_path, workers=1, lease=0.6, lease_grace=0.2) as scene:
+        await scene.submit("t", text="wait")
+        scene.started("t")
+        everybody = [scene.pool.pid, *(process.pid for process in scene.pool.status().processes)]
+        for pid in everybody:
+            os.kill(pid, signal.SIGSTOP)
+        (short_path / "other").mkdir()
+        other = Pool(short_path / "other", scene.url, **{**scene.flags, "redis_url": scene.url})
+        try:
+            assert scene.started("t")[0] == 2  # on the other host
+            for pid in everybody:
+                os.kill(pid, signal.SIGCONT)
+            scene.pool.until("the store has declared this worker dead; it cancels everything and ends")
+            scene.pool.until("died", cause="fenced: exit 82")
+            scene.go("t")
+            record = await scene.completed("t")
+            assert (record.deliveries, record.crashes) == (2, 0)
+        finally:
+            other.stop()
+            other.close()
+
+
 async def test_what_they_cannot_finish_they_release_for_the_next_start(short_path: Path) -> None:
     async with stage(short_path, drain_timeout=0.3) as scene:
         await scene.submit("t", text="wait")

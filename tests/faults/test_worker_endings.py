@@ -46,7 +46,7 @@ async def test_stopped_worker_is_continued_at_once(short_path: Path) -> None:
         assert scene.pool.deaths() == []
 
 
-@pytest.mark.parametrize("verb", ["hang_once", "halt_once"])
+@pytest.mark.parametrize("verb", ["hang_once", "halt_once", "grip_once"])
 async def test_worker_whose_loop_does_not_turn_is_ended_with_its_stacks_shown(verb: str, short_path: Path) -> None:
     async with stage(short_path, hang_timeout=2.0) as scene:
         await scene.submit("t", text=verb)
@@ -56,6 +56,22 @@ async def test_worker_whose_loop_does_not_turn_is_ended_with_its_stacks_shown(ve
         assert "hung: silent" in scene.pool.deaths()[0]
         stacks = [line["text"] for line in scene.pool.said("raw")]
         assert any(text.endswith(f"in {verb}") for text in stacks)
+
+
+async def test_a_handler_out_of_memory_fails_and_is_tried_again(short_path: Path) -> None:
+    async with stage(short_path, workers=1, retry_base=0.01) as scene:
+        await scene.submit("t", text="starve_once")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.attempts, record.crashes) == (2, 1, 0)
+        assert scene.pool.deaths() == []
+
+
+async def test_a_death_is_seen_although_somebody_keeps_the_channel_open(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        await scene.submit("t", text="clutch_once")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (2, 1)
+        assert [death.partition(": ")[2] for death in scene.pool.deaths()] == ["signal: SIGKILL"]
 
 
 async def test_silent_worker_is_vouched_for_past_its_lease(short_path: Path) -> None:
