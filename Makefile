@@ -25,11 +25,13 @@ format: .venv/developing
 	$(BIN)/ruff check --fix .
 
 .venv/installed: pyproject.toml
+	@echo 'setting up .venv: this takes a minute, once'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]'
 	@touch $@
 
 .venv/developing: .venv/installed
+	@echo 'setting up .venv for tests: this takes a minute, once'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded,dev]'
 	@touch $@
 

@@ -182,6 +182,7 @@ STATUS = Status(
         (msgspec.structs.replace(STATUS, target=2, state="starting"), []),
         (msgspec.structs.replace(STATUS, processes=[msgspec.structs.replace(WORKER, silent=6.0)]), ["warning"]),
         (msgspec.structs.replace(STATUS, deaths=Deaths(3, [DEATH] * 3)), ["warning"]),
+        (msgspec.structs.replace(STATUS, deaths=Deaths(3, [msgspec.structs.replace(DEATH, cause="recycled")] * 3)), []),
         (msgspec.structs.replace(STATUS, deaths=Deaths(3, [msgspec.structs.replace(DEATH, at=1.0)] * 3)), []),
         (msgspec.structs.replace(STATUS, store=StoreStatus("redis://other/0", False)), ["warning"]),
     ],

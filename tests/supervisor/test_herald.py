@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.channel import Beat
 from holdfast.exits import Exit
 from holdfastd.core.plan import begin
 from holdfastd.core.policy import Policy
@@ -16,6 +17,7 @@ from holdfastd.core.slots import Kind
 from holdfastd.core.view import Breaker, Reload, Stopping, View
 from holdfastd.parent.herald import Herald
 from holdfastd.parent.notify import Notifier
+from tests.supervisor.histories import History, worker
 
 STARTING = begin(Policy(), 2, 0.0)
 RUNNING = replace(STARTING, reached=frozenset({Kind.WORKER}))
@@ -96,6 +98,22 @@ def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, herald: Her
         herald.tell(DRAINING, float(now))
         asked += [now for line in systemd.heard() if line == EXTENSION]
     assert asked == [100, 105, 110]
+
+
+def test_a_drain_says_once_what_it_waits_for(notifier: Notifier) -> None:
+    said: list[str] = []
+    herald = Herald(notifier, said.append, "redis://nowhere")
+    history = History(2).started()
+    history.hear(worker(0), Beat(["a", "b"], 0))
+    busy, idle = history.view, History(2).started().view
+    stopping = Stopping(history.now + 85.0, history.now + 90.0, Exit.OK)
+    for view in (busy, replace(idle, stopping=stopping), replace(busy, stopping=stopping)):
+        said.clear()
+        for _ in range(2):
+            herald.tell(view, history.now)
+    assert said == [
+        "waiting up to 90 s for 2 tasks that run; a second Ctrl-C cancels, a third kills: what is cut off runs again"
+    ]
 
 
 def test_a_reload_is_told_with_its_time_and_its_end(systemd: Systemd, herald: Herald) -> None:

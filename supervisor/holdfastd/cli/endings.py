@@ -26,7 +26,7 @@ class CommandError(Exception):
 
 def ending(error: BaseException, *, debug: bool) -> int:
     """Tell what went wrong; the exit status."""
-    error = _only(error)
+    error = only(error)
     lines, status = _explained(error)
     if isinstance(error, BrokenPipeError):
         _silence()
@@ -37,12 +37,12 @@ def ending(error: BaseException, *, debug: bool) -> int:
     return status
 
 
-def _only(error: BaseException) -> BaseException:
+def only(error: BaseException) -> BaseException:
     """An error that came out of a task group alone is that error."""
     match error:
         case BaseExceptionGroup():
             inner = error.exceptions
-            return _only(inner[0]) if len(inner) == 1 else error
+            return only(inner[0]) if len(inner) == 1 else error
         case _:
             return error
 
@@ -70,7 +70,7 @@ def _status(error: CommandError | HoldfastError | ConfigError) -> int:
         case CommandError():
             return error.status
         case StoreUnavailableError():
-            return Exit.PERMISSION if _was_forbidden(error) else Exit.UNAVAILABLE
+            return Exit.PERMISSION if lies_below(PermissionError, error) else Exit.UNAVAILABLE
         case InvalidTaskError():
             return Exit.USAGE
         case StoreRefusedError() | ConfigError():
@@ -79,10 +79,10 @@ def _status(error: CommandError | HoldfastError | ConfigError) -> int:
             return Exit.FAILED
 
 
-def _was_forbidden(error: BaseException | None) -> bool:
-    """Whether a lack of rights on a socket is what lies below."""
+def lies_below(kinds: type[BaseException] | tuple[type[BaseException], ...], error: BaseException | None) -> bool:
+    """Whether one of these is what an error came from: a lack of rights on a socket, or that there is none."""
     while error is not None:
-        if isinstance(error, PermissionError):
+        if isinstance(error, kinds):
             return True
         error = error.__cause__ or error.__context__
     return False

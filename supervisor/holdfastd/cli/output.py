@@ -47,3 +47,7 @@ def text(value: str, keep: str = "") -> None:
 def note(value: str) -> None:
     """A remark that is no part of the answer, on standard error."""
     click.echo(f"supervisor: {safe(value, keep=LINE_END)}", err=True)
+
+
+def counted(tasks: int) -> str:
+    return "1 task" if tasks == 1 else f"{tasks} tasks"

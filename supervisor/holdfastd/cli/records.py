@@ -40,6 +40,18 @@ def whole(task: TaskRecord) -> dict[str, Any]:
     return listed(task) | payloads | {"trail": list(task.trail)}
 
 
+def failure(task: TaskRecord) -> list[str]:
+    """The last error as lines: its traceback where there is one, else what is known."""
+    error = read_result(task.result).error
+    match error:
+        case None:
+            return []
+        case {"traceback": str(traceback)} if traceback:
+            return ["error", *(f"  {line}" for line in traceback.splitlines())]
+        case _:
+            return [f"error        {readable(error)}"]
+
+
 def outcome(task: TaskRecord) -> dict[str, Any]:
     """What somebody who waited for the task wants to know."""
     result = read_result(task.result)

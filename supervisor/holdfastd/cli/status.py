@@ -76,7 +76,7 @@ def _print_deaths(service: Status) -> None:
     if not service.deaths.total:
         return
     output.text("")
-    output.text(f"{service.deaths.total} deaths, the last of them:")
+    output.text("1 death:" if service.deaths.total == 1 else f"{service.deaths.total} deaths, the last of them:")
     table(deaths.COLUMNS, [deaths.cells(one) for one in service.deaths.recent[-5:]])
 
 

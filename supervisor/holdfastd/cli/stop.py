@@ -43,7 +43,10 @@ def _stopped(folder: Path, timeout: float | None) -> int | None:
     """Its exit status, or None while it still drains."""
     # The control socket closes a little before the process ends and its locks are free: wait for that too.
     deadline = None if timeout is None else time.monotonic() + timeout
-    with _watch(client.ask(folder, AskStatus()).pid) as process:
+    status = client.ask(folder, AskStatus())
+    if running := sum(len(process.running) for process in status.processes):
+        output.note(f"{output.counted(running)} still to be finished; interrupting this command leaves the drain alone")
+    with _watch(status.pid) as process:
         code = client.stop(folder, timeout)
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if code is not None and process is not None and not select.select([process], [], [], left)[0]:

@@ -12,11 +12,14 @@ from holdfast.broker.port import Store
 from holdfast.errors import StoreUnavailableError
 from holdfast.manager import TaskManager
 from holdfast.patience import Patience
+from holdfastd.cli.endings import lies_below, only
 from holdfastd.cli.session import Session
 
 T = TypeVar("T")
 
 PATIENCE = Patience(attempts=4, seconds=5.0)
+LONG_PATIENCE = Patience(attempts=1000, seconds=20.0)  # of a long piece of work: a store that restarts loads its data
+ABSENT = (FileNotFoundError, ConnectionRefusedError)  # nobody listens; one that answers with an error is there
 NO_STORE = "that is the store a supervisor brings along: start one (supervisor start), or name a Redis (--redis-url)"
 
 
@@ -34,13 +37,15 @@ def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
     return anyio.run(_with_store, session, work, backend_options={"use_uvloop": True})
 
 
-def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]]) -> T:
-    """What came of `work`, which is given the producer's API."""
+def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], patience: Patience = PATIENCE) -> T:
+    """What came of `work`, which is given the producer's API. `patience`: with a store that has answered once."""
     settings = session.settings
 
     async def inside(store: Store) -> T:
+        if patience is not PATIENCE:
+            await PATIENCE.call(store.ping)
         limit = settings.max_message_bytes
-        return await work(TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, patience=PATIENCE))
+        return await work(TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, patience=patience))
 
     return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
 
@@ -49,7 +54,8 @@ async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]])
     async with open_store(session.settings.redis) as store:
         try:
             return await inside(store)
-        except StoreUnavailableError as error:
-            if session.settings.embedded:
-                error.add_note(NO_STORE)
+        except (StoreUnavailableError, BaseExceptionGroup) as error:
+            cause = only(error)
+            if session.settings.embedded and lies_below(ABSENT, cause):
+                cause.add_note(NO_STORE)
             raise

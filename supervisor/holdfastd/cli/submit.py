@@ -15,11 +15,11 @@ from holdfast.exits import Exit
 from holdfast.manager import TaskManager
 from holdfast.taskspec import TaskSpec
 from holdfastd.cli import options, output, records, sources
-from holdfastd.cli.endings import CommandError
+from holdfastd.cli.endings import CommandError, only
 from holdfastd.cli.kinds import DURATION, JSON, WHEN
 from holdfastd.cli.progress import Progress
 from holdfastd.cli.session import Session
-from holdfastd.cli.storing import manage
+from holdfastd.cli.storing import LONG_PATIENCE, PATIENCE, manage
 from holdfastd.cli.submitting import Listener, Tally, submit_all
 
 EXAMPLES = """Examples:
@@ -71,9 +71,15 @@ def submit(
             items = sources.from_lines(stream.fileno(), parser, limit)
         with Progress(tally, visible=wait) as progress:
             listener = _listener(session, progress, wait=wait, quiet=stream is not None)
-            return await submit_all(manager, items, listener, tally)
+            try:
+                return await submit_all(manager, items, listener, tally)
+            except (HoldfastError, BaseExceptionGroup) as error:
+                if upto := tally.upto():
+                    only(error).add_note(upto)
+                raise
 
-    return _finish(manage(session, work), tally, stream)
+    patience = PATIENCE if stream is None and not wait else LONG_PATIENCE
+    return _finish(manage(session, work, patience), tally, stream)
 
 
 async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[sources.Item]]:
@@ -127,11 +133,7 @@ def _listener(session: Session, /, progress: Progress, *, wait: bool, quiet: boo
 def _finish(bad: sources.BadLineError | None, tally: Tally, stream: BinaryIO | None) -> int:
     if bad:
         upto = f", up to line {tally.line}" if tally.accepted else ""
-        raise CommandError(f"{bad}; {_tasks(tally.accepted)} accepted{upto}")
+        raise CommandError(f"{bad}; {output.counted(tally.accepted)} accepted{upto}")
     if stream is not None:
-        output.note(f"{_tasks(tally.accepted)} accepted")
+        output.note(f"{output.counted(tally.accepted)} accepted")
     return Exit.FAILED if tally.failed or tally.refused else Exit.OK
-
-
-def _tasks(count: int) -> str:
-    return "1 task" if count == 1 else f"{count} tasks"

@@ -13,6 +13,7 @@ from holdfast.core.states import State
 from holdfast.errors import HoldfastError, InvalidTaskError
 from holdfast.manager import TaskManager
 from holdfast.submitting import refusal
+from holdfastd.cli import output
 from holdfastd.cli.sources import BadLineError, Item
 
 WINDOW = 500  # tasks submitted, and then waited for, together
@@ -29,6 +30,13 @@ class Tally:
     settled: int = 0
     failed: int = 0
     line: int = 0
+
+    def upto(self) -> str:
+        """What of a stream need not be submitted again; empty where there is nothing to tell."""
+        if not self.line:
+            return ""
+        known = f"; {self.settled} settled" if self.settled else ""
+        return f"up to line {self.line} all were accepted ({output.counted(self.accepted)}), perhaps more{known}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequ
     console = Console()
     console.width = max(console.width, console.measure(drawn, options=console.options.update(width=WIDEST)).maximum)
     console.print(drawn)
+    if not rows:
+        console.print("none")
 
 
 def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool]) -> None:

@@ -124,8 +124,10 @@ def count(session: Session, /) -> None:
 
 def describe(task: TaskRecord) -> None:
     for name, value in records.whole(task).items():
-        if name != "trail" and value not in (None, "", False):
+        if name not in {"trail", "error"} and value not in (None, "", False):
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
+    for line in records.failure(task):
+        output.text(line)
     output.text("trail")
     for entry in task.trail:
         at, _, event = entry.partition(" ")

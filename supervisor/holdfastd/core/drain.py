@@ -98,8 +98,16 @@ def _finish(view: View) -> Step:
     assert view.stopping is not None
     code = int(view.stopping.code or (Exit.CUT_OFF if view.cut_off else Exit.OK))
     said = Say("info", "ended", {"code": code, "cut_off": view.cut_off, "untold": len(view.untold)})
-    shown = (Show(view.stopping.last_words),) if view.stopping.last_words else ()
+    words = view.stopping.last_words or _given_back(view)
+    shown = (Show(words),) if words else ()
     return replace(view, over=code), (said, *shown)
+
+
+def _given_back(view: View) -> str:
+    """Why it does not end with 0."""
+    if not view.cut_off:
+        return ""
+    return "ended; what was cut off unfinished runs again: after the next start, or on another host"
 
 
 def _kill_all(view: View, now: float) -> Step:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from holdfast.channel import Acknowledged, Beat, BootFailed, Changed, Drained, FromChild, Left, Ready
 from holdfastd.core import boot, breaker, burst, death, drain, hang, reload, restart, tell
 from holdfastd.core.commands import Command, Say
-from holdfastd.core.death import Cause
+from holdfastd.core.death import Cause, Reason
 from holdfastd.core.events import Exited, Forked, ForkFailed, Halted, Heard, StoreOpened
 from holdfastd.core.slots import GIVEN_UP, STORE, BootError, Child, Forking, Kind
 from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
@@ -115,6 +115,9 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
 
 
 def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -> View:
+    """Not of one that was asked to end and did: a reload would push the deaths that matter out of the list."""
+    if cause.reason is Reason.REQUESTED and event.status == 0:
+        return view
     death_of = Death(
         at=now,
         slot=child.slot,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfastd.control.protocol import Status
+from holdfastd.core.death import EXPECTED
 from holdfastd.doctor.finding import Finding, Look
 
 QUIET = 5.0  # seconds without a word
@@ -63,7 +64,7 @@ def _judge_state(status: Status) -> Iterator[Finding]:
 
 
 def _judge_deaths(status: Status, now: float) -> Iterator[Finding]:
-    recent = [death for death in status.deaths.recent if now - death.at < RECENT]
+    recent = [death for death in status.deaths.recent if now - death.at < RECENT and death.cause not in EXPECTED]
     if len(recent) >= MANY_DEATHS:
         last = recent[-1]
         found = f"{len(recent)} in the last {RECENT / 60:.0f} minutes, the last of a {last.kind}: {last.cause}"

@@ -22,7 +22,7 @@ class Herald:
         self._announce = announce
         self._store_url = store_url
         self._status = ""
-        self._is_ready = self._is_announced = self._is_stopping = self._is_reloading = False
+        self._is_ready = self._is_announced = self._is_stopping = self._is_reloading = self._is_bidden = False
         self._patted = self._extended = float("-inf")
         self._passing = (False, False, False)
 
@@ -38,6 +38,9 @@ class Herald:
             self._is_announced = True
             for line in welcome(view, self._store_url):
                 self._announce(line)
+        if not self._is_bidden and (line := farewell(view, now)):
+            self._is_bidden = True
+            self._announce(line)
 
     def _tell_ready(self, view: View) -> None:
         if not self._is_ready and Kind.WORKER in view.reached:
@@ -87,6 +90,16 @@ def summary(view: View) -> str:
     line = f"{report.state(view)}: {report.ready(view)} of {view.target} workers ready, {running} tasks running"
     trouble = view.breaker.cause or report.degraded(view)
     return f"{line}; {trouble}" if trouble else line
+
+
+def farewell(view: View, now: float) -> str:
+    """What somebody wants to know who has asked it to stop and sees it stay; empty where nothing is waited for."""
+    running = sum(len(child.running) for child in view.living(Kind.WORKER))
+    if view.stopping is None or view.stopping.killing or not running:
+        return ""
+    tasks = "1 task that runs" if running == 1 else f"{running} tasks that run"
+    left = max(0.0, view.stopping.deadline - now)
+    return f"waiting up to {left:.0f} s for {tasks}; a second Ctrl-C cancels, a third kills: what is cut off runs again"
 
 
 def welcome(view: View, store_url: str) -> list[str]:
