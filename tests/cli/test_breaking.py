@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,15 @@ def begin(folder: Path) -> None:
     os.mkfifo(folder / "running")
 
 
+@contextmanager
+def stopped(process: subprocess.Popen[str]) -> Iterator[None]:
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
 def test_a_wait_outlives_a_store_that_is_away_for_a_while(short_path: Path) -> None:
     begin(short_path)
     with running(short_path, "--workers", "2") as (cli, supervisor):
@@ -45,13 +56,12 @@ def test_a_wait_outlives_a_store_that_is_away_for_a_while(short_path: Path) -> N
             process.stdin.flush()
             assert json.loads(process.stdout.readline())["result"] == "one"
             store = cli("status", "--json").document["store"]["pid"]
-            supervisor.send_signal(signal.SIGSTOP)  # nobody starts the store again
-            os.kill(store, signal.SIGKILL)
-            process.stdin.write("two\n")
-            process.stdin.close()
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(1.5)
-            supervisor.send_signal(signal.SIGCONT)
+            with stopped(supervisor):  # nobody starts the store again
+                os.kill(store, signal.SIGKILL)
+                process.stdin.write("two\n")
+                process.stdin.close()
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(1.5)
             assert json.loads(process.stdout.readline())["result"] == "two"
             assert process.wait(30) == 0
 
