@@ -2,12 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint format bench bench-recovery bench-idle picture chaos clean
+.PHONY: run test coverage lint format bench bench-recovery bench-idle picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
 
-test: .venv/developing ## everything, with coverage through forks
+test: .venv/developing ## everything
+	$(BIN)/python -m pytest $(TESTS)
+
+coverage: .venv/developing ## everything, with coverage through forks
 	@rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest $(TESTS)
 	@$(BIN)/coverage combine -q 2>/dev/null || true # killed processes leave torn files, or none is left to combine
