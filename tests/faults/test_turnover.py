@@ -104,7 +104,7 @@ async def test_no_worker_runs_more_than_its_tasks(short_path: Path) -> None:
 async def test_a_leaking_worker_is_replaced_before_it_has_grown_too_large(short_path: Path) -> None:
     limit = 256 << 20
     async with stage(short_path, workers=2, concurrency=4, max_memory="256MB") as scene:
-        tasks = [f"t{number}" for number in range(80)]
+        tasks = [f"t{number}" for number in range(200)]  # of some fifteen a life: some lives are over for certain
         await scene.submit(*tasks, text="leak 10")
         await ran_once(scene, *tasks)
         deaths = scene.pool.status().deaths.recent
