@@ -103,7 +103,7 @@ def run(options: dict[str, Any]) -> int:
 
 
 def announce(line: str) -> None:
-    print(json.dumps({"event": "announce", "line": line}), file=sys.stderr, flush=True)
+    sys.stderr.write(json.dumps({"event": "announce", "line": line}) + "\n")  # in one piece: others write here too
 
 
 if __name__ == "__main__":

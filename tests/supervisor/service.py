@@ -39,6 +39,7 @@ class Service:
         assert self.process.stderr is not None
         self._stream = self.process.stderr
         self._torn = b""
+        self._half = b""
         self._unread: list[Line] = []
         self.log: list[Line] = []
 
@@ -126,18 +127,28 @@ class Service:
         assert readable, f"nothing more was said\n{self.told()}"
         chunk = os.read(self._stream.fileno(), 65536)
         *lines, self._torn = (self._torn + chunk).split(b"\n")
-        parsed = [_parse(line) for line in lines]
+        parsed = [self._parse(line) for line in lines]
         self.log += parsed
         self._unread += parsed
         return bool(chunk)
 
+    def _parse(self, line: bytes) -> Line:
+        """A dump of stacks is written in pieces, so a log line may come amid one: what it tore is mended."""
+        start = max(0, line.find(b'{"'))
+        logged = _logged(line[start:])
+        if logged is None:
+            whole, self._half = self._half + line, b""
+            return {"event": "raw", "text": whole.decode(errors="replace")}
+        self._half += line[:start]
+        return logged
 
-def _parse(line: bytes) -> Line:
+
+def _logged(text: bytes) -> Line | None:
     try:
-        parsed = json.loads(line)
+        parsed = json.loads(text)
     except ValueError:
-        parsed = None
-    return parsed if isinstance(parsed, dict) else {"event": "raw", "text": line.decode(errors="replace")}
+        return None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def wait_dead(*pids: int) -> None:
