@@ -43,6 +43,10 @@ class InvalidTaskError(HoldfastError, ValueError):
     """An argument of a submit cannot be accepted; nothing was written."""
 
 
+class InvalidScheduleError(HoldfastError, ValueError):
+    """A schedule cannot be accepted; nothing was written."""
+
+
 class HandlerError(HoldfastError):
     """The handler cannot be found, imported or called; `traceback` is the user's, if there is one."""
 

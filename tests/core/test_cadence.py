@@ -1,0 +1,249 @@
+"""When something happens next; the numbers in brackets are those of the schedule scenarios that we answer to."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.cadence import Cadence, cron, every, following, read, restored, rule, stored, words
+from holdfast.core.cadence.moments import local, read_moment
+from holdfast.errors import InvalidScheduleError
+
+NEW_YORK = "America/New_York"
+DECADE = 315_576_000_000
+
+
+def moment(text: str) -> int:
+    return read_moment(text + "Z", "UTC")
+
+
+def fires(cadence: Cadence, after: str, number: int) -> list[str]:
+    """The next ones, in UTC; fewer when they end."""
+    now: int | None = moment(after)
+    found: list[str] = []
+    while now is not None and len(found) < number:
+        now = following(cadence, now)
+        found += [f"{local(now, 'UTC'):%m-%dT%H:%M}"] if now is not None else []
+    return found
+
+
+def test_cron_runs_what_the_clock_leaves_out_right_after_it() -> None:  # [29]
+    assert fires(cron("30 2 * * *", NEW_YORK), "2027-03-13T07:30", 2) == ["03-14T07:00", "03-15T06:30"]
+
+
+@pytest.mark.parametrize("after", ["2027-11-07T00:00", "2027-11-07T05:29"])
+def test_cron_runs_fixed_hours_once_where_the_hour_comes_twice(after: str) -> None:  # [30]
+    assert fires(cron("30 1 * * *", NEW_YORK), after, 2) == ["11-07T05:30", "11-08T06:30"]
+
+
+def test_cron_looks_forward_from_within_the_second_of_two_hours() -> None:
+    assert fires(cron("30 1 * * *", NEW_YORK), "2027-11-07T06:10", 1) == ["11-08T06:30"]
+
+
+def test_cron_goes_on_with_the_clock_where_every_hour_is_meant() -> None:
+    assert fires(cron("0 * * * *", NEW_YORK), "2027-11-07T04:30", 3) == ["11-07T05:00", "11-07T06:00", "11-07T07:00"]
+
+
+def test_cron_passes_over_months_without_the_day() -> None:  # [31]
+    assert fires(cron("0 0 31 * *"), "2027-02-01T00:00", 4) == [
+        "03-31T00:00",
+        "05-31T00:00",
+        "07-31T00:00",
+        "08-31T00:00",
+    ]
+
+
+def test_rule_passes_over_months_without_the_day_and_counts_what_was() -> None:  # [32]
+    monthly = rule("DTSTART:20270131T000000Z\nRRULE:FREQ=MONTHLY;COUNT=4", "UTC", 0)
+    assert fires(monthly, "2027-01-01T00:00", 9) == ["01-31T00:00", "03-31T00:00", "05-31T00:00", "07-31T00:00"]
+
+
+def test_rule_skips_a_time_that_does_not_come() -> None:  # [33]
+    daily = rule("DTSTART;TZID=America/New_York:20270312T023000\nRRULE:FREQ=DAILY;COUNT=3", "UTC", 0)
+    assert fires(daily, "2027-03-01T00:00", 9) == ["03-12T07:30", "03-13T07:30", "03-15T06:30"]
+
+
+def test_rule_without_start_begins_when_it_is_read_and_so_it_stays() -> None:  # [34]
+    twice = rule("FREQ=DAILY;COUNT=2", "UTC", moment("2027-05-01T10:00"))
+    assert fires(restored(stored(twice)), "2027-05-01T09:59", 9) == ["05-01T10:00", "05-02T10:00"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "FREQ=SECONDLY",
+        "FREQ=SECONDLY;BYSECOND=0,30;BYHOUR=9",
+        "FREQ=MINUTELY;INTERVAL=45;BYHOUR=9",
+        "FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=29;BYHOUR=3;BYMINUTE=5",
+        "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,SU;WKST=SU",
+        "FREQ=MONTHLY;BYDAY=-1FR",
+        "FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYMONTHDAY=29",
+    ],
+)
+def test_rule_of_long_ago_costs_no_more_than_one_of_today(parts: str) -> None:  # [35]
+    """Its phase is the same as if every time since then had been counted."""
+
+    def cost(start: str) -> float:
+        made = rule(f"DTSTART:{start}\nRRULE:{parts}", "UTC", 0)
+        began = time.process_time()
+        for _ in range(5):
+            following(made, moment("2027-03-12T11:59"))
+        return time.process_time() - began
+
+    assert min(cost("19720103T000000") for _ in range(3)) < 20 * max(cost("20240101T000000"), 0.001)
+
+
+@pytest.mark.parametrize(
+    ("parts", "step"),
+    [
+        ("FREQ=HOURLY;INTERVAL=5;BYDAY=MO", 5 * 3600),
+        ("FREQ=MINUTELY;INTERVAL=7;BYHOUR=3", 420),
+        ("FREQ=DAILY;INTERVAL=3", 259200),
+    ],
+)
+def test_rule_keeps_its_phase_however_far_away(parts: str, step: int) -> None:
+    made = rule(f"DTSTART:19720103T000000\nRRULE:{parts}", "UTC", 0)
+    start = moment("1972-01-03T00:00")
+    found = following(made, moment("2027-03-12T11:59"))
+    assert found is not None
+    assert (found - start) % (step * 1000) == 0
+
+
+def test_hourly_rule_loses_and_doubles_no_hour() -> None:
+    hourly = rule("DTSTART;TZID=America/New_York:20271106T003000\nRRULE:FREQ=HOURLY", "UTC", 0)
+    assert fires(hourly, "2027-11-07T04:00", 3) == ["11-07T04:30", "11-07T05:30", "11-07T06:30"]
+
+
+def test_rule_takes_dates_out_and_puts_dates_in() -> None:
+    made = rule("DTSTART:20270101T000000Z\nRRULE:FREQ=DAILY\nEXDATE:20270313T000000Z\nRDATE:20270312T050000Z", "UTC", 0)
+    assert fires(made, "2027-03-12T00:00", 3) == ["03-12T05:00", "03-14T00:00", "03-15T00:00"]
+
+
+def test_until_is_included_and_a_date_holds_to_its_end() -> None:
+    assert (
+        len(fires(rule("DTSTART:20270101T120000Z\nRRULE:FREQ=DAILY;UNTIL=20270103", "UTC", 0), "2027-01-01T00:00", 9))
+        == 3
+    )
+
+
+def test_every_keeps_to_its_anchor() -> None:  # [13], [28]
+    minute = every("1m", moment("2027-01-01T00:00"))
+    assert fires(minute, "2027-01-01T16:39", 1) == ["01-01T16:40"]
+    assert following(minute, moment("2026-01-01T00:00")) == moment("2027-01-01T00:00")
+
+
+@given(st.integers(100, 10**9), st.integers(0, 4 * DECADE), st.integers(0, 6 * DECADE))
+def test_every_is_in_phase_and_the_nearest(interval: int, anchor: int, after: int) -> None:
+    found = every(interval / 1000, anchor).following(after)
+    assert found > after
+    assert (found - anchor) % interval == 0
+    assert found - interval <= after or found == anchor
+
+
+@pytest.mark.parametrize("text", ["*/7 3-5 * * *", "0 0 1,15 * MON", "15 */6 * * * *", "@weekly"])
+@given(after=st.integers(0, 6 * DECADE))
+def test_cron_goes_forward_only(text: str, after: int) -> None:
+    made = cron(text, NEW_YORK)
+    first = following(made, after)
+    assert first is not None
+    assert first > after
+    assert following(made, first - 1) == first
+
+
+@pytest.mark.parametrize(
+    ("said", "length"), [(60, 60), ("5m", 300), ("1h30m", 5400), ("PT5M", 300), ("P1DT1H", 90000), ("0.5", 0.5)]
+)
+def test_intervals_are_read_in_each_spelling(said: float | str, length: float) -> None:
+    assert every(said, 0).interval == length * 1000
+
+
+@pytest.mark.parametrize("said", [0, -1, float("nan"), float("inf"), True, "", "P", "PT", "five", "1e99"])
+def test_what_is_no_interval_is_refused(said: float | str) -> None:  # [8]
+    with pytest.raises(InvalidScheduleError, match="give seconds"):
+        every(said, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("0 0 31 2 *", "never fires"),  # [9]
+        ("0 0 30 FEB *", "never fires"),
+        ("61 * * * *", r"field 1 \(minute\) is '61'"),
+        ("0 0 * * 9", r"field 5 \(day-of-week\) is '9'"),
+        ("0 61 * * * *", r"field 2 \(minute\) is '61'"),
+        ("* * * *", "4 fields"),
+        ("", "0 fields"),
+        ("@reboot", "no such name"),
+        ("CRON_TZ=Mars/Base * * * * *", "Mars/Base"),
+    ],
+)
+def test_wrong_cron_is_refused_with_its_place(text: str, reason: str) -> None:
+    with pytest.raises(InvalidScheduleError, match=reason):
+        cron(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", "never fires"),
+        ("FREQ=DAILY;UNTIL=19700101", "never fires"),
+        ("FREQ=FORTNIGHTLY", "FREQ is 'FORTNIGHTLY'"),
+        ("INTERVAL=2", "lacks FREQ"),
+        ("FREQ=DAILY;INTERVAL=0", "INTERVAL is '0'"),
+        ("FREQ=DAILY;BYHOUR=25", "BYHOUR is '25', allowed: numbers from 0 to 23"),
+        ("FREQ=DAILY;COUNT=2;UNTIL=20300101", "both COUNT and UNTIL"),
+        ("FREQ=DAILY;COUNT=2;COUNT=3", "COUNT twice"),
+        ("FREQ=DAILY;BYDAY=1MO", "BYDAY may say"),
+        ("FREQ=DAILY;COLOUR=RED", "'COLOUR' is no part"),
+        ("DTSTART:yesterday\nRRULE:FREQ=DAILY", "'yesterday'"),
+        ("DTSTART;TZID=Mars/Base:20270101T000000\nRRULE:FREQ=DAILY", "Mars/Base"),
+        ("DTSTART:20270101T000000", "neither"),
+        ("EXRULE:FREQ=DAILY", "allowed are DTSTART"),
+    ],
+)
+def test_wrong_rule_is_refused_with_its_part(text: str, reason: str) -> None:  # [7]
+    with pytest.raises(InvalidScheduleError, match=reason):
+        rule(text, "UTC", moment("2027-01-01T00:00"))
+
+
+@pytest.mark.parametrize("text", ["", "NOW:1", "tomorrow", "AT:", "AT:-5", "AT:soon", "AT:1e99", "AT:99999-01-01"])
+def test_what_is_no_schedule_is_refused(text: str) -> None:
+    with pytest.raises(InvalidScheduleError):
+        read(text, "UTC", 0)
+
+
+CADENCES: list[Cadence] = [
+    cron("CRON_TZ=Europe/Berlin 0 9-17 * * MON-FRI"),
+    every("90m", 1000),
+    rule("FREQ=WEEKLY;BYDAY=MO;UNTIL=20300101", "Europe/Berlin", DECADE),
+    rule(
+        "DTSTART:20270101T000000Z\nRRULE:FREQ=DAILY;COUNT=9\nRDATE:20270102T010000Z\nEXDATE:20270103T000000Z", "UTC", 0
+    ),
+    *(
+        read(text, "Europe/Berlin", DECADE)
+        for text in ("NOW", "AT:1800000000", "AT:2027-01-01T00:00", "CONTINUE", "STOP")
+    ),
+]
+
+
+@pytest.mark.parametrize("cadence", CADENCES, ids=str)
+def test_a_store_gives_back_what_it_was_given(cadence: Cadence) -> None:
+    assert restored(stored(cadence)) == cadence
+    assert words(cadence)
+
+
+def test_words_say_it_in_english() -> None:
+    assert words(CADENCES[0]) == "At minute 0 past every hour from 9 through 17 on Monday through Friday, Europe/Berlin"
+
+
+def test_a_series_has_no_doubles() -> None:
+    made = rule(
+        "DTSTART;TZID=Australia/Lord_Howe:20270101T000000\nRRULE:FREQ=MINUTELY;INTERVAL=10;BYHOUR=0,1,2", "UTC", 0
+    )
+    now = moment("2027-04-03T12:00")
+    found = [now := following(made, now) or 0 for _ in range(60)]
+    assert all(earlier < later for earlier, later in pairwise(found))

@@ -1,0 +1,31 @@
+"""When something is to happen next: pure arithmetic over moments, which are milliseconds since 1970.
+
+`read` turns what a user wrote into a cadence, `following` names the first moment strictly after another, `stored` and
+`restored` carry a cadence through a store, `words` says it in English. Nothing here reads a clock; a search is bounded,
+and a cadence that never comes due is refused when it is read.
+"""
+
+from holdfast.core.cadence.cron import Cron, cron
+from holdfast.core.cadence.every import Every, every
+from holdfast.core.cadence.once import At, Continue, Stop
+from holdfast.core.cadence.reading import Cadence, following, read, restored, stored
+from holdfast.core.cadence.rule import Rule, rule
+from holdfast.core.cadence.words import words
+
+__all__ = [
+    "At",
+    "Cadence",
+    "Continue",
+    "Cron",
+    "Every",
+    "Rule",
+    "Stop",
+    "cron",
+    "every",
+    "following",
+    "read",
+    "restored",
+    "rule",
+    "stored",
+    "words",
+]

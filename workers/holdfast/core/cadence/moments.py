@@ -1,0 +1,64 @@
+"""Moments and zones: milliseconds since 1970 on one side, local times on the other."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from holdfast.errors import InvalidScheduleError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = 253_402_214_400_000  # 9999-12-31: datetime ends there, and with it every search
+
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    """A time zone by its IANA name; InvalidScheduleError for any other."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise InvalidScheduleError(
+            f"time zone {name!r} is unknown: give an IANA name such as Europe/Berlin or UTC"
+        ) from error
+
+
+def local(moment: int, name: str) -> datetime:
+    """A moment on the clock of a zone."""
+    return (EPOCH + timedelta(milliseconds=moment)).astimezone(zone(name))
+
+
+def moment_of(when: datetime) -> int:
+    """The moment of a time that knows its zone."""
+    return (when - EPOCH) // timedelta(milliseconds=1)
+
+
+def exists(wall: datetime, name: str) -> bool:
+    """Whether a local time without zone comes at all: not so in the hour that a clock is put forward."""
+    there = wall.replace(tzinfo=zone(name), fold=0)
+    return there.astimezone(UTC).astimezone(zone(name)).replace(tzinfo=None) == wall
+
+
+def moment_at(wall: datetime, name: str) -> int:
+    """The moment of a local time without zone; of two in the hour that comes twice, the first."""
+    return moment_of(wall.replace(tzinfo=zone(name), fold=0))
+
+
+def read_moment(text: str, name: str) -> int:
+    """`1767225600`, `1767225600.5`, `2026-01-01T00:00:00Z` or a local time in the zone; InvalidScheduleError."""
+    try:
+        found = _moment(text.strip(), name)
+    except (ValueError, OverflowError):
+        found = -1
+    if not 0 <= found <= LATEST:
+        raise InvalidScheduleError(
+            f"time {text!r} is none: give seconds since 1970 or ISO 8601, from 1970 to 9999, as in 2026-12-24T18:00:00Z"
+        )
+    return found
+
+
+def _moment(text: str, name: str) -> int:
+    if text.replace(".", "", 1).isdecimal() and text.isascii() and "T" not in text:
+        return round(float(text) * 1000)
+    when = datetime.fromisoformat(text)
+    return moment_of(when) if when.tzinfo else moment_at(when, name)

@@ -1,0 +1,114 @@
+"""Recurrence rules of RFC 5545: a DTSTART that is frozen when the rule is read, RRULEs, RDATEs and EXDATEs.
+
+Rules run on the clock of their zone. As section 3.3.10 says, a local time that a change of the clock leaves out is
+skipped and not counted; one that comes twice counts the first time. HOURLY, MINUTELY and SECONDLY without any BY part
+count elapsed time instead, so that no hour is lost or doubled.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from holdfast.core.cadence.moments import local, moment_at, zone
+from holdfast.core.cadence.recurrence import Recurrence
+from holdfast.core.cadence.recurrence_reading import recurrence
+from holdfast.errors import InvalidScheduleError
+
+_LINE = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[A-Z]+=[^:;]+)*):(.+)", re.ASCII)
+_FORMATS = ("%Y%m%dT%H%M%S", "%Y%m%dT%H%M", "%Y%m%d")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`start` is a local time of `timezone`; `extra` and `without` are moments (RDATE, EXDATE), in order."""
+
+    start: datetime
+    timezone: str
+    recurrences: tuple[Recurrence, ...]
+    extra: tuple[int, ...] = ()
+    without: tuple[int, ...] = ()
+
+    def following(self, after: int) -> int | None:
+        while (found := self._candidate(after)) is not None and found in self.without:
+            after = found  # at most as often as there are EXDATEs
+        return found
+
+    def _candidate(self, after: int) -> int | None:
+        found = [one.following(self.start, self.timezone, after) for one in self.recurrences]
+        found.append(next((moment for moment in self.extra if moment > after), None))
+        return min((moment for moment in found if moment is not None), default=None)
+
+    def __str__(self) -> str:
+        lines = [f"DTSTART;TZID={self.timezone}:{self.start:%Y%m%dT%H%M%S}"]
+        lines += [f"RRULE:{one}" for one in self.recurrences]
+        lines += [f"RDATE:{_dates(self.extra)}"] * bool(self.extra)
+        lines += [f"EXDATE:{_dates(self.without)}"] * bool(self.without)
+        return "\n".join(lines)
+
+
+def rule(text: str, timezone: str, now: int) -> Rule:
+    """Read RFC 5545's lines, or what follows `RRULE:` alone; InvalidScheduleError names the part that is wrong.
+
+    Without a DTSTART the rule starts at `now`, on a full second. TZID goes before `timezone`.
+    """
+    made = Rule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ())
+    for line in sorted(map(_parted, _lines(text)), key=lambda line: line[0] != "DTSTART"):
+        made = _with(made, *line)
+    if not made.recurrences and not made.extra:
+        raise InvalidScheduleError(f"rule {text!r} has neither an RRULE nor an RDATE")
+    if made.following(-1) is None:
+        raise InvalidScheduleError(f"rule {text!r} never fires: no such time was found")
+    return made
+
+
+def _lines(text: str) -> list[str]:
+    unfolded = re.sub(r"\r?\n[ \t]", "", text.strip())
+    return [line.strip() for line in unfolded.splitlines() if line.strip()]
+
+
+def _parted(line: str) -> tuple[str, dict[str, str], str]:
+    """The name, the parameters and the value of a line; a bare `FREQ=…` is an RRULE."""
+    found = _LINE.fullmatch(line if ":" in line else f"RRULE:{line}")
+    if found is None:
+        raise InvalidScheduleError(
+            f"rule line {line!r}: allowed are DTSTART, RRULE, RDATE and EXDATE, as in RRULE:FREQ=…"
+        )
+    pairs = (pair.split("=", 1) for pair in found[2].split(";") if pair)
+    return found[1], dict(pairs), found[3]
+
+
+def _with(made: Rule, name: str, parameters: dict[str, str], value: str) -> Rule:
+    timezone = parameters.get("TZID", made.timezone)
+    zone(timezone)
+    match name:
+        case "DTSTART":
+            start, universal = _wall(value)
+            return replace(made, start=start, timezone="UTC" if universal else timezone)
+        case "RDATE":
+            return replace(made, extra=tuple(sorted({*made.extra, *_moments(value, timezone)})))
+        case "EXDATE":
+            return replace(made, without=tuple(sorted({*made.without, *_moments(value, timezone)})))
+        case _:
+            return replace(made, recurrences=(*made.recurrences, recurrence(value, made.timezone)))
+
+
+def _moments(value: str, timezone: str) -> list[int]:
+    walls = (_wall(one) for one in value.split(","))
+    return [moment_at(wall, "UTC" if universal else timezone) for wall, universal in walls]
+
+
+def _wall(text: str) -> tuple[datetime, bool]:
+    """A date and time of RFC 5545, and whether it is one of UTC."""
+    for spelling in _FORMATS:
+        try:
+            found = datetime.strptime(text.removesuffix("Z"), spelling)  # noqa: DTZ007 - its zone stands elsewhere
+        except ValueError:
+            continue
+        return found, text.endswith("Z")
+    raise InvalidScheduleError(f"rule date {text!r} is none: write 20270131T093000, with Z for UTC")
+
+
+def _dates(moments: tuple[int, ...]) -> str:
+    return ",".join(f"{local(moment, 'UTC'):%Y%m%dT%H%M%SZ}" for moment in moments)
