@@ -1,0 +1,31 @@
+"""A fresh store for each test, of each kind that can be had here."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.conformance.stand import Stand
+from tests.conformance.stands import STANDS
+from tests.servers import serve
+
+
+@pytest.fixture(params=STANDS)
+async def stand(request: pytest.FixtureRequest, anyio_backend: object) -> AsyncIterator[Stand]:
+    """The store of this kind, empty, with a clock that the test moves."""
+    async with STANDS[request.param](request) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A redis-server of this host."""
+    found = shutil.which("redis-server")
+    if found is None:
+        pytest.skip("no redis-server on PATH")
+    with TemporaryDirectory(prefix="holdfast-") as folder, serve(Path(folder), program=Path(found)) as server:
+        yield server.url

@@ -1,0 +1,83 @@
+"""One store under test, whatever it is made of: what tests ask of it, in the words of the port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.broker.port import Store
+from holdfast.core.deliveries import Delivery, Pulled, Settle, Settlement
+from holdfast.core.records import Accepted, TaskRecord
+from tests.lua.operations import introduction, submission
+
+CAUSE = "died"
+
+
+class Stand:
+    """Each store gives `push` and `advance`; the rest speaks through the port alone."""
+
+    def __init__(self, store: Store, queue: str) -> None:
+        self.store, self.queue = store, queue
+        self._requests: dict[str, int] = {}
+
+    async def push(self, *entries: bytes, lane: str | None = None) -> None:
+        """What a foreign producer does, in its words."""
+        raise NotImplementedError
+
+    async def advance(self, ms: int) -> None:
+        """The store's clock, which stands still between the calls of a test, goes on."""
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        await self.store.aclose()
+
+    async def submit(self, *task_ids: str, **more: Any) -> list[Accepted]:
+        return await self.store.submit([submission(task_id, self.queue, **more) for task_id in task_ids])
+
+    async def message(self, task_id: str, message_id: str, text: str = "more") -> Accepted:
+        [answer] = await self.store.submit([submission(task_id, self.queue, message_id, text=text)])
+        return answer
+
+    async def register(self, *incarnations: str) -> None:
+        for incarnation in incarnations:
+            await self.store.register(introduction(incarnation))
+
+    async def pull(
+        self,
+        incarnation: str,
+        slots: int = 10,
+        *settlements: Settlement,
+        request: int | None = None,
+        lanes: Sequence[str] = (),
+    ) -> Pulled:
+        """The worker's next request, or one of a given number; with the plain queue as only lane."""
+        number = self._requests.get(incarnation, 0) + 1 if request is None else request
+        self._requests[incarnation] = max(number, self._requests.get(incarnation, 0))
+        return await self.store.pull(incarnation, number, slots, lanes or [self.queue], settlements)
+
+    async def take(self, incarnation: str, slots: int = 10, *settlements: Settlement) -> list[Delivery]:
+        return list((await self.pull(incarnation, slots, *settlements)).deliveries)
+
+    async def settle(self, incarnation: str, delivery: Delivery, kind: Settle, **more: Any) -> str:
+        """Settle one delivery, claim nothing; the verdict."""
+        pulled = await self.pull(incarnation, 0, settlement(delivery, kind, **more))
+        return pulled.verdicts[0]
+
+    async def task(self, task_id: str) -> TaskRecord:
+        record = await self.store.get(task_id)
+        assert record is not None, f"no task {task_id}"
+        return record
+
+    async def state(self, task_id: str) -> str:
+        return (await self.task(task_id)).state
+
+    async def reasons(self) -> list[str]:
+        """Why entries were set aside, newest first."""
+        return [item.reason for item in await self.store.unreadable(1000)]
+
+    async def crash(self, incarnation: str, *, charged: bool = True) -> int:
+        return await self.store.recover(incarnation, CAUSE, charged)
+
+
+def settlement(delivery: Delivery, kind: Settle, **more: Any) -> Settlement:
+    return Settlement(delivery.task_id, delivery.claim, kind, **more)

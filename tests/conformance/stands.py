@@ -1,0 +1,28 @@
+"""The stores that every test of this folder is run against. A new one is one line in STANDS."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import pytest
+
+from tests.conformance.stand import Stand
+from tests.lua.namespace import namespace
+
+Opening = Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[Stand]]
+
+
+@asynccontextmanager
+async def _valkey(request: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
+    async with namespace(request.getfixturevalue("server_url")) as space:
+        yield space
+
+
+@asynccontextmanager
+async def _redis(request: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
+    async with namespace(request.getfixturevalue("redis_url")) as space:
+        yield space
+
+
+STANDS: dict[str, Opening] = {"valkey": _valkey, "redis": _redis}

@@ -1,0 +1,110 @@
+"""Counts, lists, places and events: what operators see is what happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.deliveries import Settle
+from holdfast.core.records import Place
+from holdfast.core.states import State
+from tests.conformance.stand import Stand
+
+pytestmark = pytest.mark.anyio
+
+
+async def scene(stand: Stand) -> None:
+    """One task in each of several states."""
+    await stand.register("a")
+    await stand.submit("done", "asks", "runs")
+    await stand.submit("later", delay_ms=1_000)
+    done, asks = await stand.take("a", 2)
+    await stand.settle("a", done, Settle.COMPLETED)
+    await stand.settle("a", asks, Settle.INPUT_REQUIRED)
+    await stand.take("a", 1)
+    await stand.submit("waits")
+    await stand.submit("parked")
+    await stand.store.pause("parked", "x")
+
+
+STATES = {
+    "done": State.COMPLETED,
+    "asks": State.INPUT_REQUIRED,
+    "runs": State.WORKING,
+    "later": State.DELAYED,
+    "waits": State.SUBMITTED,
+    "parked": State.SUSPENDED,
+}
+
+
+async def test_states_and_lanes_are_counted(stand: Stand) -> None:
+    await scene(stand)
+    counts = await stand.store.counts()
+    assert {state: n for state, n in counts.states.items() if n} == dict.fromkeys(STATES.values(), 1)
+    assert (counts.dead, counts.solo, counts.unreadable, counts.workers) == (0, 0, 0, 1)
+    assert (counts.counters["accepted"], counts.counters["completed"]) == (6, 1)
+    assert counts.oldest_ms == (await stand.task("waits")).created_ms
+
+
+async def test_tasks_are_listed_by_state_and_in_pages(stand: Stand) -> None:
+    await scene(stand)
+    for task_id, state in STATES.items():
+        page = await stand.store.tasks([state], 10)
+        assert ([task.task_id for task in page.tasks], page.cursor) == ([task_id], "")
+    seen: list[str] = []
+    cursor, pages = "", 0
+    while not pages or cursor:
+        page = await stand.store.tasks([], 2, cursor)
+        seen, cursor, pages = [*seen, *(task.task_id for task in page.tasks)], page.cursor, pages + 1
+        assert len(page.tasks) <= 2
+    assert sorted(seen) == sorted(STATES)
+
+
+async def test_listed_tasks_come_without_payloads(stand: Stand) -> None:
+    await stand.submit("t1")
+    [task] = (await stand.store.tasks([State.SUBMITTED], 10)).tasks
+    assert (task.operation, task.result) == (None, None)
+
+
+async def test_a_waiting_task_has_a_place(stand: Stand) -> None:
+    await stand.submit("t1", "t2", "t3")
+    assert await stand.store.place("t1") == Place(0, exact=True)
+    assert await stand.store.place("t3") == Place(2, exact=True)
+    await stand.store.cancel("t3", "x")
+    assert await stand.store.place("t3") is None
+    assert await stand.store.place("nobody") is None
+
+
+async def test_the_trail_tells_what_happened_to_a_task(stand: Stand) -> None:
+    await stand.register("a")
+    await stand.submit("t1")
+    [delivery] = await stand.take("a")
+    await stand.settle("a", delivery, Settle.RETRY, reason="busy")
+    [delivery] = await stand.take("a")
+    await stand.settle("a", delivery, Settle.COMPLETED)
+    words = [line.split(" ")[1] for line in (await stand.task("t1")).trail]
+    assert words == ["claimed", "retry", "delayed", "promoted", "claimed", "settled"]
+
+
+async def test_events_come_in_order_from_a_position(stand: Stand) -> None:
+    await stand.submit("t1", "t2")
+    first = await stand.store.events("", 1)
+    assert ([(one.event, one.subject) for one in first.events], first.missed) == ([("accepted", "t1")], False)
+    rest = await stand.store.events(first.events[0].position, 10)
+    assert [one.subject for one in rest.events] == ["t2"]
+    assert (await stand.store.events(rest.events[-1].position, 10)).events == ()
+    newest = await stand.store.events_before("", 1)
+    assert newest == rest.events[-1:]
+    assert await stand.store.events_before(newest[0].position, 5) == first.events
+
+
+async def test_the_lane_can_be_looked_into(stand: Stand) -> None:
+    await stand.push(b"one", b"two")
+    assert await stand.store.peek_entries(stand.queue, 1) == [b"one"]
+    assert await stand.store.peek_entries(stand.queue, 9) == [b"one", b"two"]
+
+
+async def test_the_store_tells_its_time_and_who_it_is(stand: Stand) -> None:
+    await stand.store.preflight()
+    await stand.store.ping()
+    assert await stand.store.run_id() == await stand.store.run_id() != ""
+    assert await stand.store.clock_ms() > 1_600_000_000_000
