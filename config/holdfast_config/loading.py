@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,7 +24,22 @@ _SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db")
 def load(
     flags: Mapping[str, object], *, environ: Mapping[str, str] = os.environ, folder: Path | None = None
 ) -> Settings:
-    """The settings: flags, then environment, then .env, then supervisor.toml, then defaults.
+    """The settings: flags, then environment, then .env, then supervisor.toml, then defaults. See `resolve`."""
+    return resolve(flags, environ=environ, folder=folder).settings
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The settings, and where each that is no default came from, by field name."""
+
+    settings: Settings
+    origins: Mapping[str, Given]
+
+
+def resolve(
+    flags: Mapping[str, object], *, environ: Mapping[str, str] = os.environ, folder: Path | None = None
+) -> Resolved:
+    """The settings with their origins.
 
     `flags` are named like the fields; None means not given. `config` and `env_file` name the files to read instead of
     supervisor.toml and .env of `folder`, which is the current one. Raises ConfigError with all problems.
@@ -38,7 +54,7 @@ def load(
         raise ConfigError([*problems, *_lines(error, given)]) from None
     if problems:
         raise ConfigError(problems)
-    return settings
+    return Resolved(settings, given)
 
 
 def setting_files(

@@ -1,16 +1,18 @@
-"""The places settings come from, each read into a layer: flags, environment, credentials, .env, a TOML file."""
+"""The places settings come from, each read into a layer: flags, environment, credentials, .env, a TOML or JSON file."""
 
 from __future__ import annotations
 
 import io
+import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import cast
 
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 
-from holdfast_config import environment, folders, kill_points, names
+from holdfast_config import agent_file, environment, folders, kill_points, names
 from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer
 
@@ -81,18 +83,41 @@ def read_dotenv(path: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def of_file(path: Path, fields: Iterable[str]) -> Layer:
-    """A TOML file whose keys are the field names."""
+    """A TOML or JSON file whose keys are the field names, or the agent framework's JSON file."""
+    kind, read = ("JSON", json.loads) if path.suffix.lower() == ".json" else ("TOML", tomllib.loads)
     try:
-        told = tomllib.loads(path.read_text("utf-8"))
+        content: object = read(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         return Layer({}, [f"{path}: cannot be read: {_cause(error)}"])
-    except tomllib.TOMLDecodeError as error:
-        return Layer({}, [f"{path}: not TOML: {error}"])
+    except (ValueError, RecursionError) as error:
+        return Layer({}, [f"{path}: not {kind}: {error}"])
+    if not isinstance(content, dict):
+        return Layer({}, [f"{path}: not an object of settings but {type(content).__name__}"])
+    told = cast("dict[str, object]", content)
     known, where = set(fields), f" (in {path})"
+    if kind == "JSON" and agent_file.is_agent_file(told):
+        return _of_blocks(told, known, where)
     return Layer(
         {key: Given(key + where, value) for key, value in told.items() if key in known},
         [names.unknown(key, known, where=where) for key in told.keys() - known],
     )
+
+
+def _of_blocks(told: Mapping[str, object], known: Collection[str], where: str) -> Layer:
+    given: dict[str, Given] = {}
+    problems: list[str] = []
+    for key, field, value in agent_file.entries(told):
+        if field is None or field not in known:
+            block = key.partition(".")[0]
+            problems.append(names.unknown(key, agent_file.BLOCKS[block], f"{block}.{{}}".format, where))
+        elif field in given and given[field].value != value:
+            problems.append(
+                f"{given[field].key.removesuffix(where)} and {key}{where} disagree: "
+                "they are two names of one setting; keep one"
+            )
+        else:
+            given[field] = Given(key + where, value)
+    return Layer(given, problems)
 
 
 def of_folders(variables: Mapping[str, str]) -> Layer:

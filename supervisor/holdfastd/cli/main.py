@@ -28,6 +28,7 @@ COMMANDS = [
     lazy("events", "Show what happens to tasks and workers, as it happens."),
     lazy("queue", "Look at the queue, and clear it."),
     lazy("workers", "List the workers of all hosts."),
+    lazy("config", "Show the settings, and where each came from."),
     lazy("service", "Show or install the systemd unit."),
     lazy("completion", "Print the completion script of a shell."),
     lazy("version", "Print the version."),

@@ -1,0 +1,79 @@
+"""`supervisor config`: the settings as a command here would read them, and where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import click
+import rich_click
+from pydantic import SecretStr
+
+from holdfast_config import Settings, mask
+from holdfast_config.loading import Resolved, resolve
+from holdfastd.cli import options, output
+from holdfastd.cli.session import Session
+from holdfastd.cli.setting_flags import every_setting
+from holdfastd.cli.tables import table
+
+DEFAULT = "default"
+
+
+@rich_click.group(epilog="Example: supervisor config show")
+def config() -> None:
+    """Show the settings and where they come from."""
+
+
+@config.command(
+    epilog="Examples:\n\nsupervisor config show --given\n\nsupervisor config show --config agent_config.json --json"
+)
+@click.argument("handler", required=False)
+@click.option("--given", is_flag=True, help="Leave out what has its default.")
+@every_setting
+@options.common
+@options.pass_session
+def show(session: Session, /, handler: str | None, given: bool) -> None:
+    """Show each setting, its value and where it came from: flag, variable, file, credential or default.
+
+    Takes what `supervisor start` takes and reads what it reads; logins and passwords are masked.
+    """
+    session.flags["handler"] = handler
+    rows = [row for row in _rows(resolve(session.flags)) if not given or row[2] != DEFAULT]
+    if session.json:
+        output.document({name: {"value": value, "source": source} for name, value, source in rows})
+    else:
+        table(("setting", "value", "source"), [(name, _said(value), source) for name, value, source in rows])
+
+
+def _rows(resolved: Resolved) -> Iterator[tuple[str, object, str]]:
+    for field in Settings.model_fields:
+        origin = resolved.origins.get(field)
+        yield field, _plain(getattr(resolved.settings, field)), origin.key if origin else DEFAULT
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it, without secrets."""
+    match value:
+        case SecretStr():
+            return "***"
+        case Path():
+            return str(value)
+        case str():
+            return mask(value) if "://" in value else value
+        case tuple():
+            return [_plain(one) for one in cast("tuple[object, ...]", value)]
+        case _:
+            return value
+
+
+def _said(value: object) -> object:
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(map(str, cast("list[object]", value)))
+        case _:
+            return value

@@ -1,0 +1,48 @@
+"""`supervisor config show`: every setting with its value and where it came from, without secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast_config import Settings
+from tests.cli.commands import Cli, Inside
+
+
+@pytest.fixture
+def shown(short_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Inside:
+    monkeypatch.chdir(short_path)
+    return Inside(short_path, (), capsys=capsys)
+
+
+def test_every_setting_is_there_with_its_origin(short_path: Path) -> None:
+    (short_path / "supervisor.toml").write_text("workers = 3\n")
+    (short_path / ".env").write_text("HOLDFAST_CONCURRENCY=4\n")
+    cli = Cli(short_path, environ={"HOLDFAST_MAX_ATTEMPTS": "5"})
+    told = cli("config", "show", "--lease", "20", "--json").document
+    assert set(told) == set(Settings.model_fields)
+    assert told["workers"] == {"value": 3, "source": "workers (in supervisor.toml)"}
+    assert told["concurrency"] == {"value": 4, "source": "HOLDFAST_CONCURRENCY (in .env)"}
+    assert told["max_attempts"] == {"value": 5, "source": "HOLDFAST_MAX_ATTEMPTS"}
+    assert told["lease"] == {"value": 20.0, "source": "--lease"}
+    assert told["keep"]["source"] == "default"
+
+
+def test_secrets_are_masked(shown: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_REDIS_PASSWORD", "hunter2")
+    answer = shown("config", "show", "--redis-url", "redis://ada:lovelace@h:1/0")
+    assert "redis://ada:***@h:1/0" in answer.out
+    assert not {"hunter2", "lovelace"} & set(answer.out.replace(":", " ").replace("@", " ").split())
+
+
+def test_given_leaves_out_what_has_its_default(shown: Inside) -> None:
+    lines = shown("config", "show", "--given", "--workers", "2").out.splitlines()
+    assert any(line.split() == ["workers", "2", "--workers"] for line in lines)
+    assert not any(line.startswith("max_attempts") for line in lines)
+
+
+def test_what_start_would_refuse_is_refused(shown: Inside) -> None:
+    answer = shown("config", "show", "--workers", "none")
+    assert answer.status == 78
+    assert "--workers: 'none'" in answer.err

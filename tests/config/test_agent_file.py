@@ -1,0 +1,73 @@
+"""The agent framework's JSON file: two of its blocks are read, what else it holds is its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.config.conftest import Load, Problems
+
+AGENT = {
+    "author": "ada@example.org",
+    "name": "echo",
+    "deployment": {"url": "http://localhost:3773", "workers": 99},
+    "scheduler": {
+        "type": "redis",
+        "redis_url": "redis://queue.example:6380/2",
+        "workers": 4,
+        "max_connections": 20,
+        "poll_timeout": 2,
+        "retry_on_timeout": True,
+        "queue_name": "bindu:tasks",
+        "password": None,
+    },
+}
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    return tmp_path / "agent_config.json"
+
+
+def test_its_scheduler_block_is_read_and_its_siblings_are_not(read: Load, written: Path) -> None:
+    written.write_text(json.dumps(AGENT))
+    settings = read(config=written)
+    assert settings.redis.url == "redis://queue.example:6380/2"
+    assert (settings.workers, settings.redis_max_connections, settings.redis_poll_timeout) == (4, 20, 2.0)
+
+
+def test_the_environment_is_stronger(read: Load, written: Path) -> None:
+    written.write_text(json.dumps(AGENT))
+    assert read({"SCHEDULER__WORKERS": "7"}, config=written).workers == 7
+
+
+def test_host_and_port_make_a_url(read: Load, written: Path) -> None:
+    written.write_text(json.dumps({"scheduler": {"host": "h", "port": 1, "db": 2}, "storage": {"type": "redis"}}))
+    assert read(config=written).redis.url == "redis://h:1/2"
+
+
+def test_a_json_file_without_these_blocks_holds_our_own_keys(read: Load, written: Path) -> None:
+    written.write_text('{"workers": 3, "max_attempts": 5}')
+    assert read(config=written).max_attempts == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"scheduler": {"typ": "redis"}}', "scheduler.typ (in {}): unknown setting; did you mean scheduler.type?"),
+        (
+            '{"scheduler": {"url": "redis://a", "redis_url": "redis://b"}}',
+            "scheduler.url and scheduler.redis_url (in {}) disagree",
+        ),
+        ('{"scheduler": {"workers": "many"}}', "scheduler.workers (in {}): 'many'"),
+        ('{"wrkers": 3}', "wrkers (in {}): unknown setting; did you mean workers?"),
+        ("[]", "{}: not an object of settings but list"),
+        ("{", "{}: not JSON: "),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(problems: Problems, written: Path, text: str, reason: str) -> None:
+    written.write_text(text)
+    (line,) = problems(config=written)
+    assert line.startswith(reason.format(written))
