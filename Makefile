@@ -7,8 +7,8 @@ BIN := .venv/bin
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
 
-test: .venv/developing ## everything
-	$(BIN)/python -m pytest $(TESTS)
+test: .venv/developing ## everything, files side by side; what fails once is tried again and named in the summary
+	$(BIN)/python -m pytest -n 3 --dist loadfile --reruns 1 $(TESTS)
 
 coverage: .venv/developing ## everything, with coverage through forks
 	@rm -f .coverage .coverage.*

@@ -13,6 +13,7 @@ from tests.chaos import checks
 from tests.chaos.checks import Evidence
 from tests.chaos.measure import recoveries
 
+pytestmark = pytest.mark.flaky(reruns=0)  # a breach that is rare is a breach
 ROOT = Path(__file__).parents[2]
 Line = dict[str, object]
 
