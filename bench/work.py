@@ -30,7 +30,15 @@ def envelope(number: int, sent_ns: int = 0) -> bytes:
 
 def spec(number: int, sent_ns: int = 0) -> TaskSpec:
     """The task as a producer submits it."""
-    return TaskSpec(text=_text(number, sent_ns, _LENGTH), task_id=_ID.format(number))
+    return TaskSpec(text=text(number, sent_ns), task_id=task_id(number))
+
+
+def text(number: int, sent_ns: int = 0) -> str:
+    return _text(number, sent_ns, _LENGTH)
+
+
+def task_id(number: int) -> str:
+    return _ID.format(number)
 
 
 def sent_now(number: int) -> TaskSpec:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 from pydantic import BeforeValidator
 
 from holdfast_config import durations, folders, url
+from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
-LONGEST_NAME = 128
 TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would overflow somebody's milliseconds
 
-_NAME = re.compile(r"[^{}\s]+")
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
-_LANE = re.compile(r"\{(.*)\}:lane:(.*)")
 _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -85,32 +82,6 @@ def text(value: object) -> str:
     return value
 
 
-def queue(value: object) -> str:
-    """The name of a queue: it becomes a Redis key, and the hash tag of the keys that belong to it."""
-    if isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable() and _NAME.fullmatch(value):
-        return value
-    raise ValueError(f"must be 1 to {LONGEST_NAME} printable characters without spaces and braces")
-
-
-def lanes(value: object) -> tuple[str, ...]:
-    """Queue names: a list, or one text with commas."""
-    parts: object = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple) or not parts:
-        raise ValueError("must be the name of a queue, or several: a,b")
-    found = tuple(_lane(part) for part in cast("Sequence[object]", parts))
-    if len(set(found)) < len(found):
-        raise ValueError("names a lane twice")
-    return found
-
-
-def _lane(value: object) -> str:
-    """A list of any name, or a lane's own spelling beside its queue: {bindu:tasks}:lane:<name>."""
-    spelled = _LANE.fullmatch(value) if isinstance(value, str) else None
-    if spelled is None:
-        return queue(value)
-    return f"{{{queue(spelled[1])}}}:lane:{queue(spelled[2])}"
-
-
 def host(value: object) -> str:
     """A server's name or address, alone."""
     found = text(value).strip().removeprefix("[").removesuffix("]")
@@ -161,7 +132,8 @@ Switch = Annotated[bool, BeforeValidator(switch)]
 Text = Annotated[str, BeforeValidator(text)]
 Size = Annotated[int, BeforeValidator(size)]
 Queue = Annotated[str, BeforeValidator(queue)]
-Lanes = Annotated[tuple[str, ...], BeforeValidator(lanes)]
+Lanes = Annotated[tuple[Lane, ...], BeforeValidator(lanes)]
+Rates = Annotated[tuple[tuple[str, Rate], ...], BeforeValidator(rates)]
 Host = Annotated[str, BeforeValidator(host)]
 RedisUrl = Annotated[str, BeforeValidator(redis_url)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from holdfast_config import folders, kinds, url
 from holdfast_config.kinds import lasting, one_of, whole
+from holdfast_config.lanes import Lane
 from holdfast_config.redis_settings import RedisSettings
 
 STORE_SOCKET = "store.sock"
@@ -40,8 +41,8 @@ def _runtime_dir() -> Path:
     return kinds.folder(folders.runtime_dir().value)
 
 
-def _only_queue(earlier: dict[str, Any]) -> tuple[str, ...]:
-    return (str(earlier.get("queue_name", QUEUE)),)
+def _only_queue(earlier: dict[str, Any]) -> tuple[Lane, ...]:
+    return (Lane(str(earlier.get("queue_name", QUEUE))),)
 
 
 def _set(default: object, description: str) -> Any:
@@ -77,8 +78,10 @@ class Settings(BaseSettings):
     redis_answer_timeout: _Long = _set(5.0, "How long an answer of Redis may take before its connection is given up.")
     queue_name: kinds.Queue = _set(QUEUE, "The public queue, a Redis list; its name is also the namespace.")
     lanes: kinds.Lanes = Field(
-        default_factory=_only_queue, description="The lists workers take from, with commas; else the queue alone."
+        default_factory=_only_queue,
+        description="The lists workers take from, with weights: a=6,b=3 or A:A:B; else the queue alone.",
     )
+    strict: kinds.Switch = _set(False, "Not by weight: always take from the first lane that holds something.")
 
     state_dir: kinds.Folder = Field(
         default_factory=_state_dir, description="What outlives a restart: the data of the embedded store."
@@ -126,6 +129,16 @@ class Settings(BaseSettings):
         server = self.redis_url or url.of_server(self.redis_host or "", self.redis_port, self.redis_db)
         password = self.redis_password.get_secret_value() if self.redis_password else None
         return url.with_login(server, self.redis_username, password)
+
+    @property
+    def lane_names(self) -> tuple[str, ...]:
+        """The lanes in their order."""
+        return tuple(lane.name for lane in self.lanes)
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """One for each lane; none where the first that holds something is always served."""
+        return () if self.strict else tuple(lane.weight for lane in self.lanes)
 
     @property
     def redis(self) -> RedisSettings:

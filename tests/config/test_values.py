@@ -144,11 +144,11 @@ def test_a_credential_that_cannot_be_read_is_named(problems: Problems, tmp_path:
     ],
 )
 def test_lanes_are_one_name_or_several(read: Load, given: object, lanes: tuple[str, ...]) -> None:
-    assert read(lanes=given).lanes == lanes
+    assert read(lanes=given).lane_names == lanes
 
 
 def test_the_only_lane_is_the_queue_unless_said(read: Load) -> None:
-    assert read(queue_name="other").lanes == ("other",)
+    assert read(queue_name="other").lane_names == ("other",)
 
 
 @pytest.mark.parametrize(("value", "on"), [(True, True), ("1", True), (" Yes ", True), ("off", False), (0, False)])

@@ -31,8 +31,8 @@ class Stand:
     async def aclose(self) -> None:
         await self.store.aclose()
 
-    async def submit(self, *task_ids: str, **more: Any) -> list[Accepted]:
-        return await self.store.submit([submission(task_id, self.queue, **more) for task_id in task_ids])
+    async def submit(self, *task_ids: str, lane: str | None = None, **more: Any) -> list[Accepted]:
+        return await self.store.submit([submission(task_id, lane or self.queue, **more) for task_id in task_ids])
 
     async def message(self, task_id: str, message_id: str, text: str = "more") -> Accepted:
         [answer] = await self.store.submit([submission(task_id, self.queue, message_id, text=text)])
@@ -49,11 +49,12 @@ class Stand:
         *settlements: Settlement,
         request: int | None = None,
         lanes: Sequence[str] = (),
+        weights: Sequence[int] = (),
     ) -> Pulled:
         """The worker's next request, or one of a given number; with the plain queue as only lane."""
         number = self._requests.get(incarnation, 0) + 1 if request is None else request
         self._requests[incarnation] = max(number, self._requests.get(incarnation, 0))
-        return await self.store.pull(incarnation, number, slots, lanes or [self.queue], settlements)
+        return await self.store.pull(incarnation, number, slots, lanes or [self.queue], settlements, weights)
 
     async def take(self, incarnation: str, slots: int = 10, *settlements: Settlement) -> list[Delivery]:
         return list((await self.pull(incarnation, slots, *settlements)).deliveries)

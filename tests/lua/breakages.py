@@ -24,6 +24,7 @@ from tests.lua import test_solo as solo
 from tests.lua import test_story as story
 from tests.lua import test_strays as strays
 from tests.lua import test_submit as submit
+from tests.lua import test_turns as turns
 from tests.lua import test_upkeep as upkeep
 
 # ruff: noqa: E501 - a table: one row, one breakage
@@ -160,6 +161,13 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("nobody is told until when a task waits", "shared/lane.lua", "  note('delayed', id, due)\n", "", story.test_a_trail_tells_until_when_a_task_waits),
     ("what was missed is not told", "events.lua", "return {missed and 1 or 0,", "return {0,", story.test_what_was_trimmed_before_it_was_read_is_told),
     ("an early position has missed something", "events.lua", " and is_cut()", "", story.test_what_was_trimmed_before_it_was_read_is_told),
+    # Lanes in turns.
+    ("weights are not looked at", "pull.lua", "WEIGHTS[#WEIGHTS + 1] = tonumber(weight)", "WEIGHTS[#WEIGHTS + 1] = 1", turns.test_weights_hold_for_all_workers_together, (3,)),
+    ("of equal lanes the last goes first", "shared/turns.lua", "< (had[best] + 1) * weight)", "<= (had[best] + 1) * weight)", turns.test_of_two_full_lanes_the_heavier_goes_first),
+    ("turns are not remembered", "shared/turns.lua", "  call('HSET', T .. 'turns', unpack(told))\n", "", turns.test_weights_hold_for_all_workers_together, (1,)),
+    ("rounds never end", "shared/turns.lua", "had[i] < weight and", "", turns.test_a_lane_that_was_empty_saves_up_no_more_than_one_round),
+    ("strict order is not kept", "pull.lua", "if busy > 1 and #WEIGHTS > 0 then", "if #WEIGHTS == 0 then WEIGHTS = {1, 1} end if busy > 1 then", turns.test_in_strict_order_the_first_lane_that_holds_something_is_served),
+    ("a turn that finds nothing is lost", "pull.lua", "  for _ = 0, #LANES do\n", "  for _ = 1, 1 do\n", turns.test_a_turn_that_finds_only_hints_goes_to_the_other_lane),
     # Strays.
     ("a look puts back", "strays.lua", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), true", strays.test_a_look_changes_nothing),
     ("the living lose their tasks", "strays.lua", "if not beat or NOW - tonumber(beat) >= silence then return 'silent' end", "return 'silent'", strays.test_what_a_living_worker_runs_is_left_alone),

@@ -23,6 +23,7 @@ SINGLE = frozenset(
         "counters",
         "tally",
         "meta",
+        "turns",
         "control:steward",
     ]
 )

@@ -59,7 +59,7 @@ def _document(settings: Settings, found: Checkup) -> dict[str, Any]:
         "handler": msgspec.to_builtins(found.trial),
         "workers": settings.workers,
         "concurrency": settings.concurrency,
-        "lanes": list(settings.lanes),
+        "lanes": list(settings.lane_names),
         "store": {"url": settings.redis.masked_url, "embedded": settings.embedded, "engine": found.engine},
         "folders": [{"path": str(one.path), "writable": not one.blocked} for one in found.folders],
     }
@@ -81,7 +81,7 @@ def _rows(settings: Settings, found: Checkup) -> Iterator[tuple[str, str]]:
     for one in found.trial.functions:
         yield "", f"{one.name or 'default'}: {one.kind}, takes {', '.join(one.takes) or 'nothing'}"
     yield "workers", f"{settings.workers}, each up to {settings.concurrency} tasks at once"
-    yield "lanes", ", ".join(settings.lanes)
+    yield "lanes", ", ".join(map(str, settings.lanes))
     engine = f"embedded, {found.engine}, " if settings.embedded else ""
     yield "store", f"{engine}{settings.redis.masked_url}"
     for folder in found.folders:

@@ -12,12 +12,22 @@ from holdfastd.cli.session import Session
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
 
+_SHORT = {"lanes": ("-Q",)}
+
 pass_session = click.make_pass_decorator(Session)
 
 
 def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
     """A flag for one field of Settings, which checks the value."""
-    return click.option(_flag(field), field, metavar=metavar, help=meaning, expose_value=False, callback=_remember)
+    return click.option(
+        *_SHORT.get(field, ()),
+        _flag(field),
+        field,
+        metavar=metavar,
+        help=meaning,
+        expose_value=False,
+        callback=_remember,
+    )
 
 
 def switch(field: str, meaning: str) -> Decorator[Any]:

@@ -12,10 +12,10 @@ _DRAIN = Look("settings", "drain")
 
 
 def judge(settings: Settings) -> Iterator[Finding]:
-    if settings.queue_name not in settings.lanes:
-        taken = ", ".join(settings.lanes)
+    if settings.queue_name not in settings.lane_names:
+        taken = ", ".join(settings.lane_names)
         found = f"workers take from {taken}, and not from {settings.queue_name}, where tasks go by default"
-        yield _LANES.warning(found, f"add it: --lanes {','.join((settings.queue_name, *settings.lanes))}")
+        yield _LANES.warning(found, f"add it: --lanes {','.join((settings.queue_name, *settings.lane_names))}")
     if settings.task_timeout is not None and settings.task_timeout > settings.drain_timeout:
         found = (
             f"a task may run for {settings.task_timeout:g} s, and a stop waits {settings.drain_timeout:g} s: "

@@ -102,7 +102,7 @@ def _store(settings: Settings, service: RunningFacts) -> Iterator[Finding]:
         running=service.status is not None and service.status.store.url == settings.redis.masked_url,
         embedded=settings.embedded,
     )
-    seen = look_store.examine(settings.redis, settings.lanes)
+    seen = look_store.examine(settings.redis, settings.lane_names)
     if isinstance(seen, StoreError):
         yield store.judge_silence(seen, expected)
     else:

@@ -100,13 +100,13 @@ class Life:
         yield vouching(store, self.family, settings.lease)
         yield Reaping(store, self.health, terms, self.recovered, time.monotonic).duty()
         yield promotion(store)
-        for lane in settings.lanes:
+        for lane in settings.lane_names:
             yield Bell(store, lane).duty()
             yield Audit(store, lane).duty()
         yield trimming(store, settings.keep)
         yield fitness(store)
         if settings.burst:
-            yield burst(store, settings.lanes, self.link.send)
+            yield burst(store, settings.lane_names, self.link.send)
 
     async def _beat(self) -> None:
         while True:

@@ -31,8 +31,7 @@ async def zombie(world: World) -> None:
         return
     process = world.dice.choice(world.zombies)
     request = process.exchange.next_request()
-    store = world.space.store
-    pulled = await store.pull(process.incarnation, request.number, request.slots, process.lanes, request.settlements)
+    pulled = await world.pull(process, request)
     told = pulled.standing is Standing.DEAD and not pulled.deliveries
     world.require(world.rollback or told, f"the dead {process.incarnation} was told {pulled.standing}")
     for verdict in pulled.verdicts:

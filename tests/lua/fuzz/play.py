@@ -100,7 +100,7 @@ async def _finish_round(world: World, process: Process) -> bool:
     """Pull, complete everything, admit everything; whether nothing was left to do."""
     store, exchange = world.space.store, process.exchange
     request = exchange.next_request()
-    pulled = await store.pull(process.incarnation, request.number, request.slots, process.lanes, request.settlements)
+    pulled = await world.pull(process, request)
     fresh = exchange.answer(request, pulled)
     world.deliver(process, fresh)
     for delivery in fresh:

@@ -14,6 +14,7 @@ CAPACITY = 4  # slots: tasks at once
 class Process:
     incarnation: str
     lanes: Sequence[str]
+    weights: Sequence[int] = ()
     exchange: Exchange = field(default_factory=lambda: Exchange(CAPACITY))
     draining: bool = False
     inbox: bool = False

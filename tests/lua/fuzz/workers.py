@@ -44,8 +44,7 @@ async def pull(world: World) -> None:
 
 
 async def _send(world: World, process: Process, request: Request) -> Pulled:
-    store = world.space.store
-    return await store.pull(process.incarnation, request.number, request.slots, process.lanes, request.settlements)
+    return await world.pull(process, request)
 
 
 async def _late(world: World, process: Process, request: Request) -> None:

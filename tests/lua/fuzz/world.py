@@ -9,7 +9,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.deliveries import Delivery, Pulled
+from holdfast.core.exchange import Request
 from tests.lua.fuzz.ledger import Ledger
 from tests.lua.fuzz.process import CAPACITY, Process
 from tests.lua.history import History
@@ -20,6 +21,7 @@ from tests.lua.operations import introduction
 from tests.lua.view import View
 
 WORKERS = 3
+SHARES = ((), (1, 1, 1), (6, 3, 1))  # strict order, and weights
 
 Late = Callable[[], Awaitable[None]]
 
@@ -79,9 +81,15 @@ class World:
     async def begin(self) -> None:
         """As many workers as there should be."""
         while len(self.processes) < WORKERS:
-            process = Process(self.name("w"), self.dice.sample(self.lanes, 3))
+            process = Process(self.name("w"), self.dice.sample(self.lanes, 3), self.dice.choice(SHARES))
             await self.space.store.register(introduction(process.incarnation))
             self.processes.append(process)
+
+    async def pull(self, process: Process, request: Request) -> Pulled:
+        """What this worker asks of the store."""
+        return await self.space.store.pull(
+            process.incarnation, request.number, request.slots, process.lanes, request.settlements, process.weights
+        )
 
     def deliver(self, process: Process, deliveries: Sequence[Delivery]) -> None:
         """A worker starts what it was given."""

@@ -37,8 +37,16 @@ class WorkerStore(Protocol):
     async def register(self, who: Introduction) -> Standing: ...
 
     async def pull(
-        self, incarnation: str, request: int, slots: int, lanes: Sequence[str], settlements: Sequence[Settlement]
-    ) -> Pulled: ...
+        self,
+        incarnation: str,
+        request: int,
+        slots: int,
+        lanes: Sequence[str],
+        settlements: Sequence[Settlement],
+        weights: Sequence[int] = (),
+    ) -> Pulled:
+        """Settle, then claim up to `slots`. `weights`: one for each lane; none: the first that holds something."""
+        ...
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         """The lane and bytes of the entry at the head of the inbox, or None."""

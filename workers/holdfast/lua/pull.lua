@@ -1,12 +1,12 @@
 -- Settle what is done, then claim up to k tasks.
 -- KEYS: the public queue.
 -- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
---       result, checkpoint, '' for none), then the lanes in order.
+--       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), then the lanes.
 -- Answers: {standing, verdicts, rows of claims, backlog left, solo (1 or 0), entries in the inbox}.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
--- use: record lane journal aside message control settling claiming reading promoting
+-- use: record lane journal aside message control settling claiming reading promoting turns
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
@@ -105,12 +105,17 @@ local function take_lane(lane, want)
   return #rows - before
 end
 
-local LANES = {unpack(ARGV, 5)}
+local LANES, WEIGHTS = {unpack(ARGV, 6)}, {}
+for weight in string.gmatch(ARGV[5], '%d+') do WEIGHTS[#WEIGHTS + 1] = tonumber(weight) end
 
-local function backlog()
-  local left = 0
-  for _, lane in ipairs(LANES) do left = left + call('LLEN', list_of(lane)) end
-  return left
+-- How much each lane holds, the sum, and how many hold anything.
+local function look()
+  local offers, sum, busy = {}, 0, 0
+  for i, lane in ipairs(LANES) do
+    offers[i] = call('LLEN', list_of(lane))
+    if offers[i] > 0 then sum, busy = sum + offers[i], busy + 1 end
+  end
+  return offers, sum, busy
 end
 
 -- A reservation holds as long as its worker lives and says the same.
@@ -146,14 +151,31 @@ local function attend_solo(before, solo_waits)
   return true
 end
 
--- This worker's share of what waits, so that eight long tasks land on eight workers.
-local function take_share(waiting)
-  if slots == 0 or waiting == 0 then return end
-  local live = math.max(1, call('ZCARD', T .. 'workers'))
-  local want = math.min(slots, math.max(1, math.ceil(waiting / live)))
+local function take_in_order(want)
   for _, lane in ipairs(LANES) do
     if want > 0 then want = want - take_lane(lane, want) end
   end
+end
+
+-- A lane that gives less than it holds has given what can be looked at in one pull: the others get the rest.
+local function take_in_turns(offers, want)
+  for _ = 0, #LANES do
+    if want <= 0 then return end
+    for i, share in ipairs(turns(LANES, WEIGHTS, offers, want)) do
+      if share > 0 then
+        local taken = take_lane(LANES[i], share)
+        want, offers[i] = want - taken, taken < share and 0 or offers[i] - taken
+      end
+    end
+  end
+end
+
+-- This worker's share of what waits, so that eight long tasks land on eight workers.
+local function take_share(offers, waiting, busy)
+  if slots == 0 or waiting == 0 then return end
+  local live = math.max(1, call('ZCARD', T .. 'workers'))
+  local want = math.min(slots, math.max(1, math.ceil(waiting / live)))
+  if busy > 1 and #WEIGHTS > 0 then take_in_turns(offers, want) else take_in_order(want) end
 end
 
 -- Others go on with what is left. Answers how much that is.
@@ -173,17 +195,17 @@ if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0, 0} end
 if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0, 0} end
 if request < tonumber(known[2]) then return {'STALE', verdicts, {}, 0, 0, 0} end
 if request == tonumber(known[2]) then
-  return {'REPLAY', verdicts, claimed_in(incarnation, request), backlog(), known[3] and known[3] ~= '' and 1 or 0,
+  return {'REPLAY', verdicts, claimed_in(incarnation, request), select(2, look()), known[3] and known[3] ~= '' and 1 or 0,
     call('LLEN', inbox_of(incarnation))}
 end
 call('HSET', worker, 'request', request)
 local live, bound = known[1] == 'live', false
 if live then promote(PROMOTED) end
 local solo_waits = call('EXISTS', T .. 'solo') == 1
-local waiting = backlog()
+local offers, waiting, busy = look()
 if live then
   bound = attend_solo(known[3] or '', solo_waits)
-  if not bound then take_share(waiting) end
+  if not bound then take_share(offers, waiting, busy) end
   raise_heads()
 end
 if solo_waits then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end

@@ -66,8 +66,10 @@ class Claims:
             reached(Point.DRAIN)
         if request.settlements:
             reached(Point.BEFORE_SETTLE)
-        lanes = post.spec.settings.lanes
-        pulled = await post.store.pull(post.incarnation, request.number, request.slots, lanes, request.settlements)
+        lanes, weights = post.spec.settings.lane_names, post.spec.settings.weights
+        pulled = await post.store.pull(
+            post.incarnation, request.number, request.slots, lanes, request.settlements, weights
+        )
         return request, pulled
 
     def _take(self, request: Request, pulled: Pulled) -> None:

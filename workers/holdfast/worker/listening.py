@@ -50,7 +50,7 @@ class Listener:
                 await self.post.insist.call("wake", lambda: self.post.store.wake(self.post.incarnation))
 
     async def _wait(self) -> Hint | None:
-        lanes = () if self._deaf else self.post.spec.settings.lanes
+        lanes = () if self._deaf else self.post.spec.settings.lane_names
         return await self.post.store.listen(self.post.incarnation, lanes, self.poll_timeout())
 
     async def _heed(self, hint: Hint | None) -> None:

@@ -25,10 +25,18 @@ class WorkerRole(Role):
         return Standing(await self._word("register", who.incarnation, who.host, who.boot, who.pid, who.slot))
 
     async def pull(
-        self, incarnation: str, request: int, slots: int, lanes: Sequence[str], settlements: Sequence[Settlement]
+        self,
+        incarnation: str,
+        request: int,
+        slots: int,
+        lanes: Sequence[str],
+        settlements: Sequence[Settlement],
+        weights: Sequence[int] = (),
     ) -> Pulled:
         packed = _pack([_flat(settlement) for settlement in settlements])
-        return rows.pulled(await self._run("pull", incarnation, request, slots, packed, *map(self._keys.name, lanes)))
+        shares = " ".join(map(str, weights))
+        names = map(self._keys.name, lanes)
+        return rows.pulled(await self._run("pull", incarnation, request, slots, packed, shares, *names))
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)

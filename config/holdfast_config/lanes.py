@@ -1,0 +1,182 @@
+"""How lanes and rates are written: `bindu:tasks:high=6,bindu:tasks=3`, `A:A:B`, a list, or a table of a file.
+
+Each parser raises ValueError with what is allowed, as the rest of a sentence.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from holdfast_config import durations
+
+LONGEST_NAME = 128
+HEAVIEST = 1000
+MOST = 1_000_000
+AT_ONCE_MS = 100  # a rate's burst, where none is given, is what it allows in this time
+LONGEST_PERIOD_MS = 366 * 86_400_000
+
+_NAME = re.compile(r"[^{}\s]+")
+_OWN = re.compile(r"\{(.*)\}:lane:(.*)")
+_RATE = re.compile(r"(\d{1,9}) ?/ ?(\S+)", re.ASCII)
+_OPTIONS = ("weight",)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `count` starts in `period_ms`, evenly; after a pause up to `burst` at once."""
+
+    count: int
+    period_ms: int
+    burst: int
+
+    def __str__(self) -> str:
+        return f"{self.count}/{_period(self.period_ms)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A list that workers take from. `limit`: tasks that run at once; `keys`: of those, tasks of one key."""
+
+    name: str
+    weight: int = 1
+    rate: Rate | None = None
+    limit: int | None = None
+    keys: int | None = None
+
+    def __str__(self) -> str:
+        bounds = {"rate": self.rate, "burst": self.rate and self.rate.burst, "limit": self.limit, "keys": self.keys}
+        return ";".join([f"{self.name}={self.weight}", *(f"{key}={value}" for key, value in bounds.items() if value)])
+
+
+def lanes(value: object) -> tuple[Lane, ...]:
+    """One text, a list of texts, or a table by name."""
+    found = tuple(_each(value))
+    if not found:
+        raise ValueError("must be the name of a queue, or several: a,b or a=6,b=3")
+    if len({lane.name for lane in found}) < len(found):
+        raise ValueError("names a lane twice")
+    return found
+
+
+def rate(value: object, burst: object = None) -> Rate:
+    """A number of starts in a time: `100/m`; the time is s, m, h, d or a duration such as 10s."""
+    found = _RATE.fullmatch(value.strip()) if isinstance(value, str) else None
+    period_ms = _milliseconds(found[2]) if found else 0
+    count = int(found[1]) if found else 0
+    if not 1 <= count <= MOST or not 1 <= period_ms <= LONGEST_PERIOD_MS:
+        raise ValueError(f"a rate must be a number and a time, as in 10/s, 100/m, 5/h or 20/10s, not {value!r}")
+    return Rate(count, period_ms, _whole("burst", burst, MOST) or max(1, math.ceil(count * AT_ONCE_MS / period_ms)))
+
+
+def rates(value: object) -> tuple[tuple[str, Rate], ...]:
+    """A rate for each of some handlers: `name=100/m,other=5/s`, or a table."""
+    told = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else _assigned(value)
+    found = tuple((_handler(name), rate(text)) for name, text in told)
+    if len({name for name, _ in found}) < len(found):
+        raise ValueError("names a handler twice")
+    return found
+
+
+def queue(value: object) -> str:
+    """The name of a queue: it becomes a Redis key, and the hash tag of the keys that belong to it."""
+    if isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable() and _NAME.fullmatch(value):
+        return value
+    raise ValueError(f"must be 1 to {LONGEST_NAME} printable characters without spaces and braces")
+
+
+def _each(value: object) -> Iterator[Lane]:
+    if isinstance(value, str):
+        parts = value.split(":")
+        if len(set(parts)) < len(parts) and not re.search("[,;={}]", value):
+            yield from (Lane(queue(name), weight) for name, weight in Counter(parts).items())
+            return
+        value = value.split(",")
+    if isinstance(value, Mapping):
+        for name, options in cast("Mapping[object, object]", value).items():
+            bare: Mapping[object, object] = {"weight": options}
+            yield _lane(name, cast("Mapping[object, object]", options) if isinstance(options, Mapping) else bare)
+    elif isinstance(value, list | tuple):
+        yield from map(_spelled, cast("Sequence[object]", value))
+
+
+def _spelled(value: object) -> Lane:
+    """`name`, `name=weight`, and options behind semicolons: `name=6;rate=100/m;limit=20`."""
+    if isinstance(value, Lane):
+        return value
+    name, *options = (part.strip() for part in value.split(";")) if isinstance(value, str) else (value,)
+    told: dict[object, object] = {}
+    if isinstance(name, str) and "=" in name:
+        name, _, told["weight"] = name.rpartition("=")
+        name = name.strip()
+    for option in options:
+        key, _, text = str(option).partition("=")
+        if key in told:
+            raise ValueError(f"gives the {key} of lane {name} twice")
+        told[key] = text
+    return _lane(name, told)
+
+
+def _lane(name: object, told: Mapping[object, object]) -> Lane:
+    for key in told:
+        if key not in _OPTIONS:
+            raise ValueError(f"a lane has {', '.join(_OPTIONS)}, not {key!r}")
+    if "burst" in told and "rate" not in told:
+        raise ValueError("a burst belongs to a rate")
+    weight = _whole("weight", told.get("weight", 1), HEAVIEST) or 1
+    limit, keys = (_whole(key, told.get(key), MOST) for key in ("limit", "keys"))
+    return Lane(list_name(name), weight, rate(told["rate"], told.get("burst")) if "rate" in told else None, limit, keys)
+
+
+def list_name(value: object) -> str:
+    """A list of any name, or a lane's own spelling beside its queue: {bindu:tasks}:lane:<name>."""
+    spelled = _OWN.fullmatch(value) if isinstance(value, str) else None
+    if spelled is None:
+        return queue(value)
+    return f"{{{queue(spelled[1])}}}:lane:{queue(spelled[2])}"
+
+
+def _whole(what: str, value: object, most: int) -> int | None:
+    if value is None:
+        return None
+    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 1 <= int(text) <= most:
+        raise ValueError(f"a {what} must be a whole number from 1 to {most}, not {value!r}")
+    return int(text)
+
+
+def _assigned(value: object) -> Iterator[tuple[object, object]]:
+    parts: object = value.split(",") if isinstance(value, str) else value
+    for part in cast("Sequence[object]", parts) if isinstance(parts, list | tuple) else ():
+        if not isinstance(part, str) or "=" not in part:
+            raise ValueError("must be the names of handlers with their rates: name=100/m,other=5/s")
+        name, _, text = part.partition("=")
+        yield name.strip(), text
+
+
+def _handler(name: object) -> str:
+    if isinstance(name, str) and 1 <= len(name) <= LONGEST_NAME and name.isprintable():
+        return name
+    raise ValueError(f"the name of a handler has 1 to {LONGEST_NAME} printable characters, not {name!r}")
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        return round(durations.seconds(f"1{text}" if text.isalpha() else text) * 1000)
+    except ValueError:
+        return 0
+
+
+def _period(ms: int) -> str:
+    units = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
+    for unit, length in units.items():
+        if ms == length:
+            return unit
+    for unit, length in units.items():
+        if ms % length == 0:
+            return f"{ms // length}{unit}"
+    return f"{ms / 1000:g}s"

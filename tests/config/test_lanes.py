@@ -1,0 +1,68 @@
+"""Lanes as people write them, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast_config.lanes import Lane, lanes
+from tests.config.conftest import Load, Problems
+
+TWO = (Lane("bindu:tasks:high", 6), Lane("bindu:tasks", 3))
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("bindu:tasks:high=6,bindu:tasks=3", TWO),
+        (" bindu:tasks:high = 6 , bindu:tasks=3", TWO),
+        (["bindu:tasks:high=6", "bindu:tasks=3"], TWO),
+        ({"bindu:tasks:high": 6, "bindu:tasks": {"weight": 3}}, TWO),
+        ("A:A:B", (Lane("A", 2), Lane("B"))),
+        ("A:B:A:A", (Lane("A", 3), Lane("B"))),
+        ("A:B", (Lane("A:B"),)),
+        ("a,b=2", (Lane("a"), Lane("b", 2))),
+        ("bindu:tasks:high", (Lane("bindu:tasks:high"),)),
+        ("{bindu:tasks}:lane:high=2", (Lane("{bindu:tasks}:lane:high", 2),)),
+    ],
+)
+def test_a_spelling_of_lanes(given: object, found: tuple[Lane, ...]) -> None:
+    assert lanes(given) == found
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [
+        ("a=0", "a weight must be a whole number from 1 to 1000, not '0'"),
+        ("a=-1", "a weight must be a whole number from 1 to 1000, not '-1'"),
+        ("a=1001", "a weight must be a whole number from 1 to 1000, not '1001'"),
+        ("a=1.5", "a weight must be a whole number from 1 to 1000, not '1.5'"),
+        ("a=", "a weight must be a whole number from 1 to 1000, not ''"),
+        ("a=2,b,a=3", "names a lane twice"),
+        ("=3", "must be 1 to 128 printable characters without spaces and braces"),
+        ("A::B:", "must be 1 to 128 printable characters without spaces and braces"),
+    ],
+)
+def test_a_spelling_that_is_refused(problems: Problems, value: str, allowed: str) -> None:
+    assert problems({"HOLDFAST_LANES": value}) == (f"HOLDFAST_LANES: {value!r}: {allowed}",)
+
+
+def test_a_table_of_a_file_gives_lanes_in_its_order(read: Load, tmp_path: Path) -> None:
+    (tmp_path / "supervisor.toml").write_text('[lanes]\n"bindu:tasks:high" = 6\n[lanes."bindu:tasks"]\nweight = 3\n')
+    assert read().lanes == TWO
+    assert read().weights == (6, 3)
+
+
+def test_an_unknown_option_of_a_lane_is_named(problems: Problems, tmp_path: Path) -> None:
+    (tmp_path / "supervisor.toml").write_text("[lanes.a]\nwieght = 2\n")
+    assert problems()[0].endswith("not 'wieght'")
+
+
+def test_strict_order_has_no_weights(read: Load) -> None:
+    settings = read(lanes="a=6,b=3", strict=True)
+    assert (settings.lane_names, settings.weights) == (("a", "b"), ())
+
+
+def test_lanes_are_shown_as_they_are_written() -> None:
+    assert ",".join(map(str, TWO)) == "bindu:tasks:high=6,bindu:tasks=3"
