@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import anyio
+from redis.exceptions import RedisError
 
 from tests.chaos import ledger, report
-from tests.chaos.nemesis import FAULTS
+from tests.chaos.nemesis import FAULTS, SERVER
 from tests.chaos.play import Plan, play_once
+from tests.chaos.stand import OccupiedError, address
 
 
 async def main(plans: list[Plan], folder: Path | None) -> bool:
@@ -24,28 +28,67 @@ async def main(plans: list[Plan], folder: Path | None) -> bool:
             print(f"  {breach}", flush=True)
         if folder is not None:
             report.write(folder, outcome)
+    print(*ledger.recoveries(outcomes), sep="\n")
     print(ledger.total(outcomes))
     return not any(outcome.breaches for outcome in outcomes)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Play faults, and check the histories.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long clients and nemesis play, for each seed")
+    parser.add_argument(
+        "--seconds", type=_positive(float), default=60.0, help="how long clients and nemesis play, for each seed"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seeds", type=int, default=1, help="so many plays, with the seeds from --seed on")
-    parser.add_argument("--workers", type=int, default=4, help="on each of two hosts")
-    parser.add_argument("--rate", type=float, default=25.0, help="tasks a second")
-    parser.add_argument("--faults", nargs="+", choices=list(FAULTS), default=list(FAULTS), metavar="NAME")
+    parser.add_argument("--seeds", type=_positive(int), default=1, help="so many plays, with the seeds from --seed on")
+    parser.add_argument("--workers", type=_positive(int), default=4, help="on each of two hosts")
+    parser.add_argument("--rate", type=_positive(float), default=25.0, help="tasks a second")
+    parser.add_argument("--faults", nargs="+", choices=list(FAULTS), metavar="NAME", help="those to play; else all")
     parser.add_argument(
         "--report", type=Path, metavar="FOLDER", help="where to write a page and a JSON file for each play"
     )
-    return parser.parse_args()
+    parser.add_argument(
+        "--redis-url",
+        default="",
+        metavar="URL",
+        help="play on this server, unix:// or redis://, and not on one of its own",
+    )
+    return _fitting(parser, parser.parse_args())
+
+
+def _positive(number: type[int] | type[float]) -> Callable[[str], float]:
+    def positive(text: str) -> float:
+        if not 0 < (value := number(text)) < math.inf:
+            raise ValueError
+        return value
+
+    positive.__name__ = f"positive {number.__name__}"  # argparse names it when it refuses
+    return positive
+
+
+def _fitting(parser: argparse.ArgumentParser, given: argparse.Namespace) -> argparse.Namespace:
+    """With a lent server nothing is played that strikes the server itself."""
+    if given.redis_url:
+        try:
+            address(given.redis_url)
+        except ValueError as error:
+            parser.error(f"argument --redis-url: {error}; give unix:///path or redis://host:port/db")
+        struck = sorted(SERVER.keys() & set(given.faults or ()))
+        if struck:
+            parser.error(
+                f"argument --faults: {', '.join(struck)} would strike whoever uses a lent server; leave it out"
+            )
+        given.faults = given.faults or [name for name in FAULTS if name not in SERVER]
+    given.faults = given.faults or list(FAULTS)
+    return given
 
 
 if __name__ == "__main__":
     given = arguments()
     plans = [
-        Plan(given.seconds, seed, given.workers, given.rate, faults=tuple(given.faults))
+        Plan(given.seconds, seed, given.workers, given.rate, faults=tuple(given.faults), redis_url=given.redis_url)
         for seed in range(given.seed, given.seed + given.seeds)
     ]
-    sys.exit(not anyio.run(partial(main, plans, given.report)))
+    try:
+        sys.exit(not anyio.run(partial(main, plans, given.report)))
+    except (OccupiedError, RedisError) as error:
+        sys.exit(f"chaos: {error}")

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.chaos import explained
+
 Line = dict[str, Any]
 
 HEALS = 5.0  # seconds after a fault in which its consequences may still change the order
@@ -34,7 +36,7 @@ class Evidence:
 
 def breaches(evidence: Evidence) -> list[str]:
     """Everything that is broken, one line each."""
-    checks = (_all_end, _all_messages, _results, _starts, _overlaps, _canceled, _fifo, _dead_letters)
+    checks = (_all_end, _all_messages, _results, _starts, _explained, _overlaps, _canceled, _fifo)
     return [*evidence.broken, *(breach for check in checks for breach in check(evidence))]
 
 
@@ -74,7 +76,7 @@ def _all_end(evidence: Evidence) -> Iterator[str]:
 
 
 def _all_messages(evidence: Evidence) -> Iterator[str]:
-    """Every message ran, or was set aside with its reason, or its task was canceled before it could."""
+    """Every message ran, in one turn, or was set aside with its reason, or its task was canceled before it could."""
     ran = {line["message"] for line in evidence.runs if line["what"] == "start"}
     ended = ends(evidence)
     for line in evidence.clients:
@@ -82,6 +84,10 @@ def _all_messages(evidence: Evidence) -> Iterator[str]:
             continue
         if line["message"] not in evidence.aside and ended.get(line["id"]) != "canceled":
             yield f"message {line['message']} of {line['id']} neither ran nor was it set aside"
+    turns: dict[tuple[str, str], int] = {}
+    for line in (line for line in evidence.runs if line["what"] == "start"):
+        if turns.setdefault((line["id"], line["message"]), line["turn"]) != line["turn"]:
+            yield f"message {line['message']} of {line['id']} ran in more than one turn"
 
 
 def _results(evidence: Evidence) -> Iterator[str]:
@@ -107,6 +113,15 @@ def _starts(evidence: Evidence) -> Iterator[str]:
             yield f"{task_id}: delivery {delivery} was started {times} times"
         if (task_id, delivery) not in claimed:
             yield f"{task_id}: delivery {delivery} was started and never claimed"
+
+
+def _explained(evidence: Evidence) -> Iterator[str]:
+    """Every start after the first, every charge and every dead letter has its reason."""
+    unexplained = explained.extra_starts(evidence.events)["nothing"]
+    if unexplained:
+        yield f"{unexplained} starts are unexplained: nothing had freed the task"
+    yield from explained.causeless_crashes(evidence.events, evidence.runs, evidence.faults)
+    yield from explained.given_up(evidence.events)
 
 
 def _overlaps(evidence: Evidence) -> Iterator[str]:
@@ -171,11 +186,3 @@ def peace(evidence: Evidence) -> list[tuple[float, float]]:
             open_faults -= 1
             began = line["wall"] + HEALS
     return [*stretches, (began, float("inf"))] if open_faults == 0 else stretches
-
-
-def _dead_letters(evidence: Evidence) -> Iterator[str]:
-    """Only who has ended its workers again and again, alone, is given up on for crashes."""
-    crashes = Counter(event["id"] for event in evidence.events if event["event"] == "crashed")
-    for event in evidence.events:
-        if event["event"] == "dead-letter" and crashes[event["id"]] < 4:
-            yield f"{event['id']} is a dead letter after {crashes[event['id']]} crashes"

@@ -13,7 +13,7 @@ import anyio.to_thread
 from holdfast import Retry, Task
 from tests.chaos import scribe
 
-RUNS = "CHAOS_RUNS"
+RUNS, HOST = "CHAOS_RUNS", "CHAOS_HOST"
 
 Verb = Callable[[list[dict[str, Any]], Task, str], Awaitable[object]]
 
@@ -22,7 +22,8 @@ async def act(messages: list[dict[str, Any]], task: Task) -> object:
     text = str(messages[-1]["parts"][0]["text"])
     verb, _, argument = text.partition(" ")
     told = {"id": task.id, "turn": task.turn, "delivery": task.delivery, "pid": os.getpid()}
-    scribe.write(os.environ[RUNS], what="start", message=messages[-1]["message_id"], **told)
+    about = {"message": messages[-1]["message_id"], "verb": verb, "host": os.environ[HOST]}
+    scribe.write(os.environ[RUNS], what="start", **about, **told)
     how = "cancelled"
     try:
         result = await VERBS[verb](messages, task, argument)

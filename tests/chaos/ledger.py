@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from tests.chaos import checks
+from tests.chaos import checks, explained
 from tests.chaos.measure import quantile
+from tests.chaos.nemesis import FAULTS
 from tests.chaos.play import Outcome
 
 
@@ -15,6 +16,7 @@ def figures(outcome: Outcome) -> dict[str, float]:
     evidence = outcome.evidence
     kinds = Counter(event["event"] for event in evidence.events)
     ended = checks.ends(evidence)
+    again = explained.extra_starts(evidence.events)
     return {
         "accepted": kinds["accepted"],
         "ended": sum(bool(state) for state in ended.values()),
@@ -25,6 +27,8 @@ def figures(outcome: Outcome) -> dict[str, float]:
         "dead letters": kinds["dead-letter"],
         "faults": sum(outcome.struck.values()),
         "snapshots": outcome.snapshots,
+        "extra starts": sum(again.values()) - again["nothing"],
+        "unexplained": again["nothing"],
         "lost": sum(breach.startswith("lost") for breach in outcome.breaches),
         "committed twice": sum(breach.startswith("I7") for breach in outcome.breaches),
         "breaches": len(outcome.breaches),
@@ -43,6 +47,20 @@ def total(outcomes: Sequence[Outcome]) -> str:
     told = " ".join(f"{name}={value:g}" for name, value in sums.items())
     verdict = "BROKEN" if sums["breaches"] else "balanced"
     return f"ledger: plays={len(outcomes)} {told} {_recovery(outcomes)}: {verdict}"
+
+
+def recoveries(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each fault that something had to recover from."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for outcome in outcomes:
+        for fault, times in outcome.recoveries.items():
+            found[fault] += times
+    return [f"recovery of {fault}: {_quantiles(found[fault])}" for fault in FAULTS if fault in found]
+
+
+def _quantiles(seconds: list[float]) -> str:
+    p50, p99 = (quantile(seconds, share) * 1000 for share in (0.5, 0.99))
+    return f"times={len(seconds)} p50={p50:.0f}ms p99={p99:.0f}ms"
 
 
 def _recovery(outcomes: Sequence[Outcome]) -> str:

@@ -1,4 +1,5 @@
-"""How long it took until what a killed process was running ran again, by the fault that killed it."""
+"""How long it took until all went on: from the strike to the next start of what a struck process was running, or from
+the healing of what struck the store or the network to the next start there."""
 
 from __future__ import annotations
 
@@ -7,23 +8,33 @@ from typing import Any
 
 Line = dict[str, Any]
 
+STILL_FED = 2.0  # seconds for which clients must go on after a healing, so that something could start
+STRUCK_WHOLE = frozenset({"begins", "over"})
 
-def recoveries(runs: list[Line], faults: list[Line]) -> dict[str, list[float]]:
-    """Seconds from the strike to the next start of each task that one of the struck processes was running."""
+
+def recoveries(runs: list[Line], faults: list[Line], clients: list[Line]) -> dict[str, list[float]]:
+    """Seconds, by the fault."""
     found: dict[str, list[float]] = defaultdict(list)
     for strike in (line for line in faults if line["what"] == "hits"):
         for task_id in _running(runs, strike):
-            again = next(
-                (
-                    run["at"]
-                    for run in runs
-                    if run["id"] == task_id and run["what"] == "start" and run["at"] > strike["at"]
-                ),
-                None,
-            )
+            again = _next_start(runs, strike["at"], lambda run, task_id=task_id: run["id"] == task_id)
             if again is not None:
-                found[strike["fault"]].append(again - strike["at"])
+                found[strike["fault"]].append(again)
+    killers = {line["fault"] for line in faults if line["what"] == "hits"}
+    fed_until = max((line["at"] for line in clients), default=0.0) - STILL_FED
+    for healing in (line for line in faults if line["what"] == "healed" and line["fault"] not in killers):
+        again = _next_start(runs, healing["at"], lambda run, healing=healing: run["host"] in healing["hosts"])
+        if again is not None and healing["at"] < fed_until:
+            found[healing["fault"]].append(again)
     return dict(found)
+
+
+def _next_start(runs: list[Line], after: float, wanted: Any) -> float | None:
+    """Seconds from then to the next start that is wanted."""
+    for run in runs:
+        if run["what"] == "start" and run["at"] > after and wanted(run):
+            return float(run["at"] - after)
+    return None
 
 
 def _running(runs: list[Line], strike: Line) -> set[str]:

@@ -58,11 +58,12 @@ def settle_before_the_end() -> None:
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """`replaced`: other text for scripts; `change` breaks a process of a host; `faults` are those that bring it out,
-    all where none are named."""
+    all where none are named; `retention`: it shows once ended tasks are forgotten."""
 
     replaced: Mapping[str, str] = field(default_factory=dict[str, str])
     faults: tuple[str, ...] = ()
     change: Callable[[], None] | None = None
+    retention: bool = False
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -91,6 +92,23 @@ MUTANTS: dict[str, Mutant] = {
         script("audit.lua", "if not is_there(id, r[1]) then", "if false then"), ("entries stolen",)
     ),
     "outcomes go with a lost answer": Mutant({}, ("server killed", "connections killed"), forget_what_was_settled),
+    "outcomes go with a dropped request": Mutant({}, ("requests dropped",), forget_what_was_settled),
+    "a message is taken as often as it comes": Mutant(
+        script(
+            "shared/message.lua",
+            "  local r = read(id, 'message', 'digest')\n  if r[1] == message",
+            "  if true then return end\n  local r = read(id, 'message', 'digest')\n  if r[1] == message",
+        ),
+        ("requests doubled",),
+    ),
+    "a crash in company counts": Mutant(
+        script("shared/recovery.lua", "  if solo and call", "  if call"), ("worker killed", "worker crashed")
+    ),
+    "results are kept for ever": Mutant(
+        script("shared/forgetting.lua", "for turn = 1, tonumber(r[1]) or 0 do", "for turn = 1, 0 do"),
+        ("worker stopped",),
+        retention=True,
+    ),
     "what is given back counts as done": Mutant({}, ("restarted",), settle_before_the_end),
 }
 
@@ -111,10 +129,10 @@ async def noticed(name: str, seeds: int, seconds: float) -> str:
     """What noticed the mutant, or empty."""
     from tests.chaos.play import Plan, play_once
 
-    faults = MUTANTS[name].faults
+    mutant = MUTANTS[name]
     for seed in range(1, seeds + 1):
-        plan = Plan(seconds=seconds, seed=seed, mutant=name, retention=False)
-        outcome = await play_once(replace(plan, faults=faults) if faults else plan)
+        plan = Plan(seconds=seconds, seed=seed, mutant=name, retention=mutant.retention)
+        outcome = await play_once(replace(plan, faults=mutant.faults) if mutant.faults else plan)
         if outcome.breaches:
             return f"seed {seed}: {outcome.breaches[0]}"
     return ""

@@ -16,20 +16,26 @@ from redis.exceptions import RedisError
 
 from tests.chaos import scribe
 from tests.chaos.host import Host, strike
-from tests.chaos.stand import Stand
+from tests.chaos.stand import Lent, Stand
 from tests.chaos.watcher import Watcher
+from tests.chaos.weather import cut_off, weather
+from tests.faults.proxy import Action, Proxy
 
 FROZEN = (7.0, 11.0)  # seconds; the leases of the hosts and their grace are 8
 STEALING = 1.0  # seconds
+SHORT, LONG = (0.3, 3.0), (0.5, 11.0)  # seconds of bad weather; clients, who ask again at once, have the short one
+TORN = (Action.CUT, Action.TRUNCATE, Action.HALF_CLOSE_DOWN, Action.HALF_CLOSE_UP)
 OWN = b'{"_b":"'
 
 
 @dataclass(slots=True)
 class Nemesis:
-    """`stand` is the store's server; `taken`: hosts that are being killed, frozen or started again."""
+    """`stand` is the store's server; `clients`: by which clients reach it; `taken`: hosts that are being
+    killed, frozen, cut off or started again."""
 
     hosts: Sequence[Host]
-    stand: Stand
+    stand: Stand | Lent
+    clients: Proxy
     watcher: Watcher
     queue: str
     lanes: tuple[str, ...]
@@ -55,7 +61,13 @@ class Nemesis:
         self._write(name, "begins")
         with suppress(RedisError, OSError):
             await FAULTS[name](self)
+            if name in SERVER or name in QUEUE:
+                self._healed(name, *self.hosts)
         self._write(name, "over")
+
+    def _healed(self, name: str, *hosts: Host) -> None:
+        """From now on there is no reason why these hosts should do nothing."""
+        self._write(name, "healed", hosts=[host.name for host in hosts])
 
     def _write(self, name: str, what: str, **fields: object) -> None:
         scribe.write(self.history, fault=name, what=what, **fields)
@@ -154,12 +166,15 @@ class Nemesis:
         self._host().reload()
 
     async def server_stopped(self) -> None:
-        strike(self.stand.pid, signal.SIGSTOP)
+        assert isinstance(self.stand, Stand)
+        pid = self.stand.pid
+        strike(pid, signal.SIGSTOP)
         await anyio.sleep(self.dice.uniform(0.2, 4.0))
-        strike(self.stand.pid, signal.SIGCONT)
+        strike(pid, signal.SIGCONT)
 
     async def server_killed(self) -> None:
         """Its append-only file has all that it ever acknowledged."""
+        assert isinstance(self.stand, Stand)
         await anyio.to_thread.run_sync(self.stand.kill)
         await anyio.sleep(self.dice.uniform(0.0, 1.0))
         await anyio.to_thread.run_sync(self.stand.start)
@@ -170,7 +185,9 @@ class Nemesis:
             await anyio.sleep(0.3)
 
     async def clients_paused(self) -> None:
-        await self._command("CLIENT", "PAUSE", str(self.dice.randrange(200, 3000)), self.dice.choice(["WRITE", "ALL"]))
+        paused = self.dice.randrange(200, 3000)
+        await self._command("CLIENT", "PAUSE", str(paused), self.dice.choice(["WRITE", "ALL"]))
+        await anyio.sleep(paused / 1000)
 
     async def server_asleep(self) -> None:
         await self._command("DEBUG", "SLEEP", f"{self.dice.uniform(0.2, 2.0):.1f}")
@@ -201,6 +218,45 @@ class Nemesis:
         await anyio.sleep(self.dice.uniform(0.5, 2.0))
         await self._command("CONFIG", "SET", "maxmemory", "0")
 
+    async def requests_dropped(self) -> None:
+        """They never arrive, and whoever waits for an answer waits in vain."""
+        await self._weather("requests dropped", Action.DROP, 0.15)
+
+    async def answers_cut(self) -> None:
+        """What was asked is done, and its answer comes torn or not at all."""
+        await self._weather("answers cut", self.dice.choice(TORN), 0.15)
+
+    async def requests_doubled(self) -> None:
+        await self._weather("requests doubled", Action.DUPLICATE, 0.4)
+
+    async def requests_delayed(self) -> None:
+        """Past their repetition, some also past the recovery of who sent them. Only of hosts: a client's push that
+        comes when its task is forgotten is a new task."""
+        host = self._host()
+        async with weather(host.proxy, Action.HOLD, 0.1, self.dice) as found:
+            await anyio.sleep(self.dice.uniform(*LONG))
+        self._write("requests delayed", "met", times=found.accidents)
+        self._healed("requests delayed", host)
+
+    async def connections_swallowed(self) -> None:
+        await self._weather("connections swallowed", Action.BLACK_HOLE, 0.03)
+
+    async def host_cut_off(self) -> None:
+        """For less than its lease, or for longer: then the other host takes its tasks over."""
+        with self._whole_host() as host:
+            if host is not None and await anyio.to_thread.run_sync(host.until_ready):
+                async with cut_off(host.proxy):
+                    await anyio.sleep(self.dice.uniform(*LONG))
+                self._healed("host cut off", host)
+
+    async def _weather(self, name: str, action: Action, chance: float) -> None:
+        """Between one host, or all clients, and the store."""
+        host = self.dice.choice([*self.hosts, None])
+        async with weather(host.proxy if host else self.clients, action, chance, self.dice) as found:
+            await anyio.sleep(self.dice.uniform(*SHORT))
+        self._write(name, "met", times=found.accidents)
+        self._healed(name, *([host] if host else self.hosts))
+
     def _client(self) -> Any:
         return redis.asyncio.Redis.from_url(self.stand.url, socket_timeout=10.0)
 
@@ -217,7 +273,7 @@ def _everybody(host: Host | None) -> list[int]:
 
 Fault = Callable[[Nemesis], Awaitable[None]]
 
-FAULTS: dict[str, Fault] = {
+PROCESSES: dict[str, Fault] = {
     "worker killed": Nemesis.worker_killed,
     "worker crashed": Nemesis.worker_crashed,
     "worker stopped": Nemesis.worker_stopped,
@@ -230,13 +286,26 @@ FAULTS: dict[str, Fault] = {
     "restarted": Nemesis.restarted,
     "scaled": Nemesis.scaled,
     "reloaded": Nemesis.reloaded,
+}
+NETWORK: dict[str, Fault] = {
+    "requests dropped": Nemesis.requests_dropped,
+    "answers cut": Nemesis.answers_cut,
+    "requests doubled": Nemesis.requests_doubled,
+    "requests delayed": Nemesis.requests_delayed,
+    "connections swallowed": Nemesis.connections_swallowed,
+    "host cut off": Nemesis.host_cut_off,
+}
+SERVER: dict[str, Fault] = {  # a server that is lent is not struck: others may use it
     "server stopped": Nemesis.server_stopped,
     "server killed": Nemesis.server_killed,
     "server asleep": Nemesis.server_asleep,
     "connections killed": Nemesis.connections_killed,
     "clients paused": Nemesis.clients_paused,
     "scripts flushed": Nemesis.scripts_flushed,
-    "bells deleted": Nemesis.bells_deleted,
-    "entries stolen": Nemesis.entries_stolen,
     "memory exhausted": Nemesis.memory_exhausted,
 }
+QUEUE: dict[str, Fault] = {
+    "bells deleted": Nemesis.bells_deleted,
+    "entries stolen": Nemesis.entries_stolen,
+}
+FAULTS: dict[str, Fault] = {**PROCESSES, **NETWORK, **SERVER, **QUEUE}

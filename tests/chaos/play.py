@@ -19,11 +19,13 @@ from holdfast.errors import StoreError
 from holdfast_config import RedisSettings
 from tests.chaos import checks, measure, mutants, scribe
 from tests.chaos.checks import Evidence
+from tests.chaos.footprint import footprint
 from tests.chaos.host import Host
 from tests.chaos.nemesis import FAULTS, Nemesis
-from tests.chaos.stand import Stand
+from tests.chaos.stand import Lent, Stand, address, through
 from tests.chaos.watcher import Watcher
 from tests.chaos.workload import Workload
+from tests.faults.proxy import Proxy
 
 QUEUE = "chaos"
 LANES = (QUEUE, "chaos:high")
@@ -32,12 +34,15 @@ IN_PEACE = 150.0  # seconds for the rest to end: crashed tasks wait up to 25 s, 
 POISON = (
     0.3  # share of the play in which tasks are submitted that always end their worker: they take a minute to give up
 )
-KEEP = 5.0  # seconds for which ended tasks are kept, where retention is looked at
+KEEP = 8.0  # seconds for which ended tasks are kept, where retention is looked at
+ANSWER = 1.0  # seconds that an answer of the store may take
+BASELINE = 100_000  # bytes in all keys but the capped ones, once every ended task is forgotten
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`faults`: names, else all. `rate`: tasks a second. `retention`: wait until the store is back to its baseline."""
+    """`faults`: names, else all. `rate`: tasks a second. `retention`: wait until the store is back to its baseline.
+    `redis_url`: a server that is lent, else there is one of the play's own."""
 
     seconds: float = 60.0
     seed: int = 1
@@ -47,6 +52,7 @@ class Plan:
     faults: tuple[str, ...] = tuple(FAULTS)
     mutant: str = ""
     retention: bool = True
+    redis_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ class Outcome:
     seconds: float
     snapshots: int
     left: int
+    bytes_left: int
     struck: Counter[str] = field(default_factory=Counter[str])
 
 
@@ -73,14 +80,20 @@ async def play(plan: Plan, folder: Path) -> Outcome:
     dice = random.Random(plan.seed)
     runs, clients, faults = folder / "runs", folder / "clients", folder / "faults"
     with ExitStack() as stack:
-        stand = Stand(folder / "server", stack)
-        stand.start()
-        hosts = [_host(folder, number, plan, stand, runs, stack) for number in range(2)]
+        stand = _stand(plan, folder, stack)
+        proxies = [stack.enter_context(Proxy(folder / f"{name}.sock", address(stand.url))) for name in ("0", "1", "c")]
+        ways = [through(stand.url, folder / f"{name}.sock") for name in ("0", "1", "c")]
+        hosts = [_host(folder, number, plan, ways[number], proxies[number], runs, stack) for number in range(2)]
         replaced = mutants.MUTANTS[plan.mutant].replaced if plan.mutant else None
-        async with aclosing(RedisStore(RedisSettings(stand.url, 10, 1.0, QUEUE), replaced)) as store:
+        async with (
+            aclosing(RedisStore(RedisSettings(stand.url, 10, 1.0, QUEUE), replaced)) as store,
+            aclosing(RedisStore(RedisSettings(ways[2], 10, 1.0, QUEUE, ANSWER, ANSWER), replaced)) as theirs,
+        ):
             watcher = Watcher(stand.url, QUEUE, CONCURRENCY, store, 1.0)
-            workload = Workload(stand.url, QUEUE, LANES, store, clients, random.Random(dice.random()), plan.rate)
-            nemesis = Nemesis(hosts, stand, watcher, QUEUE, LANES, plan.workers, faults, random.Random(dice.random()))
+            workload = Workload(ways[2], QUEUE, LANES, theirs, clients, random.Random(dice.random()), plan.rate)
+            nemesis = Nemesis(
+                hosts, stand, proxies[2], watcher, QUEUE, LANES, plan.workers, faults, random.Random(dice.random())
+            )
             async with _watched(watcher):
                 until = anyio.current_time() + plan.seconds
                 async with anyio.create_task_group() as group:
@@ -91,33 +104,48 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                 aside = repr([one.raw for one in await store.unreadable(1000)])
                 await watcher.look_once()
                 left = await _until_trimmed(store) if plan.retention and not unfinished else 0
-        codes = [host.stop() for host in hosts if host.until_ready()]
+                bytes_left = await anyio.to_thread.run_sync(footprint, stand.url, QUEUE)
+        gone = [f"{host.name} is gone, its exit status {host.ended()}" for host in hosts if not host.until_ready()]
+        codes = [host.stop() for host in hosts if host.runs]
+        kept = bytes_left if plan.retention and not unfinished else 0
         evidence = Evidence(
             watcher.events,
             scribe.read(runs),
             scribe.read(clients),
             scribe.read(faults),
             aside,
-            [*watcher.history.breaches, *watcher.broken, *unfinished, *_endings(codes, left)],
+            [*watcher.history.breaches, *watcher.broken, *unfinished, *gone, *_endings(codes, left, kept)],
         )
     struck = Counter(line["fault"] for line in evidence.faults if line["what"] == "begins")
     return Outcome(
         plan,
         evidence,
         checks.breaches(evidence),
-        measure.recoveries(evidence.runs, evidence.faults),
+        measure.recoveries(evidence.runs, evidence.faults, evidence.clients),
         time.monotonic() - began,
         watcher.snapshots,
         left,
+        bytes_left,
         struck,
     )
 
 
-def _host(folder: Path, number: int, plan: Plan, stand: Stand, runs: Path, stack: ExitStack) -> Host:
+def _stand(plan: Plan, folder: Path, stack: ExitStack) -> Stand | Lent:
+    """Of its own or lent, and empty."""
+    stand = Lent(plan.redis_url, QUEUE) if plan.redis_url else Stand(folder / "server", stack)
+    stand.start()
+    if isinstance(stand, Lent):
+        stack.callback(stand.clear)
+    return stand
+
+
+def _host(folder: Path, number: int, plan: Plan, url: str, proxy: Proxy, runs: Path, stack: ExitStack) -> Host:
     host = Host(
         folder / f"host{number}",
         runs,
-        redis_url=stand.url,
+        proxy,
+        redis_url=url,
+        redis_answer_timeout=ANSWER,
         queue_name=QUEUE,
         lanes=",".join(LANES),
         workers=plan.workers,
@@ -174,6 +202,7 @@ async def _until_trimmed(store: RedisStore) -> int:
     return left
 
 
-def _endings(codes: Sequence[int], left: int) -> list[str]:
+def _endings(codes: Sequence[int], left: int, kept: int) -> list[str]:
     found = [f"a supervisor ended with {code} in peace" for code in codes if code]
-    return [*found, f"{left} ended tasks were never trimmed"] if left else found
+    found += [f"{left} ended tasks were never trimmed"] if left else []
+    return [*found, f"{kept} bytes are kept of nothing"] if kept > BASELINE else found

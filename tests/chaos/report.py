@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import ledger
+from tests.chaos import explained, ledger
 from tests.chaos.measure import quantile
 from tests.chaos.play import Outcome
 
@@ -34,8 +34,15 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "rate": plan.rate,
         "figures": ledger.figures(outcome),
         "faults": dict(outcome.struck),
+        "starts again, by what freed the task": dict(sorted(explained.extra_starts(outcome.evidence.events).items())),
+        "bytes left": outcome.bytes_left,
         "recovery seconds": {
-            name: {"times": len(times), "p50": round(quantile(times, 0.5), 4), "p99": round(quantile(times, 0.99), 4)}
+            name: {
+                "times": len(times),
+                "p50": round(quantile(times, 0.5), 4),
+                "p99": round(quantile(times, 0.99), 4),
+                "each": [round(seconds, 4) for seconds in times],
+            }
             for name, times in sorted(outcome.recoveries.items())
         },
         "breaches": outcome.breaches,

@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import redis
 
-from tests.chaos import checks
+from tests.chaos import checks, explained
 from tests.chaos.checks import Evidence
 from tests.chaos.measure import recoveries
+from tests.chaos.stand import through
+from tests.servers import valkey
 
 pytestmark = pytest.mark.flaky(reruns=0)  # a breach that is rare is a breach
 ROOT = Path(__file__).parents[2]
@@ -49,7 +52,7 @@ def pushed(task_id: str, **more: object) -> Line:
 
 
 def ran(at: float, what: str, task_id: str, delivery: int = 1, **more: object) -> Line:
-    usual = {"turn": 1, "pid": 7, "message": f"m-{task_id}", "how": "returned"}
+    usual = {"turn": 1, "pid": 7, "message": f"m-{task_id}", "verb": "nap", "host": "host0", "how": "returned"}
     return {"at": at, "wall": at, "what": what, "id": task_id, "delivery": delivery, **usual, **more}
 
 
@@ -63,6 +66,31 @@ GOOD = Evidence(
     clients=[pushed("t")],
     faults=[],
 )
+
+
+REGISTERED = event(1, "worker-registered", "a", "host0 7")
+CRASHED = event(3, "crashed", "t", "1 killed 1:a:1")
+
+
+@pytest.mark.parametrize(
+    "histories",
+    [
+        {"faults": [{"fault": "worker killed", "what": "hits", "pids": [7]}], "runs": []},
+        {"faults": [], "runs": [ran(2, "start", "another", verb="abort")]},
+    ],
+)
+def test_a_crash_that_was_struck_or_poisoned_is_explained(histories: dict[str, list[Line]]) -> None:
+    assert list(explained.causeless_crashes([REGISTERED, CRASHED], **histories)) == []
+
+
+@pytest.mark.parametrize(("crashes", "alone"), [(3, True), (2, False)])
+def test_a_dead_letter_has_crashed_alone(crashes: int, alone: bool) -> None:
+    lives = [
+        [event(n, "claimed", "t", f"{n}:w{n}:1"), event(n, "crashed", "t", f"1 killed {n}:w{n}:1")] for n in range(9)
+    ]
+    in_company = [event(0, "claimed", "other", "1:w0:1"), *lives[0]]
+    events = [*in_company, *(each for life in lives[1 : crashes + 1] for each in life), event(9, "dead-letter", "t")]
+    assert (list(explained.given_up(events)) == []) is alone
 
 
 def test_a_task_that_ran_once_is_fine() -> None:
@@ -90,7 +118,16 @@ def test_a_task_that_ran_once_is_fine() -> None:
             Evidence(GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", what="cancel", told="canceled")], []),
             "told that it is canceled, it is completed",
         ),
-        (Evidence([*GOOD.events, event(4, "dead-letter", "t")], GOOD.runs, GOOD.clients, []), "after 0 crashes"),
+        (Evidence([*GOOD.events, event(4, "dead-letter", "t")], GOOD.runs, GOOD.clients, []), "after 0 crashes alone"),
+        (
+            Evidence([*GOOD.events[:2], event(3, "settled", "t", "exhausted 1 1:a:1 ")], GOOD.runs, GOOD.clients, []),
+            "given up on after 0 retries",
+        ),
+        (
+            Evidence([*GOOD.events[:2], event(2, "claimed", "t", "2:b:1"), GOOD.events[2]], [], [], []),
+            "1 starts are unexplained",
+        ),
+        (Evidence([REGISTERED, *GOOD.events[:2], CRASHED], [], [], []), "a crash that nobody has caused"),
         (Evidence(GOOD.events, GOOD.runs, GOOD.clients, [], broken=["seen"]), "seen"),
     ],
 )
@@ -101,7 +138,7 @@ def test_each_breach_is_named(evidence: Evidence, breach: str) -> None:
 def test_an_overlap_is_explained_by_a_worker_declared_dead() -> None:
     events = [
         *GOOD.events[:2],
-        event(2, "crashed", "t", "1 lease 1:a:1"),
+        event(2, "recovered", "t", "lease lapsed 1:a:1"),
         event(2, "claimed", "t", "2:b:1"),
         GOOD.events[2],
     ]
@@ -140,4 +177,61 @@ def test_a_recovery_is_measured_from_the_strike_to_the_next_start() -> None:
         ran(2.5, "start", "t", 2, pid=8),
     ]
     strikes = [{"at": 2.0, "fault": "worker killed", "what": "hits", "pids": [7]}]
-    assert recoveries(runs, strikes) == {"worker killed": [0.5]}
+    assert recoveries(runs, strikes, []) == {"worker killed": [0.5]}
+
+
+def test_a_healing_is_measured_to_the_next_start_on_the_healed_host() -> None:
+    runs = [ran(2.1, "start", "a"), ran(2.5, "start", "b", host="host1")]
+    healed = [{"at": 2.0, "fault": "host cut off", "what": "healed", "hosts": ["host1"]}]
+    assert recoveries(runs, healed, [{"at": 9.0}]) == {"host cut off": [0.5]}
+    assert recoveries(runs, healed, [{"at": 2.5}]) == {}  # clients had ended
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("--seconds", "0"), "argument --seconds: invalid positive float value: '0'"),
+        (("--seconds", "nan"), "argument --seconds: invalid positive float value: 'nan'"),
+        (("--seeds", "-3"), "argument --seeds: invalid positive int value: '-3'"),
+        (("--workers", "many"), "argument --workers: invalid positive int value: 'many'"),
+        (("--rate", "inf"), "argument --rate: invalid positive float value: 'inf'"),
+        (("--faults", "rain"), "argument --faults: invalid choice: 'rain'"),
+        (("--redis-url", "rediss://h"), "argument --redis-url: rediss URL; give unix:///path or redis://host:port/db"),
+        (("--redis-url", "redis://h", "--faults", "server killed"), "server killed would strike whoever uses"),
+    ],
+)
+def test_bad_input_is_refused(words: tuple[str, ...], refusal: str) -> None:
+    done = chaos("tests.chaos", *words)
+    assert done.returncode == 2
+    assert refusal in done.stderr
+
+
+def test_a_lent_server_that_holds_the_queue_is_refused_and_left_as_it_is(short_path: Path) -> None:
+    with valkey(short_path) as url, redis.Redis.from_url(url, decode_responses=True) as client:
+        client.set("{chaos}:task:theirs", "1")
+        client.rpush("chaos", "theirs")
+        done = chaos("tests.chaos", "--seconds", "1", "--redis-url", url)
+        assert done.returncode == 1
+        assert "already holds 2 keys of queue 'chaos' (chaos, …), which this play did not make" in done.stderr
+        assert sorted(client.keys()) == ["chaos", "{chaos}:task:theirs"]
+
+
+@pytest.mark.slow
+def test_a_lent_server_is_played_on_and_left_clean(short_path: Path) -> None:
+    with valkey(short_path) as url, redis.Redis.from_url(url, decode_responses=True) as client:
+        client.set("theirs", "1")
+        done = chaos("tests.chaos", "--seconds", "2", "--redis-url", url, "--faults", "worker stopped", "answers cut")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert client.keys() == ["theirs"]
+
+
+@pytest.mark.parametrize(
+    ("url", "way"),
+    [
+        ("unix:///run/redis.sock", "unix:///tmp/p.sock"),
+        ("redis://:word@h:7000/3", "unix://:word@/tmp/p.sock?db=3"),
+        ("redis://me:word@h", "unix://me:word@/tmp/p.sock"),
+    ],
+)
+def test_a_proxy_leads_to_the_same_user_and_database(url: str, way: str) -> None:
+    assert through(url, Path("/tmp/p.sock")) == way

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import anyio
 import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from holdfast.broker.redis import RedisStore
@@ -62,7 +64,12 @@ class Workload:
 
     async def serve(self, until: float, poison_until: float) -> None:
         """Submit, cancel, speak to and pause tasks until then."""
-        async with anyio.create_task_group() as clients, redis.asyncio.Redis.from_url(self.url) as foreign:
+        async with (
+            anyio.create_task_group() as clients,
+            redis.asyncio.Redis.from_url(
+                self.url, socket_timeout=2.0, retry=Retry(NoBackoff(), 0), protocol=2
+            ) as foreign,
+        ):
             while anyio.current_time() < until:
                 poison = anyio.current_time() < poison_until and self.dice.random() < 0.01
                 clients.start_soon(self._one, foreign, poison)

@@ -85,6 +85,13 @@ class Pool:
         assert line, f"never said: {event} {fields}\n{self.told()}"
         return line
 
+    def told_of(self, event: str, times: int = 1) -> Line:
+        """The log's line that says this, for the so manieth time since its beginning."""
+        with self._grown:
+            found = self._grown.wait_for(lambda: self.said(event)[times - 1 : times], PATIENCE)
+        assert found, f"never said: {event}\n{self.told()}"
+        return found[0]
+
     def ready(self, workers: int) -> Pool:
         """Once this many workers are ready."""
         while sum(line["slot"].startswith("worker") for line in self.said("ready")) < workers:

@@ -22,6 +22,7 @@ from holdfast.core.records import Accepted, Counts, TaskRecord
 from holdfast.core.states import State
 from holdfast.patience import Patience
 from holdfast_config import RedisSettings
+from holdfastd.doctor.queue import judge
 from tests.faults import ledger
 from tests.faults.process import PATIENCE, Pool
 from tests.faults.proxy import Proxy
@@ -133,6 +134,16 @@ class Scene:
     def heard(self, event: str) -> list[Event]:
         """What has happened so far, as far as it was listened to."""
         return [each for each in self._events if each["event"] == event]
+
+    async def says_that_it_came_back_empty(self) -> None:
+        """The log, the status and the doctor, each in its way."""
+        self.pool.told_of("the store has come back empty: all that it held is lost")
+        self.pool.until_status(lambda status: "came back empty" in status)
+        assert "came back empty" in self.pool.status().degraded
+        facts = await PATIENT.call(self.store.examine, [QUEUE], 0.0)
+        assert facts.queue
+        (finding,) = [each for each in judge(facts.queue, lease=15.0) if each.look == "data"]
+        assert (finding.level, "came back empty" in finding.found) == ("problem", True)
 
     async def check(self) -> None:
         """The books, at any moment."""

@@ -38,7 +38,7 @@ async def test_a_killed_store_that_syncs_every_second_has_all_that_it_answered(s
         assert scene.pool.deaths() == []
 
 
-async def test_a_killed_store_that_keeps_nothing_is_begun_anew_and_each_worker_says_so(short_path: Path) -> None:
+async def test_a_killed_store_that_keeps_nothing_is_begun_anew_loudly(short_path: Path) -> None:
     async with stage(short_path) as scene:
         pipe = named_pipe(short_path)
         await scene.submit("running", text=f"pipe {pipe}")
@@ -48,9 +48,9 @@ async def test_a_killed_store_that_keeps_nothing_is_begun_anew_and_each_worker_s
             scene.signal_server(signal.SIGKILL)
             scene.pool.until_status(lambda status: "cannot be reached" in status)
             scene.serve_again()
-            for _ in workers:
-                scene.pool.until("the store has lost this worker; it registers anew")
+            scene.pool.told_of("the store has lost this worker; it registers anew", times=len(workers))
             end.write("nobody asks for this any more")
+        await scene.says_that_it_came_back_empty()
         await PATIENT.call(scene.submit, "new")
         await scene.completed("new")
         assert {worker.incarnation for worker in await PATIENT.call(scene.store.workers)} == workers

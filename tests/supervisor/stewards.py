@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 
 from holdfast.channel import Acknowledged
-from holdfast.core.records import Counts
+from holdfast.core.records import Counts, Epoch
 from holdfast.core.states import State
 from holdfast.errors import StoreUnavailableError
 from holdfastd.steward.duty import Duty, tend
@@ -79,6 +79,9 @@ class FakeStore:
 
     async def run_id(self) -> str:
         return self._answer("run_id", "one")
+
+    async def epoch(self, known: Epoch, fresh: str) -> Epoch:
+        return self._answer("epoch", Epoch("one", 0), known)
 
     async def clock_ms(self) -> int:
         return self._answer("clock_ms", 0)

@@ -8,16 +8,18 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import redis
 
 from holdfast.broker import open_store
 from holdfast.broker.port import Store
 from holdfast.channel import Acknowledged, Born, Died, Ready
 from holdfast.core.deliveries import Standing
-from holdfast.core.records import Introduction, Submission, TaskRecord
+from holdfast.core.records import Epoch, Introduction, Submission, TaskRecord
 from holdfast.core.states import State
-from holdfast_config import Settings
+from holdfast_config import RedisSettings, Settings
 from holdfastd.steward.audit import Audit
 from holdfastd.steward.trimming import trimming
+from tests.servers import valkey
 from tests.supervisor.steward_process import PATIENCE, steward
 
 pytestmark = pytest.mark.anyio
@@ -180,3 +182,24 @@ async def test_tasks_that_ended_long_ago_are_deleted(settings: Settings, store: 
     while await store.get(ended) is not None:
         await trimming(store, keep=0.0).turn()
     assert await store.get(waiting) is not None
+
+
+async def test_a_store_keeps_its_epoch_until_it_is_emptied_and_then_knows_what_it_lost(
+    short_path: Path,
+) -> None:
+    with valkey(short_path) as url:
+        async with open_store(RedisSettings(url, queue="q")) as store:
+            first = await store.epoch(Epoch("", 0), "one")
+            assert (first.name, first.emptied_ago_ms) == ("one", None)
+            await submit(store, "q")
+            held = await store.epoch(first, "two")
+            assert (held.name, held.tasks, held.emptied_ago_ms) == ("one", 1, None)
+            with redis.Redis.from_url(url) as client:
+                client.flushall()
+            emptied = await store.epoch(held, "three")
+            assert (emptied.name, emptied.tasks, emptied.lost) == ("three", 0, 1)
+            assert emptied.emptied_ago_ms is not None
+            late = await store.epoch(Epoch("one", 99), "four")  # another steward's: what is written down stands
+            assert (late.name, late.lost) == ("three", 1)
+            stranger = await store.epoch(Epoch("", 0), "five")
+            assert (stranger.name, stranger.lost) == ("three", 1)

@@ -10,10 +10,12 @@ from holdfast.core.states import State
 from holdfastd.doctor.finding import Finding, Look
 
 LONG_WAIT = 300.0  # seconds
+TOLD_FOR = 86400.0  # seconds
 SETTLED = 3  # heartbeats: a steward has had the time to speak for it
 VOUCHED_WITHIN = 30.0  # seconds; a steward speaks for its workers far more often
 
 _SCHEMA = Look("queue", "schema")
+_EPOCH = Look("queue", "data")
 _WAITING = Look("queue", "waiting tasks")
 _DEAD = Look("queue", "dead letters")
 _UNREADABLE = Look("queue", "unreadable entries")
@@ -28,11 +30,23 @@ def judge(queue: QueueFacts, lease: float) -> Iterator[Finding]:
         yield _SCHEMA.problem(found, "run the version that wrote it, or use another --queue-name")
     else:
         yield _SCHEMA.ok(queue.schema or "none yet: this queue is new")
+    yield _judge_epoch(queue)
     yield from _judge_waiting(queue)
     yield from _judge_set_aside(queue.counts)
     yield from _judge_members(queue.members, queue.counts.workers, lease)
     for lane in queue.lanes:
         yield from judge_lane(lane)
+
+
+def _judge_epoch(queue: QueueFacts) -> Finding:
+    """Nobody who looks at the tasks that are there now could tell that others are missing."""
+    ago = None if queue.emptied_ms is None else (queue.now_ms - queue.emptied_ms) / 1000
+    if ago is None or ago > TOLD_FOR:
+        return _EPOCH.ok("no steward has seen it vanish")
+    found = f"the store came back empty {ago:.0f} s ago: what it held is lost ({queue.lost} tasks were known)"
+    return _EPOCH.problem(
+        found, "have producers submit again what they still know of; set appendonly yes in redis.conf"
+    )
 
 
 def _judge_waiting(queue: QueueFacts) -> Iterator[Finding]:

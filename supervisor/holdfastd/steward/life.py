@@ -19,6 +19,7 @@ from holdfastd.steward.bells import Bell
 from holdfastd.steward.burst import burst
 from holdfastd.steward.duty import Duty, tend
 from holdfastd.steward.ending import Ending
+from holdfastd.steward.epochs import Epochs
 from holdfastd.steward.family import Family
 from holdfastd.steward.fitness import fitness, preflight
 from holdfastd.steward.health import Health
@@ -105,6 +106,7 @@ class Life:
             yield Audit(store, lane).duty()
         yield trimming(store, settings.keep)
         yield fitness(store)
+        yield Epochs(store, self.health).duty()
         if settings.burst:
             yield burst(store, settings.lane_names, self.link.send)
 

@@ -16,6 +16,7 @@ from holdfast.core.records import (
     Accepted,
     Admission,
     Counts,
+    Epoch,
     Happening,
     Happenings,
     Introduction,
@@ -116,6 +117,11 @@ class StewardStore(Protocol):
 
     async def run_id(self) -> str:
         """Changes when the store was restarted or failed over: leases are not to be believed for a while."""
+        ...
+
+    async def epoch(self, known: Epoch, fresh: str) -> Epoch:
+        """The store's present life, under the name `fresh` if it has none; `known` is what the caller last saw of it,
+        or has no name. A store that comes back empty begins another one."""
         ...
 
     async def clock_ms(self) -> int: ...

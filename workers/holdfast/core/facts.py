@@ -105,7 +105,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """`schema`: found and ours. `members` are the first hundred, longest silent first."""
+    """`schema`: found and ours. `members` are the first hundred, longest silent first. `emptied_ms`: when a steward saw
+    that the store had come back empty, and the number of tasks that it knew of before; None if that was never seen."""
 
     schema: str | None
     our_schema: str
@@ -113,6 +114,8 @@ class QueueFacts:
     counts: Counts
     members: tuple[Member, ...]
     lanes: tuple[LaneFacts, ...]
+    emptied_ms: int | None = None
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)

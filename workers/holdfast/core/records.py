@@ -204,6 +204,17 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Epoch:
+    """One life of the store, which keeps its name as long as it keeps anything, and how many tasks it holds. Where a
+    steward saw it come back empty: how long ago, and how many tasks it had held as far as that steward knew."""
+
+    name: str
+    tasks: int
+    emptied_ago_ms: int | None = None
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A page of a list; `cursor` continues it, empty at its end."""
 

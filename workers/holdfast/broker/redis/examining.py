@@ -134,7 +134,8 @@ class Examination:
 
     async def _queue(self, watch: float) -> QueueFacts:
         keys = self._connection.keys
-        schema: bytes | None = await self._command("HGET", keys.meta, "schema")
+        schema: bytes | None
+        schema, emptied, lost = await self._command("HMGET", keys.meta, "schema", "emptied", "lost")
         seconds, microseconds = await self._command("TIME")
         now_ms = int(seconds) * 1000 + int(microseconds) // 1000
         beats = dict(pairs(await self._command("ZRANGE", keys.workers, 0, FIRST_MEMBERS - 1, "WITHSCORES")))
@@ -145,6 +146,8 @@ class Examination:
             counts=await self._count(),
             members=tuple([await self._member(name, now_ms, float(beat)) for name, beat in beats.items()]),
             lanes=await watched(self._connection, self._lanes, watch),
+            emptied_ms=int(emptied) if emptied else None,
+            lost=int(lost or 0),
         )
 
     async def _member(self, incarnation: str, now_ms: int, beat_ms: float) -> Member:

@@ -9,6 +9,7 @@ from holdfast.broker.redis.connection import Role
 from holdfast.broker.redis.keys import SCHEMA
 from holdfast.broker.redis.reports import info
 from holdfast.broker.redis.rows import pairs
+from holdfast.core.records import Epoch
 from holdfast.errors import StoreError, StoreRefusedError
 
 _OLDEST = (7, 0)
@@ -95,6 +96,10 @@ class StewardRole(Role):
         if "run_id" not in told:
             raise StoreError(f"Redis at {self._connection.url} tells no run id")
         return told["run_id"]
+
+    async def epoch(self, known: Epoch, fresh: str) -> Epoch:
+        name, tasks, emptied_ago_ms, lost = await self._run("epoch", known.name, fresh, known.tasks)
+        return Epoch(name.decode(), tasks, None if emptied_ago_ms < 0 else emptied_ago_ms, lost)
 
     async def clock_ms(self) -> int:
         seconds, microseconds = await self._command("TIME")

@@ -1,0 +1,91 @@
+"""Why handlers were started more than once, and why tasks were given up on, from the histories. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Line = dict[str, Any]
+Event = dict[str, str]
+
+# What takes a task from who runs it, and what begins another turn of it.
+FREED = frozenset(
+    {"crashed", "recovered", "returned", "release", "retry", "suspended", "resumed", "message", "turn", "accepted"}
+)
+LET_GO = FREED | {"settled", "canceled"}
+RETRIES = 2  # of three attempts
+SOLO_CRASHES = 3
+
+
+def extra_starts(events: Sequence[Event]) -> Counter[str]:
+    """How often a task was claimed once more, by what had freed it; `nothing` where nothing had."""
+    why: dict[str, str] = {}
+    found: Counter[str] = Counter()
+    for event in events:
+        task_id, name = event["id"], event["event"]
+        if name == "claimed":
+            if task_id in why and why[task_id] != "accepted":
+                found[why[task_id]] += 1
+            why[task_id] = "nothing"
+        elif name in FREED:
+            why[task_id] = name
+    return found
+
+
+def causeless_crashes(events: Sequence[Event], runs: Sequence[Line], faults: Sequence[Line]) -> Iterator[str]:
+    """A task is charged for a crash only where its worker was struck, or a task of that worker's had ended it."""
+    struck = {pid for line in faults if line["what"] == "hits" for pid in line["pids"]}
+    poisoned = {line["pid"] for line in runs if line["what"] == "start" and line["verb"] == "abort"}
+    pids = {event["id"]: int(event["detail"].rsplit(" ", 1)[-1]) for event in events if _is(event, "worker-registered")}
+    for event in events:
+        if _is(event, "crashed"):
+            incarnation = event["detail"].rsplit(" ", 1)[-1].split(":")[1]
+            if pids.get(incarnation) not in struck | poisoned:
+                yield f"{event['id']} is charged for a crash that nobody has caused: {event['detail']}"
+
+
+def given_up(events: Sequence[Event]) -> Iterator[str]:
+    """Only who has ended its workers alone, again and again, or has failed in every attempt, is a dead letter."""
+    company = _Company()
+    alone: Counter[str] = Counter()
+    retries: Counter[str] = Counter()
+    for event in events:
+        task_id, name = event["id"], event["event"]
+        if name == "crashed" and not company.had(task_id):
+            alone[task_id] += 1
+        retries[task_id] += name == "retry"
+        if name == "dead-letter" and alone[task_id] < SOLO_CRASHES:
+            yield f"{task_id} is a dead letter after {alone[task_id]} crashes alone"
+        if name == "settled" and event["detail"].startswith("exhausted ") and retries[task_id] < RETRIES:
+            yield f"{task_id} is given up on after {retries[task_id]} retries"
+        company.tell(event)
+
+
+@dataclass(slots=True)
+class _Company:
+    """Who runs beside whom, from the claims; `mixed`: tasks that had company in their present run."""
+
+    running: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    at: dict[str, str] = field(default_factory=dict[str, str])
+    mixed: set[str] = field(default_factory=set[str])
+
+    def had(self, task_id: str) -> bool:
+        return task_id in self.mixed
+
+    def tell(self, event: Event) -> None:
+        task_id, name = event["id"], event["event"]
+        if name == "claimed":
+            worker = event["detail"].split(":")[1]
+            self.at[task_id] = worker
+            self.running[worker].add(task_id)
+            self.mixed.discard(task_id)
+            if len(self.running[worker]) > 1:
+                self.mixed |= self.running[worker]
+        elif name in LET_GO and task_id in self.at:
+            self.running[self.at.pop(task_id)].discard(task_id)
+
+
+def _is(event: Event, name: str) -> bool:
+    return event["event"] == name

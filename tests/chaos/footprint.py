@@ -1,0 +1,19 @@
+"""What a namespace takes of the store's memory: every key, those aside that are capped and remember on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+CAPPED = ("events", "unreadable")
+
+
+def footprint(url: str, queue: str) -> int:
+    """Bytes. What is remembered of past tasks by design is left out: the last events, what was set aside."""
+    prefix = f"{{{queue}}}:"
+    kept = {f"{prefix}{name}" for name in CAPPED}
+    client: Any
+    with redis.Redis.from_url(url, decode_responses=True) as client:
+        keys = [key for key in client.scan_iter(match=f"{prefix}*", count=1000) if key not in kept]
+        return sum(client.memory_usage(key, samples=0) or 0 for key in [*keys, queue])
