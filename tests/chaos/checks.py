@@ -121,6 +121,7 @@ def _explained(evidence: Evidence) -> Iterator[str]:
     if unexplained:
         yield f"{unexplained} starts are unexplained: nothing had freed the task"
     yield from explained.causeless_crashes(evidence.events, evidence.runs, evidence.faults)
+    yield from explained.forgotten(evidence.events, evidence.runs)
     yield from explained.given_up(evidence.events)
 
 

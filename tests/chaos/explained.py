@@ -46,6 +46,15 @@ def causeless_crashes(events: Sequence[Event], runs: Sequence[Line], faults: Seq
                 yield f"{event['id']} is charged for a crash that nobody has caused: {event['detail']}"
 
 
+def forgotten(events: Sequence[Event], runs: Sequence[Line]) -> Iterator[str]:
+    """A living worker gives a task back only where its handler never began or was cancelled, never with an outcome."""
+    ended = [line for line in runs if line["what"] == "end" and line["how"] in {"returned", "raised"}]
+    outcomes = {(line["id"], str(line["delivery"])) for line in ended}
+    for event in events:
+        if _is(event, "returned") and (event["id"], event["detail"].split(":")[0]) in outcomes:
+            yield f"{event['id']} was given back although its handler had ended: {event['detail']}"
+
+
 def given_up(events: Sequence[Event]) -> Iterator[str]:
     """Only who has ended its workers alone, again and again, or has failed in every attempt, is a dead letter."""
     company = _Company()

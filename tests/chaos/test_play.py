@@ -127,6 +127,7 @@ def test_a_task_that_ran_once_is_fine() -> None:
             Evidence([*GOOD.events[:2], event(2, "claimed", "t", "2:b:1"), GOOD.events[2]], [], [], []),
             "1 starts are unexplained",
         ),
+        (Evidence([*GOOD.events[:2], event(3, "returned", "t", "1:a:1")], GOOD.runs, [], []), "its handler had ended"),
         (Evidence([REGISTERED, *GOOD.events[:2], CRASHED], [], [], []), "a crash that nobody has caused"),
         (Evidence(GOOD.events, GOOD.runs, GOOD.clients, [], broken=["seen"]), "seen"),
     ],

@@ -46,6 +46,8 @@ class Epochs:
 
     def _show(self, found: Epoch) -> None:
         if found.emptied_ago_ms is not None and found.emptied_ago_ms < LOUD_FOR * 1000:
-            self._health.ailing(_TROUBLE, f"the store came back empty: what it held is lost ({found.lost} tasks were known)")
+            self._health.ailing(
+                _TROUBLE, f"the store came back empty: what it held is lost ({found.lost} tasks were known)"
+            )
         else:
             self._health.well(_TROUBLE)
