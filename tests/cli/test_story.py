@@ -51,6 +51,7 @@ STEPS = [
     (f"5 settled unreadable 1 {CLAIM} too deep", "rejected, as its operation cannot be read: too deep"),
     (f"5 retry {CLAIM} ValueError", "failed, to be tried again: ValueError"),
     (f"5 release {CLAIM} drain", "given back unfinished, put back at the head of its lane: drain"),
+    (f"5 defer {CLAIM} ", "not begun: its worker had no room for it"),
     (f"5 suspended {CLAIM} pause", "paused: pause"),
     (
         f"5 crashed 1 signal: SIGKILL {CLAIM}",

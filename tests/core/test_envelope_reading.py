@@ -54,7 +54,7 @@ def test_the_documented_run_is_read_whole() -> None:
         task_id="t-1",
         message_id="m-1",
         context_id="c-1",
-        messages=[message(metadata={"a": 1})],
+        messages=[message(metadata={"a": 1}, content="hello")],
         trace_id=TRACE,
         span_id=SPAN,
         history_length=5,
@@ -87,8 +87,8 @@ def test_parts_of_the_other_envelope_can_be_read_as_content() -> None:
     assert operation.messages[0]["content"] == "one\ntwo"
 
 
-def test_content_is_not_invented_for_a2a_messages() -> None:
-    assert "content" not in run_of(first(message=message())).messages[0]
+def test_content_of_a2a_messages_can_be_read_too() -> None:
+    assert run_of(first(message=message())).messages[0]["content"] == "hello"
     assert run_of(first(message={"content": "hi"})).messages[0]["parts"] == [{"kind": "text", "text": "hi"}]
 
 
@@ -110,6 +110,8 @@ def test_controls_are_read_in_both_envelopes(verb: str) -> None:
 )
 def test_a_resume_that_carries_messages_is_a_run(envelope: dict[str, Any]) -> None:
     assert run_of(envelope).messages[0]["parts"] == [{"kind": "text", "text": "hello"}]
+    assert run_of(envelope).resumes
+    assert not run_of(first(message=message())).resumes
 
 
 def test_spaces_extra_keys_and_our_own_mark_change_nothing() -> None:
@@ -161,7 +163,7 @@ def test_what_cannot_be_used_of_the_extras_is_as_good_as_missing() -> None:
             "span_id": 5,
         }
     )
-    assert operation == Run(task_id="t-1", message_id="m-1", messages=[message(metadata="m")])
+    assert operation == Run(task_id="t-1", message_id="m-1", messages=[message(metadata="m", content="hello")])
 
 
 @pytest.mark.parametrize("trace_id", [TRACE.upper(), "0" * 32, TRACE[:-1], TRACE + "0", 5, None])

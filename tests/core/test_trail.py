@@ -58,7 +58,12 @@ def scripts() -> str:
 
 def test_every_event_that_a_script_writes_is_known() -> None:
     text = scripts()
-    noted = set(re.findall(r"\bnote\('([a-z-]+)'", text)) | {"retry", "release", "suspended"}  # noted by their kind
+    noted = set(re.findall(r"\bnote\('([a-z-]+)'", text)) | {
+        "retry",
+        "release",
+        "defer",
+        "suspended",
+    }  # noted by their kind
     assert noted == LAYOUTS.keys()
     assert noted | set(re.findall(r"\btell\('([a-z-]+)'", text)) == set(EVENTS)
 

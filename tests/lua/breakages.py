@@ -10,9 +10,11 @@ from typing import Any
 from holdfast.core.deliveries import Settle
 from tests.lua import test_audit as audit
 from tests.lua import test_control as control
+from tests.lua import test_early_cancel as early_cancel
 from tests.lua import test_foreign as foreign
 from tests.lua import test_given_up as given_up
 from tests.lua import test_inbox as inbox
+from tests.lua import test_list as listing
 from tests.lua import test_messages as messages
 from tests.lua import test_pull as pull
 from tests.lua import test_reap as reap
@@ -26,6 +28,7 @@ from tests.lua import test_strays as strays
 from tests.lua import test_submit as submit
 from tests.lua import test_turns as turns
 from tests.lua import test_upkeep as upkeep
+from tests.lua.operations import resume_with
 
 # ruff: noqa: E501 - a table: one row, one breakage
 # fmt: off
@@ -76,13 +79,13 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("popped before it is claimed", "pull.lua", "if #window == 0 then break end", "if #window == 0 then break end\n    for _ = 1, #window do call('LPOP', list) end"),
     # Rule 5: duplicates, messages, conflicts, inbox.
     ("other bytes are duplicates", "shared/message.lua", "and known ~= digest then return 'conflict' end", "and false then return 'conflict' end"),
-    ("a pushed conflict is dropped", "pull.lua", "if verdict == 'conflict' then", "if false then", foreign.test_other_content_under_a_known_message_id_is_set_aside),
+    ("a pushed conflict is dropped", "shared/message.lua", "elseif verdict == 'conflict' then", "elseif false then", foreign.test_other_content_under_a_known_message_id_is_set_aside),
     ("a waiting conflict runs", "pull.lua", "if verdict == 'duplicate' and r[1] == 'submitted' and", "if verdict and r[1] == 'submitted' and", foreign.test_other_content_under_a_known_message_id_is_set_aside),
     ("the inbox of the dead is lost", "shared/recovery.lua", "  return_inbox(incarnation)\n", "  call('DEL', inbox_of(incarnation))\n"),
     ("admitted twice", "admit.lua", "if redis.sha1hex(raw) ~= sha then return 'gone' end", "", inbox.test_an_admission_is_made_once),
     ("an admitted entry stays", "admit.lua", "call('LPOP', inbox)\n", "", inbox.test_large_and_small_entries_stay_in_order),
     ("large entries are overtaken", "pull.lua", "      if inboxed then break end\n", "", inbox.test_large_and_small_entries_stay_in_order),
-    ("a late message vanishes", "pull.lua", "if verdict == 'terminal' then", "if false then", foreign.test_a_message_for_an_ended_task_is_set_aside),
+    ("a late message vanishes", "shared/message.lua", "elseif verdict == 'terminal' then", "elseif false then", foreign.test_a_message_for_an_ended_task_is_set_aside),
     ("waiting messages vanish at the end", "shared/ending.lua", "if rest then drop_rest(id, state) end", "if rest then call('DEL', T .. 'pending:' .. id, T .. 'checkpoint:' .. id) end"),
     ("a message overtakes a suspended turn", "shared/message.lua", "if r[1] == 'suspended' then wait", "if false then wait", messages.test_a_suspended_turn_goes_on_before_the_message_that_woke_it),
     # Rule 6: leases.
@@ -137,6 +140,22 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("trimmed too early", "trim.lua", "NOW - tonumber(ARGV[1])", "NOW", upkeep.test_trimming_leaves_no_key_of_the_task),
     ("trimmed and not counted", "shared/forgetting.lua", "if #ids > 0 then count('trimmed', #ids) end", ""),
     ("a new message is not accepted twice", "submit.lua", "if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end", "", submit.test_the_same_submit_twice_is_one_task),
+    # Orders that come early, messages that make no task.
+    ("an early cancel is forgotten", "shared/control.lua", "    cancel_early(id)\n", "", early_cancel.test_a_task_that_comes_after_its_cancel_never_runs, (None,)),
+    ("a submit overlooks its cancel", "submit.lua", "  if canceled_early(id) then return 'new' end\n", "", early_cancel.test_a_task_that_comes_after_its_cancel_never_runs, (None,)),
+    ("a pull overlooks a cancel", "pull.lua", "    if canceled_early(id) then return false end\n", "", early_cancel.test_orders_on_the_queue_may_come_in_either_order),
+    ("an admission overlooks a cancel", "admit.lua", "if not canceled_early(id) then to_head(id) end", "to_head(id)", inbox.test_a_large_cancel_of_nobody_is_kept_for_its_task),
+    ("an early cancel counts twice", "shared/message.lua", "  call('ZREM', T .. 'cancels', id)\n", "", early_cancel.test_an_early_cancel_counts_once),
+    ("an early cancel counts for ever", "shared/message.lua", "  if NOW - at > CANCELS_KEPT_MS then return false end\n", "", early_cancel.test_an_early_cancel_counts_for_its_time),
+    ("early cancels without end", "shared/control.lua", "  call('ZREMRANGEBYRANK', cancels, 0, -CANCELS_KEPT - 1)\n", "", early_cancel.test_only_the_latest_early_cancels_are_kept),
+    ("old early cancels stay", "shared/control.lua", "  call('ZREMRANGEBYSCORE', cancels, '-inf', NOW - CANCELS_KEPT_MS)\n", "", early_cancel.test_only_the_latest_early_cancels_are_kept),
+    ("a resume drops its message", "pull.lua", "  elseif message ~= '' then take_resume(id, message, raw, lane)\n", "", foreign.test_a_pushed_resume_that_carries_a_message_answers_the_question, (resume_with("t1"),)),
+    ("a resume makes a task", "pull.lua", "  elseif verb == 'run' then return", "  elseif message ~= '' then return", foreign.test_a_pushed_resume_makes_no_task, (resume_with("t1"),)),
+    ("a large resume makes a task", "admit.lua", "verb == 'run' and admit_run()", "admit_run()", inbox.test_a_large_resume_answers_and_makes_no_task),
+    # Lists.
+    ("a page looks at everything", "list.lua", "looked >= LOOKS or ", "", listing.test_what_is_looked_at_for_a_page_is_bounded),
+    ("a list begins anew when its place is gone", "list.lua", "return call('ZCOUNT', key, '-inf', '(' .. from_score)", "return 0", listing.test_a_list_goes_on_where_it_was_when_what_it_has_listed_is_gone),
+    ("what has the score of the cursor comes again", "list.lua", "if not passed(index, score, id) then", "if true then", listing.test_what_ended_at_the_same_time_is_listed_once_though_some_is_gone),
     # Second chances.
     ("a retry made twice makes two", "retry.lua", "if r[2] then return {'again', r[2]} end\n", "", retry.test_a_retry_made_twice_makes_one),
     ("a retry twice makes two in a play", "retry.lua", "if r[2] then return {'again', r[2]} end\n", ""),

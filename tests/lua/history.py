@@ -18,6 +18,7 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "claimed": ((WAITING,), RUNNING),
     "retry": ((RUNNING,), WAITING),
     "release": ((RUNNING,), WAITING),
+    "defer": ((RUNNING,), WAITING),
     "crashed": ((RUNNING,), WAITING),
     "recovered": ((RUNNING,), WAITING),
     "returned": ((RUNNING,), WAITING),

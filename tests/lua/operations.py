@@ -25,6 +25,28 @@ def flat(task_id: str, message_id: str, verb: str = "run") -> bytes:
     return json.dumps({"type": verb, "task_id": task_id, "message": {"message_id": message_id, "parts": []}}).encode()
 
 
+def calling(task_id: str, name: str) -> bytes:
+    """A run of a named handler."""
+    parts = [{"kind": "text", "text": "x"}, {"kind": "data", "data": {"name": name, "kwargs": {"a": 1}}}]
+    return json.dumps({"operation": "run", "params": {"task_id": task_id, "message": {"parts": parts}}}).encode()
+
+
+def resuming(task_id: str, message_id: str, *, text: str = "hello") -> bytes:
+    """A resume that carries a message."""
+    return run(task_id, message_id, text=text).replace(b'"operation": "run"', b'"operation": "resume"')
+
+
+def resume_with(task_id: str, text: str = "Friday") -> bytes:
+    """A resume that answers."""
+    return resuming(task_id, "answer", text=text)
+
+
+def flat_resume(task_id: str, content: str = "Friday") -> bytes:
+    """The same in the other documented envelope."""
+    messages = [{"role": "user", "content": content}]
+    return json.dumps({"type": "resume", "task_id": task_id, "messages": messages}).encode()
+
+
 def control(verb: str, task_id: str) -> bytes:
     return json.dumps({"operation": verb, "params": {"task_id": task_id}, "trace_id": None, "span_id": None}).encode()
 
@@ -45,7 +67,7 @@ def admission(raw: bytes) -> Admission:
         envelope = json.loads(raw)
         params = envelope.get("params", envelope)
         verb = envelope.get("operation") or envelope["type"]
-        message = params.get("message", {}).get("message_id") or sha1(raw)
+        message = params.get("message", {}).get("message_id") or (sha1(raw) if verb == "run" else "")
         return Admission(sha1(raw), verb, params["task_id"], message)
     except (ValueError, KeyError, AttributeError, RecursionError) as error:
         return Admission(sha1(raw), "unreadable", reason=type(error).__name__)

@@ -15,6 +15,7 @@ SINGLE = frozenset(
         "heads",
         "due",
         "solo",
+        "cancels",
         "parked",
         "finished",
         "dead",

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.deliveries import Settle
 from tests.lua.namespace import Namespace
-from tests.lua.operations import control, flat, run
+from tests.lua.operations import calling, control, flat, flat_resume, resume_with, run
 
 pytestmark = pytest.mark.anyio
 
@@ -131,9 +131,43 @@ async def test_pushed_orders_are_carried_out(space: Namespace) -> None:
 
 async def test_an_order_for_nobody_is_set_aside(space: Namespace) -> None:
     await space.register("a")
-    await space.push(control("cancel", "nobody"))
+    await space.push(control("pause", "nobody"), control("resume", "nobody"))
     await space.take("a")
-    assert await space.reasons() == ["cancel of an unknown task"]
+    assert await space.reasons() == ["resume of an unknown task", "pause of an unknown task"]
+
+
+@pytest.mark.parametrize("raw", [resume_with("t1"), flat_resume("t1")], ids=["first", "second"])
+async def test_a_pushed_resume_that_carries_a_message_answers_the_question(space: Namespace, raw: bytes) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    await space.settle("a", delivery, Settle.INPUT_REQUIRED)
+    await space.push(raw, raw)
+    [answered] = await space.take("a")
+    assert (answered.turn, answered.operation) == (2, raw)
+    assert not await space.take("a")
+    await space.settle("a", answered, Settle.COMPLETED)
+    await space.push(raw.replace(b"Friday", b"Monday").replace(b"answer", b"again"))
+    assert not await space.take("a")
+    assert await space.reasons() == ["task t1 is completed"]
+    await space.check()
+
+
+@pytest.mark.parametrize("raw", [resume_with("t1"), flat_resume("t1")], ids=["first", "second"])
+async def test_a_pushed_resume_makes_no_task(space: Namespace, raw: bytes) -> None:
+    await space.register("a")
+    await space.push(raw)
+    assert not await space.take("a")
+    assert await space.reasons() == ["resume of an unknown task"]
+    assert await space.store.get("t1") is None
+    await space.check()
+
+
+async def test_the_name_of_a_handler_is_known_of_pushed_tasks_too(space: Namespace) -> None:
+    await space.register("a")
+    await space.push(calling("t1", "billing.send"), run("t2"))
+    await space.take("a")
+    assert [(await space.task(task_id)).name for task_id in ("t1", "t2")] == ["billing.send", ""]
 
 
 async def test_an_own_entry_of_nobody_is_dropped_and_counted(space: Namespace) -> None:

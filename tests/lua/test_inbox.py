@@ -8,7 +8,7 @@ from holdfast.core.deliveries import Settle
 from holdfast.core.records import Admission
 from holdfast.worker.inbox import admission
 from tests.lua.namespace import Namespace
-from tests.lua.operations import LARGE, control, run, sha1
+from tests.lua.operations import LARGE, control, resume_with, run, sha1
 
 pytestmark = pytest.mark.anyio
 
@@ -136,7 +136,7 @@ async def test_a_large_conflict_and_a_late_message_are_set_aside(space: Namespac
     await space.push(large("f1", "m2"))
     await space.pull("a")
     assert await admit_all(space, "a") == ["set-aside"]
-    assert await space.reasons() == ["task f1 has ended", "message m came before with other content"]
+    assert await space.reasons() == ["task f1 is completed", "message m came before with other content"]
 
 
 async def test_a_large_order_is_carried_out(space: Namespace) -> None:
@@ -146,7 +146,37 @@ async def test_a_large_order_is_carried_out(space: Namespace) -> None:
     await space.push(control("cancel", "t1")[:-1] + b"," + b" " * LARGE + b'"x":1}')
     await space.pull("a")
     assert await admit_all(space, "a") == ["canceled"]
-    await space.push(control("cancel", "t2")[:-1] + b"," + b" " * LARGE + b'"x":1}')
+    await space.push(control("pause", "t2")[:-1] + b"," + b" " * LARGE + b'"x":1}')
     await space.pull("a")
     assert await admit_all(space, "a") == ["set-aside"]
+    await space.check()
+
+
+async def test_a_large_cancel_of_nobody_is_kept_for_its_task(space: Namespace) -> None:
+    await space.register("a")
+    await space.push(control("cancel", "t1")[:-1] + b"," + b" " * LARGE + b'"x":1}')
+    await space.pull("a")
+    assert await admit_all(space, "a") == ["unknown"]
+    await space.push(large("t1"))
+    await space.pull("a")
+    assert await admit_all(space, "a") == ["new"]
+    assert not await space.take("a")
+    assert await space.state("t1") == "canceled"
+    await space.check()
+
+
+async def test_a_large_resume_answers_and_makes_no_task(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    await space.settle("a", delivery, Settle.INPUT_REQUIRED)
+    answer = resume_with("t1", text="x" * LARGE)
+    await space.push(answer)
+    await space.pull("a")
+    assert await admit_all(space, "a") == ["turn"]
+    assert (await space.take("a"))[0].operation == answer
+    await space.push(resume_with("t2", text="x" * LARGE))
+    await space.pull("a")
+    assert await admit_all(space, "a") == ["set-aside"]
+    assert await space.store.get("t2") is None
     await space.check()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Settle, Settlement
+from holdfast.core.records import Wanted
 from holdfast.core.states import State
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, admission, run, submission
@@ -121,8 +122,8 @@ async def test_counts_tell_every_state(space: Namespace) -> None:
     told = {state: n for state, n in counts.states.items() if n}
     assert told == {State.SUBMITTED: 2, State.WORKING: 1, State.DELAYED: 1, State.COMPLETED: 1, State.CANCELED: 1}
     assert (counts.workers, counts.lanes[space.queue], counts.oldest_ms) == (1, 3, space.clock.now_ms)
-    assert second.task_id in [task.task_id for task in (await space.store.tasks([State.WORKING], 10)).tasks]
-    assert len((await space.store.tasks([], 10)).tasks) == 6
+    assert second.task_id in [task.task_id for task in (await space.store.tasks(Wanted((State.WORKING,)), 10)).tasks]
+    assert len((await space.store.tasks(Wanted(), 10)).tasks) == 6
     assert (await space.store.workers())[0].running == (second.task_id,)
 
 
@@ -137,7 +138,7 @@ async def test_tasks_of_lanes_that_only_strangers_use_are_counted_and_listed(spa
     await space.crash("a")
     counts = await space.store.counts()
     assert (counts.states[State.SUBMITTED], counts.lanes[lane]) == (2, 2)
-    page = await space.store.tasks([State.SUBMITTED], 10)
+    page = await space.store.tasks(Wanted((State.SUBMITTED,)), 10)
     assert {task.task_id for task in page.tasks} == {"f1", "f2"}
     await space.check()
 

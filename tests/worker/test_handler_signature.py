@@ -10,6 +10,7 @@ import pytest
 import holdfast
 from holdfast.errors import HandlerError
 from holdfast.handler.callee import callee
+from holdfast.handler.fields import MisfitError
 from holdfast.handler.registry import Handlers
 from holdfast.handler.signature import inspect_signature
 from holdfast.handler.task import Task
@@ -82,7 +83,12 @@ def test_a_named_handler_gets_its_kwargs_beside_them() -> None:
     ],
 )
 def test_kwargs_have_to_fit(function: Callable[..., object], kwargs: dict[str, object], why: str | None) -> None:
-    assert inspect_signature(function, "the handler", named=True).misfit(kwargs) == why
+    signature = inspect_signature(function, "the handler", named=True)
+    if why is None:
+        assert signature.fit(kwargs) == kwargs
+    else:
+        with pytest.raises(MisfitError, match=f"^{why}$"):
+            signature.fit(kwargs)
 
 
 def takes_other(messages: object, region: str, limit: int) -> None: ...

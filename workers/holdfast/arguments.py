@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from holdfast.core.identity import TASK_ID_RULE, is_task_id
+from holdfast.core.settling import one_line
 from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError
 from holdfast.plainjson import check_json, is_number, shown
@@ -16,12 +17,16 @@ CENTURY = 100 * 365 * 86400.0  # seconds: the longest delay
 LAST_SECOND = 253402300799.0  # the end of the year 9999
 MAX_ATTEMPTS = 1000
 LONGEST_ID = 1000
+LONGEST_NAME = 200
+LONGEST_CURSOR = 1000
 LONGEST_PAGE = 10_000
 _LANE = re.compile(r"[A-Za-z0-9._:@{}/-]{1,200}", re.ASCII)
 
 
 def check(spec: TaskSpec) -> None:
     """Whether `spec` can be submitted."""
+    if not isinstance(spec, TaskSpec):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+        raise InvalidTaskError(f"task {shown(spec)}: a TaskSpec is expected")
     _check_content(spec)
     if spec.task_id is not None:
         check_id(spec.task_id)
@@ -29,8 +34,8 @@ def check(spec: TaskSpec) -> None:
         check_lane(spec.lane)
     _check_when(spec)
     if spec.timeout is not None:
-        _check_seconds("timeout", spec.timeout, positive=True)
-    _check_attempts(spec.max_attempts)
+        check_seconds("timeout", spec.timeout, positive=True)
+    check_attempts(spec.max_attempts)
 
 
 def check_id(value: object) -> str:
@@ -42,6 +47,41 @@ def check_id(value: object) -> str:
 def check_lane(value: object) -> str:
     if not isinstance(value, str) or not _LANE.fullmatch(value):
         raise InvalidTaskError(f"lane {shown(value)}: 1 to 200 letters, digits and . _ : @ {{ }} / - are allowed")
+    return value
+
+
+def check_ids(values: Iterable[object]) -> list[str]:
+    """Each of them; one text is no list of ids, although it could be gone through."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+        raise InvalidTaskError(f"task_ids {shown(values)}: a list of ids is expected")
+    return [check_id(value) for value in values]
+
+
+def check_name(value: object) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_NAME:
+        raise InvalidTaskError(f"name {shown(value)}: a text of 1 to {LONGEST_NAME} characters is expected")
+    check_json("name", value)
+    return value
+
+
+def check_reason(value: object) -> str:
+    """On one line, and no longer than a trail keeps it."""
+    if not isinstance(value, str):
+        raise InvalidTaskError(f"reason {shown(value)}: text expected")
+    check_json("reason", value)
+    return one_line(value)
+
+
+def check_cursor(value: object) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_CURSOR or not value.isascii():
+        raise InvalidTaskError(f"cursor {shown(value)}: the cursor of the page before is expected, or none to begin")
+    return value
+
+
+def check_moment(what: str, value: object) -> int:
+    """Unix milliseconds."""
+    if type(value) is not int or not 0 <= value <= LAST_SECOND * 1000:
+        raise InvalidTaskError(f"{what} {shown(value)}: Unix milliseconds, 1970 to 9999, are allowed")
     return value
 
 
@@ -68,13 +108,14 @@ def _check_content(spec: TaskSpec) -> None:
         raise InvalidTaskError("kwargs are for a named handler: give its name too")
     for what, value, kind, expected in (
         ("text", spec.text, str, "text"),
-        ("name", spec.name, str, "text"),
         ("context_id", spec.context_id, str, "text"),
         ("message_id", spec.message_id, str, "text"),
         ("kwargs", spec.kwargs, dict, "names with values"),
         ("metadata", spec.metadata, dict, "names with values"),
     ):
         _check_kind(what, value, kind, expected)
+    if spec.name is not None:
+        check_name(spec.name)
     for what, content in (("data", spec.data), ("kwargs", spec.kwargs), ("metadata", spec.metadata)):
         check_json(what, content)
 
@@ -92,7 +133,7 @@ def _check_when(spec: TaskSpec) -> None:
     if spec.delay is not None and spec.at is not None:
         raise InvalidTaskError("delay and at exclude each other: give one")
     if spec.delay is not None:
-        _check_seconds("delay", spec.delay)
+        check_seconds("delay", spec.delay)
     at = spec.at
     if isinstance(at, datetime):
         if at.utcoffset() is None:
@@ -102,12 +143,12 @@ def _check_when(spec: TaskSpec) -> None:
         raise InvalidTaskError(f"at {shown(spec.at)}: Unix seconds or a date with its zone, 1970 to 9999, are allowed")
 
 
-def _check_seconds(what: str, value: object, *, positive: bool = False) -> None:
+def check_seconds(what: str, value: object, *, positive: bool = False) -> None:
     if not is_number(value) or not 0 <= value <= CENTURY or (positive and value == 0):
         allowed = "above 0" if positive else "from 0"
         raise InvalidTaskError(f"{what} {shown(value)}: seconds {allowed} up to {CENTURY:.0f} are allowed")
 
 
-def _check_attempts(value: object) -> None:
+def check_attempts(value: object) -> None:
     if value is not None and (type(value) is not int or not 1 <= value <= MAX_ATTEMPTS):
         raise InvalidTaskError(f"max_attempts {shown(value)}: a whole number from 1 to {MAX_ATTEMPTS} is allowed")

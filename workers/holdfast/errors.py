@@ -40,7 +40,11 @@ class UnknownTaskError(HoldfastError):
 
 
 class InvalidTaskError(HoldfastError, ValueError):
-    """An argument of a submit cannot be accepted; nothing was written."""
+    """An argument cannot be accepted; nothing was written."""
+
+
+class ClosedError(HoldfastError):
+    """This TaskManager has been closed; make another one."""
 
 
 class InvalidScheduleError(HoldfastError, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.arguments import check_id, check_limit
+from holdfast.arguments import check_cursor, check_id, check_ids, check_limit, check_moment, check_reason
 from holdfast.broker.port import ProducerStore
 from holdfast.core.records import Page, Retried, RetryAnswer
 from holdfast.errors import CannotRetryError, UnknownTaskError
@@ -39,15 +39,16 @@ class Letters:
 
     async def ask_retry(self, task_id: str, reason: str = "retried by a producer") -> RetryAnswer:
         """The same, in the store's words."""
-        return await self._call(self._store.retry, check_id(task_id), reason)
+        return await self._call(self._store.retry, check_id(task_id), check_reason(reason))
 
     async def dead_letters(self, limit: int = 100, cursor: str = "", before_ms: int | None = None) -> Page:
         """Tasks given up on (until `before_ms`, Unix time) and not retried, newest first, without payloads."""
-        return await self._call(self._store.dead_letters, check_limit(limit), cursor, before_ms)
+        before = None if before_ms is None else check_moment("before_ms", before_ms)
+        return await self._call(self._store.dead_letters, check_limit(limit), check_cursor(cursor), before)
 
     async def purge_dead_letters(self, task_ids: Sequence[str]) -> int:
         """Delete dead letters with all that is kept of them; how many of these there were."""
-        ids = [check_id(task_id) for task_id in task_ids]
+        ids = check_ids(task_ids)
         return await self._call(self._store.purge_dead, ids) if ids else 0
 
 

@@ -11,28 +11,33 @@ store cannot be reached it is made again here, with the same bytes, and then rai
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-import anyio
-
-from holdfast.arguments import check_id, check_lane, check_limit, check_states
+from holdfast.arguments import check_id, check_lane, check_reason
 from holdfast.broker.port import ProducerStore
-from holdfast.core.records import Accepted, Page, Submission, TaskRecord
+from holdfast.core.records import Accepted, Submission
 from holdfast.core.states import State
-from holdfast.errors import StoreError, StoreUnavailableError, UnknownTaskError
-from holdfast.letters import Letters
+from holdfast.errors import InvalidTaskError, StoreError, UnknownTaskError
+from holdfast.looking import Looking
 from holdfast.patience import Patience
-from holdfast.submitting import raise_refusals, submission
+from holdfast.plainjson import shown
+from holdfast.submitting import raise_refusals, registered, submission
 from holdfast.taskspec import TaskSpec
-from holdfast.waiting import outcomes
+
+if TYPE_CHECKING:
+    from holdfast.handler.registry import Handlers
 
 CHUNK = 100  # submissions in one call of the store, entries in one step of `clear_queue`
 
 
-class TaskManager(Letters):
-    """Producers and operators of one queue; needs a running event loop, starts nothing of its own."""
+class TaskManager(Looking):
+    """Producers and operators of one queue; needs a running event loop, starts nothing of its own.
+
+    `max_message_bytes` is the largest operation that may be submitted. A registry in `handlers` gives named tasks their
+    lane, and their arguments are checked by it before anything is written.
+    """
 
     def __init__(
         self,
@@ -41,10 +46,12 @@ class TaskManager(Letters):
         queue: str,
         max_message_bytes: int = 1048576,
         patience: Patience | None = None,
+        handlers: Handlers | None = None,
     ) -> None:
         super().__init__(store, patience)
-        self._queue = queue
+        self._queue = check_lane(queue)
         self._max_bytes = max_message_bytes
+        self._handlers = handlers
 
     async def run_task(
         self,
@@ -89,12 +96,16 @@ class TaskManager(Letters):
 
         Those that the store refuses (MessageConflictError, TaskEndedError name the first) do not keep out the others.
         """
+        if isinstance(specs, str | bytes | TaskSpec) or not isinstance(specs, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+            raise InvalidTaskError(f"specs {shown(specs)}: a list of TaskSpec is expected")
         batch = [self.prepare(spec) for spec in specs]
         raise_refusals(batch, await self.submit(batch))
         return [one.task_id for one in batch]
 
     def prepare(self, spec: TaskSpec) -> Submission:
         """Check `spec` and make what `submit` takes: the same bytes each time it is submitted. InvalidTaskError."""
+        if self._handlers is not None:
+            spec = registered(spec, self._handlers)
         return submission(spec, self._queue, self._max_bytes)
 
     async def submit(self, batch: Sequence[Submission]) -> list[Accepted]:
@@ -109,70 +120,40 @@ class TaskManager(Letters):
         return answers
 
     async def cancel_task(self, task_id: str, reason: str = "canceled by a producer") -> State:
-        """End a task that has not ended; its state afterwards: `canceled`, or the one in which it had ended before."""
-        return _known(task_id, await self._call(self._store.cancel, check_id(task_id), reason))
+        """End a task that has not ended; its state afterwards: `canceled`, or the one in which it had ended before.
+
+        The cancel of an unknown task raises UnknownTaskError and is kept for ten minutes: if the task comes after all,
+        as when another producer was slower, it is canceled and does not run.
+        """
+        return _known(task_id, await self._call(self._store.cancel, check_id(task_id), check_reason(reason)))
 
     async def pause_task(self, task_id: str, reason: str = "paused by a producer") -> State:
         """Park a task: at once if it waits, when its handler stops if it is `working`; its state afterwards."""
-        return _known(task_id, await self._call(self._store.pause, check_id(task_id), reason))
+        return _known(task_id, await self._call(self._store.pause, check_id(task_id), check_reason(reason)))
 
-    async def resume_task(self, task_id: str, text: str | None = None, *, data: object = None) -> State:
-        """Let a parked task go on, with one more message if `text` or `data` is given; its state afterwards."""
-        if text is not None or data is not None:
-            await self.run_task(text, data=data, task_id=task_id)
-            return (await self._get(task_id, payloads=False)).state
-        return _known(task_id, await self._call(self._store.resume, check_id(task_id), "resumed by a producer"))
+    async def resume_task(
+        self, task_id: str, text: str | None = None, *, data: object = None, message_id: str | None = None
+    ) -> State:
+        """Let a parked task go on, with one more message if `text` or `data` is given; its state afterwards.
 
-    async def get_task(self, task_id: str) -> TaskRecord:
-        """The whole task; raises UnknownTaskError."""
-        return await self._get(task_id, payloads=True)
-
-    async def _get(self, task_id: str, payloads: bool) -> TaskRecord:
-        record = await self._call(self._store.get, check_id(task_id), payloads=payloads)
-        if record is None:
-            raise UnknownTaskError(f"no task {task_id} in {self._queue}; one that ended long ago is forgotten")
-        return record
-
-    async def list_tasks(self, *states: State | str, limit: int = 100, cursor: str = "") -> Page:
-        """Tasks in these states (none: in any), without their payloads, at most `limit`."""
-        return await self._call(self._store.tasks, check_states(states), check_limit(limit), cursor)
-
-    async def count_tasks(self, *states: State | str) -> int:
-        """How many tasks are in these states (none: in any)."""
-        wanted = check_states(states) or tuple(State)
-        counts = await self._call(self._store.counts)
-        return sum(counts.states.get(state, 0) for state in wanted)
-
-    async def wait(self, task_id: str, timeout: float | None = None) -> TaskRecord:
-        """The task once it has ended or asks for something; raises TimeoutError after `timeout` seconds."""
-        with anyio.move_on_after(timeout):
-            async with aclosing(self.wait_all([task_id])) as settled:
-                return await anext(settled)
-        raise TimeoutError(f"task {task_id} has not ended within {timeout:g} s")
-
-    def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
-        """Each of these tasks once it has ended or asks for something, in the order in which they do."""
-        return outcomes(self._store, self._get, [check_id(task_id) for task_id in task_ids])
-
-    async def queue_length(self, lane: str | None = None) -> int:
-        """How many entries wait in a lane (None: in all lanes)."""
-        lanes = (await self._call(self._store.counts)).lanes
-        return sum(lanes.values()) if lane is None else lanes.get(check_lane(lane), 0)
+        A message for a task that is `working` waits until the turn that runs has ended. The same message twice is one;
+        the same words again are another message if they get a `message_id` of their own.
+        """
+        if text is None and data is None:
+            if message_id is not None:
+                raise InvalidTaskError("message_id: there is no message; give text or data too")
+            resumed = await self._call(self._store.resume, check_id(task_id), "resumed by a producer")
+            return _known(task_id, resumed)
+        one = self.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
+        raise_refusals([one], [await self._call(self._store.message, one)])
+        return (await self._get(task_id, payloads=False)).state
 
     async def clear_queue(self, lane: str | None = None) -> int:
         """Cancel what waits in a lane (None: the public queue), in steps that do not hold up others; how many went."""
-        cleared = 0
-        while step := await self._call(self._store.clear, self._queue if lane is None else check_lane(lane), CHUNK):
+        cleared, cleared_lane = 0, self._queue if lane is None else check_lane(lane)
+        while step := await self._call(self._store.clear, cleared_lane, CHUNK):
             cleared += step
         return cleared
-
-    async def health_check(self) -> bool:
-        """Whether the store answers now."""
-        try:
-            await self._store.ping()
-        except StoreUnavailableError:
-            return False
-        return True
 
 
 def _known(task_id: str, state: str) -> State:

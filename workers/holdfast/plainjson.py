@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from typing import TypeGuard, cast
 
@@ -19,12 +20,17 @@ def check_json(what: str, value: object) -> None:
 
 def is_number(value: object) -> TypeGuard[int | float]:
     """A finite number; True and False are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max  # not math.isfinite, which cannot take every whole number
 
 
 def shown(value: object) -> str:
     """A value as an error names it: quoted, escaped, short."""
-    text = ascii(value)
+    try:
+        text = ascii(value)
+    except Exception:  # whatever a stranger's __repr__ does, the error that names it comes
+        text = f"of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

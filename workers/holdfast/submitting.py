@@ -5,14 +5,26 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
 
 from holdfast.arguments import check
 from holdfast.core.envelope import build_parts, build_run
 from holdfast.core.records import Accepted, Submission
-from holdfast.errors import InvalidTaskError, MessageConflictError, TaskEndedError
+from holdfast.errors import (
+    HoldfastError,
+    InvalidTaskError,
+    MessageConflictError,
+    TaskEndedError,
+    UnknownTaskError,
+)
+from holdfast.plainjson import shown
 from holdfast.taskspec import TaskSpec
+
+if TYPE_CHECKING:
+    from holdfast.handler.registry import Handlers
 
 
 def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
@@ -45,6 +57,23 @@ def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
     )
 
 
+def registered(spec: TaskSpec, handlers: Handlers) -> TaskSpec:
+    """The task of a named handler as its registry has it: in its lane, its arguments fit. Raises InvalidTaskError."""
+    check(spec)
+    if spec.name is None:
+        return spec
+    known = handlers.named()
+    if spec.name not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise InvalidTaskError(f"name {shown(spec.name)}: no such handler; registered: {names}"[:500])
+    one = known[spec.name]
+    try:
+        one.signature.fit(spec.kwargs or {})
+    except ValueError as misfit:
+        raise InvalidTaskError(f"{spec.name}: {misfit}"[:1000]) from None
+    return replace(spec, lane=spec.lane or one.options.lane)
+
+
 def raise_refusals(batch: Sequence[Submission], answers: Sequence[Accepted]) -> None:
     """Raise for the first submission that the store refused; all others were accepted."""
     for one, answer in zip(batch, answers, strict=True):
@@ -52,13 +81,15 @@ def raise_refusals(batch: Sequence[Submission], answers: Sequence[Accepted]) -> 
             raise error
 
 
-def refusal(one: Submission, answer: Accepted) -> MessageConflictError | TaskEndedError | None:
+def refusal(one: Submission, answer: Accepted) -> HoldfastError | None:
     match answer:
         case Accepted.CONFLICT:
             told = f"message {one.message_id} of task {one.task_id} was sent before with other content"
             return MessageConflictError(f"{told}; give new content a new message_id")
         case Accepted.TERMINAL:
             return TaskEndedError(f"task {one.task_id} has ended and takes no more messages; submit a new task")
+        case Accepted.UNKNOWN:
+            return UnknownTaskError(f"no task {one.task_id}; one that ended long ago is forgotten")
         case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
             return None
 

@@ -31,12 +31,13 @@ class _TaskId(click.ParamType[str]):
 
 
 def _known(session: Session) -> list[str]:
-    from holdfast.broker.redis import RedisStore  # slow to import, and not on the store's time
+    from holdfast.broker.redis import RedisStore
+    from holdfast.core.records import Wanted  # both are slow to import, and not on the store's time
 
     async def look() -> list[str]:
         with anyio.move_on_after(WITHIN):
             async with aclosing(RedisStore(session.settings.redis)) as store:
-                return [task.task_id for task in (await store.tasks((), LOOKED_AT)).tasks]
+                return [task.task_id for task in (await store.tasks(Wanted(), LOOKED_AT)).tasks]
         return []
 
     return anyio.run(look)

@@ -108,6 +108,7 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "promoted": _promoted,
     "retry": _plain("failed, to be tried again"),
     "release": _plain("given back unfinished, put back at the head of its lane"),
+    "defer": _plain("not begun: its worker had no room for it"),
     "returned": _plain("its worker did not hold it any more: put back at the head of its lane"),
     "suspended": _plain("paused"),
     "pause-asked": _plain("asked to pause"),

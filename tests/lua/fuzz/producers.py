@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.core.records import Accepted
 from tests.lua.fuzz.world import World
-from tests.lua.operations import LARGE, control, flat, run, submission
+from tests.lua.operations import LARGE, control, flat, resuming, run, submission
 
 JUNK = (
     b"{bad",
@@ -57,7 +57,8 @@ async def message(world: World) -> None:
     task_id, message_id = world.dice.choice(recent), world.name("m")
     if world.chance(0.3):
         text = "x" * LARGE if world.chance(0.2) else "more"
-        await world.space.push(run(task_id, message_id, text=text))
+        written = run if world.chance(0.7) else resuming
+        await world.space.push(written(task_id, message_id, text=text))
         world.ledger.messages[task_id].add(message_id)
     elif await world.space.store.get(task_id, payloads=False):
         answer = await world.space.message(task_id, message_id)

@@ -19,6 +19,7 @@ OUTCOMES = {
     Settle.SUSPENDED: 7,
     Settle.FAILED: 5,
     Settle.RELEASE: 5,
+    Settle.DEFER: 4,
     Settle.AUTH_REQUIRED: 3,
     Settle.REJECTED: 2,
     Settle.EXHAUSTED: 2,
@@ -90,7 +91,7 @@ async def finish(world: World) -> None:
         world.seen["poisoned"] += 1
         return
     kind = world.dice.choices(list(OUTCOMES), list(OUTCOMES.values()))[0]
-    delay = world.dice.choice([0, 500, 3000]) if kind is Settle.RETRY else 0
+    delay = world.dice.choice([0, 500, 3000]) if kind in {Settle.RETRY, Settle.DEFER} else 0
     claim = process.exchange.held[task_id].claim
     checkpoint = b"saved" if kind in {Settle.SUSPENDED, Settle.RELEASE} and world.chance(0.5) else None
     process.exchange.finish(task_id, Settlement(task_id, claim, kind, b'"r"', delay, "why", checkpoint))

@@ -27,9 +27,9 @@ from holdfast.core.records import (
     Submission,
     TaskRecord,
     Unreadable,
+    Wanted,
     WorkerRecord,
 )
-from holdfast.core.states import State
 
 
 class WorkerStore(Protocol):
@@ -132,8 +132,12 @@ class ProducerStore(Protocol):
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]: ...
 
+    async def message(self, submission: Submission) -> Accepted:
+        """As `submit`, but for a task that there is: `unknown` makes none. Its lane, time and limits stay its own."""
+        ...
+
     async def cancel(self, task_id: str, reason: str) -> str:
-        """The task's state afterwards, or `unknown`."""
+        """The task's state afterwards, or `unknown`: a task of this id is canceled if it comes within ten minutes."""
         ...
 
     async def pause(self, task_id: str, reason: str) -> str: ...
@@ -142,7 +146,9 @@ class ProducerStore(Protocol):
 
     async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None: ...
 
-    async def tasks(self, states: Sequence[State], limit: int, cursor: str = "") -> Page: ...
+    async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
+        """A page of these tasks without payloads. While tasks change their state a list may miss or repeat one."""
+        ...
 
     async def counts(self) -> Counts: ...
 

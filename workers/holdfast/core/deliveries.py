@@ -40,12 +40,14 @@ class Settle(StrEnum):
     UNREADABLE = "unreadable"  # the worker could not read the operation: rejected and set aside
     RETRY = "retry"
     RELEASE = "release"
+    DEFER = "defer"  # no room for its handler in this worker now: not begun, not charged, due again after a delay
     SUSPENDED = "suspended"
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """Report what came of a delivery. `delay_ms` counts for a retry; `reason` is one short line for the trail."""
+    """Report what came of a delivery. `delay_ms` counts for a retry or a deferral; `reason` is a short line for the
+    trail."""
 
     task_id: str
     claim: str

@@ -17,7 +17,8 @@ class UnreadableError(HoldfastError):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """Run a turn. `name` and `kwargs` are those of a named handler. A resume that carries messages reads as one too."""
+    """Run a turn. `name` and `kwargs` are those of a named handler. A resume that carries messages
+    reads as one too, with `resumes`: it continues a task and makes none."""
 
     task_id: str
     message_id: str
@@ -29,6 +30,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     span_id: str | None = None
     history_length: int | None = None
     metadata: dict[str, Any] = {}
+    resumes: bool = False
 
 
 class Control(msgspec.Struct, frozen=True):

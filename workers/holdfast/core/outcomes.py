@@ -69,4 +69,11 @@ class Stopped:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """It was not begun: all places of its handler are taken in this worker. `delay` in seconds, then it is due."""
+
+    delay: float
+
+
 Outcome = Completed | Asked | Failed | Rejected | Raised | Unreadable | Stopped

@@ -89,7 +89,7 @@ def _task_id(params: _Params) -> str:
 
 
 def _run(raw: bytes, envelope: _Envelope, params: _Params, task_id: str) -> Run:
-    messages = _messages(params, second=params is envelope)
+    messages = _messages(params)
     name, kwargs = call_of(messages)
     given = params.message.get("message_id") if params.message else None
     return Run(
@@ -103,10 +103,11 @@ def _run(raw: bytes, envelope: _Envelope, params: _Params, task_id: str) -> Run:
         span_id=_matching(_SPAN_ID, envelope.span_id),
         history_length=_length(params.history_length),
         metadata=_metadata(params),
+        resumes=(envelope.type if envelope.operation is None else envelope.operation) == "resume",
     )
 
 
-def _messages(params: _Params, *, second: bool) -> list[Message]:
+def _messages(params: _Params) -> list[Message]:
     messages = params.messages or []
     if params.message is not None:
         messages.append(params.message)
@@ -115,7 +116,7 @@ def _messages(params: _Params, *, second: bool) -> list[Message]:
             with_parts(message)
     except MessageShapeError as error:
         raise UnreadableError(str(error)) from None
-    return [with_content(message) for message in messages] if second else messages
+    return [with_content(message) for message in messages]
 
 
 def _metadata(params: _Params) -> dict[str, Any]:

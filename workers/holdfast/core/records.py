@@ -33,6 +33,7 @@ class Accepted(StrEnum):
     DUPLICATE = "duplicate"  # seen before; nothing changed
     CONFLICT = "conflict"  # the same message id with other content; nothing changed
     TERMINAL = "terminal"  # the task has ended; nothing changed
+    UNKNOWN = "unknown"  # `message` alone: there is no such task; nothing changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,15 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """How a worker read the entry at the head of its inbox. `operation` is `unreadable` with a reason, or the verb."""
+    """How a worker read the entry at the head of its inbox. `operation` is `unreadable` with a reason, or the verb;
+    `message_id` is empty for an order without a message; `name` is that of the handler it calls."""
 
     digest: str
     operation: str
     task_id: str = ""
     message_id: str = ""
     reason: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +218,21 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which tasks a list is to hold: those in these states (none: in any), of this lane and handler's name (empty: of
+    any), that were accepted at least `older_ms` and at most `newer_ms` ago (None: whenever)."""
+
+    states: tuple[State, ...] = ()
+    lane: str = ""
+    name: str = ""
+    older_ms: int | None = None
+    newer_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list; `cursor` continues it, empty at its end."""
+    """A page of a list; `cursor` continues it, empty at its end. A page may hold fewer tasks than asked for, even none,
+    and not be the last one: what is looked at for one page is bounded."""
 
     tasks: tuple[TaskRecord, ...]
     cursor: str

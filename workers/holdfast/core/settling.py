@@ -9,6 +9,7 @@ from holdfast.core.documents import failure_document
 from holdfast.core.outcomes import (
     Asked,
     Completed,
+    Deferred,
     Failed,
     Failure,
     Outcome,
@@ -35,7 +36,7 @@ class _Report(NamedTuple):
 
 
 def settlement(
-    outcome: Outcome, delivery: Delivery, policy: RetryPolicy, jitter: float, checkpoint: bytes | None = None
+    outcome: Outcome | Deferred, delivery: Delivery, policy: RetryPolicy, jitter: float, checkpoint: bytes | None = None
 ) -> Settlement | None:
     """The settlement of `delivery`, or None where there is nothing to report. `jitter` is from 0 to 1; `checkpoint` is
     the last one that the handler made."""
@@ -46,6 +47,8 @@ def settlement(
             if why not in _STOPPED:
                 return None
             report = _Report(_STOPPED[why], reason=why)
+        case Deferred(delay):
+            report = _Report(Settle.DEFER, delay=delay)
         case _:
             report = _as_said(outcome)
     kind, result, reason, delay = report

@@ -32,6 +32,7 @@ class Event(StrEnum):
     SUSPEND = "suspend"
     RETRY = "retry"
     RELEASE = "release"
+    DEFER = "defer"
     CRASH_FIRST = "crash-first"
     CRASH_LATER = "crash-later"
     GIVE_UP = "give-up"
@@ -72,6 +73,7 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
         Event.SUSPEND: State.SUSPENDED,
         Event.RETRY: State.DELAYED,
         Event.RELEASE: State.SUBMITTED,
+        Event.DEFER: State.DELAYED,
         Event.CRASH_FIRST: State.SUBMITTED,
         Event.CRASH_LATER: State.DELAYED,
         Event.GIVE_UP: State.FAILED,

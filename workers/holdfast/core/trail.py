@@ -18,6 +18,7 @@ LAYOUTS: dict[str, str] = {
     "settled": rf"(?P<kind>[^ ]+) (?P<number>\d+) {_CLAIM} ?(?P<reason>.*)",
     "retry": rf"{_CLAIM} ?(?P<reason>.*)",
     "release": rf"{_CLAIM} ?(?P<reason>.*)",
+    "defer": rf"{_CLAIM} ?(?P<reason>.*)",
     "suspended": rf"(?:{_CLAIM} ?)?(?P<reason>.*)",
     "crashed": rf"(?P<number>\d+) (?P<reason>.*) {_CLAIM}",
     "recovered": rf"(?P<reason>.*) {_CLAIM}",

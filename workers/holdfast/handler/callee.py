@@ -10,6 +10,7 @@ from enum import Enum, auto
 from typing import Any
 
 from holdfast.errors import HandlerError
+from holdfast.handler.options import Options
 from holdfast.handler.signature import Signature, inspect_signature
 
 
@@ -26,15 +27,16 @@ class Callee:
     function: Callable[..., Any]
     kind: Kind
     signature: Signature
+    options: Options
 
 
-def callee(function: object, what: str, *, named: bool) -> Callee:
+def callee(function: object, what: str, *, named: bool, options: Options | None = None) -> Callee:
     """The function, inspected. `what` names it in errors. Raises HandlerError."""
     if inspect.isclass(function):
         raise HandlerError(f"{what} is a class: name a function, or an instance with __call__")
     if not callable(function):
         raise HandlerError(f"{what} is {type(function).__name__}, not a function or a Handlers registry")
-    return Callee(function, _kind(function), inspect_signature(function, what, named=named))
+    return Callee(function, _kind(function), inspect_signature(function, what, named=named), options or Options())
 
 
 def _kind(function: Callable[..., object]) -> Kind:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.handler.callee import Callee
+from holdfast.handler.options import Options
 from holdfast.handler.program.program import Program
 
 
@@ -20,6 +21,11 @@ class Handler:
     def choose(self, name: str | None) -> Callee | Program | None:
         """What runs an operation that calls `name`. Where nothing is registered by name, names mean nothing."""
         return self.named.get(name) if name is not None and self.named else self.default
+
+    def options(self, name: str | None) -> Options:
+        """What the handler of an operation that calls `name` asks for itself."""
+        chosen = self.choose(name)
+        return chosen.options if isinstance(chosen, Callee) else Options()
 
     def absence(self, name: str | None) -> str:
         """Why `choose` found nothing."""

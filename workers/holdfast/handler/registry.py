@@ -11,12 +11,14 @@ async def answer(messages): ...
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from holdfast.errors import HandlerError
 from holdfast.handler.callee import Callee, callee
 from holdfast.handler.handler import Handler
+from holdfast.handler.options import Options
+from holdfast.plainjson import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,18 +33,37 @@ class Handlers:
         self._named: dict[str, Callee] = {}
         self._default: Callee | None = None
 
-    def register(self, name: str) -> Callable[[F], F]:
-        """A decorator: operations that call `name` run this function, with their kwargs."""
-        if not name or len(name) > NAME_LENGTH:
-            raise HandlerError(f"handler name {name[:NAME_LENGTH]!a}: 1 to {NAME_LENGTH} characters are allowed")
+    def register(
+        self,
+        name: str,
+        *,
+        max_attempts: int | None = None,
+        timeout: float | None = None,
+        concurrency: int | None = None,
+        lane: str | None = None,
+    ) -> Callable[[F], F]:
+        """A decorator: operations that call `name` run this function, with their kwargs as its annotations say.
+
+        Where given, `max_attempts` and `timeout` (seconds) count before the worker's settings, and a task's own before
+        them; at most `concurrency` of them run at once in one worker; a producer that is given this registry queues
+        them in `lane`. Raises HandlerError.
+        """
+        if not isinstance(name, str) or not 1 <= len(name) <= NAME_LENGTH:  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+            raise HandlerError(f"handler name {shown(name)}: 1 to {NAME_LENGTH} characters are allowed")
         if name in self._named:
             raise HandlerError(f"handler name {name!a} is registered twice: names are unique")
+        options = Options(max_attempts, timeout, concurrency, lane)
+        options.check(f"the handler {name!a}")
 
         def keep(function: F) -> F:
-            self._named[name] = callee(function, f"the handler {name!a}", named=True)
+            self._named[name] = callee(function, f"the handler {name!a}", named=True, options=options)
             return function
 
         return keep
+
+    def named(self) -> Mapping[str, Callee]:
+        """What has been registered so far."""
+        return dict(self._named)
 
     def default(self, function: F) -> F:
         """A decorator: operations that name no handler run this function."""

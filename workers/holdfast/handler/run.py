@@ -15,7 +15,8 @@ from holdfast.core.documents import failure_document
 from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, Unreadable
 from holdfast.handler.call import call
 from holdfast.handler.callee import Callee
-from holdfast.handler.failures import what_it_raised
+from holdfast.handler.failures import MESSAGE_BYTES, bounded, what_it_raised
+from holdfast.handler.fields import MisfitError
 from holdfast.handler.handler import Handler
 from holdfast.handler.history import messages_for
 from holdfast.handler.program.program import Program
@@ -36,7 +37,8 @@ async def run(
     on_stuck: Callable[[], None] = lambda: None,
     thread_grace: float = 5.0,
 ) -> Outcome:
-    """The outcome of `delivery`; `task` is its Task. `task_timeout` in seconds counts where the delivery has none.
+    """The outcome of `delivery`; `task` is its Task. `task_timeout` in seconds counts where neither delivery nor
+    handler has one.
 
     Cancelled, it ends as soon as the handler has: an async one is interrupted, one in a thread of `limiter` has to see
     `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was
@@ -45,7 +47,9 @@ async def run(
     if task.unreadable:
         return Unreadable(task.unreadable)
     operation = task.operation
-    seconds = task_timeout if delivery.timeout_ms is None else delivery.timeout_ms / 1000
+    own = handler.options(operation.name).timeout
+    usual = task_timeout if own is None else own
+    seconds = usual if delivery.timeout_ms is None else delivery.timeout_ms / 1000
     match handler.choose(operation.name):
         case None:
             # Retried: while versions change hands, another worker may have it.
@@ -54,11 +58,19 @@ async def run(
             return await _bounded(partial(program.run, task, messages_for(delivery, operation)), task, seconds)
         case Callee() as callee:
             kwargs = operation.kwargs if operation.name is not None and handler.named else {}
-            if misfit := callee.signature.misfit(kwargs):
-                return Rejected(failure_document("rejected", Failure("BadArguments", misfit)), misfit)
+            try:
+                kwargs = callee.signature.fit(kwargs)
+            except MisfitError as misfit:
+                return _rejected(bounded(str(misfit), MESSAGE_BYTES))
+            except Exception as error:  # border of a task: a validator is the user's code
+                return what_it_raised(error)
             arguments = callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
             threads = Threads(limiter, on_stuck, thread_grace)
             return await _bounded(partial(_answer, callee, arguments, task, threads), task, seconds)
+
+
+def _rejected(misfit: str) -> Rejected:
+    return Rejected(failure_document("rejected", Failure("BadArguments", misfit)), misfit)
 
 
 async def _answer(callee: Callee, arguments: dict[str, Any], task: Task, threads: Threads) -> Outcome:

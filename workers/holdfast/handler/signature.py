@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, get_args
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
 
 from holdfast.core.messages import Message
 from holdfast.errors import HandlerError
+from holdfast.handler.fields import Convert, MisfitError, convert_all, converters
 from holdfast.handler.task import Task
 
 _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
@@ -16,16 +18,23 @@ _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`task` is the parameter that gets the task; `required` and `known` are those that kwargs are for; `open`: any."""
+    """`task` is the parameter that gets the task; `required` and `known` are those that kwargs are for; `open`: any;
+    `convert` makes of each value what its annotation says."""
 
     messages: bool
     task: str | None
     required: frozenset[str]
     known: frozenset[str]
     open: bool
+    convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
 
-    def misfit(self, kwargs: Mapping[str, object]) -> str | None:
-        """Why these kwargs cannot be passed, or None."""
+    def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
+        """These kwargs as the handler gets them. Raises MisfitError; what the user's own validators raise passes."""
+        if misfit := self._misfit(kwargs):
+            raise MisfitError(misfit)
+        return convert_all(self.convert, kwargs)
+
+    def _misfit(self, kwargs: Mapping[str, object]) -> str | None:
         if missing := self.required - kwargs.keys():
             return f"missing arguments: {', '.join(sorted(missing))}"
         reserved = {"messages", self.task} if self.messages else {self.task}
@@ -57,6 +66,7 @@ def inspect_signature(function: Callable[..., object], what: str, *, named: bool
         required=required,
         known=frozenset(one.name for one in own if named),
         open=named and any(one.kind is one.VAR_KEYWORD for one in parameters),
+        convert=converters(own) if named else {},
     )
 
 
@@ -66,9 +76,21 @@ def _parameters(function: Callable[..., object], what: str) -> list[inspect.Para
         return list(inspect.signature(function, eval_str=True).parameters.values())
     except Exception:
         try:
-            return list(inspect.signature(function).parameters.values())
+            written = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as error:
             raise HandlerError(f"{what} cannot be inspected: {error}") from None
+        names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+        return [one.replace(annotation=_looked_up(one.annotation, names)) for one in written]
+
+
+def _looked_up(annotation: Any, names: dict[str, Any]) -> Any:
+    """The annotation as a value; as written if it cannot be had."""
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
+    except Exception:
+        return annotation
 
 
 def _takes_task(parameter: inspect.Parameter) -> bool:

@@ -1,10 +1,12 @@
 -- Take the entry at the head of a worker's inbox as the worker has read it (entries too large to be decoded here).
--- KEYS: the public queue. ARGV: incarnation, SHA-1 of the entry, verb or `unreadable`, task id, message id, reason.
--- Answers: new, turn, pending, duplicate, set-aside, the state after a control verb, or gone (admitted before).
+-- KEYS: the public queue. ARGV: incarnation, SHA-1 of the entry, verb or `unreadable`, task id, message id ('' for an order
+--       without a message), reason, handler's name.
+-- Answers: new, turn, pending, duplicate, set-aside, the state after a control verb, unknown after a cancel (kept for a
+--       task that comes later), or gone (admitted before).
 -- Keeps: I6: the entry leaves the inbox only after it became a task, a message or set aside.
 -- flags: allow-oom
 -- use: record lane journal aside message control
-local incarnation, sha, verb, id, message, reason = unpack(ARGV)
+local incarnation, sha, verb, id, message, reason, name = unpack(ARGV)
 local inbox = inbox_of(incarnation)
 local head = call('LINDEX', inbox, 0)
 if not head then return 'gone' end
@@ -12,28 +14,26 @@ local lane, raw = string.match(head, '^([^\n]*)\n(.*)$')
 if redis.sha1hex(raw) ~= sha then return 'gone' end
 
 local CONTROL = {cancel = cancel, pause = pause, resume = resume}
+local digest = 'f' .. sha
 
 local function admit_run()
-  local digest = 'f' .. sha
-  if call('EXISTS', T .. 'task:' .. id) == 1 then
-    local verdict = deliver_message(id, raw, message, digest)
-    if verdict ~= 'terminal' and verdict ~= 'conflict' then return verdict end
-    set_aside(verdict == 'terminal' and ('task ' .. id .. ' has ended') or ('message ' .. message .. ' came before with other content'), raw,
-      lane)
-    return 'set-aside'
-  end
+  if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, raw, message, digest) end
   call('HSETNX', T .. 'heads', lane, 0)
   create(id, lane, raw, message, digest, 'foreign', call('HGET', T .. 'heads', lane))
-  to_head(id)
+  if name ~= '' then write(id, 'name', name) end
+  if not canceled_early(id) then to_head(id) end
   return 'new'
 end
 
 local function admit()
-  if verb == 'run' then return admit_run() end
+  if message ~= '' then
+    local verdict = verb == 'run' and admit_run() or answer_task(id, raw, message, digest)
+    return refuse(verdict, id, message, raw, lane) and 'set-aside' or verdict
+  end
   if CONTROL[verb] then
     local state = CONTROL[verb](id, 'asked on the queue')
-    if state ~= 'unknown' then return state end
-    reason = verb .. ' of an unknown task'
+    if state ~= 'unknown' or verb == 'cancel' then return state end
+    reason = verb .. UNKNOWN
   end
   set_aside(reason, raw, lane)
   return 'set-aside'

@@ -47,12 +47,18 @@ local function take_own(id, seq)
   return true
 end
 
+local function take_resume(id, message, raw, lane)
+  refuse(answer_task(id, raw, message, 'f' .. redis.sha1hex(raw)), id, message, raw, lane)
+end
+
 -- A foreign run takes the sequence of the entry before it, so that put back at the head it keeps the list sorted.
-local function take_run(id, message, raw, lane)
+local function take_run(id, message, raw, lane, name)
   local digest = 'f' .. redis.sha1hex(raw)
   local r = read(id, 'state', 'message', 'solo')
   if not r[1] then
     create(id, lane, raw, message, digest, 'foreign', head_of(lane))
+    if name ~= '' then write(id, 'name', name) end
+    if canceled_early(id) then return false end
     take(id)
     return true
   end
@@ -61,19 +67,18 @@ local function take_run(id, message, raw, lane)
     take(id)
     return true
   end
-  verdict = verdict or deliver_message(id, raw, message, digest)
-  if verdict == 'terminal' then set_aside('task ' .. id .. ' is ' .. r[1], raw, lane) end
-  if verdict == 'conflict' then set_aside('message ' .. message .. ' came before with other content', raw, lane) end
+  refuse(verdict or deliver_message(id, raw, message, digest), id, message, raw, lane)
   return false
 end
 
 local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 
 local function take_foreign(raw, lane)
-  local verb, id, message = understand(raw)
-  if not verb then set_aside(id, raw, lane) return false end
-  if verb == 'run' then return take_run(id, message, raw, lane) end
-  if CONTROL[verb](id, 'asked on the queue') == 'unknown' then set_aside(verb .. ' of an unknown task', raw, lane) end
+  local verb, id, message, name = understand(raw)
+  if not verb then set_aside(id, raw, lane)
+  elseif verb == 'run' then return take_run(id, message, raw, lane, name)
+  elseif message ~= '' then take_resume(id, message, raw, lane)
+  elseif CONTROL[verb](id, 'asked on the queue') == 'unknown' and verb ~= 'cancel' then set_aside(verb .. UNKNOWN, raw, lane) end
   return false
 end
 

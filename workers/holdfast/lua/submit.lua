@@ -15,6 +15,7 @@ local function accept(id, message, digest, operation, lane, due, delay, name, at
   if name ~= '' then write(id, 'name', name) end
   if attempts ~= '' then write(id, 'max_attempts', attempts) end
   if timeout ~= '' then write(id, 'timeout', timeout) end
+  if canceled_early(id) then return 'new' end
   local at = due ~= '' and tonumber(due) or (delay ~= '' and NOW + tonumber(delay)) or 0
   if at > NOW then to_later(id, at) else to_tail(id) end
   return 'new'

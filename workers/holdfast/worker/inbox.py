@@ -24,7 +24,8 @@ def admission(raw: bytes, max_bytes: int) -> Admission:
     except UnreadableError as error:
         return Admission(digest, "unreadable", reason=str(error))
     if isinstance(operation, Run):
-        return Admission(digest, "run", operation.task_id, operation.message_id)
+        verb = "resume" if operation.resumes else "run"
+        return Admission(digest, verb, operation.task_id, operation.message_id, name=operation.name or "")
     return Admission(digest, operation.verb, operation.task_id)
 
 

@@ -115,7 +115,10 @@ class Life:
         _log.info("worn: a successor is asked for", why=self._wearing.worn)
         self._report.beat()
 
-    def _ended(self) -> None:
+    def _ended(self, begun: bool) -> None:
+        if not begun:
+            self._claims.poke()
+            return
         self._wearing.ended()
         if self._hands.done == 1:
             self._report.beat()  # a worker that has settled something is no boot failure, however soon it dies

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 import structlog
 from anyio.abc import TaskGroup
 
 from holdfast.core.deliveries import Delivery, Holding, Settle
-from holdfast.core.outcomes import Outcome, Stopped
+from holdfast.core.outcomes import Deferred, Outcome, Stopped
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settling import settlement
 from holdfast.handler.handler import Handler
+from holdfast.handler.options import Options
 from holdfast.handler.run import run
 from holdfast.handler.task import Task
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.post import Post
+from holdfast.worker.rooms import Rooms
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -37,22 +40,25 @@ class Running:
 
 @dataclass(slots=True)
 class Hands:
-    """`ended` is told of every delivery that is over; `done` counts them, `released` those given back unfinished."""
+    """`ended` is told of every delivery that is over, and whether it was begun; `done` counts those that were,
+    `released` those given back unfinished."""
 
     post: Post
     handler: Handler
     telemetry: Telemetry
     group: TaskGroup
-    ended: Callable[[], None]
+    ended: Callable[[bool], None]
     done: int = 0
     released: int = 0
     _running: dict[str, Running] = field(default_factory=dict[str, Running])
     _threads: anyio.CapacityLimiter = field(init=False)
     _policy: RetryPolicy = field(init=False)
+    _rooms: Rooms = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.post.spec.settings
         self._threads = anyio.CapacityLimiter(settings.concurrency)
+        self._rooms = Rooms(settings.concurrency, time.monotonic)
         self._policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
 
     def start(self, delivery: Delivery) -> None:
@@ -89,10 +95,25 @@ class Hands:
                 running.task.notes.stored(holding.checkpoint)
 
     async def _deliver(self, delivery: Delivery, running: Running) -> None:
-        outcome: Outcome | None = None
+        outcome: Outcome | Deferred | None = None
         with running.scope:
-            outcome = await self._run(delivery, running)
+            outcome = await self._in_turn(delivery, running)
         self._end(delivery, running, outcome or Stopped(running.why))
+
+    async def _in_turn(self, delivery: Delivery, running: Running) -> Outcome | Deferred:
+        """Run, where its handler has a place for it; else wait for one, or not be begun here."""
+        name = running.task.operation.name
+        places = self._options(running).concurrency
+        if name is None or places is None:
+            return await self._run(delivery, running)
+        room = self._rooms.of(name, places)
+        if room.is_full and not self._rooms.may_wait():
+            return Deferred(room.turn_in())
+        async with self._rooms.enter(room):
+            return await self._run(delivery, running)
+
+    def _options(self, running: Running) -> Options:
+        return self.handler.options(running.task.operation.name)
 
     async def _run(self, delivery: Delivery, running: Running) -> Outcome:
         timeout = self.post.spec.settings.task_timeout
@@ -103,14 +124,17 @@ class Hands:
             span.ended(outcome)
             return outcome
 
-    def _end(self, delivery: Delivery, running: Running, outcome: Outcome) -> None:
+    def _end(self, delivery: Delivery, running: Running, outcome: Outcome | Deferred) -> None:
         checkpoint = running.task.notes.checkpoint
-        report = settlement(outcome, delivery, self._policy, random.random(), checkpoint)
+        attempts = self._options(running).max_attempts or self._policy.max_attempts
+        policy = replace(self._policy, max_attempts=attempts)
+        report = settlement(outcome, delivery, policy, random.random(), checkpoint)
         if isinstance(outcome, Stopped):
             _log.info("stopped a handler", task=delivery.task_id, why=outcome.why)
         if report and report.kind is Settle.RELEASE:
             self.released += 1
         del self._running[delivery.task_id]
         self.post.exchange.finish(delivery.task_id, report)
-        self.done += 1
-        self.ended()
+        begun = not isinstance(outcome, Deferred)
+        self.done += begun
+        self.ended(begun)

@@ -83,6 +83,11 @@ class Connection:
                 await client.connection_pool.disconnect()
 
 
+def given(value: int | None) -> Value:
+    """A number as a script takes it, nothing where there is none."""
+    return "" if value is None else value
+
+
 class Role:
     """A part of the store: methods over one connection."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role
+from holdfast.broker.redis.paging import read_position
 from holdfast.core.records import Page, RetryAnswer, Stray, Strays, TaskRecord, Unreadable
 
 _PAGE = 50  # entries of up to 64 KiB looked through at once
@@ -18,7 +19,7 @@ class GivenUpRole(Role):
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
         """By rank, newest first: while letters come and go a page may repeat or miss one."""
-        start = int(cursor or 0)
+        start = read_position(cursor)
         newest = "+inf" if before_ms is None else before_ms
         span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
         ids: list[bytes] = await self._command("ZRANGE", self._keys.dead, *span)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from holdfast.broker.redis import rows
-from holdfast.broker.redis.connection import Role
+from holdfast.broker.redis import paging, rows
+from holdfast.broker.redis.connection import Role, given
 from holdfast.core.facts import StoreFacts
-from holdfast.core.records import Counts, Page, TaskRecord, WorkerRecord
-from holdfast.core.states import PARKED, TERMINAL, State
+from holdfast.core.records import Counts, Page, Wanted, WorkerRecord
+from holdfast.core.states import TERMINAL, State
 
 
 class OperatorRole(Role):
@@ -49,49 +49,12 @@ class OperatorRole(Role):
         running = await self._command("HKEYS", self._keys.running(incarnation))
         return rows.worker_record(incarnation, fields, running, beat_ago_ms)
 
-    async def _indexes(self, states: Sequence[State]) -> list[str]:
-        """The keys that hold ids of these states, each a sorted set or the `running` hash of a worker."""
-        keys: list[str] = []
-        if State.WORKING in states:
-            workers = await self._command("ZRANGE", self._keys.workers, 0, -1)
-            keys += [self._keys.running(incarnation.decode()) for incarnation in workers]
-        if State.SUBMITTED in states:
-            for lanes in (self._keys.sequences, self._keys.heads):
-                keys += [self._keys.submitted(lane.decode()) for lane in await self._command("HKEYS", lanes)]
-            keys.append(self._keys.submitted(self._keys.queue))
-        if State.DELAYED in states:
-            keys.append(self._keys.due)
-        if PARKED.intersection(states):
-            keys.append(self._keys.parked)
-        if TERMINAL.intersection(states):
-            keys.append(self._keys.finished)
-        return list(dict.fromkeys(keys))
-
-    async def _ids(self, key: str, start: int, limit: int) -> list[bytes]:
-        if key.endswith(":running"):
-            running: list[bytes] = await self._command("HKEYS", key)
-            return sorted(running)[start : start + limit]
-        newest_first = ["REV"] if key == self._keys.finished else []
-        ids: list[bytes] = await self._command("ZRANGE", key, start, start + limit - 1, *newest_first)
-        return ids
-
-    async def tasks(self, states: Sequence[State], limit: int, cursor: str = "") -> Page:
-        """Tasks index by index; while tasks move between indexes a page may miss or repeat one."""
-        states = states or tuple(State)
-        indexes = await self._indexes(states)
-        index, start = (int(part) for part in cursor.split("-")) if cursor else (0, 0)
-        found: list[TaskRecord] = []
-        while index < len(indexes):
-            ids = await self._ids(indexes[index], start, limit)
-            for position, task_id in enumerate(ids):
-                if len(found) == limit:
-                    return Page(tuple(found), f"{index}-{start + position}")
-                record = await self._run("show", task_id, 0)
-                task = rows.task_record(task_id.decode(), record) if record else None
-                if task and task.state in states:
-                    found.append(task)
-            index, start = (index, start + limit) if len(ids) == limit else (index + 1, 0)
-        return Page(tuple(found), "")
+    async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
+        older, newer = (given(ms) for ms in (wanted.older_ms, wanted.newer_ms))
+        lane = self._keys.name(wanted.lane) if wanted.lane else ""
+        states = wanted.states or tuple(State)
+        begin = paging.read_cursor(cursor)
+        return paging.page(await self._run("list", begin, limit, lane, wanted.name, older, newer, *states))
 
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
         entries: list[bytes] = await self._command("LRANGE", self._keys.lane(lane), 0, limit - 1)

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from holdfast.broker.redis import rows
-from holdfast.broker.redis.connection import Role, Value
+from holdfast.broker.redis.connection import Role, Value, given
 from holdfast.broker.redis.notices import settled
 from holdfast.core.records import Accepted, Submission, TaskRecord
-
-
-def _given(value: int | None) -> Value:
-    return "" if value is None else value
 
 
 class ProducerRole(Role):
@@ -24,12 +20,16 @@ class ProducerRole(Role):
                 f"o{s.digest}",
                 s.operation,
                 self._keys.name(s.lane),
-                _given(s.due_ms),
-                _given(s.delay_ms),
+                given(s.due_ms),
+                given(s.delay_ms),
             )
-            args += (s.name, _given(s.max_attempts), _given(s.timeout_ms))
+            args += (s.name, given(s.max_attempts), given(s.timeout_ms))
         answers: list[bytes] = await self._run("submit", *args) if args else []
         return [Accepted(answer.decode()) for answer in answers]
+
+    async def message(self, submission: Submission) -> Accepted:
+        s = submission
+        return Accepted(await self._word("message", s.task_id, s.message_id, f"o{s.digest}", s.operation))
 
     async def cancel(self, task_id: str, reason: str) -> str:
         return await self._word("cancel", task_id, reason)

@@ -41,10 +41,14 @@ _ON_KEYS: dict[str, Command] = {
     "XADD": ("*", "f", "v"),
     "ZADD": ("1", "m"),
     "ZCARD": (),
+    "ZCOUNT": ("0", "1"),
     "ZRANGE": ("0", "1"),
     "ZRANGEBYSCORE": ("0", "1"),
     "ZRANK": ("m",),
     "ZREM": ("m",),
+    "ZREMRANGEBYRANK": ("0", "1"),
+    "ZREMRANGEBYSCORE": ("0", "1"),
+    "ZREVRANK": ("m",),
     "ZSCORE": ("m",),
 }
 _ON_LANES = ("LINDEX", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPUSH")

@@ -54,6 +54,7 @@ class WorkerRole(Role):
             admission.task_id,
             admission.message_id,
             admission.reason,
+            admission.name,
         )
 
     async def renew(self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding]) -> Renewed:

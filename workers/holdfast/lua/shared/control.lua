@@ -1,4 +1,4 @@
--- use: record lane journal ending message
+-- use: record lane journal ending message limits
 -- What operators and producers may do to a task in any state: cancel, pause, resume.
 local HINT_MS = 600000
 
@@ -8,11 +8,22 @@ local function hint(incarnation, word)
   call('PEXPIRE', control, HINT_MS)
 end
 
+-- A cancel may overtake its task: another lane, another connection. It is kept for a while; see canceled_early.
+local function cancel_early(id)
+  local cancels = T .. 'cancels'
+  call('ZADD', cancels, NOW, id)
+  call('ZREMRANGEBYSCORE', cancels, '-inf', NOW - CANCELS_KEPT_MS)
+  call('ZREMRANGEBYRANK', cancels, 0, -CANCELS_KEPT - 1)
+end
+
 -- The compare-and-set that decides a cancel: afterwards no settlement of this task is recorded.
 local function cancel(id, reason)
   local r = read(id, 'state', 'lane', 'owner', 'claim')
   local state = r[1]
-  if not state then return 'unknown' end
+  if not state then
+    cancel_early(id)
+    return 'unknown'
+  end
   if TERMINAL[state] then return state end
   leave_index(id, state, r[2], r[3])
   if state == 'working' then hint(r[3], 'cancel:' .. id .. ':' .. r[4]) end

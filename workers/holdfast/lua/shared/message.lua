@@ -1,4 +1,4 @@
--- use: record lane journal aside
+-- use: record lane journal aside ending limits
 -- A run operation: it makes a task, or is one more message for one.
 local function create(id, lane, operation, message, digest, origin, seq)
   call('SET', T .. 'op:' .. id, operation)
@@ -6,6 +6,17 @@ local function create(id, lane, operation, message, digest, origin, seq)
     'origin', origin, 'created', NOW)
   count('accepted')
   tell('accepted', id, origin)
+end
+
+-- Whether a new task was canceled before it came: then it has ended.
+local function canceled_early(id)
+  local at = call('ZSCORE', T .. 'cancels', id)
+  if not at then return false end
+  call('ZREM', T .. 'cancels', id)
+  if NOW - at > CANCELS_KEPT_MS then return false end
+  finish(id, 'canceled', 'canceled before it came', false)
+  note('canceled', id, 'canceled before it came')
+  return true
 end
 
 local function new_turn(id, message, digest, operation)
@@ -52,6 +63,23 @@ local function deliver_message(id, operation, message, digest)
   wait(id, message, digest, operation)
   note('message-waits', id, message)
   return 'pending'
+end
+
+-- A message that makes no task: `unknown` where there is none.
+local function answer_task(id, operation, message, digest)
+  if call('EXISTS', T .. 'task:' .. id) == 0 then return 'unknown' end
+  return deliver_message(id, operation, message, digest)
+end
+
+-- Set aside, as its verdict says, what was pushed and cannot be taken. Answers whether that is so.
+local UNKNOWN = ' of an unknown task'
+local function refuse(verdict, id, message, raw, lane)
+  local why
+  if verdict == 'unknown' then why = 'resume' .. UNKNOWN
+  elseif verdict == 'terminal' then why = 'task ' .. id .. ' is ' .. read(id, 'state')[1]
+  elseif verdict == 'conflict' then why = 'message ' .. message .. ' came before with other content' end
+  if why then set_aside(why, raw, lane) end
+  return why ~= nil
 end
 
 -- The next message that waited, if there is one, becomes the next turn.

@@ -19,7 +19,28 @@ local function identity(message_id, raw)
   return redis.sha1hex(message_id)
 end
 
--- Answers verb, task id, message id; or nil and the reason.
+-- The handler that a message calls by its name, or ''.
+local NAME_BYTES = 800
+local function call_in(message)
+  for _, part in ipairs(type(message) == 'table' and type(message.parts) == 'table' and message.parts or {}) do
+    local data = type(part) == 'table' and part.kind == 'data' and part.data
+    if type(data) == 'table' and type(data.name) == 'string' and type(data.kwargs) == 'table' then
+      return #data.name <= NAME_BYTES and data.name or ''
+    end
+  end
+end
+
+local function name_in(params)
+  for _, message in ipairs(type(params.messages) == 'table' and params.messages or {}) do
+    local name = call_in(message)
+    if name then return name end
+  end
+  return call_in(params.message) or ''
+end
+
+local function says_something(said) return type(said) == 'table' and next(said) ~= nil end
+
+-- Answers verb, task id, message id ('' for an order without a message), handler's name; or nil and the reason.
 local function understand(raw)
   if not is_utf8(raw) then return nil, 'not UTF-8' end
   local parsed, envelope = pcall(cjson.decode, raw)
@@ -32,5 +53,7 @@ local function understand(raw)
   if type(id) ~= 'string' then return nil, 'no task id' end
   if #id > 128 or not string.find(id, ID) then return nil, 'bad task id' end
   local message = params.message
-  return verb, id, identity(type(message) == 'table' and message.message_id or nil, raw)
+  local speaks = verb == 'run' or (verb == 'resume' and (says_something(message) or says_something(params.messages)))
+  if not speaks then return verb, id, '', '' end
+  return verb, id, identity(type(message) == 'table' and message.message_id or nil, raw), name_in(params)
 end

@@ -41,6 +41,8 @@ local function put_back(id, s)
   elseif s.kind == 'release' then
     call('HINCRBY', T .. 'task:' .. id, 'releases', 1)
     to_head(id)
+  elseif s.kind == 'defer' then
+    to_later(id, NOW + s.delay)
   else
     park(id, 'suspended', s.reason)
   end

@@ -1,0 +1,130 @@
+"""Places of one handler: who has one, who waits for one, when the rest tries again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import pytest
+
+from holdfast.worker.rooms import FIRST_GUESS, LONGEST, SHORTEST, Room, Rooms
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+class Visitors:
+    """Tasks that are in a room until they are told to leave."""
+
+    def __init__(self, rooms: Rooms, room: Room, group: anyio.abc.TaskGroup) -> None:
+        self._rooms, self._room, self._group = rooms, room, group
+        self.inside: list[str] = []
+        self._told: dict[str, anyio.Event] = {}
+
+    async def come(self, name: str) -> None:
+        self._told[name] = anyio.Event()
+        self._group.start_soon(self._visit, name)
+        await anyio.wait_all_tasks_blocked()
+
+    async def leave(self, name: str) -> None:
+        self._told[name].set()
+        await anyio.wait_all_tasks_blocked()
+
+    async def _visit(self, name: str) -> None:
+        async with self._rooms.enter(self._room):
+            self.inside.append(name)
+            await self._told[name].wait()
+            self.inside.remove(name)
+
+
+async def visit(rooms: Rooms, room: Room, play: Callable[[Visitors], Awaitable[None]]) -> None:
+    async with anyio.create_task_group() as group:
+        await play(Visitors(rooms, room, group))
+        group.cancel_scope.cancel()
+
+
+async def test_so_many_are_in_a_room_and_a_quarter_of_the_slots_waits(clock: Clock) -> None:
+    rooms = Rooms(8, clock)
+    room = rooms.of("report", 1)
+    assert rooms.of("report", 1) is room
+
+    async def play(visitors: Visitors) -> None:
+        await visitors.come("a")
+        assert (room.is_full, rooms.may_wait()) == (True, True)
+        await visitors.come("b")
+        assert rooms.may_wait()
+        await visitors.come("c")
+        assert (visitors.inside, rooms.may_wait()) == (["a"], False)
+        await visitors.leave("a")
+        assert (visitors.inside, rooms.may_wait()) == (["b"], True)
+        await visitors.leave("b")
+        await visitors.leave("c")
+        assert (room.is_full, rooms.may_wait()) == (False, True)
+
+    await visit(rooms, room, play)
+
+
+async def test_who_is_cancelled_while_it_waits_leaves_no_trace(clock: Clock) -> None:
+    rooms = Rooms(4, clock)
+    room = rooms.of("report", 1)
+
+    async def play(visitors: Visitors) -> None:
+        await visitors.come("a")
+        with anyio.move_on_after(0):
+            async with rooms.enter(room):
+                raise AssertionError("there was no place")
+        assert rooms.may_wait()
+        await visitors.leave("a")
+        assert not room.is_full
+
+    await visit(rooms, room, play)
+
+
+async def test_a_worker_with_few_slots_lets_nobody_wait(clock: Clock) -> None:
+    assert not Rooms(3, clock).may_wait()
+
+
+async def test_each_that_is_deferred_has_its_turn_behind_the_one_before(clock: Clock) -> None:
+    room = Room(2, clock)
+    waits = [room.turn_in() for _ in range(4)]
+    assert waits == pytest.approx([FIRST_GUESS / 2 * n for n in (1, 2, 3, 4)])
+    clock.now += 1
+    assert room.turn_in() == pytest.approx(FIRST_GUESS / 2)
+
+
+async def test_turns_come_as_runs_have_taken(clock: Clock) -> None:
+    rooms = Rooms(4, clock)
+    room = rooms.of("report", 1)
+    for _ in range(30):
+        async with rooms.enter(room):
+            clock.now += 4
+    assert room.turn_in() == pytest.approx(4, rel=0.05)
+
+
+async def test_a_run_that_takes_longer_than_any_before_puts_turns_off(clock: Clock) -> None:
+    rooms = Rooms(4, clock)
+    room = rooms.of("report", 1)
+    async with rooms.enter(room):
+        clock.now += 7
+        assert room.turn_in() == pytest.approx(7)
+
+
+async def test_turns_are_never_at_once_and_never_far_off(clock: Clock) -> None:
+    room = Room(1000, clock)
+    assert room.turn_in() == SHORTEST
+    crowded = Room(1, clock)
+    assert [crowded.turn_in() for _ in range(1000)][-1] == LONGEST
+    clock.now += LONGEST
+    assert crowded.turn_in() == pytest.approx(FIRST_GUESS)

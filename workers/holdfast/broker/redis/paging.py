@@ -1,0 +1,51 @@
+"""Pages of lists: their rows, and the cursors between them, which travel as one word."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any
+
+from holdfast.broker.redis.rows import task_record
+from holdfast.core.records import Page, TaskRecord
+from holdfast.errors import InvalidTaskError
+from holdfast.plainjson import shown
+
+WIDTH = 4  # items of one row
+DIGITS = 15  # of a rank
+
+
+def read_cursor(cursor: str) -> str:
+    """What the script put into it: index, score, id. Raises InvalidTaskError."""
+    try:
+        place = urlsafe_b64decode(cursor.encode()).decode()
+    except ValueError:
+        place = "unreadable"
+    if cursor and not _is_place(place):
+        raise _strange(cursor)
+    return place
+
+
+def _is_place(place: str) -> bool:
+    index, *rest = place.split("\n")
+    return len(rest) == 2 and index[:1] in set("12345") and rest[0].isdigit()
+
+
+def read_position(cursor: str) -> int:
+    """How many were listed before, for lists that go by rank. Raises InvalidTaskError."""
+    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= DIGITS):
+        raise _strange(cursor)
+    return int(cursor or 0)
+
+
+def _strange(cursor: str) -> InvalidTaskError:
+    return InvalidTaskError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")
+
+
+def page(answer: list[Any]) -> Page:
+    cursor, *items = answer
+    found = [_row(*items[start : start + WIDTH]) for start in range(0, len(items), WIDTH)]
+    return Page(tuple(found), urlsafe_b64encode(cursor).decode())
+
+
+def _row(task_id: bytes, record: list[bytes], dead: int, pending: int) -> TaskRecord:
+    return task_record(task_id.decode(), [record, dead, pending, [], b"", b"", b""])

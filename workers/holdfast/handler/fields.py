@@ -1,0 +1,88 @@
+"""Arguments of named handlers: what came as JSON, checked against the annotation and turned into what it names.
+
+pydantic does it for whatever it knows (numbers, texts, dates, dataclasses, typed dicts, models of its own), msgspec
+where a Struct is meant. A parameter without an annotation, or with one that neither knows, gets what came.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, get_args
+
+import msgspec
+
+Convert = Callable[[Any], Any]
+SHOWN = 5  # mismatches named in one reason
+
+
+class MisfitError(ValueError):
+    """Arguments that a handler cannot be called with; says which and why, in one line."""
+
+
+def converters(parameters: Iterable[inspect.Parameter]) -> dict[str, Convert]:
+    """What turns the values of these parameters into what they are annotated with; those that get what came are left
+    out."""
+    made = {one.name: _converter(one.annotation) for one in parameters if one.annotation is not one.empty}
+    return {name: convert for name, convert in made.items() if convert is not None}
+
+
+def convert_all(convert: Mapping[str, Convert], kwargs: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments as the handler gets them. Raises MisfitError; what a validator of the user's raises passes."""
+    fitting, misfits = dict(kwargs), list[str]()
+    for name in kwargs.keys() & convert.keys():
+        try:
+            fitting[name] = convert[name](kwargs[name])
+        except _MismatchError as mismatch:
+            misfits += [f"{name}{place}: {why}" for place, why in mismatch.places]
+    if misfits:
+        more = f" and {len(misfits) - SHOWN} more" if len(misfits) > SHOWN else ""
+        raise MisfitError(f"argument {'; '.join(sorted(misfits)[:SHOWN])}{more}")
+    return fitting
+
+
+class _MismatchError(Exception):
+    def __init__(self, places: list[tuple[str, str]]) -> None:
+        super().__init__(places)
+        self.places = places
+
+
+def _converter(annotation: Any) -> Convert | None:
+    if isinstance(annotation, str) or annotation in (Any, object):
+        return None
+    return _by_msgspec(annotation) if _means_struct(annotation) else _by_pydantic(annotation)
+
+
+def _means_struct(annotation: Any) -> bool:
+    is_struct = isinstance(annotation, type) and issubclass(annotation, msgspec.Struct)
+    return is_struct or any(map(_means_struct, get_args(annotation)))
+
+
+def _by_msgspec(annotation: Any) -> Convert:
+    def convert(value: Any) -> Any:
+        try:
+            return msgspec.convert(value, annotation)
+        except msgspec.ValidationError as error:
+            why, _, place = str(error).partition(" - at `$")
+            raise _MismatchError([(place.removesuffix("`"), why)]) from None
+
+    return convert
+
+
+def _by_pydantic(annotation: Any) -> Convert | None:
+    import pydantic  # only where there is an annotation: it is slow to import
+    from pydantic.errors import PydanticUserError
+
+    try:
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(annotation)
+    except (PydanticUserError, NameError):
+        return None
+
+    def convert(value: Any) -> Any:
+        try:
+            return adapter.validate_python(value)
+        except pydantic.ValidationError as error:
+            told = error.errors(include_url=False, include_context=False, include_input=False)
+            raise _MismatchError([("".join(f".{step}" for step in one["loc"]), one["msg"]) for one in told]) from None
+
+    return convert
