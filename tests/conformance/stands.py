@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
+from holdfast.broker.memory.store import URL
 from tests.conformance.stand import Stand
 from tests.lua.namespace import namespace
 
@@ -25,4 +26,10 @@ async def _redis(request: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
         yield space
 
 
-STANDS: dict[str, Opening] = {"valkey": _valkey, "redis": _redis}
+@asynccontextmanager
+async def _memory(_: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
+    async with namespace(URL) as space:
+        yield space
+
+
+STANDS: dict[str, Opening] = {"memory": _memory, "valkey": _valkey, "redis": _redis}

@@ -9,6 +9,8 @@ from uuid import uuid4
 
 import redis.asyncio as aioredis
 
+from holdfast.broker.memory import store as memory
+from holdfast.broker.memory.client import Client
 from holdfast.broker.redis import RedisStore
 from holdfast.broker.redis.keys import Keys
 from holdfast_config import RedisSettings
@@ -23,14 +25,21 @@ __all__ = ["CAUSE", "Namespace", "namespace", "settlement"]
 class Namespace(Stand):
     """`plain` speaks for everybody who is not us: foreign producers, thieves, operators with redis-cli."""
 
+    store: RedisStore
+
     def __init__(self, url: str, replaced: Mapping[str, str] | None = None, queue: str | None = None) -> None:
         queue = queue or f"test:{uuid4().hex[:12]}"
-        settings = RedisSettings(url=url, max_connections=4, poll_timeout=1.0, queue=queue)
-        self.store: RedisStore
-        super().__init__(RedisStore(settings, {"clock": CLOCK, **(replaced or {})}), queue)
+        replaced = {"clock": CLOCK, **(replaced or {})}
+        if url == memory.URL:
+            store = memory.MemoryStore(queue, replaced, most_waiting=1_000_000)
+            self.plain: Any = Client(store.engine)
+        else:
+            settings = RedisSettings(url=url, max_connections=4, poll_timeout=1.0, queue=queue)
+            store = RedisStore(settings, replaced)
+            clients: Any = aioredis.Redis  # the library types no option
+            self.plain = clients.from_url(url, protocol=2)
+        super().__init__(store, queue)
         self.url, self.keys = url, Keys(queue)
-        clients: Any = aioredis.Redis  # the library types no option
-        self.plain: Any = clients.from_url(url, protocol=2)
         self.clock = VirtualClock(self.plain, self.queue)
 
     def key(self, name: str) -> str:

@@ -83,6 +83,7 @@ async def test_settings_that_were_changed_are_seen(short_path: Path) -> None:
     assert (facts.clients.most, facts.clients.idle_timeout) == (40, 30)
 
 
+@pytest.mark.parametrize("space", ["server"], indirect=True)
 async def test_workers_and_their_stewards_are_seen(space: Namespace) -> None:
     await space.register("w1", "w2")
     await space.store.vouch(["w1"])

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from holdfast.broker.redis.connection import Connection
 from holdfast.broker.redis.watching import Watch, watched
-from holdfast_config import RedisSettings
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, run
 
@@ -18,14 +14,12 @@ A, B, C, D = (run(name) for name in "abcd")
 
 
 @pytest.fixture
-async def watch(space: Namespace) -> AsyncIterator[Watch]:
+async def watch(space: Namespace) -> Watch:
     """Has looked once, at a lane that holds A and B."""
-    connection = Connection(RedisSettings(url=space.url, queue=space.queue))
     await space.push(A, B)
-    made = Watch(connection, space.queue)
+    made = Watch(space.store._connection, space.queue)
     await made.look()
-    yield made
-    await connection.aclose()
+    return made
 
 
 async def sees_pushes_at_the_head(watch: Watch) -> bool:
@@ -87,8 +81,6 @@ async def test_large_entries_that_went_back_to_the_head_are_no_sign(space: Names
 
 
 async def test_a_missing_lane_and_a_key_of_another_kind_are_told_by_their_type(space: Namespace) -> None:
-    connection = Connection(RedisSettings(url=space.url, queue=space.queue))
     await space.do("SET", f"{space.queue}:high", "x")
-    lanes = await watched(connection, [space.queue, f"{space.queue}:high"], 0.0)
-    await connection.aclose()
+    lanes = await watched(space.store._connection, [space.queue, f"{space.queue}:high"], 0.0)
     assert [(lane.kind, lane.length) for lane in lanes] == [("none", 0), ("string", 0)]

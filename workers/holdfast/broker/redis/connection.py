@@ -24,14 +24,19 @@ Value = str | bytes | int | float
 
 
 class Connection:
-    """Calls raise only errors of our tree. `replaced` is for tests: other text for parts of the scripts."""
+    """Calls raise only errors of our tree. `replaced` is for tests: other text for parts of the scripts. `clients`: for
+    calls that answer at once, and for those that block; else such as the settings ask for."""
 
-    def __init__(self, settings: RedisSettings, replaced: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        settings: RedisSettings,
+        replaced: Mapping[str, str] | None = None,
+        clients: tuple[Any, Any] | None = None,
+    ) -> None:
         self.keys = Keys(settings.queue)
         self.url = settings.masked_url
         self._answer_timeout = settings.answer_timeout
-        self.client = command_client(settings)
-        self.blocking = blocking_client(settings)
+        self.client, self.blocking = clients or (command_client(settings), blocking_client(settings))
         self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
         self._scripts = {name: build(name, replaced) for name in operations()} if replaced else product()
 

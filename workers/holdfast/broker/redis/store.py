@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.broker.redis.connection import Connection
 from holdfast.broker.redis.given_up import GivenUpRole
@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 class RedisStore(WorkerRole, StewardRole, ProducerRole, OperatorRole, GivenUpRole, StoryRole):
     """Implements `holdfast.broker.port.Store`. Connections are made when first used; never use one across a fork."""
 
-    def __init__(self, settings: RedisSettings, replaced: Mapping[str, str] | None = None) -> None:
-        super().__init__(Connection(settings, replaced))
+    def __init__(
+        self,
+        settings: RedisSettings,
+        replaced: Mapping[str, str] | None = None,
+        clients: tuple[Any, Any] | None = None,
+    ) -> None:
+        super().__init__(Connection(settings, replaced, clients))
 
     @property
     def url(self) -> str:

@@ -1,0 +1,165 @@
+"""The commands of a play, each with its share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from holdfast.core.deliveries import Delivery, Holding, Settle, Settlement
+from holdfast.core.records import Submission
+from tests.conformance.fuzz.table import LANES, Table
+from tests.conformance.stand import Stand
+from tests.lua.operations import LARGE, admission, control, flat, introduction, run, submission
+
+LEASE, GRACE = 15_000, 5_000
+BAD = (b"{", b"[1]", b'{"operation":"dance"}', b'{"operation":"run","params":{"task_id":"a b"}}', b"\xff", b"nul")
+
+
+async def submit(table: Table) -> None:
+    dice = table.dice
+    made = [
+        (table.task(), dice.choice(LANES), dice.choice([None, None, 0, 200, 30_000]), dice.choice([None, 2]))
+        for _ in range(dice.randint(1, 3))
+    ]
+
+    def batch(stand: Stand) -> list[Submission]:
+        return [submission(i, lane or stand.queue, delay_ms=delay, max_attempts=most) for i, lane, delay, most in made]
+
+    await table.ask("submit", lambda stand: stand.store.submit(batch(stand)))
+
+
+async def message(table: Table) -> None:
+    task, number, text = table.task(), table.dice.randint(1, 3), table.dice.choice(["more", "more", "other"])
+    await table.ask("message", lambda stand: stand.message(task, f"x{number}", text))
+
+
+async def push(table: Table) -> None:
+    task = table.task()
+    verb = table.dice.choice(["cancel", "pause", "resume"])
+    entry = table.dice.choice(
+        [
+            run(task, f"m-{task}"),
+            run(task, f"f{table.dice.randint(1, 3)}"),
+            run(task, None, text="a €"),
+            flat(task, "f9"),
+            control(verb, task),
+            control(verb, "nobody"),
+            run(task, "big", text="x" * LARGE),
+            table.dice.choice(BAD),
+        ]
+    )
+    await table.ask("push", lambda stand: stand.push(entry))
+
+
+async def order(table: Table) -> None:
+    task, verb = table.task(), table.dice.choice(["cancel", "pause", "resume"])
+    await table.ask(verb, lambda stand: getattr(stand.store, verb)(task, "asked"))
+
+
+async def begin(table: Table) -> None:
+    """One more worker."""
+    name = f"w{table.seen['register']}"
+    await table.ask("register", lambda stand: stand.store.register(introduction(name)))
+    table.held[name] = []
+
+
+async def pull(table: Table) -> None:
+    """Settle some, claim some; now and then ask once more what was asked before, or what was asked long ago."""
+    worker, dice = table.worker(), table.dice
+    settlements = [_settlement(table, one) for one in table.held[worker] if table.chance(0.5)]
+    table.requests[worker] += dice.choices([1, 0, -1], [20, 1, 1])[0]
+    request, slots = table.requests[worker], dice.randint(0, 4)
+    lanes = dice.sample(LANES, dice.randint(1, 2))
+    pulled = await table.ask(
+        "pull", lambda stand: stand.store.pull(worker, request, slots, table.lanes(stand, lanes), settlements)
+    )
+    done = {one.claim for one in settlements}
+    known = {one.claim for one in table.held[worker]}
+    table.held[worker] = [one for one in table.held[worker] if one.claim not in done]
+    table.held[worker] += [one for one in pulled.deliveries if one.claim not in known]
+    for verdict in pulled.verdicts:
+        table.seen[f"settle {verdict}"] += 1
+    table.seen["claims"] += len(pulled.deliveries)
+
+
+def _settlement(table: Table, delivery: Delivery) -> Settlement:
+    kind = table.dice.choice([Settle.COMPLETED, Settle.COMPLETED, *Settle])
+    checkpoint = b'"half"' if table.chance(0.2) else None
+    delay = table.dice.choice([0, 100, 5_000])
+    return Settlement(delivery.task_id, delivery.claim, kind, b'"r"', delay, "a | reason", checkpoint)
+
+
+async def renew(table: Table) -> None:
+    worker = table.worker()
+    held = [one for one in table.held[worker] if table.chance(0.9)]
+    table.held[worker] = held
+    told = [Holding(one.task_id, one.claim, table.dice.choice(["", "1/2"])) for one in held]
+    answered, state = table.requests[worker], table.dice.choices(["live", "draining"], [12, 1])[0]
+    await table.ask("renew", lambda stand: stand.store.renew(worker, state, answered, told))
+
+
+async def crash(table: Table) -> None:
+    """A death; what it held is settled late now and then."""
+    worker, charged = table.worker(), table.chance(0.7)
+    await table.ask("recover", lambda stand: stand.store.recover(worker, "died", charged))
+    if table.chance(0.6):
+        table.held.pop(worker)
+
+
+async def admit(table: Table) -> None:
+    worker = table.worker()
+    head = await table.ask("inbox", lambda stand: stand.store.inbox(worker))
+    if head is not None:
+        await table.ask("admit", lambda stand: stand.store.admit(worker, admission(head[1])))
+
+
+async def look_after(table: Table) -> None:
+    """What a steward does."""
+    some = [name for name in table.held if table.chance(0.8)]
+    await table.ask("vouch", lambda stand: stand.store.vouch(some))
+    limit = table.dice.randint(1, 20)
+    await table.ask("promote", lambda stand: stand.store.promote(limit))
+    await table.ask("reap", lambda stand: stand.store.reap(LEASE, GRACE))
+    await table.ask("audit", lambda stand: stand.store.audit(stand.queue, 100, ""))
+    await table.ask("ring", lambda stand: stand.store.ring(stand.queue))
+    await table.ask("left", lambda stand: stand.store.left([stand.queue]))
+    if table.chance(0.2):
+        await table.ask("trim", lambda stand: stand.store.trim(60_000, 5))
+
+
+async def operate(table: Table) -> None:
+    """What an operator does."""
+    task = table.task()
+    await table.ask("retry", lambda stand: stand.store.retry(task, "again"))
+    if table.chance(0.2):
+        await table.ask("purge", lambda stand: stand.store.purge_dead([task, f"{task}.r1"]))
+    if table.chance(0.3):
+        await table.ask("readmit", _readmit_newest)
+    if table.chance(0.1):
+        await table.ask("clear", lambda stand: stand.store.clear(stand.queue, 3))
+
+
+async def _readmit_newest(stand: Stand) -> str:
+    newest = await stand.store.unreadable(1)
+    return await stand.store.readmit(newest[0].address) if newest else ""
+
+
+async def look(table: Table) -> None:
+    task = table.task()
+    await table.ask("get", lambda stand: stand.store.get(task))
+    await table.ask("place", lambda stand: stand.store.place(task))
+
+
+COMMANDS: dict[Callable[[Table], Awaitable[None]], float] = {
+    submit: 10,
+    message: 6,
+    push: 6,
+    order: 5,
+    begin: 1,
+    pull: 30,
+    renew: 4,
+    crash: 1,
+    admit: 2,
+    look_after: 4,
+    operate: 3,
+    look: 5,
+}

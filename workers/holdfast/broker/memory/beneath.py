@@ -1,0 +1,54 @@
+"""What a server's Lua has and the one inside this process has not, as functions that it calls.
+
+`new` makes an empty Lua table; text is bytes on that side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+Table = Any  # of Lua
+Json = None | bool | float | str | list["Json"] | dict[str, "Json"]
+New = Callable[[], Table]
+
+_NULL = object()  # neither nil nor a table, as in a server
+
+
+def sha1hex(raw: bytes) -> bytes:
+    return hashlib.sha1(raw, usedforsecurity=False).hexdigest().encode()
+
+
+def unpack(raw: bytes, new: New) -> Table:
+    """cmsgpack.unpack"""
+    return _as_lua(msgspec.msgpack.decode(raw), new)
+
+
+def decode(raw: bytes, new: New) -> Table:
+    """cjson.decode; raises for what is no JSON. A number too large for it is infinite, as on a server."""
+    return _as_lua(json.loads(raw.decode(), parse_int=float), new)
+
+
+def _as_lua(value: Json, new: New) -> Any:
+    match value:
+        case None:
+            return _NULL
+        case str():
+            return value.encode()
+        case dict():
+            return _table({key.encode(): each for key, each in value.items()}, new)
+        case list():
+            return _table(dict(enumerate(value, 1)), new)
+        case _:
+            return value
+
+
+def _table(items: Mapping[bytes, Json] | Mapping[int, Json], new: New) -> Table:
+    table = new()
+    for key, each in items.items():
+        table[key] = _as_lua(each, new)
+    return table

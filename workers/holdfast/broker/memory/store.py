@@ -1,0 +1,54 @@
+"""The whole store in memory, and its bound: who submits more than it holds waits until workers have taken some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import anyio
+
+from holdfast.broker.memory.client import Client
+from holdfast.broker.memory.engine import Engine
+from holdfast.broker.redis import RedisStore
+from holdfast.core.facts import StoreFacts
+from holdfast.core.records import Accepted, Submission
+from holdfast.errors import StoreError
+from holdfast_config import RedisSettings
+
+MOST_WAITING = 100  # tasks that are submitted and not claimed, in all lanes
+URL = "memory://"
+
+
+class MemoryStore(RedisStore):
+    """Implements `holdfast.broker.port.Store` for one process and one event loop. `most_waiting`: its bound."""
+
+    def __init__(
+        self, queue: str, replaced: Mapping[str, str] | None = None, *, most_waiting: int = MOST_WAITING
+    ) -> None:
+        self.engine = Engine()
+        client = Client(self.engine)
+        super().__init__(RedisSettings(URL, queue=queue), replaced, (client, client))
+        self._most_waiting = most_waiting
+        self._lanes: dict[str, None] = {}
+        self._door = anyio.Lock()
+
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        """As many at once as there is room for; who came first goes first."""
+        self._lanes |= dict.fromkeys(self._keys.name(one.lane) for one in submissions)
+        answers: list[Accepted] = []
+        async with self._door:
+            while len(answers) < len(submissions):
+                room = await self._room()
+                answers += await super().submit(submissions[len(answers) : len(answers) + room])
+        return answers
+
+    async def _room(self) -> int:
+        """For how many tasks there is room; waits until there is some."""
+        while (waiting := self._waiting()) >= self._most_waiting:
+            await self.engine.changed.wait()
+        return self._most_waiting - waiting
+
+    def _waiting(self) -> int:
+        return sum(self.engine.look("ZCARD", self._keys.submitted(lane)) for lane in self._lanes)
+
+    async def examine(self, lanes: Sequence[str], watch: float) -> StoreFacts:
+        raise StoreError("the store in memory is in the process that uses it: there is no server to look at")
