@@ -1,0 +1,165 @@
+"""The producer's API without async: the same names, arguments and errors as `holdfast.TaskManager`.
+
+    with TaskManager(load().redis) as manager:
+        task_id = manager.run_task("hello")
+        record = manager.wait(task_id, timeout=60)
+
+One manager is for a whole program, and may be used from any of its threads. What is asked runs in an event loop in a
+thread of its own, which begins with the first call. A fork is safe at any time: the child begins a loop and connections
+of its own with its first call, and leaves alone what belongs to its parent. In a coroutine use the async one: this one
+would hold up the loop.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from holdfast import manager as asynchronous
+from holdfast.background import CLOSED, Background
+from holdfast.broker import open_store
+from holdfast.core.records import Submission, TaskRecord
+from holdfast.errors import ClosedError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from holdfast.broker.port import ProducerStore
+    from holdfast.handler.registry import Handlers
+    from holdfast.patience import Patience
+    from holdfast.taskspec import TaskSpec
+    from holdfast_config import RedisSettings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_managers: weakref.WeakSet[TaskManager] = weakref.WeakSet()
+_inherited: list[Background[Any]] = []  # of the parent; kept, as even forgetting them would touch what they share
+
+
+def _sync(
+    method: Callable[Concatenate[asynchronous.TaskManager, P], Awaitable[R]],
+) -> Callable[Concatenate[TaskManager, P], R]:
+    @functools.wraps(method)
+    def call(self: TaskManager, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        background = self._running()  # pyright: ignore[reportPrivateUsage]  # of the class below
+        return background.call(method, background.served, *args, **kwargs)
+
+    return call
+
+
+class TaskManager:
+    """Producers and operators of the queue that the settings name; to be closed, or used as a context manager.
+
+    The other arguments are those of `holdfast.TaskManager`; `opening` opens another store than Redis.
+    """
+
+    def __init__(
+        self,
+        settings: RedisSettings,
+        *,
+        max_message_bytes: int = 1048576,
+        patience: Patience | None = None,
+        handlers: Handlers | None = None,
+        opening: Callable[[RedisSettings], AbstractAsyncContextManager[ProducerStore]] = open_store,
+    ) -> None:
+        @asynccontextmanager
+        async def serve() -> AsyncGenerator[asynchronous.TaskManager, None]:
+            async with opening(settings) as store:
+                yield asynchronous.TaskManager(
+                    store,
+                    queue=settings.queue,
+                    max_message_bytes=max_message_bytes,
+                    patience=patience,
+                    handlers=handlers,
+                )
+
+        self._serve = serve
+        self._begin_anew()
+        self._is_closed = False
+        _managers.add(self)
+
+    def _begin_anew(self) -> None:
+        """As a process begins: without a loop."""
+        self._lock = threading.Lock()
+        self._background: Background[asynchronous.TaskManager] | None = None
+        self._forgotten: weakref.finalize[..., TaskManager] | None = None
+
+    def _running(self) -> Background[asynchronous.TaskManager]:
+        with self._lock:
+            if self._is_closed:
+                raise ClosedError(CLOSED)
+            if self._background is None:
+                self._background = Background(self._serve)
+                self._forgotten = weakref.finalize(self, self._background.stop)
+            return self._background
+
+    def _leave_to_parent(self) -> None:
+        """Called in a forked child: the thread stayed behind."""
+        if self._forgotten is not None:
+            self._forgotten.detach()
+        if self._background is not None:
+            _inherited.append(self._background)
+        self._begin_anew()
+
+    def close(self) -> None:
+        """Close its connections and end its thread; calls under way in other threads end with ClosedError."""
+        with self._lock:
+            self._is_closed = True
+            background, self._background = self._background, None
+        if background is not None:
+            background.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    run_task = _sync(asynchronous.TaskManager.run_task)
+    run_tasks = _sync(asynchronous.TaskManager.run_tasks)
+    submit = _sync(asynchronous.TaskManager.submit)
+    cancel_task = _sync(asynchronous.TaskManager.cancel_task)
+    pause_task = _sync(asynchronous.TaskManager.pause_task)
+    resume_task = _sync(asynchronous.TaskManager.resume_task)
+    get_task = _sync(asynchronous.TaskManager.get_task)
+    list_tasks = _sync(asynchronous.TaskManager.list_tasks)
+    count_tasks = _sync(asynchronous.TaskManager.count_tasks)
+    wait = _sync(asynchronous.TaskManager.wait)
+    queue_length = _sync(asynchronous.TaskManager.queue_length)
+    clear_queue = _sync(asynchronous.TaskManager.clear_queue)
+    health_check = _sync(asynchronous.TaskManager.health_check)
+    retry_task = _sync(asynchronous.TaskManager.retry_task)
+    ask_retry = _sync(asynchronous.TaskManager.ask_retry)
+    dead_letters = _sync(asynchronous.TaskManager.dead_letters)
+    purge_dead_letters = _sync(asynchronous.TaskManager.purge_dead_letters)
+
+    @functools.wraps(asynchronous.TaskManager.prepare)
+    def prepare(self, spec: TaskSpec) -> Submission:
+        return self._running().served.prepare(spec)
+
+    @functools.wraps(asynchronous.TaskManager.wait_all)
+    def wait_all(self, task_ids: Iterable[str]) -> Iterator[TaskRecord]:
+        background = self._running()
+        return _each(background, background.served.wait_all(task_ids))
+
+
+def _each(background: Background[Any], records: AsyncGenerator[TaskRecord, None]) -> Iterator[TaskRecord]:
+    try:
+        while (record := background.call(anext, records, None)) is not None:
+            yield record
+    finally:
+        background.call(records.aclose)
+
+
+def _after_fork() -> None:
+    for manager in list(_managers):
+        manager._leave_to_parent()  # pyright: ignore[reportPrivateUsage]  # of the class above
+
+
+os.register_at_fork(after_in_child=_after_fork)
