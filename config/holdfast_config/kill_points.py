@@ -24,7 +24,7 @@ _SPELLED = re.compile(
 
 
 class Point(StrEnum):
-    """Of a worker; then of the steward; then of the parent."""
+    """Of a worker; then of the steward; then of the parent; then of whoever writes to a ledger in PostgreSQL."""
 
     FORK = "fork"  # a new worker, before the store knows of it
     BELL = "bell"  # popped; nothing asked yet
@@ -39,6 +39,11 @@ class Point(StrEnum):
     RECOVER_SENT = "recover_sent"
     RECOVERED = "recovered"  # not acknowledged yet
     FORKED = "forked"  # the parent has a child that it has not looked at
+    WRITTEN = "written"  # a producer's request is in PostgreSQL, Redis has not been given it
+    GIVEN = "given"  # Redis has it, PostgreSQL does not know that
+    INGESTING = "ingesting"  # a round of the keeper's work, about to be committed
+    INGESTED = "ingested"  # committed; there was something to do
+    RESTORED = "restored"  # a page was put back into a Redis that is rebuilt, which is not noted yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from holdfast_config import names, sources
 from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer, shown
+from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.settings import Settings
 
 USUAL = "supervisor.toml"
@@ -47,7 +48,7 @@ def resolve(
     layers = _layers(flags, environ, folder or Path())
     given = _choose(layers)
     problems = [problem for layer in layers for problem in layer.problems]
-    problems += _without_server(given) + _two_handlers(given)
+    problems += _without_server(given) + _two_handlers(given) + _database(given)
     try:
         settings = Settings(**{field: origin.value for field, origin in given.items()})  # type: ignore[arg-type]  # checked there
     except ValidationError as error:
@@ -130,6 +131,20 @@ def _two_handlers(given: Mapping[str, Given]) -> list[str]:
     """Where one place says both, none is stronger."""
     both = [given[field].key for field in ("handler", "exec") if field in given]
     return [f"{' and '.join(both)} both say what runs the tasks: keep one"] if len(both) > 1 else []
+
+
+def _database(given: Mapping[str, Given]) -> list[str]:
+    """A DATABASE_URL may be there for somebody else: it is looked at only where tasks are kept in PostgreSQL."""
+    storage = given.get("storage_type")
+    if storage is None or str(storage.value).strip().lower() != "postgres":
+        return []
+    if "database_url" not in given:
+        return [f"{storage.key}: {storage.value!r}: needs DATABASE_URL, as in postgresql://user@host:5432/database"]
+    try:
+        postgres_url(str(given["database_url"].value))
+    except ValueError as error:
+        return [f"{given['database_url'].key}: {error}"]
+    return []
 
 
 def _lines(error: ValidationError, given: Mapping[str, Given]) -> list[str]:

@@ -16,12 +16,13 @@ ATTEMPT = "HOLDFAST_ATTEMPT"
 IDEMPOTENCY_KEY = "HOLDFAST_IDEMPOTENCY_KEY"
 
 NO_SETTINGS = frozenset({CONFIG, INCARNATION, TASK_ID, ATTEMPT, IDEMPOTENCY_KEY})
-SECRETS = ("redis_url", "redis_password")  # fields
+SECRETS = ("redis_url", "redis_password", "database_url")  # fields
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "workers": ("SCHEDULER__WORKERS",),
     "scheduler_type": ("SCHEDULER_TYPE", "SCHEDULER__TYPE"),
     "storage_type": ("STORAGE_TYPE", "STORAGE__TYPE"),
+    "database_url": ("DATABASE_URL", "STORAGE__URL"),
     "redis_url": ("REDIS_URL", "SCHEDULER__URL"),
     "redis_host": ("REDIS_HOST",),
     "redis_port": ("REDIS_PORT",),

@@ -12,6 +12,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from holdfast_config import folders, kinds, url
 from holdfast_config.kinds import lasting, one_of, whole
 from holdfast_config.lanes import Lane
+from holdfast_config.postgres_settings import PostgresSettings
+from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.redis_settings import RedisSettings
 
 STORE_SOCKET = "store.sock"
@@ -19,10 +21,10 @@ QUEUE = "bindu:tasks"
 
 # What follows the choices when somebody asks for a back end that this version does not have.
 _ONE_STORE = "; without a URL the embedded store is started, memory would not reach from one process to another"
-_ONE_STORAGE = "; task data is kept in the Redis that holds the queue"
+_STORAGES = "; redis keeps task data where the queue is, postgres keeps it in a database, too"
 
 _Scheduler = Annotated[Literal["redis"], one_of("redis", hint=_ONE_STORE)]
-_Storage = Annotated[Literal["redis"], one_of("redis", hint=_ONE_STORAGE)]
+_Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", hint=_STORAGES)]
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
 _Fence = Annotated[Literal["lease", "strict"], one_of("lease", "strict")]
 _Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "console")]
@@ -64,7 +66,12 @@ class Settings(BaseSettings):
     burst: kinds.Switch = _set(False, "Work until nothing is left, then end; what is delayed for later stays.")
 
     scheduler_type: _Scheduler = _set("redis", "What holds the queue; redis said here needs a URL or a host.")
-    storage_type: _Storage = _set("redis", "What holds the task data.")
+    storage_type: _Storage = _set(
+        "redis", "What keeps the task data: redis alone, or postgres, from which a lost Redis is rebuilt."
+    )
+    database_url: SecretStr | None = _set(
+        None, "For storage in PostgreSQL: postgresql://user@host:port/database; better a credential file."
+    )
     redis_url: kinds.RedisUrl | None = _set(
         None, "The Redis to use: redis://, rediss:// or unix://; none given: the embedded store."
     )
@@ -150,6 +157,13 @@ class Settings(BaseSettings):
             self.queue_name,
             answer_timeout=self.redis_answer_timeout,
         )
+
+    @property
+    def postgres(self) -> PostgresSettings | None:
+        """What a PostgreSQL client is made from; None where Redis alone keeps the tasks."""
+        if self.storage_type != "postgres" or self.database_url is None:
+            return None
+        return PostgresSettings(postgres_url(self.database_url.get_secret_value()))
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():

@@ -16,7 +16,7 @@ from holdfastd.cli.main import run
 
 SUPERVISOR = Path(sys.executable).with_name("supervisor")
 ROOT = Path(__file__).parents[2]
-OURS = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "NO_COLOR", "OTEL_")
+OURS = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "DATABASE_URL", "NO_COLOR", "OTEL_")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ URLS = (
     "special characters of a password are percent-encoded"
 )
 DATABASE = "the path of the URL must be the number of a database, as in redis://host:6379/0"
+STORAGE = "must be redis or postgres; redis keeps task data where the queue is, postgres keeps it in a database, too"
 SCHEDULER = (
     "must be redis; without a URL the embedded store is started, memory would not reach from one process to another"
 )
@@ -72,7 +73,8 @@ BAD = [
     ("HOLDFAST_APP_DIR", "~nobody-here/x", "'~nobody-here/x'", "names the home folder of a user that is not known"),
     ("SCHEDULER_TYPE", "memory", "'memory'", SCHEDULER),
     ("SCHEDULER_TYPE", "rabbit", "'rabbit'", SCHEDULER),
-    ("STORAGE_TYPE", "postgres", "'postgres'", "must be redis; task data is kept in the Redis that holds the queue"),
+    ("STORAGE_TYPE", "mongo", "'mongo'", STORAGE),
+    ("STORAGE_TYPE", "postgres", "'postgres'", "needs DATABASE_URL, as in postgresql://user@host:5432/database"),
 ]  # fmt: skip
 
 

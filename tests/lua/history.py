@@ -64,6 +64,11 @@ class History:
         if event == "accepted":
             self.lives[task_id] = Life(WAITING, 0)
             return
+        if event == "restored":
+            self.lives[task_id] = Life()
+            return
+        if event == "asked":
+            return
         life = self.lives.setdefault(task_id, Life())
         if event == "claimed":
             self._claimed(life, task_id, detail)

@@ -15,8 +15,16 @@ class StoreUnavailableError(StoreError):
     """The store cannot be reached or answers that it cannot serve now; try again."""
 
 
+class LedgerUnavailableError(StoreUnavailableError):
+    """PostgreSQL, which keeps the tasks beside Redis, cannot be reached or cannot serve now; try again."""
+
+
 class StoreRefusedError(StoreError):
     """The store is not fit for the promise (too old, evicting, another schema); it says how to mend that."""
+
+
+class MissingPackageError(StoreRefusedError, ValueError):
+    """What was asked for needs a package that is not installed; the message says which."""
 
 
 class StoreFullError(StoreError):

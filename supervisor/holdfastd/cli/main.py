@@ -27,6 +27,7 @@ COMMANDS = [
     lazy("recover", "Put back tasks whose workers are gone."),
     lazy("events", "Show what happens to tasks and workers, as it happens."),
     lazy("queue", "Look at the queue, and clear it."),
+    lazy("db", "Set up the tables in PostgreSQL, and see how they stand."),
     lazy("workers", "List the workers of all hosts."),
     lazy("config", "Show the settings, and where each came from."),
     lazy("service", "Show or install the systemd unit."),

@@ -13,7 +13,7 @@ from holdfastd.cli import options
 F = TypeVar("F", bound=Callable[..., Any])
 
 # The handler is the argument; a password on a command line is read by everybody who lists processes.
-NOT_FLAGS = ("handler", "redis_password")
+NOT_FLAGS = ("handler", "redis_password", "database_url")
 
 
 def every_setting(command: F) -> F:

@@ -51,7 +51,7 @@ def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], patien
 
 
 async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
-    async with open_store(session.settings.redis) as store:
+    async with open_store(session.settings.redis, session.settings.postgres) as store:
         try:
             return await inside(store)
         except (StoreUnavailableError, BaseExceptionGroup) as error:

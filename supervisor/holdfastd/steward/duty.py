@@ -13,7 +13,7 @@ import anyio
 import structlog
 from tenacity import AsyncRetrying, RetryCallState, wait_exponential, wait_random
 
-from holdfast.errors import StoreRefusedError, StoreUnavailableError
+from holdfast.errors import LedgerUnavailableError, StoreRefusedError, StoreUnavailableError
 from holdfastd.steward.health import Health
 
 PATIENCE = wait_exponential(multiplier=0.05, max=1.0) + wait_random(0, 0.05)  # seconds between tries
@@ -49,6 +49,8 @@ async def tend(duty: Duty, health: Health) -> None:
 def _note(name: str, error: BaseException | None, health: Health) -> None:
     trouble = str(error) or type(error).__name__
     match error:
+        case LedgerUnavailableError():  # says nothing about Redis, where leases are kept
+            health.ailing(name, trouble)
         case StoreUnavailableError():
             health.away(name, trouble)
         case StoreRefusedError():

@@ -53,7 +53,7 @@ async def preflight(store: StewardStore, settings: Settings) -> BootFailed | Non
 def _advice(settings: Settings) -> str:
     if settings.embedded:
         return f"see {settings.state_dir / 'store' / 'server.log'}"
-    return "is it running, and is REDIS_URL right?"
+    return f"is it running, and is {'the URL' if settings.postgres else 'REDIS_URL'} right?"
 
 
 def _patience(settings: Settings) -> float:

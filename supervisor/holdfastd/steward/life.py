@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
-from holdfast.broker.port import StewardStore
+from holdfast.broker.port import Ledger, StewardStore
 from holdfast.channel import Beat, Born, Died, Drain, Leave, Ready
 from holdfast.channel_client import ParentLink
 from holdfast.exits import ChildExit
@@ -23,6 +23,7 @@ from holdfastd.steward.epochs import Epochs
 from holdfastd.steward.family import Family
 from holdfastd.steward.fitness import fitness, preflight
 from holdfastd.steward.health import Health
+from holdfastd.steward.ledger import Keeping
 from holdfastd.steward.lockfiles import LockFiles
 from holdfastd.steward.orphans import Orphans
 from holdfastd.steward.promotion import promotion
@@ -106,7 +107,10 @@ class Life:
             yield Audit(store, lane).duty()
         yield trimming(store, settings.keep)
         yield fitness(store)
-        yield Epochs(store, self.health).duty()
+        if isinstance(store, Ledger):
+            yield Keeping(store, self.health).duty()
+        else:
+            yield Epochs(store, self.health).duty()
         if settings.burst:
             yield burst(store, settings.lane_names, self.link.send)
 

@@ -34,7 +34,7 @@ def run(spec: StewardSpec, channel: socket.socket) -> int:
 async def _serve(spec: StewardSpec, channel: socket.socket) -> ChildExit:
     link = ParentLink(channel)
     telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-steward", spec.settings.otlp_protocol)
-    async with open_store(spec.settings.redis) as store:
+    async with open_store(spec.settings.redis, spec.settings.postgres) as store:
         code = await Life(spec, store, link, telemetry.recovered).live()
         await link.flush(SAY_GOODBYE)
     telemetry.shutdown()

@@ -9,15 +9,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.broker.redis import RedisStore
     from holdfast_config import RedisSettings
+    from holdfast_config.postgres_settings import PostgresSettings
 
 
 @asynccontextmanager
-async def open_store(settings: RedisSettings) -> AsyncGenerator[RedisStore, None]:
-    """A store over Redis; its connections are made when first used and closed at the end."""
-    from holdfast.broker.redis import RedisStore
+async def open_store(
+    settings: RedisSettings, database: PostgresSettings | None = None
+) -> AsyncGenerator[RedisStore, None]:
+    """A store over Redis; its connections are made when first used and closed at the end.
 
-    store = RedisStore(settings)
+    With `database` its tasks are kept in PostgreSQL, too: for producers and stewards, workers do not need it.
+    """
+    store = _made(settings, database)
     try:
         yield store
     finally:
         await store.aclose()
+
+
+def _made(settings: RedisSettings, database: PostgresSettings | None) -> RedisStore:
+    if database is not None:
+        from holdfast.broker.postgres import PostgresStore
+
+        return PostgresStore(settings, database)
+    from holdfast.broker.redis import RedisStore
+
+    return RedisStore(settings)

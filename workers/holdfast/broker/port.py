@@ -8,7 +8,7 @@ may repeat one whose answer was lost. A store that cannot be reached raises Stor
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.facts import StoreFacts
@@ -20,6 +20,8 @@ from holdfast.core.records import (
     Happening,
     Happenings,
     Introduction,
+    Kept,
+    LedgerFacts,
     Page,
     Place,
     RetryAnswer,
@@ -229,6 +231,21 @@ class ProducerStore(Protocol):
         ...
 
     async def ping(self) -> None: ...
+
+
+@runtime_checkable
+class Ledger(Protocol):
+    """What a store has besides, where PostgreSQL keeps the tasks, too. LedgerUnavailableError: that one is away."""
+
+    async def keep(self) -> Kept:
+        """One round of the keeper's work: any steward may do the next one."""
+        ...
+
+    async def news(self, seconds: float) -> None:
+        """Block until something has happened that was not ingested, at most so many seconds."""
+        ...
+
+    async def ledger(self) -> LedgerFacts: ...
 
 
 class Store(WorkerStore, StewardStore, ProducerStore, Protocol):

@@ -236,3 +236,24 @@ class Page:
 
     tasks: tuple[TaskRecord, ...]
     cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a round of keeping the ledger came to: whether another steward was at it, whether there is more to do."""
+
+    busy: bool = False
+    more: bool = False
+    rebuilding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFacts:
+    """How the ledger stands: what it does now, how old the last event is that it has ingested while there are newer
+    ones, requests that wait to be given to Redis, how often Redis had lost data, tasks put back, ever."""
+
+    phase: str
+    behind_ms: int
+    waiting: int
+    losses: int
+    restored: int

@@ -1,7 +1,9 @@
 -- Delete tasks that ended long enough ago, in bounded steps.
--- KEYS: the public queue. ARGV: keep (ms), limit.
+-- KEYS: the public queue. ARGV: keep (ms), limit, a moment (ms) that they must have ended before ('' for none).
 -- Answers: how many were deleted.
 -- Keeps: I6, I14: nothing of a deleted task stays behind.
 -- flags: allow-oom
 -- use: clock forgetting
-return forget(call('ZRANGEBYSCORE', T .. 'finished', '-inf', NOW - tonumber(ARGV[1]), 'LIMIT', 0, tonumber(ARGV[2])))
+local until_then = NOW - tonumber(ARGV[1])
+if ARGV[3] ~= '' then until_then = math.min(until_then, tonumber(ARGV[3]) - 1) end
+return forget(call('ZRANGEBYSCORE', T .. 'finished', '-inf', until_then, 'LIMIT', 0, tonumber(ARGV[2])))

@@ -11,7 +11,7 @@ from redis.exceptions import NoScriptError, RedisError
 from holdfast.broker.redis.client import blocking_client, command_client
 from holdfast.broker.redis.faults import explained
 from holdfast.broker.redis.keys import Keys
-from holdfast.broker.redis.scripts import build, operations, product
+from holdfast.broker.redis.scripts import Script, build, operations, product
 from holdfast.broker.redis.sending import watched
 from holdfast.killpoints import armed
 
@@ -38,11 +38,21 @@ class Connection:
         self._answer_timeout = settings.answer_timeout
         self.client, self.blocking = clients or (command_client(settings), blocking_client(settings))
         self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
+        self._replaced = replaced
         self._scripts = {name: build(name, replaced) for name in operations()} if replaced else product()
+        self._guarded: dict[str, Script] = {}
 
     async def run(self, name: str, *args: Value) -> Any:
         """Run one Lua operation; load it first where the server does not know it."""
-        script = self._scripts[name]
+        return await self._evaluated(self._scripts[name], *args)
+
+    async def run_behind(self, guard: str, name: str, *args: Value) -> Any:
+        """The same, with a shared part before it that may answer in its place and takes the last arguments."""
+        if name not in self._guarded:
+            self._guarded[name] = build(name, self._replaced, guard)
+        return await self._evaluated(self._guarded[name], *args)
+
+    async def _evaluated(self, script: Script, *args: Value) -> Any:
         with explained(self.url):
             try:
                 return await self._evaluate("EVALSHA", script.sha, 1, self.keys.queue, *args)
@@ -100,6 +110,7 @@ class Role:
         self._connection = connection
         self._keys = connection.keys
         self._run = connection.run
+        self._run_behind = connection.run_behind
         self._word = connection.word
         self._number = connection.number
         self._command = connection.command

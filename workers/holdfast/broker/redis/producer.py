@@ -6,24 +6,21 @@ from collections.abc import AsyncIterator, Sequence
 
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role, Value, given
+from holdfast.broker.redis.keys import Keys
 from holdfast.broker.redis.notices import settled
 from holdfast.core.records import Accepted, Submission, TaskRecord
 
 
+def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
+    """A submission as `submit` takes it."""
+    when = (given(s.due_ms), given(s.delay_ms))
+    what = (s.task_id, s.message_id, f"o{s.digest}", s.operation, keys.name(s.lane))
+    return (*what, *when, s.name, given(s.max_attempts), given(s.timeout_ms))
+
+
 class ProducerRole(Role):
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
-        args: list[Value] = []
-        for s in submissions:
-            args += (
-                s.task_id,
-                s.message_id,
-                f"o{s.digest}",
-                s.operation,
-                self._keys.name(s.lane),
-                given(s.due_ms),
-                given(s.delay_ms),
-            )
-            args += (s.name, given(s.max_attempts), given(s.timeout_ms))
+        args = [value for one in submissions for value in submitted(self._keys, one)]
         answers: list[bytes] = await self._run("submit", *args) if args else []
         return [Accepted(answer.decode()) for answer in answers]
 

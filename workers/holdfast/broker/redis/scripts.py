@@ -40,11 +40,15 @@ def _parts(text: str, taken: dict[str, str], replaced: Mapping[str, str]) -> Ite
         yield part
 
 
-def build(name: str, replaced: Mapping[str, str] | None = None) -> Script:
-    """The script of one operation. `replaced` gives other text for shared parts (a test's clock) or for itself."""
+def build(name: str, replaced: Mapping[str, str] | None = None, before: str = "") -> Script:
+    """The script of one operation. `replaced` gives other text for shared parts (a test's clock) or for itself;
+    `before` names a shared part that may answer in the operation's place."""
     replaced = replaced or {}
     body = replaced.get(f"{name}.lua") or _text(f"{name}.lua")
-    parts = [replaced.get("base") or _text("shared/base.lua"), *_parts(body, {}, replaced), body]
+    wanted = [f"-- use: {before}\n", body] if before else [body]
+    taken: dict[str, str] = {}
+    shared = [part for text in wanted for part in _parts(text, taken, replaced)]
+    parts = [replaced.get("base") or _text("shared/base.lua"), *shared, body]
     flags = _FLAGS.search(body)
     shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
     source = "\n".join([shebang, *(_COMMENT.sub("", part) for part in parts)]).encode()

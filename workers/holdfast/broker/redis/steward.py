@@ -85,7 +85,10 @@ class StewardRole(Role):
         return put_back, following.decode()
 
     async def trim(self, keep_ms: int, limit: int) -> int:
-        return await self._number("trim", keep_ms, limit)
+        return await self._trim_before(keep_ms, limit, "")
+
+    async def _trim_before(self, keep_ms: int, limit: int, before_ms: int | str) -> int:
+        return await self._number("trim", keep_ms, limit, before_ms)
 
     async def wait_alarm(self, timeout: float) -> bool:
         # BRPOP, so that whoever counts the clients in BLPOP counts workers.

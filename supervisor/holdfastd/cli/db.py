@@ -1,0 +1,127 @@
+"""`supervisor db`: the tables in PostgreSQL, and how the ledger in them stands."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Any, TypeVar, cast
+
+import anyio
+import click
+import rich_click
+
+from holdfast.broker.port import Ledger, Store
+from holdfast.broker.postgres import PostgresStore, migrating
+from holdfast.broker.postgres.database import Database
+from holdfast.exits import Exit
+from holdfastd.cli import options, output
+from holdfastd.cli.asking import sure
+from holdfastd.cli.endings import CommandError
+from holdfastd.cli.records import duration
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import PATIENCE, ask
+
+T = TypeVar("T")
+
+
+@rich_click.group(epilog="Examples:\n\nsupervisor db upgrade\n\nsupervisor db status --json")
+def db() -> None:
+    """Set up the tables in PostgreSQL, and see how they stand."""
+
+
+@db.command(epilog="Example: DATABASE_URL=postgresql://me@db/tasks supervisor db upgrade")
+@options.here
+@options.pass_session
+def upgrade(session: Session, /) -> int:
+    """Make the tables, or bring them to this version. Does nothing where they are; two at a time do it once.
+
+    Starting never does it by itself: a service's user need not have the right to change tables, and hosts that still
+    run the earlier version would be surprised.
+    """
+    done = _with_database(session, migrating.upgrade)
+    if session.json:
+        output.document({"version": migrating.newest(), "steps": [each.name for each in done]})
+    else:
+        for each in done:
+            output.text(f"{each.version:04} {each.name}")
+        output.text(f"version {migrating.newest()}" + ("" if done else ", as it was"))
+    return Exit.OK
+
+
+@db.command(epilog="Example: supervisor db status")
+@options.store
+@options.pass_session
+def status(session: Session, /) -> int:
+    """Show the version of the tables, and how far the ledger is behind Redis.
+
+    Ends with 1 where an upgrade is needed.
+    """
+    found = _with_database(session, migrating.version)
+    told: dict[str, Any] = {"version": found, "needed": migrating.newest()}
+    if found == migrating.newest():
+        told["ledger"] = asdict(ask(session, _facts))
+    if session.json:
+        output.document(told)
+    else:
+        _print(told)
+    return Exit.OK if found == migrating.newest() else Exit.FAILED
+
+
+@db.command(epilog="Example: supervisor db adopt --yes")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.store
+@options.pass_session
+def adopt(session: Session, /, yes: bool) -> int:
+    """Let this database keep a queue that another one has kept until now.
+
+    The steward then treats Redis as one that has lost data: what this database knows and Redis does not is put back.
+    """
+    name = session.settings.queue_name
+    sure(f"Let this database keep {name} from now on?", "what it knows and Redis does not is run", yes=yes)
+
+    async def leave(store: Store) -> None:
+        await cast("PostgresStore", store).disown()
+
+    _needs_database(session)
+    ask(session, leave)
+    output.text(f"the next steward of this database keeps {name}")
+    return Exit.OK
+
+
+async def _facts(store: Store) -> Any:
+    return await cast("Ledger", store).ledger()
+
+
+def _print(told: dict[str, Any]) -> None:
+    output.text(f"tables of version {told['version']}, this version needs {told['needed']}")
+    if "ledger" not in told:
+        output.text("run: supervisor db upgrade" if told["version"] < told["needed"] else "upgrade Holdfast here")
+        return
+    output.text(summary(told["ledger"]))
+
+
+def summary(ledger: dict[str, Any]) -> str:
+    """The ledger in one line."""
+    behind = f"{duration(ledger['behind_ms'] / 1000)} behind" if ledger["behind_ms"] else "up to date"
+    lost = f", Redis lost data {ledger['losses']} times" if ledger["losses"] else ""
+    waiting = f", {ledger['waiting']} requests wait for Redis" if ledger["waiting"] else ""
+    return f"ledger {ledger['phase']}, {behind}{waiting}{lost}, {ledger['restored']} tasks put back"
+
+
+def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -> T:
+    settings = _needs_database(session)
+
+    async def inside() -> T:
+        database = Database(settings)
+        try:
+            return await PATIENCE.call(work, database)
+        finally:
+            await database.aclose()
+
+    return anyio.run(inside, backend_options={"use_uvloop": True})
+
+
+def _needs_database(session: Session) -> Any:
+    if session.settings.postgres is None:
+        raise CommandError("tasks are not kept in PostgreSQL: set STORAGE_TYPE=postgres and DATABASE_URL", Exit.CONFIG)
+    return session.settings.postgres

@@ -1,0 +1,1 @@
+"""The ledger in PostgreSQL: real servers of both kinds."""

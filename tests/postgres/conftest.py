@@ -1,0 +1,45 @@
+"""One server for the tests of this folder, with our tables; and a queue of its own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from uuid import uuid4
+
+import anyio
+import pytest
+
+from holdfast.broker.postgres import migrating
+from holdfast.broker.postgres.database import Database
+from holdfast_config.postgres_settings import PostgresSettings
+from tests.postgres.ledger import Ledger, ledger
+from tests.postgres.server import Server, postgres
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    with postgres() as server:
+        server.statement("CREATE DATABASE tasks")
+        anyio.run(_upgrade, server.url("tasks"))
+        yield server
+
+
+async def _upgrade(url: str) -> None:
+    database = Database(PostgresSettings(url))
+    await migrating.upgrade(database)
+    await database.aclose()
+
+
+@pytest.fixture
+async def books(server_url: str, postgres_server: Server, anyio_backend: object) -> AsyncIterator[Ledger]:
+    """The session's two servers, under a queue of its own."""
+    async with ledger(server_url, postgres_server.url("tasks")) as made:
+        yield made
+
+
+@pytest.fixture
+def database(postgres_server: Server) -> Iterator[str]:
+    """The URL of a database of this test's own, with our tables."""
+    name = f"t{uuid4().hex[:12]}"
+    postgres_server.statement(f"CREATE DATABASE {name} TEMPLATE tasks")
+    yield postgres_server.url(name)
+    postgres_server.statement(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,0 +1,104 @@
+"""`supervisor db`, and what a command or a start says of a PostgreSQL that is not as it must be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from holdfast.exits import Exit
+from holdfast_config import RedisSettings
+from tests.cli.commands import Cli
+from tests.postgres.server import Server
+
+
+@pytest.fixture
+def empty(postgres_server: Server) -> Iterator[str]:
+    """The URL of a database without our tables."""
+    name = f"e{uuid4().hex[:12]}"
+    postgres_server.statement(f"CREATE DATABASE {name}")
+    yield postgres_server.url(name)
+    postgres_server.statement(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def command(folder: Path, redis: RedisSettings, url: str, **more: str) -> Cli:
+    environ = {"STORAGE_TYPE": "postgres", "DATABASE_URL": url, "HOLDFAST_STATE_DIR": str(folder / "state"), **more}
+    return Cli(folder, (), {**environ, "REDIS_URL": redis.url, "REDIS_QUEUE_NAME": redis.queue})
+
+
+def test_an_empty_database_is_set_up_once(short_path: Path, redis_settings: RedisSettings, empty: str) -> None:
+    cli = command(short_path, redis_settings, empty)
+    before = cli("db", "status", "--json")
+    assert (before.status, before.document["version"]) == (1, 0)
+    assert cli("db", "upgrade").out == "0001 ledger\nversion 1\n"
+    assert cli("db", "upgrade").out == "version 1, as it was\n"
+    after = cli("db", "status", "--json")
+    assert (after.status, after.document["version"], after.document["ledger"]["phase"]) == (0, 1, "not begun")
+
+
+def test_upgrades_at_the_same_time_do_it_once(short_path: Path, redis_settings: RedisSettings, empty: str) -> None:
+    cli = command(short_path, redis_settings, empty)
+    with ThreadPoolExecutor(4) as several:
+        answers = list(several.map(lambda _: cli("db", "upgrade", "--json"), range(4)))
+    assert [answer.status for answer in answers] == [0] * 4
+    assert sorted(len(answer.document["steps"]) for answer in answers) == [0, 0, 0, 1]
+
+
+def test_without_tables_nothing_begins_and_the_command_is_named(
+    short_path: Path, redis_settings: RedisSettings, empty: str
+) -> None:
+    cli = command(short_path, redis_settings, empty, HOLDFAST_RUNTIME_DIR=str(short_path / "run"))
+    (short_path / "agent.py").write_text("def handle(messages): return 1\n")
+    for arguments in (("submit", "hello"), ("start", "--workers", "1")):
+        answer = cli(*arguments)
+        assert answer.status == Exit.CONFIG, answer
+        assert "supervisor db upgrade" in answer.err
+        assert "Traceback" not in answer.err
+
+
+def test_tables_of_a_later_version_are_refused(
+    short_path: Path, redis_settings: RedisSettings, postgres_server: Server, empty: str
+) -> None:
+    cli = command(short_path, redis_settings, empty)
+    cli("db", "upgrade")
+    name = empty.partition("@/")[2].partition("?")[0]
+    postgres_server.statement("INSERT INTO holdfast_schema VALUES (999, 'later')", name)
+    answer = cli("db", "status")
+    assert answer.status == 1
+    assert "tables of version 999, this version needs 1" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "told"),
+    [
+        (
+            "postgresql://me:s3cret@127.0.0.1:1/x",
+            Exit.UNAVAILABLE,
+            "PostgreSQL at postgresql://me:***@127.0.0.1:1/x cannot",
+        ),
+        ("{server}/nowhere?host={folder}", Exit.CONFIG, 'database "nowhere" does not exist; create it'),
+    ],
+)
+def test_a_server_that_is_away_and_a_database_that_is_not_there_are_told_apart(
+    short_path: Path, redis_settings: RedisSettings, postgres_server: Server, url: str, status: int, told: str
+) -> None:
+    url = url.format(server="postgresql://holdfast@", folder=postgres_server.folder)
+    answer = command(short_path, redis_settings, url)("submit", "hello")
+    assert answer.status == status
+    assert told in answer.err
+    assert "s3cret" not in answer.err
+
+
+def test_without_the_extra_the_package_is_named(tmp_path: Path) -> None:
+    (tmp_path / "asyncpg.py").write_text("raise ImportError('as if it were not installed')\n")
+    program = "from holdfast.broker.postgres.driver import asyncpg; asyncpg()"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environ)
+    assert "MissingPackageError" in done.stderr
+    assert "pip install 'holdfast[postgres]'" in done.stderr

@@ -1,0 +1,63 @@
+"""The row of a queue: which Redis the ledger follows, and how far it has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Phase(StrEnum):
+    """What the steward does next; in this order after a loss."""
+
+    CORRECTING = "correcting"  # what Redis has forgotten of tasks that had ended
+    RESTORING = "restoring"  # tasks that have not ended, and dead letters, go back to Redis
+    SWEEPING = "sweeping"  # whatever Redis knows is read once
+    FOLLOWING = "following"  # events are ingested, requests are given
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """See the comments of the table."""
+
+    epoch: str
+    phase: Phase
+    cursor: str
+    position: str
+    witness: str
+    since_ms: int
+    losses: int
+    restored: int
+
+
+_COLUMNS = "epoch, phase, cursor, position, witness, since_ms, losses, restored"
+_READ = f"SELECT {_COLUMNS} FROM holdfast_queues WHERE queue = $1"  # noqa: S608 - of our own words
+_LOCK = f"{_READ} FOR UPDATE SKIP LOCKED"
+_MAKE = "INSERT INTO holdfast_queues (queue, epoch, phase) VALUES ($1, $2, 'restoring') ON CONFLICT DO NOTHING"
+_WRITE = f"UPDATE holdfast_queues SET ({_COLUMNS}) = ($2, $3, $4, $5, $6, $7, $8, $9) WHERE queue = $1"  # noqa: S608 - as above
+
+
+async def read(sql: Any, queue: str) -> Queue | None:
+    """None: no steward has ever kept this queue."""
+    return _queue(await sql.fetchrow(_READ, queue))
+
+
+async def lock(sql: Any, queue: str) -> Queue | None:
+    """The same, for whoever works on it until the end of the transaction; None, too, where somebody else does."""
+    return _queue(await sql.fetchrow(_LOCK, queue))
+
+
+async def make(sql: Any, queue: str, epoch: str) -> None:
+    await sql.execute(_MAKE, queue, epoch)
+
+
+async def write(sql: Any, queue: str, row: Queue) -> None:
+    place = (row.epoch, row.phase, row.cursor, row.position, row.witness)
+    await sql.execute(_WRITE, queue, *place, row.since_ms, row.losses, row.restored)
+
+
+def _queue(row: Any) -> Queue | None:
+    if row is None:
+        return None
+    epoch, phase, *rest = row
+    return Queue(epoch, Phase(phase), *rest)

@@ -1,0 +1,195 @@
+"""Requests: what a producer asked for, from the moment it is accepted until the ledger has seen what came of it.
+
+A request waits, then it is given to Redis, and it is deleted in the transaction that ingests its effect. After a loss
+of Redis those that are left are given again, in their order: every one of them may be given twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from holdfast.core.records import Accepted, Submission
+
+_pack = msgspec.msgpack.Encoder().encode
+_submission = msgspec.msgpack.Decoder(Submission).decode
+
+_LEDGER = "SELECT task_id, finished_ms, message_ids, digests FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
+_ENTER = """
+INSERT INTO holdfast_requests (queue, verb, task_id, message_id, digest, content)
+SELECT $1, 'run', n.task_id, n.message_id, n.digest, n.content
+FROM unnest($2::text[], $3::text[], $4::text[], $5::bytea[]) WITH ORDINALITY
+    AS n (task_id, message_id, digest, content, place)
+ORDER BY n.place
+ON CONFLICT (queue, task_id, message_id) WHERE verb = 'run' AND refused IS NULL DO NOTHING"""
+_ENTERED = """
+SELECT id, verb, task_id, message_id, digest, given IS NULL AS waits FROM holdfast_requests
+WHERE queue = $1 AND task_id = ANY($2) AND refused IS NULL ORDER BY id"""
+_ASK = "INSERT INTO holdfast_requests (queue, verb, task_id, content) VALUES ($1, $2, $3, $4) RETURNING id"
+_GIVEN = "UPDATE holdfast_requests SET given = clock_timestamp() WHERE id = ANY($1)"
+_REFUSED = "UPDATE holdfast_requests SET refused = $2 WHERE id = $1"
+_DROP = "DELETE FROM holdfast_requests WHERE id = ANY($1)"
+_WAITING = """
+SELECT r.id, r.verb, r.content, r.task_id, r.message_id, t.finished_ms, r.message_id = ANY(t.message_ids) AS known,
+    floor(extract(epoch FROM clock_timestamp() - r.created) * 1000)::bigint AS age_ms
+FROM holdfast_requests r LEFT JOIN holdfast_tasks t ON t.queue = r.queue AND t.task_id = r.task_id
+WHERE r.queue = $1 AND r.given IS NULL AND r.refused IS NULL
+    AND r.created < clock_timestamp() - $2::float8 * interval '1 second'
+ORDER BY r.id LIMIT $3"""
+_CONFIRM = """
+DELETE FROM holdfast_requests r USING holdfast_tasks t
+WHERE r.queue = $1 AND r.task_id = ANY($2) AND r.refused IS NULL AND t.queue = r.queue AND t.task_id = r.task_id
+    AND CASE r.verb WHEN 'run' THEN r.message_id = ANY(t.message_ids) ELSE r.id <= t.asked END"""
+_AGAIN = "UPDATE holdfast_requests SET given = NULL WHERE queue = $1 AND given IS NOT NULL AND refused IS NULL"
+_COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS NULL AND refused IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A submission as it was entered. `word` where the ledger knows the answer; `first`: nothing is known of its task;
+    `blocked`: earlier requests on its task wait to be given, so it must not overtake them."""
+
+    submission: Submission
+    request: int = 0
+    word: Accepted | None = None
+    first: bool = False
+    blocked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that is to be given. `ended`, `known`: what the ledger knows of its task, and of its message."""
+
+    request: int
+    verb: str
+    task_id: str
+    ended: bool
+    known: bool
+    submission: Submission | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    request: int
+    blocked: bool
+
+
+async def enter(sql: Any, queue: str, batch: Sequence[Submission]) -> list[Entry]:
+    """Accept these: from the end of this transaction on they will reach Redis. In the order of the batch."""
+    ids = sorted({one.task_id for one in batch})
+    ledger = {row["task_id"]: row for row in await sql.fetch(_LEDGER, queue, ids)}
+    told = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
+    fresh = [one for one, word in told if word is None]
+    columns = zip(*((one.task_id, one.message_id, _digest(one), _pack(one)) for one in fresh), strict=True)
+    if fresh:
+        await sql.execute(_ENTER, queue, *map(list, columns))
+    entered: dict[str, list[Any]] = {task_id: [] for task_id in ids}
+    for row in await sql.fetch(_ENTERED, queue, ids):
+        entered[row["task_id"]].append(row)
+    mine = {(one.task_id, one.message_id) for one in fresh}
+    return [Entry(one, word=word) if word else _entry(one, entered[one.task_id], ledger, mine) for one, word in told]
+
+
+async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> Asked:
+    """Accept a request for a task; one that waits already is not entered twice."""
+    waiting = [row for row in await sql.fetch(_ENTERED, queue, [task_id]) if row["waits"]]
+    if waiting and waiting[-1]["verb"] == verb:
+        return Asked(waiting[-1]["id"], len(waiting) > 1)
+    content = reason.encode("utf-8", "surrogatepass")
+    return Asked(await sql.fetchval(_ASK, queue, verb, task_id, content), bool(waiting))
+
+
+async def given(sql: Any, requests: Sequence[int]) -> None:
+    await sql.execute(_GIVEN, list(requests))
+
+
+async def refused(sql: Any, request: int, word: str) -> None:
+    """Redis did not take it; the row stays, for whoever asks what became of it."""
+    await sql.execute(_REFUSED, request, word)
+
+
+async def drop(sql: Any, requests: Sequence[int]) -> None:
+    await sql.execute(_DROP, list(requests))
+
+
+async def confirm(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
+    """The ledger has read these tasks anew: what it has seen done is no request any more."""
+    await sql.execute(_CONFIRM, queue, list(task_ids))
+
+
+async def give_again(sql: Any, queue: str) -> None:
+    """Redis has lost what it was given: whatever is not confirmed is to be given once more."""
+    await sql.execute(_AGAIN, queue)
+
+
+async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> list[Waiting]:
+    """The oldest that wait, entered more than so many seconds ago."""
+    return [_waiting(row) for row in await sql.fetch(_WAITING, queue, older_than, limit)]
+
+
+async def count(sql: Any, queue: str) -> int:
+    """How many wait to be given."""
+    return int(await sql.fetchval(_COUNT, queue))
+
+
+async def first_of(sql: Any, queue: str, task_id: str) -> Submission | None:
+    """What made a task that the ledger has not seen yet."""
+    content = await sql.fetchval(
+        "SELECT content FROM holdfast_requests WHERE queue = $1 AND task_id = $2 AND verb = 'run' AND refused IS NULL "
+        "ORDER BY id LIMIT 1",
+        queue,
+        task_id,
+    )
+    return None if content is None else _submission(content)
+
+
+def _digest(one: Submission) -> str:
+    return f"o{one.digest}"
+
+
+def _same(known: str, one: Submission) -> Accepted:
+    """Digests of one kind (own or foreign) tell whether the content is the same."""
+    return Accepted.CONFLICT if known[:1] == "o" and known != _digest(one) else Accepted.DUPLICATE
+
+
+def _known(row: Any, one: Submission) -> Accepted | None:
+    if row is None:
+        return None
+    digests = dict(zip(row["message_ids"], row["digests"], strict=True))
+    if one.message_id in digests:
+        return _same(digests[one.message_id], one)
+    return None if row["finished_ms"] is None else Accepted.TERMINAL
+
+
+def _entry(one: Submission, rows: Sequence[Any], ledger: Mapping[str, object], mine: set[tuple[str, str]]) -> Entry:
+    of_message = (n for n, row in enumerate(rows) if (row["verb"], row["message_id"]) == ("run", one.message_id))
+    place = next(of_message, None)
+    if place is None:  # entered earlier, and confirmed this moment
+        return Entry(one, word=Accepted.DUPLICATE)
+    row, before = rows[place], rows[:place]
+    if row["digest"] != _digest(one):
+        return Entry(one, word=Accepted.CONFLICT)
+    blocked = any(each["waits"] and (one.task_id, each["message_id"]) not in mine for each in before)
+    return Entry(one, row["id"], first=not before and one.task_id not in ledger, blocked=blocked)
+
+
+def _waiting(row: Any) -> Waiting:
+    run = row["verb"] == "run"
+    return Waiting(
+        request=row["id"],
+        verb=row["verb"],
+        task_id=row["task_id"],
+        ended=row["finished_ms"] is not None,
+        known=bool(row["known"]),
+        submission=_later(_submission(row["content"]), row["age_ms"]) if run else None,
+        reason="" if run else row["content"].decode("utf-8", "surrogatepass"),
+    )
+
+
+def _later(one: Submission, age_ms: int) -> Submission:
+    """Its delay counts from the moment it was accepted."""
+    return one if one.delay_ms is None else replace(one, delay_ms=max(0, one.delay_ms - age_ms))

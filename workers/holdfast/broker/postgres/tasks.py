@@ -1,0 +1,150 @@
+"""The tasks of the ledger and their turns: kept as Redis has them, read back as Redis takes them.
+
+What came of a turn is written once. A task that has ended never goes back, except as another life of the same id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.broker.redis.ledger import Dump, Dumps
+from holdfast.broker.redis.rows import pairs
+
+_pack = msgspec.msgpack.Encoder().encode
+_record = msgspec.msgpack.Decoder(dict[str, bytes]).decode
+_list = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
+
+_FORGET_EARLIER_LIVES = """
+DELETE FROM holdfast_tasks t USING unnest($2::text[], $3::bigint[]) AS n (task_id, created_ms)
+WHERE t.queue = $1 AND t.task_id = n.task_id AND t.created_ms <> n.created_ms"""
+_KEPT = (
+    *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
+    *("record", "pending", "checkpoint", "trail"),
+)
+_KEEP = f"""
+INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
+VALUES ({", ".join(f"${n + 1}" for n in range(len(_KEPT) + 2))})
+ON CONFLICT (queue, task_id) DO UPDATE SET {", ".join(f"{name} = EXCLUDED.{name}" for name in _KEPT)}
+WHERE EXCLUDED.turn >= t.turn AND (t.finished_ms IS NULL OR EXCLUDED.finished_ms IS NOT NULL)"""  # noqa: S608 - of our own words
+_KEEP_TURN = """
+INSERT INTO holdfast_turns AS t (queue, task_id, turn, operation, result) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (queue, task_id, turn) DO UPDATE SET result = EXCLUDED.result
+WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
+
+_COLUMNS = "task_id, turn, dead, record, pending, checkpoint, trail, message_ids, digests, seq, created_ms, seen_ms"
+_OPEN = f"""
+SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND (finished_ms IS NULL OR dead <> '')
+    AND (seq, created_ms, task_id) > ($2, $3, $4) ORDER BY seq, created_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words
+_ENDED_SINCE = f"""
+SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND finished_ms IS NOT NULL AND seen_ms >= $2
+    AND (seen_ms, task_id) > ($3, $4) ORDER BY seen_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words
+_THESE = f"""
+SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"""  # noqa: S608 - of our own words
+_TURNS = """
+SELECT task_id, turn, operation, result FROM holdfast_turns
+WHERE queue = $1 AND task_id = ANY($2) ORDER BY task_id, turn"""
+_ENDED = """
+SELECT task_id, finished_ms FROM holdfast_tasks WHERE queue = $1 AND state = ANY($2) AND finished_ms IS NOT NULL
+    AND (finished_ms, task_id) < ($3, $4) ORDER BY finished_ms DESC, task_id DESC LIMIT $5"""
+
+
+async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
+    """Write these tasks as they were at that moment."""
+    lives = [(dump.task_id, dump.number("created")) for dump in dumps.tasks]
+    if not lives:
+        return
+    await sql.execute(_FORGET_EARLIER_LIVES, queue, [each[0] for each in lives], [each[1] for each in lives])
+    await sql.executemany(_KEEP, [_row(queue, dump, dumps.now_ms) for dump in dumps.tasks])
+    await sql.executemany(_KEEP_TURN, [turn for dump in dumps.tasks for turn in _turns(queue, dump)])
+
+
+async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
+    """Tasks that have not ended, and dead letters, in the order of their lanes; and the next cursor."""
+    after = msgspec.json.decode(cursor, type=tuple[int, int, str]) if cursor else (-1, 0, "")
+    rows = await sql.fetch(_OPEN, queue, *after, limit)
+    last = (rows[-1]["seq"], rows[-1]["created_ms"], rows[-1]["task_id"]) if rows else ()
+    return await _dumps(sql, queue, rows), msgspec.json.encode(last).decode() if rows else ""
+
+
+async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> tuple[list[Dump], str]:
+    """Tasks that were seen to have ended since that moment; and the next cursor."""
+    after = msgspec.json.decode(cursor, type=tuple[int, str]) if cursor else (-1, "")
+    rows = await sql.fetch(_ENDED_SINCE, queue, since_ms, *after, limit)
+    last = (rows[-1]["seen_ms"], rows[-1]["task_id"]) if rows else ()
+    return await _dumps(sql, queue, rows), msgspec.json.encode(last).decode() if rows else ""
+
+
+async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
+    return await _dumps(sql, queue, await sql.fetch(_THESE, queue, list(task_ids)))
+
+
+async def ended(
+    sql: Any, queue: str, states: Sequence[str], before: tuple[int, str], limit: int
+) -> list[tuple[str, int]]:
+    """Ids of tasks in these terminal states and when they ended, newest first."""
+    rows = await sql.fetch(_ENDED, queue, list(states), *before, limit)
+    return [(row["task_id"], row["finished_ms"]) for row in rows]
+
+
+async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
+    """Delete those of these tasks that are dead letters; how many."""
+    delete = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2) AND dead <> '' RETURNING 1"
+    return len(await sql.fetch(delete, queue, list(task_ids)))
+
+
+def message_ids(dump: Dump) -> dict[str, str]:
+    """Every message the task has been given, with its digest."""
+    seen = {message: digest.decode() for message, digest in pairs(dump.messages)}
+    return {dump.text("message"): dump.text("digest")} | seen
+
+
+def _row(queue: str, dump: Dump, now_ms: int) -> tuple[object, ...]:
+    seen = message_ids(dump)
+    finished = dump.number("finished") or None
+    numbers = (dump.number("seq"), dump.number("created"), finished, now_ms, dump.number("asked"), dump.number("turn"))
+    packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, _pack(dump.trail))
+    return (
+        queue,
+        dump.task_id,
+        dump.text("state"),
+        *numbers,
+        dump.dead.decode(),
+        list(seen),
+        list(seen.values()),
+        *packed,
+    )
+
+
+def _turns(queue: str, dump: Dump) -> Iterable[tuple[object, ...]]:
+    for turn, (operation, result) in enumerate(zip(dump.history[::2], dump.history[1::2], strict=True), 1):
+        yield queue, dump.task_id, turn, operation, result or None
+    yield queue, dump.task_id, dump.number("turn"), dump.operation, dump.result or None
+
+
+async def _dumps(sql: Any, queue: str, rows: Sequence[Any]) -> list[Dump]:
+    turns: dict[str, dict[int, tuple[bytes, bytes]]] = {row["task_id"]: {} for row in rows}
+    for turn in await sql.fetch(_TURNS, queue, list(turns)) if rows else ():
+        turns[turn["task_id"]][turn["turn"]] = (turn["operation"], turn["result"] or b"")
+    return [_dump(row, turns[row["task_id"]]) for row in rows]
+
+
+def _dump(row: Any, turns: dict[int, tuple[bytes, bytes]]) -> Dump:
+    operation, result = turns[row["turn"]]
+    history = tuple(part for turn in range(1, row["turn"]) for part in turns[turn])
+    seen = zip(row["message_ids"], row["digests"], strict=True)
+    several = len(row["message_ids"]) > 1  # as Redis keeps them
+    return Dump(
+        task_id=row["task_id"],
+        record=_record(row["record"]),
+        dead=row["dead"].encode(),
+        operation=operation,
+        history=history,
+        result=result,
+        pending=_list(row["pending"]),
+        messages=tuple(word.encode() for pair in seen for word in pair) if several else (),
+        checkpoint=row["checkpoint"],
+        trail=_list(row["trail"]),
+    )

@@ -1,0 +1,145 @@
+"""What the keeper of a ledger asks of Redis: what has happened, whole tasks, and to take them back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.broker.redis.connection import Role, Value
+from holdfast.broker.redis.producer import submitted
+from holdfast.broker.redis.rows import pairs
+from holdfast.core.records import Accepted, Submission
+
+ELSEWHERE = b"elsewhere"  # this Redis does not follow that ledger, or is being rebuilt from it
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`word`: ok, missed, lost or other (see follow.lua); `position` of the last event, the ids that events named, and
+    Redis's clock."""
+
+    word: str
+    position: str
+    more: bool
+    ids: tuple[str, ...]
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A whole task. `history` has operation and result of each earlier turn, `dead` the moment it was given up."""
+
+    task_id: str
+    record: dict[str, bytes]
+    dead: bytes
+    operation: bytes
+    history: tuple[bytes, ...]
+    result: bytes
+    pending: tuple[bytes, ...]
+    messages: tuple[bytes, ...]
+    checkpoint: bytes
+    trail: tuple[bytes, ...]
+
+    def text(self, field: str) -> str:
+        return self.record.get(field, b"").decode()
+
+    def number(self, field: str) -> int:
+        return int(float(self.record.get(field) or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Dumps:
+    """Tasks as they were at one moment: `last` event of all ('' for none), and Redis's clock then."""
+
+    last: str
+    now_ms: int
+    tasks: tuple[Dump, ...]
+
+
+class LedgerRole(Role):
+    async def follow(self, epoch: str, after: str, witness: str, limit: int) -> Look:
+        word, position, more, ids, now = await self._run("follow", epoch, after, witness, limit)
+        return Look(word.decode(), position.decode(), more == 1, tuple(each.decode() for each in ids), now)
+
+    async def dump(self, task_ids: Sequence[str]) -> Dumps:
+        """These tasks; unknown ones are left out."""
+        last, now, tasks = await self._run("dump", *task_ids)
+        return Dumps(last.decode(), now, tuple(_dump(task) for task in tasks))
+
+    async def known(self, cursor: str, page: int) -> tuple[str, list[str]]:
+        """Ids of tasks among the next keys, and where to go on ('' at the end)."""
+        following, ids = await self._run("known", cursor or "0", page)
+        return "" if following == b"0" else following.decode(), [each.decode() for each in ids]
+
+    async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[str]:
+        """A word per task (see restore.lua), or `other` alone."""
+        args = [value for dump in dumps for value in _flat(dump)]
+        return [word.decode() for word in await self._run("restore", epoch, *args)]
+
+    async def rebuilding(self) -> str:
+        """The epoch of the ledger from which this Redis is being rebuilt, or empty."""
+        return (await self._command("HGET", self._keys.meta, "rebuilding") or b"").decode()
+
+    async def begin_rebuild(self, epoch: str) -> None:
+        """From now on nobody gives it anything but what the ledger puts back."""
+        await self._command("HDEL", self._keys.meta, "ledger")
+        await self._command("HSET", self._keys.meta, "rebuilding", epoch)
+
+    async def end_rebuild(self, epoch: str) -> None:
+        await self._command("HSET", self._keys.meta, "ledger", epoch)
+        await self._command("HDEL", self._keys.meta, "rebuilding")
+
+    async def owner(self) -> str:
+        """The epoch of the ledger that this Redis follows, or empty."""
+        return (await self._command("HGET", self._keys.meta, "ledger") or b"").decode()
+
+    async def disown(self) -> None:
+        """This Redis is nobody's from now on: the next keeper treats it as one that has lost data."""
+        await self._command("HDEL", self._keys.meta, "ledger", "rebuilding")
+
+    async def give(self, epoch: str, submissions: Sequence[Submission]) -> list[Accepted] | None:
+        """`submit` for a ledger; None where this Redis does not follow it."""
+        args = [value for one in submissions for value in submitted(self._keys, one)]
+        answer = await self._run_behind("guard", "submit", *args, epoch)
+        return None if answer == ELSEWHERE else [Accepted(word.decode()) for word in answer]
+
+    async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> str | None:
+        """`cancel`, `pause` or `resume` for a ledger: the state afterwards, `unknown`, or None as above."""
+        answer = await self._run_behind("once", verb, task_id, reason, request, epoch)
+        return None if answer == ELSEWHERE else str(answer.decode())
+
+
+def _dump(task: list[Any]) -> Dump:
+    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail = task
+    return Dump(
+        task_id=task_id.decode(),
+        record=dict(pairs(record)),
+        dead=dead,
+        operation=operation,
+        history=tuple(history),
+        result=result,
+        pending=tuple(pending),
+        messages=tuple(messages),
+        checkpoint=checkpoint,
+        trail=tuple(trail),
+    )
+
+
+def _flat(dump: Dump) -> list[Value]:
+    def counted(items: Sequence[Value]) -> list[Value]:
+        return [len(items), *items]
+
+    record = [item for pair in dump.record.items() for item in pair]
+    return [
+        dump.task_id,
+        *counted(record),
+        dump.dead,
+        dump.operation,
+        *counted(dump.history),
+        dump.result,
+        *counted(dump.pending),
+        *counted(dump.messages),
+        dump.checkpoint,
+        *counted(dump.trail),
+    ]

@@ -1,0 +1,126 @@
+-- Put tasks back that a ledger knows and this Redis has lost: whole, in this order, each in the state it was in. What was
+-- being worked on waits again; a late result still counts as long as nobody has claimed anew.
+-- KEYS: the public queue.
+-- ARGV: the ledger's epoch, then per task what `dump` tells of it, each list with its length before it.
+-- Answers: other: this Redis is not being rebuilt from that ledger, nothing was written. Or a word per task. restored.
+--       there: it knows the task, and nothing less of it. merged: another task of this id was made since, and takes over
+--       the messages that had not run yet.
+-- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14. A task is replaced only by a later moment of its own life.
+-- flags: allow-oom
+-- use: message
+local at = 1
+local function take()
+  at = at + 1
+  return ARGV[at]
+end
+
+local function take_list()
+  local items = {}
+  for i = 1, tonumber(take()) do items[i] = take() end
+  return items
+end
+
+local function take_task()
+  local t = {id = take(), record = take_list(), dead = take(), operation = take(), history = take_list(), result = take(),
+    pending = take_list(), messages = take_list(), checkpoint = take(), trail = take_list(), has = {}}
+  for i = 1, #t.record, 2 do t.has[t.record[i]] = t.record[i + 1] end
+  return t
+end
+
+-- Where a life stands: it never goes back to an earlier turn, from an outcome to none, or to fewer deliveries.
+local function is_later(has, turn, state, delivery)
+  local function settled(word) return (TERMINAL[word] or (PARKED[word] and word ~= 'suspended')) and 1 or 0 end
+  local a = {tonumber(has.turn), settled(has.state), tonumber(has.delivery or '0')}
+  local b = {tonumber(turn), settled(state), tonumber(delivery or '0')}
+  for i = 1, #a do
+    if a[i] ~= b[i] then return a[i] > b[i] end
+  end
+  return false
+end
+
+-- Make room for a later moment of the same life. A worker that runs the earlier one is told that it is lost.
+local function remove(id)
+  local r = read(id, 'state', 'lane', 'owner')
+  leave_index(id, r[1], r[2], r[3])
+  call('DEL', T .. 'task:' .. id, T .. 'history:' .. id, T .. 'pending:' .. id, T .. 'messages:' .. id, T .. 'checkpoint:' .. id,
+    T .. 'trail:' .. id)
+end
+
+local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true}
+
+local function push_all(key, items)
+  for _, item in ipairs(items) do call('RPUSH', key, item) end
+end
+
+local function put_content(t)
+  local id = t.id
+  for field, value in pairs(t.has) do
+    if not OF_THE_PLACE[field] then write(id, field, value) end
+  end
+  call('SET', T .. 'op:' .. id, t.operation)
+  push_all(T .. 'history:' .. id, t.history)
+  for turn = 1, #t.history / 2 do
+    if t.history[2 * turn] ~= '' then call('SET', T .. 'result:' .. id .. ':' .. turn, t.history[2 * turn]) end
+  end
+  if t.result ~= '' then call('SET', T .. 'result:' .. id .. ':' .. t.has.turn, t.result) end
+  push_all(T .. 'pending:' .. id, t.pending)
+  for i = 1, #t.messages, 2 do call('HSET', T .. 'messages:' .. id, t.messages[i], t.messages[i + 1]) end
+  if t.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, t.checkpoint) end
+  push_all(T .. 'trail:' .. id, t.trail)
+end
+
+local function put_ended(t)
+  write(t.id, 'state', t.has.state, 'seq', 0, 'owner', '', 'due', '')
+  call('ZADD', T .. 'finished', t.has.finished, t.id)
+  tally(t.has.state, 1)
+  if t.dead ~= '' then call('ZADD', T .. 'dead', t.dead, t.id) end
+  tell_waiters(t.id, t.has.state)
+end
+
+local function put_in_place(t)
+  local id, state = t.id, t.has.state
+  if TERMINAL[state] then
+    put_ended(t)
+  elseif PARKED[state] then
+    write(id, 'seq', 0)
+    park(id, state, t.has.reason or '')
+  elseif state == 'delayed' then
+    write(id, 'seq', 0)
+    to_later(id, tonumber(t.has.due))
+  else
+    to_tail(id)
+  end
+end
+
+-- Another task of this id: what had not run yet becomes messages for it. Their digests tell what is the same.
+local function merge(t)
+  if TERMINAL[t.has.state] then return 'there' end
+  local waiting = t.pending
+  if not PARKED[t.has.state] or t.has.state == 'suspended' then
+    waiting = {t.has.message .. '|' .. t.has.digest .. '|' .. t.operation, unpack(t.pending)}
+  end
+  for _, item in ipairs(waiting) do
+    local message, digest, operation = string.match(item, '^([^|]*)|([^|]*)|(.*)$')
+    local verdict = deliver_message(t.id, operation, message, digest)
+    if verdict == 'terminal' or verdict == 'conflict' then
+      set_aside('task ' .. t.id .. ' was made anew before this message ran', operation, t.has.lane)
+    end
+  end
+  return 'merged'
+end
+
+local function restore(t)
+  local r = read(t.id, 'created', 'turn', 'state', 'delivery')
+  if r[1] and r[1] ~= t.has.created then return merge(t) end
+  if r[1] and not is_later(t.has, r[2], r[3], r[4]) then return 'there' end
+  if r[1] then remove(t.id) else count('accepted') end
+  put_content(t)
+  note('restored', t.id, t.has.state .. ' ' .. t.has.turn)
+  put_in_place(t)
+  return 'restored'
+end
+
+if call('HGET', T .. 'meta', 'rebuilding') ~= ARGV[1] then return {'other'} end
+local answers = {}
+while at < #ARGV do answers[#answers + 1] = restore(take_task()) end
+return answers
