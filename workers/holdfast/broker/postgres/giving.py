@@ -15,7 +15,8 @@ from holdfast.core.records import Accepted
 LIMIT = 100
 PATIENCE = 1.0  # seconds in which the producer gives it itself
 
-_REFUSALS = {Accepted.CONFLICT, Accepted.TERMINAL}
+MESSAGES = ("run", "message")
+_REFUSALS = {Accepted.CONFLICT, Accepted.TERMINAL, Accepted.UNKNOWN}
 
 _log = structlog.get_logger("holdfast.ledger")
 
@@ -23,21 +24,24 @@ _log = structlog.get_logger("holdfast.ledger")
 async def give(sql: Any, queue: str, redis: LedgerRole, epoch: str) -> bool:
     """Give the oldest; whether there may be more. What Redis cannot take now waits on."""
     waiting = await requests.waiting(sql, queue, PATIENCE, LIMIT)
-    for is_run, group in groupby(waiting, lambda one: one.submission is not None):
+    for verb, group in groupby(waiting, lambda one: one.verb):
         some = list(group)
-        if not await (_give_runs(sql, redis, epoch, some) if is_run else _give_asks(sql, redis, epoch, some)):
+        give_some = _give_messages if verb in MESSAGES else _give_asks
+        if not await give_some(sql, redis, epoch, some):
             return False
     return len(waiting) == LIMIT
 
 
-async def _give_runs(sql: Any, redis: LedgerRole, epoch: str, some: list[Waiting]) -> bool:
+async def _give_messages(sql: Any, redis: LedgerRole, epoch: str, some: list[Waiting]) -> bool:
     """What the ledger knows to be done is not given again: to a Redis that has forgotten it, it would be new."""
     await requests.drop(sql, [one.request for one in some if one.known])
     for one in some:
         if one.ended and not one.known:
             await _refused(sql, one, Accepted.TERMINAL)
     ready = [one for one in some if not one.known and not one.ended]
-    answers = await redis.give(epoch, [one.submission for one in ready if one.submission]) if ready else []
+    answers = (
+        await redis.give(epoch, [one.submission for one in ready if one.submission], some[0].verb) if ready else []
+    )
     if answers is None:
         return False
     for one, word in zip(ready, answers, strict=True):

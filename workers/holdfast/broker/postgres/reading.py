@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from typing import Any
 
 from holdfast.broker.postgres import requests, tasks
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.ledger import Dump
-from holdfast.core.records import Submission, TaskRecord
+from holdfast.core.records import Submission, TaskRecord, Wanted
 from holdfast.core.states import TERMINAL, State
+from holdfast.errors import InvalidTaskError
 
 MARK = "ledger"  # begins a cursor
 _NEWEST = (1 << 62, "")
+_CURSOR = re.compile(rf"{MARK}(?:(?P<at>\d{{1,15}}):(?P<id>[\w.@-]+))?", re.ASCII)
 
 
 async def task(sql: Any, queue: str, task_id: str, *, payloads: bool) -> TaskRecord | None:
@@ -24,18 +26,30 @@ async def task(sql: Any, queue: str, task_id: str, *, payloads: bool) -> TaskRec
     return None if accepted is None else _accepted(accepted, payloads=payloads)
 
 
-def ended_of(states: Sequence[State]) -> list[str]:
+def ended_of(wanted: Wanted) -> list[str]:
     """The terminal ones of these states (none: of all)."""
-    return sorted(TERMINAL.intersection(states or TERMINAL))
+    return sorted(TERMINAL.intersection(wanted.states or TERMINAL))
 
 
-async def ended(sql: Any, queue: str, states: Sequence[State], limit: int, cursor: str) -> tuple[str, list[TaskRecord]]:
-    """The next cursor, and tasks without their payloads, newest first."""
-    at, _, task_id = cursor.removeprefix(MARK).partition(":")
-    ids = await tasks.ended(sql, queue, ended_of(states), (int(at), task_id) if at else _NEWEST, limit)
+async def ended(
+    sql: Any, queue: str, wanted: Wanted, limit: int, cursor: str, now_ms: int
+) -> tuple[str, list[TaskRecord]]:
+    """The next cursor, and tasks without their payloads, newest first; fewer than `limit` where some do not fit."""
+    place = _CURSOR.fullmatch(cursor)
+    if place is None:
+        raise InvalidTaskError(f"cursor {cursor!r}: the cursor of the page before is expected, or none to begin")
+    before = (int(place["at"]), place["id"]) if place["at"] else _NEWEST
+    ids = await tasks.ended(sql, queue, ended_of(wanted), before, limit)
     found = {dump.task_id: dump for dump in await tasks.these(sql, queue, [each for each, _ in ids])}
     following = f"{MARK}{ids[-1][1]}:{ids[-1][0]}" if len(ids) == limit else ""
-    return following, [record(found[each], payloads=False) for each, _ in ids]
+    records = (record(found[each], payloads=False) for each, _ in ids)
+    return following, [task for task in records if _fits(task, wanted, now_ms - task.created_ms)]
+
+
+def _fits(task: TaskRecord, wanted: Wanted, age_ms: int) -> bool:
+    of_place = wanted.lane in {"", task.lane} and wanted.name in {"", task.name}
+    young_enough = wanted.newer_ms is None or age_ms <= wanted.newer_ms
+    return of_place and young_enough and (wanted.older_ms is None or age_ms >= wanted.older_ms)
 
 
 def record(dump: Dump, *, payloads: bool) -> TaskRecord:

@@ -20,11 +20,11 @@ _submission = msgspec.msgpack.Decoder(Submission).decode
 _LEDGER = "SELECT task_id, finished_ms, message_ids, digests FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
 _ENTER = """
 INSERT INTO holdfast_requests (queue, verb, task_id, message_id, digest, content)
-SELECT $1, 'run', n.task_id, n.message_id, n.digest, n.content
+SELECT $1, $6, n.task_id, n.message_id, n.digest, n.content
 FROM unnest($2::text[], $3::text[], $4::text[], $5::bytea[]) WITH ORDINALITY
     AS n (task_id, message_id, digest, content, place)
 ORDER BY n.place
-ON CONFLICT (queue, task_id, message_id) WHERE verb = 'run' AND refused IS NULL DO NOTHING"""
+ON CONFLICT (queue, task_id, message_id) WHERE message_id <> '' AND refused IS NULL DO NOTHING"""
 _ENTERED = """
 SELECT id, verb, task_id, message_id, digest, given IS NULL AS waits FROM holdfast_requests
 WHERE queue = $1 AND task_id = ANY($2) AND refused IS NULL ORDER BY id"""
@@ -42,7 +42,7 @@ ORDER BY r.id LIMIT $3"""
 _CONFIRM = """
 DELETE FROM holdfast_requests r USING holdfast_tasks t
 WHERE r.queue = $1 AND r.task_id = ANY($2) AND r.refused IS NULL AND t.queue = r.queue AND t.task_id = r.task_id
-    AND CASE r.verb WHEN 'run' THEN r.message_id = ANY(t.message_ids) ELSE r.id <= t.asked END"""
+    AND CASE WHEN r.message_id <> '' THEN r.message_id = ANY(t.message_ids) ELSE r.id <= t.asked END"""
 _AGAIN = "UPDATE holdfast_requests SET given = NULL WHERE queue = $1 AND given IS NOT NULL AND refused IS NULL"
 _COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS NULL AND refused IS NULL"
 
@@ -78,15 +78,18 @@ class Asked:
     blocked: bool
 
 
-async def enter(sql: Any, queue: str, batch: Sequence[Submission]) -> list[Entry]:
-    """Accept these: from the end of this transaction on they will reach Redis. In the order of the batch."""
+async def enter(sql: Any, queue: str, batch: Sequence[Submission], verb: str = "run") -> list[Entry]:
+    """Accept these: from the end of this transaction on they will reach Redis. In the order of the batch.
+
+    `verb`: `run`, or `message` for those that are only for a task that there is.
+    """
     ids = sorted({one.task_id for one in batch})
     ledger = {row["task_id"]: row for row in await sql.fetch(_LEDGER, queue, ids)}
     told = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
     fresh = [one for one, word in told if word is None]
     columns = zip(*((one.task_id, one.message_id, _digest(one), _pack(one)) for one in fresh), strict=True)
     if fresh:
-        await sql.execute(_ENTER, queue, *map(list, columns))
+        await sql.execute(_ENTER, queue, *map(list, columns), verb)
     entered: dict[str, list[Any]] = {task_id: [] for task_id in ids}
     for row in await sql.fetch(_ENTERED, queue, ids):
         entered[row["task_id"]].append(row)
@@ -166,8 +169,7 @@ def _known(row: Any, one: Submission) -> Accepted | None:
 
 
 def _entry(one: Submission, rows: Sequence[Any], ledger: Mapping[str, object], mine: set[tuple[str, str]]) -> Entry:
-    of_message = (n for n, row in enumerate(rows) if (row["verb"], row["message_id"]) == ("run", one.message_id))
-    place = next(of_message, None)
+    place = next((n for n, row in enumerate(rows) if row["message_id"] == one.message_id), None)
     if place is None:  # entered earlier, and confirmed this moment
         return Entry(one, word=Accepted.DUPLICATE)
     row, before = rows[place], rows[:place]
@@ -178,15 +180,15 @@ def _entry(one: Submission, rows: Sequence[Any], ledger: Mapping[str, object], m
 
 
 def _waiting(row: Any) -> Waiting:
-    run = row["verb"] == "run"
+    speaks = row["message_id"] != ""
     return Waiting(
         request=row["id"],
         verb=row["verb"],
         task_id=row["task_id"],
         ended=row["finished_ms"] is not None,
         known=bool(row["known"]),
-        submission=_later(_submission(row["content"]), row["age_ms"]) if run else None,
-        reason="" if run else row["content"].decode("utf-8", "surrogatepass"),
+        submission=_later(_submission(row["content"]), row["age_ms"]) if speaks else None,
+        reason="" if speaks else row["content"].decode("utf-8", "surrogatepass"),
     )
 
 

@@ -16,8 +16,7 @@ from holdfast.broker.postgres.keeping import Keeper
 from holdfast.broker.postgres.queues import Phase
 from holdfast.broker.redis import RedisStore
 from holdfast.broker.redis.ledger import LedgerRole
-from holdfast.core.records import Accepted, Kept, LedgerFacts, Page, Submission, TaskRecord
-from holdfast.core.states import State
+from holdfast.core.records import Accepted, Kept, LedgerFacts, Page, Submission, TaskRecord, Wanted
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
 from holdfast.killpoints import Point, reached
 from holdfast_config import RedisSettings
@@ -49,16 +48,22 @@ class PostgresStore(RedisStore, LedgerRole):
             await sql.execute("SELECT 1")
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        return await self._accept(submissions, "run")
+
+    async def message(self, submission: Submission) -> Accepted:
+        return (await self._accept([submission], "message"))[0]
+
+    async def _accept(self, submissions: Sequence[Submission], verb: str) -> list[Accepted]:
         async with self.database.transaction() as sql:
             epoch = await self._epoch(sql)
-            entries = await requests.enter(sql, self._queue, submissions)
+            entries = await requests.enter(sql, self._queue, submissions, verb)
         reached(Point.WRITTEN)
         ready = [entry for entry in entries if entry.word is None and not entry.blocked]
-        answers = await self._give(epoch, [entry.submission for entry in ready])
+        answers = await self._give(epoch, [entry.submission for entry in ready], verb)
         reached(Point.GIVEN)
         told = {entry.request: word for entry, word in zip(ready, answers, strict=True)} if answers else {}
         await self._mark(told)
-        return [entry.word or told.get(entry.request) or _accepted(entry) for entry in entries]
+        return [entry.word or told.get(entry.request) or _accepted(entry, verb) for entry in entries]
 
     async def cancel(self, task_id: str, reason: str) -> str:
         return await self._ask_for("cancel", task_id, reason)
@@ -76,13 +81,14 @@ class PostgresStore(RedisStore, LedgerRole):
         async with self.database.transaction() as sql:
             return await reading.task(sql, self._queue, task_id, payloads=payloads)
 
-    async def tasks(self, states: Sequence[State], limit: int, cursor: str = "") -> Page:
+    async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
         """Those that Redis has, then those that have ended and that only the ledger remembers."""
         if not cursor.startswith(reading.MARK):
-            page = await super().tasks(states, limit, cursor)
-            return page if page.cursor or not reading.ended_of(states) else Page(page.tasks, reading.MARK)
+            page = await super().tasks(wanted, limit, cursor)
+            return page if page.cursor or not reading.ended_of(wanted) else Page(page.tasks, reading.MARK)
+        now_ms = await self.clock_ms()
         async with self.database.transaction() as sql:
-            following, found = await reading.ended(sql, self._queue, states, limit, cursor)
+            following, found = await reading.ended(sql, self._queue, wanted, limit, cursor, now_ms)
         known = (await self.dump([task.task_id for task in found])).tasks if found else ()
         there = {dump.task_id for dump in known}
         return Page(tuple(task for task in found if task.task_id not in there), following)
@@ -117,12 +123,12 @@ class PostgresStore(RedisStore, LedgerRole):
         queue = await queues.read(sql, self._queue)
         return queue.epoch if queue is not None and queue.phase is Phase.FOLLOWING else ""
 
-    async def _give(self, epoch: str, batch: Sequence[Submission]) -> list[Accepted] | None:
+    async def _give(self, epoch: str, batch: Sequence[Submission], verb: str) -> list[Accepted] | None:
         """Redis's answers; None where the steward is to give them later: Redis is away, full, or not this one."""
         if not epoch or not batch:
             return None
         try:
-            return await self.give(epoch, batch)
+            return await self.give(epoch, batch, verb)
         except StoreError:
             return None
 
@@ -161,9 +167,9 @@ class PostgresStore(RedisStore, LedgerRole):
             return UNKNOWN if found is None else str(found.state)
 
 
-def _accepted(entry: requests.Entry) -> Accepted:
+def _accepted(entry: requests.Entry, verb: str) -> Accepted:
     """Of what waits to be given."""
-    return Accepted.NEW if entry.first else Accepted.PENDING
+    return Accepted.NEW if entry.first and verb == "run" else Accepted.PENDING
 
 
 def _kept(verb: str, task_id: str, why: str) -> str:

@@ -98,11 +98,19 @@ class LedgerRole(Role):
         """This Redis is nobody's from now on: the next keeper treats it as one that has lost data."""
         await self._command("HDEL", self._keys.meta, "ledger", "rebuilding")
 
-    async def give(self, epoch: str, submissions: Sequence[Submission]) -> list[Accepted] | None:
-        """`submit` for a ledger; None where this Redis does not follow it."""
+    async def give(self, epoch: str, submissions: Sequence[Submission], verb: str = "run") -> list[Accepted] | None:
+        """`submit`, or `message` for each, for a ledger; None where this Redis does not follow it."""
+        if verb == "message":
+            words = [await self._give_message(epoch, one) for one in submissions]
+            return None if None in words else [word for word in words if word]
         args = [value for one in submissions for value in submitted(self._keys, one)]
         answer = await self._run_behind("guard", "submit", *args, epoch)
         return None if answer == ELSEWHERE else [Accepted(word.decode()) for word in answer]
+
+    async def _give_message(self, epoch: str, one: Submission) -> Accepted | None:
+        what = (one.task_id, one.message_id, f"o{one.digest}", one.operation)
+        answer = await self._run_behind("guard", "message", *what, epoch)
+        return None if answer == ELSEWHERE else Accepted(answer.decode())
 
     async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> str | None:
         """`cancel`, `pause` or `resume` for a ledger: the state afterwards, `unknown`, or None as above."""

@@ -48,15 +48,16 @@ CREATE TABLE holdfast_turns (
 CREATE TABLE holdfast_requests (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     queue text COLLATE "C" NOT NULL,
-    verb text NOT NULL CHECK (verb IN ('run', 'cancel', 'pause', 'resume')),
+    verb text NOT NULL CHECK (verb IN ('run', 'message', 'cancel', 'pause', 'resume')),
     task_id text COLLATE "C" NOT NULL,
-    message_id text COLLATE "C" NOT NULL DEFAULT '',
+    message_id text COLLATE "C" NOT NULL DEFAULT '', -- of a run or a message
     digest text NOT NULL DEFAULT '',
-    content bytea NOT NULL,                -- of a run the submission as MessagePack, else the reason
+    content bytea NOT NULL,                -- of a run or a message the submission as MessagePack, else the reason
     created timestamptz NOT NULL DEFAULT clock_timestamp(),
     given timestamptz,                     -- to Redis; gone when the ledger has seen what came of it
     refused text                           -- by Redis: conflict, terminal
 );
-CREATE UNIQUE INDEX holdfast_requests_messages ON holdfast_requests (queue, task_id, message_id) WHERE verb = 'run' AND refused IS NULL;
+CREATE UNIQUE INDEX holdfast_requests_messages ON holdfast_requests (queue, task_id, message_id)
+    WHERE message_id <> '' AND refused IS NULL;
 CREATE INDEX holdfast_requests_tasks ON holdfast_requests (queue, task_id, id);
 CREATE INDEX holdfast_requests_waiting ON holdfast_requests (queue, id) WHERE given IS NULL AND refused IS NULL;
