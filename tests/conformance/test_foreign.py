@@ -55,7 +55,7 @@ BAD = {
     b"\x00": "not a JSON object",
     b"nul": "not a JSON object",
     b"[" * 20_000: "not a JSON object",
-    control("cancel", "nobody"): "cancel of an unknown task",
+    control("pause", "nobody"): "pause of an unknown task",
 }
 
 

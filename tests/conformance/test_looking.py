@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Settle
-from holdfast.core.records import Place
+from holdfast.core.records import Place, TaskRecord, Wanted
 from holdfast.core.states import State
 from tests.conformance.stand import Stand
+from tests.lua.operations import submission
 
 pytestmark = pytest.mark.anyio
 
@@ -45,23 +46,41 @@ async def test_states_and_lanes_are_counted(stand: Stand) -> None:
     assert counts.oldest_ms == (await stand.task("waits")).created_ms
 
 
+async def listed(stand: Stand, wanted: Wanted, most: int = 10) -> list[TaskRecord]:
+    """All pages."""
+    seen: list[TaskRecord] = []
+    cursor, pages = "", 0
+    while not pages or cursor:
+        page = await stand.store.tasks(wanted, most, cursor)
+        seen, cursor, pages = [*seen, *page.tasks], page.cursor, pages + 1
+        assert len(page.tasks) <= most
+    return seen
+
+
 async def test_tasks_are_listed_by_state_and_in_pages(stand: Stand) -> None:
     await scene(stand)
     for task_id, state in STATES.items():
-        page = await stand.store.tasks([state], 10)
-        assert ([task.task_id for task in page.tasks], page.cursor) == ([task_id], "")
-    seen: list[str] = []
-    cursor, pages = "", 0
-    while not pages or cursor:
-        page = await stand.store.tasks([], 2, cursor)
-        seen, cursor, pages = [*seen, *(task.task_id for task in page.tasks)], page.cursor, pages + 1
-        assert len(page.tasks) <= 2
-    assert sorted(seen) == sorted(STATES)
+        assert [task.task_id for task in await listed(stand, Wanted((state,)))] == [task_id]
+    assert sorted(task.task_id for task in await listed(stand, Wanted(), 2)) == sorted(STATES)
+
+
+async def test_tasks_are_listed_by_lane_name_and_age(stand: Stand) -> None:
+    await stand.submit("old")
+    await stand.advance(60_000)
+    await stand.store.submit([submission("slow", "slow"), submission("named", stand.queue, name="billing")])
+    wanted = {
+        "slow": Wanted(lane="slow"),
+        "named": Wanted(name="billing"),
+        "old": Wanted(older_ms=60_000),
+    }
+    for task_id, one in wanted.items():
+        assert [task.task_id for task in await listed(stand, one)] == [task_id]
+    assert sorted(task.task_id for task in await listed(stand, Wanted(newer_ms=59_999))) == ["named", "slow"]
 
 
 async def test_listed_tasks_come_without_payloads(stand: Stand) -> None:
     await stand.submit("t1")
-    [task] = (await stand.store.tasks([State.SUBMITTED], 10)).tasks
+    [task] = await listed(stand, Wanted((State.SUBMITTED,)))
     assert (task.operation, task.result) == (None, None)
 
 

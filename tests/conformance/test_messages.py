@@ -7,6 +7,7 @@ import pytest
 from holdfast.core.deliveries import Settle
 from holdfast.core.records import Accepted
 from tests.conformance.stand import Stand
+from tests.lua.operations import submission
 
 pytestmark = pytest.mark.anyio
 
@@ -25,6 +26,11 @@ async def test_a_message_for_a_running_task_is_its_next_turn(stand: Stand) -> No
     await stand.settle("a", second, Settle.COMPLETED, result=b'"two"')
     task = await stand.task("t1")
     assert (task.state, task.turn, task.pending, task.result) == ("completed", 2, 0, b'"two"')
+
+
+async def test_a_message_for_nobody_makes_no_task(stand: Stand) -> None:
+    assert await stand.store.message(submission("t1", stand.queue)) == "unknown"
+    assert await stand.store.get("t1") is None
 
 
 @pytest.mark.parametrize("kind", [Settle.INPUT_REQUIRED, Settle.AUTH_REQUIRED])

@@ -46,6 +46,14 @@ async def test_orders_for_nobody_answer_unknown(stand: Stand) -> None:
         assert await order("t1", "x") == "unknown"
 
 
+async def test_a_cancel_that_comes_before_its_task_ends_it(stand: Stand) -> None:
+    assert await stand.store.cancel("t1", "early") == "unknown"
+    await stand.submit("t1")
+    assert await stand.state("t1") == "canceled"
+    await stand.register("a")
+    assert not await stand.take("a")
+
+
 @pytest.mark.parametrize("order", ["cancel", "pause"])
 async def test_an_order_reaches_the_running_handler(stand: Stand, order: str) -> None:
     await into(stand, "working")

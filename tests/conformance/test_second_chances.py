@@ -59,7 +59,7 @@ async def test_purging_deletes_dead_letters_and_nothing_else(stand: Stand) -> No
 
 async def test_what_was_set_aside_goes_back_as_it_came(stand: Stand) -> None:
     await stand.register("a")
-    raw = control("cancel", "nobody")
+    raw = control("pause", "nobody")
     await stand.push(raw)
     await stand.pull("a")
     [one] = await stand.store.unreadable(10)

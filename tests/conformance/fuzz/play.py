@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from holdfast.core.records import Wanted
 from holdfast.core.states import State
 from tests.conformance.fuzz import commands
 from tests.conformance.fuzz.commands import COMMANDS
@@ -42,7 +43,9 @@ async def _step(table: Table, step: int) -> None:
 
 async def _look_at_all(table: Table) -> None:
     for state in State:
-        page = await table.ask(f"{state} tasks", lambda stand, state=state: stand.store.tasks([state], EVERYTHING))
+        page = await table.ask(
+            f"{state} tasks", lambda stand, state=state: stand.store.tasks(Wanted((state,)), EVERYTHING)
+        )
         for task in page.tasks:
             table.seen[f"seen {state}"] += 1
             await table.ask("record", lambda stand, task=task: stand.store.get(task.task_id))
