@@ -73,6 +73,12 @@ STEPS = [
     ("5 dead-letter 5 crashes", "given up on after 5 crashes: a dead letter"),
     ("5 retried t1.r1 by hand", "retried as t1.r1: by hand"),
     ("5 retry-of t1", "runs what t1 was asked"),
+    ("5 waits 1", "waits for 1 task to end"),
+    ("5 waits 12", "waits for 12 tasks to end"),
+    ("5 ready ", "what it waited for has ended"),
+    ("5 parent-failed t0 canceled", "failed, as it was to run after t0, which was canceled"),
+    ("5 parent-failed t0 failed", "failed, as it was to run after t0, which failed"),
+    ("5 expired expired", "expired: no worker had taken it by its time"),
     ("5 danced with wolves", "danced with wolves"),
 ]
 
@@ -152,6 +158,20 @@ NEXT = [
         facts({"state": State.DELAYED, "due_ms": NOW - 2_000}),
         "due since 2.0s: a steward, or the next pull, submits it",
     ),
+    (
+        facts({"state": State.WAITING, "waits_for": ("t0",)}, parents=(facts({}).task,)),
+        "waits until t1 (submitted) has ended",
+    ),
+    (
+        facts(
+            {"state": State.WAITING, "waits_for": ("a", "b", "c"), "if_parent_fails": "run", "expires_ms": NOW + 2_000},
+            parents=(facts({}).task,),
+        ),
+        "waits until t1 (submitted) and 2 others have ended; should one not complete, it runs all the same"
+        "; expires in 2.0s unless a worker takes it before",
+    ),
+    (facts({"expires_ms": NOW - 1}), "waits in lane high; has expired"),
+    (facts({"expires_ms": NOW - 1, "deliveries": 1}), "waits in lane high"),
     (facts(WORKING, **CLAIMED, owner=WORKER), f"{IN_WORKER} for 12.0s, attempt 2 of 3"),
     (facts({**WORKING, "max_attempts": 9}, owner=WORKER), f"{IN_WORKER}, attempt 2 of 9"),
     (

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-WAITING, RUNNING, PARKED, ENDED = "waiting", "running", "parked", "ended"
-STATES = (WAITING, RUNNING, PARKED)
+WAITING, HELD, RUNNING, PARKED, ENDED = "waiting", "held", "running", "parked", "ended"
+STATES = (WAITING, HELD, RUNNING, PARKED)
 
 # event → phases it may find, phase it leaves ('' for the same).
 EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -22,16 +22,20 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "crashed": ((RUNNING,), WAITING),
     "recovered": ((RUNNING,), WAITING),
     "returned": ((RUNNING,), WAITING),
-    "suspended": ((RUNNING, WAITING), PARKED),
+    "suspended": ((RUNNING, WAITING, HELD), PARKED),
     "pause-asked": ((RUNNING,), ""),
     "promoted": ((WAITING,), ""),
     "put-back": ((WAITING,), ""),
-    "message-waits": ((WAITING, RUNNING), ""),
+    "message-waits": ((WAITING, HELD, RUNNING), ""),
     "message": ((PARKED,), WAITING),
     "resumed": ((PARKED,), WAITING),
     "canceled": (STATES, ENDED),
     "dead-letter": ((WAITING,), ENDED),
     "delayed": ((WAITING,), ""),
+    "waits": ((WAITING,), HELD),
+    "ready": ((HELD,), WAITING),
+    "parent-failed": ((WAITING, HELD, PARKED), ENDED),
+    "expired": ((WAITING, HELD, PARKED), ENDED),
     "retry-of": ((WAITING,), ""),
     "retried": ((ENDED,), ""),
 }

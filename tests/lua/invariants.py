@@ -1,4 +1,4 @@
-"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14, and the tally.
+"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14, I15, tally.
 
     breaches(await store.snapshot(), queue, concurrency=10)     # a list of texts, empty when all is well
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.lua.messages import messages_breaches
 from tests.lua.orphans import orphans
+from tests.lua.ties import ties_breaches
 from tests.lua.view import View
 
 TERMINAL = frozenset({"completed", "failed", "rejected", "canceled"})
@@ -38,6 +39,7 @@ def breaches(
         _retries(view),
         messages_breaches(view),
         orphans(view),
+        ties_breaches(view),
     )
     return [breach for check in checks for breach in check]
 
@@ -68,6 +70,7 @@ def _owners(view: View) -> Iterator[str]:
 def _indexes(view: View) -> Iterator[str]:
     indexed = {
         "delayed": set(view.index("due")),
+        "waiting": set(view.index("waiting")),
         "parked": set(view.index("parked")),
         "terminal": set(view.index("finished")),
         "submitted": {task_id for held in view.named("submitted:").values() for task_id in held},

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.lua.view import View
 
-OF_TASKS = ("op", "history", "checkpoint", "pending", "messages", "trail")
+OF_TASKS = ("op", "history", "checkpoint", "pending", "messages", "trail", "ties", "children")
 OF_WORKERS = ("running", "last", "inbox")
 SINGLE = frozenset(
     [
@@ -14,6 +14,10 @@ SINGLE = frozenset(
         "seq",
         "heads",
         "due",
+        "waiting",
+        "agenda",
+        "unique",
+        "debounce",
         "solo",
         "cancels",
         "parked",

@@ -178,8 +178,8 @@ async def test_a_refusal_does_not_keep_out_the_others(manager: TaskManager) -> N
 
 async def test_submit_tells_what_became_of_each(manager: TaskManager) -> None:
     batch: list[Submission] = [manager.prepare(TaskSpec(text="x", task_id=task_id)) for task_id in ("a", "b")]
-    assert await manager.submit(batch[:1]) == [Accepted.NEW]
-    assert await manager.submit(batch) == [Accepted.DUPLICATE, Accepted.NEW]
+    assert [one.accepted for one in await manager.submit(batch[:1])] == [Accepted.NEW]
+    assert [one.accepted for one in await manager.submit(batch)] == [Accepted.DUPLICATE, Accepted.NEW]
 
 
 async def test_cancel_answers_the_state_that_holds(manager: TaskManager, worker: Worker) -> None:

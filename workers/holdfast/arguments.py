@@ -99,6 +99,12 @@ def check_limit(limit: object) -> int:
     return limit
 
 
+def check_seconds(what: str, value: object, *, positive: bool = False) -> None:
+    if not is_number(value) or not 0 <= value <= CENTURY or (positive and value == 0):
+        allowed = "above 0" if positive else "from 0"
+        raise InvalidTaskError(f"{what} {shown(value)}: seconds {allowed} up to {CENTURY:.0f} are allowed")
+
+
 def _check_content(spec: TaskSpec) -> None:
     if spec.text is None and spec.data is None and spec.name is None:
         raise InvalidTaskError("nothing to run: give text, data or the name of a handler")
@@ -141,12 +147,6 @@ def _check_when(spec: TaskSpec) -> None:
         at = at.timestamp()
     if at is not None and not (is_number(at) and 0 <= at <= LAST_SECOND):
         raise InvalidTaskError(f"at {shown(spec.at)}: Unix seconds or a date with its zone, 1970 to 9999, are allowed")
-
-
-def check_seconds(what: str, value: object, *, positive: bool = False) -> None:
-    if not is_number(value) or not 0 <= value <= CENTURY or (positive and value == 0):
-        allowed = "above 0" if positive else "from 0"
-        raise InvalidTaskError(f"{what} {shown(value)}: seconds {allowed} up to {CENTURY:.0f} are allowed")
 
 
 def check_attempts(value: object) -> None:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from holdfast.arguments import check_id, check_lane, check_reason
 from holdfast.broker.port import ProducerStore
-from holdfast.core.records import Accepted, Submission
+from holdfast.core.records import Receipt, Submission
 from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError, StoreError, UnknownTaskError
 from holdfast.looking import Looking
@@ -69,10 +69,18 @@ class TaskManager(Looking):
         max_attempts: int | None = None,
         timeout: float | None = None,
         metadata: dict[str, object] | None = None,
+        key: str | None = None,
+        after: Sequence[str] | None = None,
+        if_parent_fails: Literal["fail", "run"] | None = None,
+        expires: datetime | float | None = None,
+        debounce: str | None = None,
+        unique: str | None = None,
+        unique_for: float | None = None,
     ) -> str:
         """Submit one task, or one more message for the task `task_id`; its id. See TaskSpec for the arguments.
 
-        Raises InvalidTaskError, MessageConflictError, TaskEndedError, StoreFullError, StoreUnavailableError.
+        Of a duplicate by its unique key it is the first one's id. Raises InvalidTaskError, MessageConflictError,
+        TaskEndedError, UnknownTaskError (a task in `after`), StoreFullError, StoreUnavailableError.
         """
         spec = TaskSpec(
             text=text,
@@ -88,19 +96,28 @@ class TaskManager(Looking):
             max_attempts=max_attempts,
             timeout=timeout,
             metadata=metadata,
+            key=key,
+            after=after,
+            if_parent_fails=if_parent_fails,
+            expires=expires,
+            debounce=debounce,
+            unique=unique,
+            unique_for=unique_for,
         )
         return (await self.run_tasks([spec]))[0]
 
     async def run_tasks(self, specs: Iterable[TaskSpec]) -> list[str]:
         """Submit a batch, which is held in memory; the ids in its order. All are checked before the first is written.
 
-        Those that the store refuses (MessageConflictError, TaskEndedError name the first) do not keep out the others.
+        Those that the store refuses (MessageConflictError, TaskEndedError, UnknownTaskError name the first) do not keep
+        out the others.
         """
         if isinstance(specs, str | bytes | TaskSpec) or not isinstance(specs, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise InvalidTaskError(f"specs {shown(specs)}: a list of TaskSpec is expected")
         batch = [self.prepare(spec) for spec in specs]
-        raise_refusals(batch, await self.submit(batch))
-        return [one.task_id for one in batch]
+        receipts = await self.submit(batch)
+        raise_refusals(batch, receipts)
+        return [receipt.task_id for receipt in receipts]
 
     def prepare(self, spec: TaskSpec) -> Submission:
         """Check `spec` and make what `submit` takes: the same bytes each time it is submitted. InvalidTaskError."""
@@ -108,16 +125,22 @@ class TaskManager(Looking):
             spec = registered(spec, self._handlers)
         return submission(spec, self._queue, self._max_bytes)
 
-    async def submit(self, batch: Sequence[Submission]) -> list[Accepted]:
+    async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
         """What became of each, refusals included; the batch may be submitted again after an error."""
-        answers: list[Accepted] = []
+        answers: list[Receipt] = []
         try:
             for start in range(0, len(batch), CHUNK):
-                answers += await self._call(self._store.submit, batch[start : start + CHUNK])
+                answers += await self._submit(batch[start : start + CHUNK])
         except StoreError as error:
             error.add_note(f"{len(answers)} of {len(batch)} tasks were accepted before")
             raise
         return answers
+
+    async def _submit(self, chunk: Sequence[Submission]) -> list[Receipt]:
+        if any(one.terms for one in chunk):
+            return await self._call(self._store.submit_on_terms, chunk)
+        answers = await self._call(self._store.submit, chunk)
+        return [Receipt(answer, one.task_id) for one, answer in zip(chunk, answers, strict=True)]
 
     async def cancel_task(self, task_id: str, reason: str = "canceled by a producer") -> State:
         """End a task that has not ended; its state afterwards: `canceled`, or the one in which it had ended before.
@@ -145,7 +168,8 @@ class TaskManager(Looking):
             resumed = await self._call(self._store.resume, check_id(task_id), "resumed by a producer")
             return _known(task_id, resumed)
         one = self.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
-        raise_refusals([one], [await self._call(self._store.message, one)])
+        answer = await self._call(self._store.message, one)
+        raise_refusals([one], [Receipt(answer, task_id)])
         return (await self._get(task_id, payloads=False)).state
 
     async def clear_queue(self, lane: str | None = None) -> int:

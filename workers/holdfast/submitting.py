@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,7 +11,8 @@ from opentelemetry.trace import format_span_id, format_trace_id, get_current_spa
 
 from holdfast.arguments import check
 from holdfast.core.envelope import build_parts, build_run
-from holdfast.core.records import Accepted, Submission
+from holdfast.core.identity import keyed_id
+from holdfast.core.records import Accepted, Receipt, Submission
 from holdfast.errors import (
     HoldfastError,
     InvalidTaskError,
@@ -22,6 +22,7 @@ from holdfast.errors import (
 )
 from holdfast.plainjson import shown
 from holdfast.taskspec import TaskSpec
+from holdfast.terms import check_terms, ms, terms_of, unix_ms
 
 if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
 def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
     """What to submit for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
     check(spec)
-    task_id = spec.task_id or str(uuid.uuid4())
+    check_terms(spec)
+    keyed = keyed_id(queue, spec.key) if spec.key is not None else None
+    task_id = spec.task_id or keyed or str(uuid.uuid4())
     trace_id, span_id = _trace()
     built = build_run(
         task_id,
         build_parts(spec.text, spec.data, spec.name, spec.kwargs),
         context_id=spec.context_id,
-        message_id=spec.message_id,
+        message_id=spec.message_id or keyed,
         metadata=spec.metadata,
         trace_id=trace_id,
         span_id=span_id,
@@ -49,11 +52,12 @@ def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
         digest=built.digest,
         operation=built.operation,
         lane=spec.lane or queue,
-        due_ms=_unix_ms(spec.at),
-        delay_ms=_ms(spec.delay),
+        due_ms=unix_ms(spec.at),
+        delay_ms=ms(spec.delay),
         name=spec.name or "",
         max_attempts=spec.max_attempts,
-        timeout_ms=_ms(spec.timeout),
+        timeout_ms=ms(spec.timeout),
+        terms=terms_of(spec),
     )
 
 
@@ -74,15 +78,15 @@ def registered(spec: TaskSpec, handlers: Handlers) -> TaskSpec:
     return replace(spec, lane=spec.lane or one.options.lane)
 
 
-def raise_refusals(batch: Sequence[Submission], answers: Sequence[Accepted]) -> None:
+def raise_refusals(batch: Sequence[Submission], answers: Sequence[Receipt]) -> None:
     """Raise for the first submission that the store refused; all others were accepted."""
     for one, answer in zip(batch, answers, strict=True):
         if error := refusal(one, answer):
             raise error
 
 
-def refusal(one: Submission, answer: Accepted) -> HoldfastError | None:
-    match answer:
+def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
+    match answer.accepted:
         case Accepted.CONFLICT:
             told = f"message {one.message_id} of task {one.task_id} was sent before with other content"
             return MessageConflictError(f"{told}; give new content a new message_id")
@@ -90,6 +94,9 @@ def refusal(one: Submission, answer: Accepted) -> HoldfastError | None:
             return TaskEndedError(f"task {one.task_id} has ended and takes no more messages; submit a new task")
         case Accepted.UNKNOWN:
             return UnknownTaskError(f"no task {one.task_id}; one that ended long ago is forgotten")
+        case Accepted.NO_PARENT:
+            told = f"task {answer.task_id}, after which {one.task_id} is to run, is not known"
+            return UnknownTaskError(f"{told}; submit it first, one that ended long ago is forgotten")
         case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
             return None
 
@@ -100,11 +107,3 @@ def _trace() -> tuple[str | None, str | None]:
     if not span.is_valid:
         return None, None
     return format_trace_id(span.trace_id), format_span_id(span.span_id)
-
-
-def _ms(seconds: float | None) -> int | None:
-    return None if seconds is None else max(1, round(seconds * 1000)) if seconds else 0
-
-
-def _unix_ms(at: datetime | float | None) -> int | None:
-    return _ms(at.timestamp() if isinstance(at, datetime) else at)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 
 import msgspec
 
@@ -12,7 +14,13 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     `delay` in seconds or `at` (an aware datetime or Unix seconds; the past means now) put it off; `timeout` in seconds
     bounds one run of the handler. Ids that are not given are made up; the message id of a task id that is given comes
-    from both it and the content, so that the same call twice is one task and one run.
+    from both it and the content, so that the same call twice is one task and one run. A `key` makes both ids.
+
+    `after`: ids of tasks that end before this one begins; should one end otherwise than completed, this one fails, or
+    with `if_parent_fails="run"` runs all the same. `expires`: seconds from when it is accepted, or an aware datetime; a
+    task that no worker has taken by then is canceled. `debounce`: a key; with a `delay`, the latest submission with it
+    replaces the one that still waits. `unique`: a key; while a task with it has not ended, or for `unique_for` seconds
+    from its submission, another is a duplicate of that one.
     """
 
     text: str | None = None
@@ -28,3 +36,10 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     max_attempts: int | None = None
     timeout: float | None = None
     metadata: dict[str, object] | None = None
+    key: str | None = None
+    after: Sequence[str] | None = None
+    if_parent_fails: Literal["fail", "run"] | None = None
+    expires: datetime | float | None = None
+    debounce: str | None = None
+    unique: str | None = None
+    unique_for: float | None = None

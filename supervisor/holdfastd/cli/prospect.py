@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.core.records import Place, TaskRecord, WorkerRecord
-from holdfast.core.states import State
+from holdfast.core.states import TERMINAL, State
+from holdfast.core.terms import IfParentFails
 from holdfast.core.trail import Step
 from holdfastd.cli.records import moment, span
 from holdfastd.cli.story import named
@@ -17,7 +18,8 @@ TIMES = {1: "once", 2: "twice"}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known at one moment. `keep_ms` and `max_attempts` are those of the settings; `owner` runs the task."""
+    """What is known at one moment. `keep_ms` and `max_attempts` are those of the settings; `owner` runs the task;
+    `parents` are the first of those that it waits for."""
 
     task: TaskRecord
     steps: tuple[Step, ...]
@@ -27,11 +29,12 @@ class Facts:
     living: int
     place: Place | None = None
     owner: WorkerRecord | None = None
+    parents: tuple[TaskRecord, ...] = ()
 
 
 def prospect(facts: Facts) -> str:
     """One sentence."""
-    told = _TOLD[facts.task.state](facts)
+    told = _TOLD[facts.task.state](facts) + _unless_expired(facts)
     waiting = facts.task.pending
     return (
         f"{told}; {_count(waiting, 'message')} for it {_verb(waiting)} until this turn has ended" if waiting else told
@@ -71,6 +74,23 @@ def _delayed(facts: Facts) -> str:
     if facts.task.solo:
         return f"{due}, alone, {_suspected(facts.task)}"
     return f"{due}, {_attempt(facts)}{_because(facts.task.reason)}" if facts.task.attempts else due
+
+
+def _waiting(facts: Facts) -> str:
+    named = [f"{one.task_id} ({one.state})" for one in facts.parents]
+    others = len(facts.task.waits_for) - len(named)
+    if others > 0:
+        named.append(_count(others, "other"))
+    then = "; should one not complete, it runs all the same" if facts.task.if_parent_fails == IfParentFails.RUN else ""
+    return f"waits until {' and '.join(named)} {'has' if len(named) == 1 else 'have'} ended{then}"
+
+
+def _unless_expired(facts: Facts) -> str:
+    task = facts.task
+    if task.expires_ms is None or task.deliveries or task.state in TERMINAL:
+        return ""
+    left = task.expires_ms - facts.now_ms
+    return f"; expires in {span(left)} unless a worker takes it before" if left > 0 else "; has expired"
 
 
 def _working(facts: Facts) -> str:
@@ -142,6 +162,7 @@ def _times(number: int) -> str:
 _TOLD: dict[State, Callable[[Facts], str]] = {
     State.SUBMITTED: _submitted,
     State.DELAYED: _delayed,
+    State.WAITING: _waiting,
     State.WORKING: _working,
     State.INPUT_REQUIRED: _asks("for input"),
     State.AUTH_REQUIRED: _asks("to be authorized"),

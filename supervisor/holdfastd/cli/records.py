@@ -27,9 +27,9 @@ def listed(task: TaskRecord) -> dict[str, Any]:
     document = {field: getattr(task, field) for field in TaskRecord.__dataclass_fields__}
     for payload in ("operation", "result", "checkpoint", "trail"):
         del document[payload]
-    for field in ("created_ms", "due_ms", "finished_ms"):
+    for field in ("created_ms", "due_ms", "finished_ms", "expires_ms"):
         document[field.removesuffix("_ms")] = moment(document.pop(field))
-    return document | {"state": str(task.state)}
+    return document | {"state": str(task.state), "waits_for": list(task.waits_for)}
 
 
 def whole(task: TaskRecord) -> dict[str, Any]:

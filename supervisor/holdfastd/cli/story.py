@@ -16,6 +16,8 @@ ORIGINS = {
     "foreign": "pushed to the list by somebody else",
 }
 
+FATES = {"rejected": "was rejected", "canceled": "was canceled", "gone": "is gone"}
+
 SETTLED = {
     "completed": "turn {number} completed",
     "failed": "failed",
@@ -91,6 +93,18 @@ def _promoted(step: Step, _: Known) -> str:
     return f"due at once{_because(step.reason)}" if step.reason else "due: put into its lane"
 
 
+def _waits(step: Step, _: Known) -> str:
+    return f"waits for {'1 task' if step.number == 1 else f'{step.number} tasks'} to end"
+
+
+def _parent_failed(step: Step, _: Known) -> str:
+    return f"failed, as it was to run after {step.other}, which {FATES.get(step.reason, step.reason)}"
+
+
+def _expired(_: Step, __: Known) -> str:
+    return "expired: no worker had taken it by its time"
+
+
 def _plain(text: str) -> Callable[[Step, Known], str]:
     return lambda step, _: f"{text}{_because(step.reason)}"
 
@@ -114,6 +128,10 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "pause-asked": _plain("asked to pause"),
     "resumed": _plain("resumed"),
     "canceled": _plain("canceled"),
+    "waits": _waits,
+    "ready": _plain("what it waited for has ended"),
+    "parent-failed": _parent_failed,
+    "expired": _expired,
     "put-back": _plain("put back into its lane"),
     "dead-letter": lambda step, _: f"given up on after {step.number} crashes: a dead letter",
     "message": _about("goes on with message {other}"),

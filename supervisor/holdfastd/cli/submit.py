@@ -9,12 +9,14 @@ import click
 import msgspec
 import rich_click
 
-from holdfast.core.records import TaskRecord
+from holdfast.core.records import Accepted, Receipt, TaskRecord
+from holdfast.core.terms import IfParentFails
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfast.manager import TaskManager
 from holdfast.taskspec import TaskSpec
 from holdfastd.cli import options, output, records, sources
+from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.endings import CommandError, only
 from holdfastd.cli.kinds import DURATION, JSON, WHEN
 from holdfastd.cli.progress import Progress
@@ -45,6 +47,25 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 @click.option("--lane", help="The lane to queue it in; else the public queue.")
 @click.option("--max-attempts", type=int, metavar="N", help="Runs before a failing task is given up.")
 @click.option("--timeout", type=DURATION, help="The longest one run may take.")
+@click.option(
+    "--after",
+    multiple=True,
+    type=TASK_ID,
+    metavar="TASK_ID",
+    help="Wait until this task has completed; may be repeated.",
+)
+@click.option(
+    "--if-parent-fails",
+    type=click.Choice([str(one) for one in IfParentFails]),
+    help="If a task of --after does not complete: fail too (the default), or run all the same.",
+)
+@click.option("--expires", type=DURATION, help="Cancel it if no worker has taken it within this time.")
+@click.option("--key", help="A key that makes the task's id: the same key again is the same task.")
+@click.option(
+    "--debounce", metavar="KEY", help="With --delay: the latest submission with this key replaces the one that waits."
+)
+@click.option("--unique", metavar="KEY", help="While a task with this key has not ended, another is a duplicate of it.")
+@click.option("--unique-for", type=DURATION, help="With --unique: for so long, whether it has ended or not.")
 @options.store
 @options.pass_session
 def submit(
@@ -57,7 +78,7 @@ def submit(
     **given: Any,
 ) -> int:
     """Submit tasks: one for each TEXT, or one a line of a file; print their ids, or with --wait their results."""
-    template = _template(given)
+    template = _template(given | {"after": given["after"] or None})
     _check_sources(texts, template, lines, jsonl)
     stream = lines or jsonl
     tally = Tally()
@@ -104,18 +125,21 @@ def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, json
         raise click.UsageError("nothing to submit: give TEXT, --data, --name, --lines or --jsonl")
     if template.task_id is not None and (len(texts) > 1 or lines or jsonl):
         raise click.UsageError("--task-id names one task, and more than one is submitted")
+    if template.key is not None and (len(texts) > 1 or lines or jsonl):
+        raise click.UsageError("--key names one task, and more than one is submitted")
 
 
 def _listener(session: Session, /, progress: Progress, *, wait: bool, quiet: bool) -> Listener:
     """On a terminal the ids of a stream are left out, and results are text; otherwise each is a line."""
 
-    def accepted(ids: Sequence[str]) -> None:
+    def accepted(receipts: Sequence[Receipt]) -> None:
         progress.show()
-        for task_id in () if wait or (quiet and session.for_people) else ids:
+        for receipt in () if wait or (quiet and session.for_people) else receipts:
             if session.json:
-                output.line({"task_id": task_id})
+                again = {"duplicate": True} if receipt.accepted is Accepted.DUPLICATE else {}
+                output.line({"task_id": receipt.task_id} | again)
             else:
-                output.text(task_id)
+                output.text(receipt.task_id)
 
     def refused(error: HoldfastError) -> None:
         output.note(str(error))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from holdfast.core.records import Submission, TaskRecord
+from holdfast.core.records import Receipt, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast.errors import HoldfastError, InvalidTaskError
 from holdfast.manager import TaskManager
@@ -41,9 +41,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who is told: ids of accepted tasks, what was refused, and records (None: nobody waits for those)."""
+    """Who is told: tasks that were accepted, what was refused, and records (None: nobody waits for those)."""
 
-    accepted: Callable[[Sequence[str]], None]
+    accepted: Callable[[Sequence[Receipt]], None]
     refused: Callable[[HoldfastError], None]
     settled: Callable[[TaskRecord], None] | None
 
@@ -68,17 +68,17 @@ async def submit_all(
 
 async def _submit(manager: TaskManager, window: Sequence[Item], listener: Listener, tally: Tally) -> list[str]:
     batch = [_prepared(manager, item) for item in window]
-    ids: list[str] = []
+    receipts: list[Receipt] = []
     for one, answer in zip(batch, await manager.submit(batch), strict=True):
         if error := refusal(one, answer):
             tally.refused += 1
             listener.refused(error)
         else:
-            ids.append(one.task_id)
-    tally.accepted += len(ids)
+            receipts.append(answer)
+    tally.accepted += len(receipts)
     tally.line = window[-1].number
-    listener.accepted(ids)
-    return ids
+    listener.accepted(receipts)
+    return list(dict.fromkeys(receipt.task_id for receipt in receipts))
 
 
 def _prepared(manager: TaskManager, item: Item) -> Submission:

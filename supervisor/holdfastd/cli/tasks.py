@@ -124,7 +124,7 @@ def count(session: Session, /) -> None:
 
 def describe(task: TaskRecord) -> None:
     for name, value in records.whole(task).items():
-        if name not in {"trail", "error"} and value not in (None, "", False):
+        if name not in {"trail", "error"} and value not in (None, "", False, []):
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
     for line in records.failure(task):
         output.text(line)

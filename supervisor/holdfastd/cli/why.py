@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ import rich_click
 
 from holdfast.arguments import check_id
 from holdfast.broker.port import Store
-from holdfast.core.records import WorkerRecord
+from holdfast.core.records import TaskRecord, WorkerRecord
 from holdfast.core.states import State
 from holdfast.core.trail import KEPT, Step, read_trail
 from holdfast.errors import UnknownTaskError
@@ -26,6 +27,7 @@ from holdfastd.control import client
 from holdfastd.control.errors import ControlError
 from holdfastd.control.protocol import AskStatus
 
+PARENTS = 3  # that a waiting task is shown with
 HURRY = 1.0  # seconds for the supervisor to answer: what it knows is a trifle
 
 Row = tuple[int, str, str, str]  # when, since the line before, what happened, the event's name
@@ -65,8 +67,14 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Fact
         living=(await store.counts()).workers,
         place=await store.place(task_id) if task.state is State.SUBMITTED else None,
         owner=workers.get(task.owner),
+        parents=await _parents(store, task.waits_for[:PARENTS]),
     )
     return facts, workers
+
+
+async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord, ...]:
+    found = [await store.get(task_id, payloads=False) for task_id in task_ids]
+    return tuple(one for one in found if one)
 
 
 def _deaths(session: Session, /) -> dict[str, int]:
@@ -117,6 +125,8 @@ def _document(facts: Facts, known: story.Known) -> dict[str, Any]:
         "complete": len(facts.steps) < KEPT,
         "place": asdict(facts.place) if facts.place else None,
         "due": moment(task.due_ms),
+        "waits_for": list(task.waits_for),
+        "expires": moment(task.expires_ms),
         "retry_of": task.retry_of,
         "retried_as": task.retried_as,
         "timeline": [_entry(row, step, known) for row, step in zip(told, steps, strict=True)],

@@ -24,6 +24,7 @@ from holdfast.core.records import (
     LedgerFacts,
     Page,
     Place,
+    Receipt,
     RetryAnswer,
     Strays,
     Submission,
@@ -132,7 +133,13 @@ class StewardStore(Protocol):
 class ProducerStore(Protocol):
     """What producers and operators need."""
 
-    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]: ...
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        """Submissions without terms; see `submit_on_terms` for others."""
+        ...
+
+    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        """As `submit`, some with terms; in their order, so that one may wait for another of the same call."""
+        ...
 
     async def message(self, submission: Submission) -> Accepted:
         """As `submit`, but for a task that there is: `unknown` makes none. Its lane, time and limits stay its own."""

@@ -11,6 +11,8 @@ import uuid
 
 TASK_ID_RULE = "1 to 128 letters, digits and . _ @ -"
 
+KEYED = uuid.UUID("b5b4f3ea-5d0c-5c1b-9f5a-6d2f3f0d7c11")  # of ids from keys, and of nothing else
+
 _TASK_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 
@@ -28,6 +30,11 @@ def derived_message_id(task_id: str, content: bytes) -> str:
     """The message id, a UUID, of a message that was given none: the same call made twice is one message."""
     digest = hashlib.sha1(b"%b\0%b" % (task_id.encode(), content), usedforsecurity=False).digest()
     return str(uuid.UUID(bytes=digest[:16], version=5))
+
+
+def keyed_id(queue: str, key: str) -> str:
+    """The id of the one task that a user's key names in this queue: the same for every producer, at any time."""
+    return str(uuid.uuid5(KEYED, f"{queue}\0{key}"))
 
 
 def sha1_hex(content: bytes) -> str:

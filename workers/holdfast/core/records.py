@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from holdfast.core.states import State
+from holdfast.core.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Submission:
     name: str = ""
     max_attempts: int | None = None
     timeout_ms: int | None = None
+    terms: Terms | None = None
 
 
 class Accepted(StrEnum):
@@ -34,6 +36,16 @@ class Accepted(StrEnum):
     CONFLICT = "conflict"  # the same message id with other content; nothing changed
     TERMINAL = "terminal"  # the task has ended; nothing changed
     UNKNOWN = "unknown"  # `message` alone: there is no such task; nothing changed
+    NO_PARENT = "no-parent"  # a task that it is to wait for is not known; nothing changed
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a submission. `task_id`: the task that stands for it, which for a duplicate by its unique key is
+    another one; or the parent that is not known."""
+
+    accepted: Accepted
+    task_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +104,9 @@ class TaskRecord:
     max_attempts: int | None = None
     retry_of: str = ""
     retried_as: str = ""
+    waits_for: tuple[str, ...] = ()
+    if_parent_fails: str = ""
+    expires_ms: int | None = None
 
 
 class Retried(StrEnum):

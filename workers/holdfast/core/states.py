@@ -12,6 +12,7 @@ from enum import StrEnum
 class State(StrEnum):
     SUBMITTED = "submitted"
     DELAYED = "delayed"
+    WAITING = "waiting"
     WORKING = "working"
     INPUT_REQUIRED = "input-required"
     AUTH_REQUIRED = "auth-required"
@@ -37,8 +38,13 @@ class Event(StrEnum):
     CRASH_LATER = "crash-later"
     GIVE_UP = "give-up"
     PROMOTE = "promote"
+    READY = "ready"
+    READY_LATER = "ready-later"
+    PARENT_FAILED = "parent-failed"
+    EXPIRE = "expire"
     PAUSE = "pause"
     RESUME = "resume"
+    RESUME_WAITING = "resume-waiting"
     MESSAGE = "message"
     CANCEL = "cancel"
 
@@ -61,13 +67,23 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
         Event.PULL: State.WORKING,
         Event.PAUSE: State.SUSPENDED,
         Event.CANCEL: State.CANCELED,
+        Event.EXPIRE: State.CANCELED,
         **_COMMITS,
     },
     State.DELAYED: {
         Event.PROMOTE: State.SUBMITTED,
         Event.PAUSE: State.SUSPENDED,
         Event.CANCEL: State.CANCELED,
+        Event.EXPIRE: State.CANCELED,
         **_COMMITS,
+    },
+    State.WAITING: {
+        Event.READY: State.SUBMITTED,
+        Event.READY_LATER: State.DELAYED,
+        Event.PARENT_FAILED: State.FAILED,
+        Event.PAUSE: State.SUSPENDED,
+        Event.CANCEL: State.CANCELED,
+        Event.EXPIRE: State.CANCELED,
     },
     State.WORKING: {
         Event.SUSPEND: State.SUSPENDED,
@@ -93,7 +109,10 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
     State.SUSPENDED: {
         Event.MESSAGE: State.SUBMITTED,
         Event.RESUME: State.SUBMITTED,
+        Event.RESUME_WAITING: State.WAITING,
+        Event.PARENT_FAILED: State.FAILED,
         Event.CANCEL: State.CANCELED,
+        Event.EXPIRE: State.CANCELED,
     },
     State.COMPLETED: {},
     State.FAILED: {},

@@ -22,7 +22,7 @@ local working = 0
 for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
   working = working + call('HLEN', running_of(incarnation))
 end
-local states = {'submitted', submitted, 'delayed', call('ZCARD', T .. 'due'), 'working', working}
+local states = {'submitted', submitted, 'delayed', call('ZCARD', T .. 'due'), 'waiting', call('ZCARD', T .. 'waiting'), 'working', working}
 for _, item in ipairs(call('HGETALL', T .. 'tally')) do states[#states + 1] = item end
 return {states, lengths,
   {call('ZCARD', T .. 'dead'), call('ZCARD', T .. 'solo'), call('LLEN', T .. 'unreadable'), call('ZCARD', T .. 'workers'), oldest},

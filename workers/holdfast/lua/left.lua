@@ -1,7 +1,8 @@
 -- Whether anything is left to do in some lanes, at one moment.
 -- KEYS: the public queue. ARGV: the lanes.
 -- Answers: {1 if there is, else 0; milliseconds until the next delayed task is due, -1 if none is delayed}.
--- Left is what waits in a lane, runs, is due by now, or lies unread in an inbox; not what is delayed or parked.
+-- Left is what waits in a lane, runs, is due by now, or lies unread in an inbox; not what is delayed or parked, nor what
+-- waits for others, unless these have ended and it is to be told.
 -- flags: no-writes, allow-oom
 -- use: record lane clock
 local served = {}
@@ -26,5 +27,6 @@ local function runs()
 end
 
 local due = tonumber(call('ZRANGE', T .. 'due', 0, 0, 'WITHSCORES')[2] or '-1')
-local left = waits() or (due >= 0 and due <= NOW) or runs()
+local agenda = tonumber(call('ZRANGE', T .. 'agenda', 0, 0, 'WITHSCORES')[2] or 'inf')
+local left = waits() or agenda <= NOW or (due >= 0 and due <= NOW) or runs()
 return {left and 1 or 0, due < 0 and -1 or math.max(0, due - NOW)}

@@ -34,6 +34,7 @@ local function indexes()
     if listed then found[#found + 1] = '2submitted:' .. each end
   end
   if wanted.delayed then found[#found + 1] = '3due' end
+  if wanted.waiting then found[#found + 1] = '3waiting' end
   if any(PARKED) then found[#found + 1] = '4parked' end
   if any(TERMINAL) then found[#found + 1] = '5finished' end
   table.sort(found)

@@ -1,10 +1,11 @@
--- Submit the tasks whose time has come.
+-- Submit the tasks whose time has come, end those that have expired, tell children that their parents have ended.
 -- KEYS: the public queue. ARGV: limit.
--- Answers: {how many, ms until the next is due (-1: nothing is delayed)}.
+-- Answers: {how many were submitted as due, ms until something is to be done (-1: nothing is)}.
 -- Keeps: I3.
 -- flags: allow-oom
 -- use: promoting
 local promoted = promote(tonumber(ARGV[1]))
 call('DEL', T .. 'control:steward')
-local first = call('ZRANGE', T .. 'due', 0, 0, 'WITHSCORES')
-return {promoted, first[2] and math.max(0, first[2] - NOW) or -1}
+local function first(index) return tonumber(call('ZRANGE', T .. index, 0, 0, 'WITHSCORES')[2] or 'inf') end
+local wait = math.min(first('due'), first('agenda')) - NOW
+return {promoted, wait < math.huge and math.max(0, wait) or -1}

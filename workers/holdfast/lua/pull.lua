@@ -23,7 +23,7 @@ end
 
 local rows = {}
 
-local function take(id) rows[#rows + 1] = claim(id, incarnation, request) end
+local function take(id) rows[#rows + 1] = claim(id, incarnation, request) end   -- none if it has expired
 
 -- The highest own number taken from a lane so far. Only a number that the record confirms: anybody can write entries.
 local heads = {}

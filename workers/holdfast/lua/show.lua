@@ -1,18 +1,19 @@
 -- One task, whole or without its payloads, at one moment.
 -- KEYS: the public queue. ARGV: task id, payloads (1 or 0).
--- Answers: {record as pairs, dead (1 or 0), pending, trail, operation, result, checkpoint}; payloads '' where there are
--- none; nothing for an unknown id.
+-- Answers: {record as pairs, dead (1 or 0), pending, trail, operation, result, checkpoint, tasks it waits for}; payloads ''
+-- where there are none; nothing for an unknown id.
 -- flags: no-writes, allow-oom
--- use: record
+-- use: record ties
 local id, payloads = ARGV[1], ARGV[2] == '1'
 local record = call('HGETALL', T .. 'task:' .. id)
 if #record == 0 then return {} end
 local dead = call('ZSCORE', T .. 'dead', id) and 1 or 0
 local pending = call('LLEN', T .. 'pending:' .. id)
-if not payloads then return {record, dead, pending, {}, '', '', ''} end
+local parents = ties().parents_of(id)
+if not payloads then return {record, dead, pending, {}, '', '', '', parents} end
 
 local turn = tonumber(read(id, 'turn')[1])
 -- A turn that waits or runs has no result yet: show the one before it.
 local result = call('GET', T .. 'result:' .. id .. ':' .. turn) or call('GET', T .. 'result:' .. id .. ':' .. (turn - 1))
 return {record, dead, pending, call('LRANGE', T .. 'trail:' .. id, 0, -1), call('GET', T .. 'op:' .. id) or '',
-  result or '', call('GET', T .. 'checkpoint:' .. id) or ''}
+  result or '', call('GET', T .. 'checkpoint:' .. id) or '', parents}

@@ -6,18 +6,14 @@
 -- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: message
+-- use: accepting
 local WIDTH = 10
 
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout)
   if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end
-  create(id, lane, operation, message, digest, 'own', 0)
-  if name ~= '' then write(id, 'name', name) end
-  if attempts ~= '' then write(id, 'max_attempts', attempts) end
-  if timeout ~= '' then write(id, 'timeout', timeout) end
+  record(id, message, digest, operation, lane, name, attempts, timeout)
   if canceled_early(id) then return 'new' end
-  local at = due ~= '' and tonumber(due) or (delay ~= '' and NOW + tonumber(delay)) or 0
-  if at > NOW then to_later(id, at) else to_tail(id) end
+  begin(id, beginning(due, delay))
   return 'new'
 end
 

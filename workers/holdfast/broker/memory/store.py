@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 import anyio
 
@@ -10,12 +11,14 @@ from holdfast.broker.memory.client import Client
 from holdfast.broker.memory.engine import Engine
 from holdfast.broker.redis import RedisStore
 from holdfast.core.facts import StoreFacts
-from holdfast.core.records import Accepted, Submission
+from holdfast.core.records import Accepted, Receipt, Submission
 from holdfast.errors import StoreError
 from holdfast_config import RedisSettings
 
 MOST_WAITING = 100  # tasks that are submitted and not claimed, in all lanes
 URL = "memory://"
+
+T = TypeVar("T")
 
 
 class MemoryStore(RedisStore):
@@ -32,13 +35,22 @@ class MemoryStore(RedisStore):
         self._door = anyio.Lock()
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        return await self._through_the_door(super().submit, submissions)
+
+    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        """Tasks that wait for others take up no room yet: when these have ended there may be more than the bound."""
+        return await self._through_the_door(super().submit_on_terms, submissions)
+
+    async def _through_the_door(
+        self, submit: Callable[[Sequence[Submission]], Awaitable[list[T]]], submissions: Sequence[Submission]
+    ) -> list[T]:
         """As many at once as there is room for; who came first goes first."""
         self._lanes |= dict.fromkeys(self._keys.name(one.lane) for one in submissions)
-        answers: list[Accepted] = []
+        answers: list[T] = []
         async with self._door:
             while len(answers) < len(submissions):
                 room = await self._room()
-                answers += await super().submit(submissions[len(answers) : len(answers) + room])
+                answers += await submit(submissions[len(answers) : len(answers) + room])
         return answers
 
     async def _room(self) -> int:

@@ -68,6 +68,10 @@ class Keys:
         return f"{self.prefix}due"
 
     @property
+    def waiting(self) -> str:
+        return f"{self.prefix}waiting"
+
+    @property
     def parked(self) -> str:
         return f"{self.prefix}parked"
 

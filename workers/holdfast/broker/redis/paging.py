@@ -48,4 +48,4 @@ def page(answer: list[Any]) -> Page:
 
 
 def _row(task_id: bytes, record: list[bytes], dead: int, pending: int) -> TaskRecord:
-    return task_record(task_id.decode(), [record, dead, pending, [], b"", b"", b""])
+    return task_record(task_id.decode(), [record, dead, pending, [], b"", b"", b"", []])

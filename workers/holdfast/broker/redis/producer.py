@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+import msgspec
+
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role, Value, given
 from holdfast.broker.redis.keys import Keys
 from holdfast.broker.redis.notices import settled
-from holdfast.core.records import Accepted, Submission, TaskRecord
+from holdfast.core.records import Accepted, Receipt, Submission, TaskRecord
+from holdfast.core.terms import Terms
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def _packed(terms: Terms | None) -> Value:
+    if terms is None:
+        return ""
+    expiry = (given(terms.expires_ms), given(terms.expires_in_ms))
+    keys = (terms.debounce, terms.unique, given(terms.unique_ms))
+    return _pack((terms.after, terms.if_parent_fails, *expiry, *keys))
 
 
 def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
@@ -20,9 +33,16 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
 
 class ProducerRole(Role):
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        if any(one.terms for one in submissions):
+            raise ValueError("a submission with terms: submit_on_terms is for those")
         args = [value for one in submissions for value in submitted(self._keys, one)]
         answers: list[bytes] = await self._run("submit", *args) if args else []
         return [Accepted(answer.decode()) for answer in answers]
+
+    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        args = [value for one in submissions for value in (*submitted(self._keys, one), _packed(one.terms))]
+        answers: list[list[bytes]] = await self._run("submit_on_terms", *args) if args else []
+        return [Receipt(Accepted(word.decode()), task_id.decode()) for word, task_id in answers]
 
     async def message(self, submission: Submission) -> Accepted:
         s = submission

@@ -55,7 +55,7 @@ def pulled(answer: list[Any]) -> Pulled:
 
 
 def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
-    flat, dead, pending, trail, operation, result, checkpoint = answer
+    flat, dead, pending, trail, operation, result, checkpoint, parents = answer
     fields = {name: value.decode() for name, value in pairs(flat)}
 
     def number(name: str) -> int:
@@ -90,6 +90,9 @@ def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         max_attempts=number("max_attempts") or None,
         retry_of=fields.get("retry_of", ""),
         retried_as=fields.get("retried_as", ""),
+        waits_for=tuple(sorted(parent.decode() for parent in parents)),
+        if_parent_fails=fields.get("if_parent_fails", ""),
+        expires_ms=number("expires") or None,
     )
 
 

@@ -1,8 +1,8 @@
--- use: record lane journal
+-- use: record lane journal expiry
 -- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see broker/redis/rows.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
 local function facts(id)
-  return read(id, 'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo')
+  return read(id, 'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires')
 end
 
 local function row(id, name, delivery, r)
@@ -13,9 +13,15 @@ local function row(id, name, delivery, r)
     call('GET', T .. 'op:' .. id), checkpoint, history}
 end
 
+-- Nothing is claimed where the task has expired.
 local function claim(id, incarnation, request)
   local r = facts(id)
   local delivery = tonumber(r[3] or '0') + 1
+  if r[9] then
+    local expiry = expiry()
+    if expiry.expire(id) then return nil end
+    expiry.outlast(id)
+  end
   local name = delivery .. ':' .. incarnation .. ':' .. request
   call('HSET', running_of(incarnation), id, name)
   write(id, 'state', 'working', 'owner', incarnation, 'claim', name, 'delivery', delivery)

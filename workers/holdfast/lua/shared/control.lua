@@ -1,4 +1,4 @@
--- use: record lane journal ending message limits
+-- use: record lane journal ending message limits waiting
 -- What operators and producers may do to a task in any state: cancel, pause, resume.
 local HINT_MS = 600000
 
@@ -40,7 +40,7 @@ local function pause(id, reason)
   if state == 'working' then
     hint(r[3], 'pause:' .. id .. ':' .. r[4])
     note('pause-asked', id, reason)
-  elseif state == 'submitted' or state == 'delayed' then
+  elseif state == 'submitted' or state == 'delayed' or state == 'waiting' then
     leave_index(id, state, r[2])
     park(id, 'suspended', reason)
     note('suspended', id, reason)
@@ -60,7 +60,7 @@ local function resume(id, reason)
     local m = read(id, 'message', 'digest', 'turn')
     new_turn(id, m[1], m[2], call('GET', T .. 'op:' .. id))
   end
-  to_tail(id)
   note('resumed', id, reason)
-  return 'submitted'
+  go_on(id)
+  return read(id, 'state')[1]
 end

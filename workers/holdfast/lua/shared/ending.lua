@@ -1,15 +1,19 @@
--- use: record journal aside
--- Messages that still waited for a task that has ended are set aside, reported.
+-- use: record journal aside ties
+-- Messages that still waited for a task that has ended are set aside, reported; nothing points at it any more.
 local function drop_rest(id, state)
   local lane = read(id, 'lane')[1]
   for _, item in ipairs(call('LRANGE', T .. 'pending:' .. id, 0, -1)) do
     set_aside('task ' .. id .. ' was ' .. state .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'), lane)
   end
   call('DEL', T .. 'pending:' .. id, T .. 'checkpoint:' .. id)
+  ties().undo_all(id)
 end
 
--- Whether messages wait or a checkpoint is kept: for most tasks one look spares several.
-local function has_rest(id) return call('EXISTS', T .. 'pending:' .. id, T .. 'checkpoint:' .. id) > 0 end
+-- Whether messages or other tasks wait for it, a checkpoint is kept, something points at it: for most tasks one look spares
+-- several.
+local function has_rest(id)
+  return call('EXISTS', T .. 'pending:' .. id, T .. 'checkpoint:' .. id, T .. 'ties:' .. id, T .. 'children:' .. id) > 0
+end
 
 -- The end of a task. `rest`: whether has_rest; what follows are further fields to write.
 local function finish(id, state, reason, rest, ...)

@@ -1,6 +1,10 @@
--- use: record journal
--- Delete all that is kept of tasks that have ended.
-local function forget(ids)
+-- use: record journal agenda
+-- Delete all that is kept of tasks that have ended. One whose children have not all been told of its end stays for now.
+local function forget(all)
+  local ids = {}
+  for _, id in ipairs(all) do
+    if call('EXISTS', T .. 'children:' .. id) == 0 then ids[#ids + 1] = id else agenda().put(NOW, 'settle', id) end
+  end
   for _, id in ipairs(ids) do
     local r = read(id, 'turn', 'state')
     if r[2] then

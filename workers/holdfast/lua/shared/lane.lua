@@ -1,4 +1,4 @@
--- use: record clock limits journal
+-- use: record clock limits journal agenda
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
 local function list_of(lane)
   if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
@@ -66,12 +66,14 @@ local function owned_last_first(incarnation, wanted)
   return held
 end
 
--- Not before `due`. The steward sleeps until the earliest one: tell it if that has changed.
+-- Not before `due`.
 local function to_later(id, due)
   write(id, 'state', 'delayed', 'owner', '', 'due', due)
   note('delayed', id, due)
   call('ZADD', T .. 'due', due, id)
-  if call('ZRANK', T .. 'due', id) == 0 and call('LLEN', T .. 'control:steward') == 0 then
-    call('RPUSH', T .. 'control:steward', 'due')
-  end
+  alarm(T .. 'due', id)
+end
+
+local function begin(id, at)
+  if at > NOW then to_later(id, at) else to_tail(id) end
 end

@@ -1,4 +1,4 @@
--- use: record lane journal aside ending limits
+-- use: record lane journal aside ending limits waiting
 -- A run operation: it makes a task, or is one more message for one.
 local function create(id, lane, operation, message, digest, origin, seq)
   call('SET', T .. 'op:' .. id, operation)
@@ -57,7 +57,7 @@ local function deliver_message(id, operation, message, digest)
     leave_index(id, r[1], r[4])
     -- A suspended turn has no outcome yet: it goes on first, the message waits behind it.
     if r[1] == 'suspended' then wait(id, message, digest, operation) else new_turn(id, message, digest, operation) end
-    to_tail(id)
+    go_on(id)
     return 'turn'
   end
   wait(id, message, digest, operation)

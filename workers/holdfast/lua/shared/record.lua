@@ -37,6 +37,8 @@ local function leave_index(id, state, lane, owner)
     call('ZREM', T .. 'solo', id)
   elseif state == 'delayed' then
     call('ZREM', T .. 'due', id)
+  elseif state == 'waiting' then
+    call('ZREM', T .. 'waiting', id)
   elseif PARKED[state] then
     call('ZREM', T .. 'parked', id)
     tally(state, -1)
