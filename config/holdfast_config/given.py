@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast_config.names import PASSWORDS
 from holdfast_config.url import mask
 
 _SHOWN = 80
-_SECRET = frozenset({"redis_password", "database_url"})
 _MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
 
 
@@ -30,7 +30,7 @@ class Layer:
 
 def shown(field: str, value: object) -> str:
     """The value on one line, for a message: without secrets, control characters escaped, not too long."""
-    if field in _SECRET:
+    if field in PASSWORDS:
         return "***"
     text = repr(mask(value) if field in _MASKED and isinstance(value, str) else value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from holdfast_config import names, sources
+from holdfast_config import names, reaching, sources
 from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer, shown
 from holdfast_config.postgres_settings import checked as postgres_url
@@ -19,7 +19,7 @@ USUAL = "supervisor.toml"
 
 _FILES = ("config", "env_file")
 _RIVALS = (("redis_host", "redis_url"), ("handler", "exec"), ("exec", "handler"))
-_SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db")
+_SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db", *reaching.FIELDS)
 
 
 def load(
@@ -48,11 +48,12 @@ def resolve(
     layers = _layers(flags, environ, folder or Path())
     given = _choose(layers)
     problems = [problem for layer in layers for problem in layer.problems]
-    problems += _without_server(given) + _two_handlers(given) + _database(given)
+    problems += _without_server(given) + reaching.problems(given) + _two_handlers(given) + _database(given)
     try:
         settings = Settings(**{field: origin.value for field, origin in given.items()})  # type: ignore[arg-type]  # checked there
     except ValidationError as error:
         raise ConfigError([*problems, *_lines(error, given)]) from None
+    problems += reaching.outside_slot(settings)
     if problems:
         raise ConfigError(problems)
     return Resolved(settings, given)

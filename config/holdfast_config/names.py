@@ -16,7 +16,9 @@ ATTEMPT = "HOLDFAST_ATTEMPT"
 IDEMPOTENCY_KEY = "HOLDFAST_IDEMPOTENCY_KEY"
 
 NO_SETTINGS = frozenset({CONFIG, INCARNATION, TASK_ID, ATTEMPT, IDEMPOTENCY_KEY})
-SECRETS = ("redis_url", "redis_password", "database_url")  # fields
+# Fields shown nowhere and taken from no command line.
+PASSWORDS = ("redis_password", "redis_sentinel_password", "database_url")
+SECRETS = ("redis_url", *PASSWORDS)
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "workers": ("SCHEDULER__WORKERS",),
@@ -29,6 +31,11 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "redis_username": ("REDIS_USERNAME",),
     "redis_password": ("REDIS_PASSWORD",),
     "redis_db": ("REDIS_DB",),
+    "redis_ca_file": ("REDIS_CA_FILE",),
+    "redis_cert_file": ("REDIS_CERT_FILE",),
+    "redis_key_file": ("REDIS_KEY_FILE",),
+    "redis_sentinel_username": ("REDIS_SENTINEL_USERNAME",),
+    "redis_sentinel_password": ("REDIS_SENTINEL_PASSWORD",),
     "redis_max_connections": ("REDIS_MAX_CONNECTIONS",),
     "redis_poll_timeout": ("REDIS_POLL_TIMEOUT",),
     "queue_name": ("REDIS_QUEUE_NAME",),

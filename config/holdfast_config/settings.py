@@ -47,6 +47,10 @@ def _only_queue(earlier: dict[str, Any]) -> tuple[Lane, ...]:
     return (Lane(str(earlier.get("queue_name", QUEUE))),)
 
 
+def _told(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None
+
+
 def _set(default: object, description: str) -> Any:
     return Field(default=default, description=description)
 
@@ -73,12 +77,19 @@ class Settings(BaseSettings):
         None, "For storage in PostgreSQL: postgresql://user@host:port/database; better a credential file."
     )
     redis_url: kinds.RedisUrl | None = _set(
-        None, "The Redis to use: redis://, rediss:// or unix://; none given: the embedded store."
+        None, "The Redis to use, one, by Sentinel or a Cluster (docs/stores.md); none given: the embedded store."
     )
     redis_host: kinds.Host | None = _set(None, "Instead of a URL: the server's name or address.")
     redis_port: Annotated[int, whole(1, 65_535)] = _set(6379, "Instead of a URL: the server's port.")
     redis_username: kinds.Text | None = _set(None, "The ACL user, where the URL does not name one.")
     redis_password: SecretStr | None = _set(None, "The password, where the URL has none; better a credential file.")
+    redis_ca_file: kinds.Folder | None = _set(
+        None, "For TLS: who signs the servers' certificates, if not the system's."
+    )
+    redis_cert_file: kinds.Folder | None = _set(None, "For TLS: our own certificate, where servers ask for one.")
+    redis_key_file: kinds.Folder | None = _set(None, "For TLS: the key of our certificate, if it is not in that file.")
+    redis_sentinel_username: kinds.Text | None = _set(None, "The ACL user of the sentinels themselves.")
+    redis_sentinel_password: SecretStr | None = _set(None, "The password of the sentinels themselves.")
     redis_db: Annotated[int, whole(0, 1_000_000)] = _set(0, "Instead of a URL: the number of the database.")
     redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(10, "The most connections one process opens.")
     redis_poll_timeout: _Long = _set(1.0, "How long a worker waits for a bell before it looks for itself.")
@@ -134,8 +145,17 @@ class Settings(BaseSettings):
         if self.redis_url is None and self.redis_host is None:
             return url.of_socket(self.runtime_dir / STORE_SOCKET)
         server = self.redis_url or url.of_server(self.redis_host or "", self.redis_port, self.redis_db)
-        password = self.redis_password.get_secret_value() if self.redis_password else None
-        return url.with_login(server, self.redis_username, password)
+        full = url.with_login(server, self.redis_username, _told(self.redis_password))
+        return url.with_options(
+            full,
+            {
+                "ssl_ca_certs": self.redis_ca_file,
+                "ssl_certfile": self.redis_cert_file,
+                "ssl_keyfile": self.redis_key_file,
+                "sentinel_username": self.redis_sentinel_username,
+                "sentinel_password": _told(self.redis_sentinel_password),
+            },
+        )
 
     @property
     def lane_names(self) -> tuple[str, ...]:

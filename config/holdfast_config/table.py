@@ -29,7 +29,7 @@ In `supervisor.toml` the keys are those of the flags with `_` for `-`, as in `ma
 have them all to copy from. A JSON file may hold the same keys; an agent's `agent_config.json` is taken as well, of
 which the `scheduler` and `storage` blocks are read. `supervisor config show` shows each setting and its origin.
 """
-NO_FLAG = {"handler": "the argument", "redis_password": "none", "database_url": "none"}
+NO_FLAG = {"handler": "the argument", **dict.fromkeys(names.PASSWORDS, "none")}
 
 
 def table() -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+
+from holdfast_config import several
 
 ALLOWED = (
-    "redis://[user:password@]host[:port][/db], the same with rediss:// (TLS), or unix:///path/to/socket[?db=N]; "
+    "redis://[user:password@]host[:port][/db], the same with rediss:// (TLS), unix:///path/to/socket[?db=N], "
+    "redis+sentinel://host,host/master[/db] or redis+cluster://host,host; "
     "special characters of a password are percent-encoded"
 )
 
@@ -17,9 +21,18 @@ _TLS = frozenset(
     for part in ("ca_certs", "ca_path", "ca_data", "certfile", "keyfile", "password", "cert_reqs", "check_hostname")
 )
 # Time limits and pool sizes are no options here: the client would believe the URL more than our settings.
-OPTIONS = {"redis": _COMMON, "rediss": _COMMON | _TLS, "unix": _COMMON}
+_LOGIN = _COMMON - {"db"}
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "redis": _COMMON,
+    "rediss": _COMMON | _TLS,
+    "unix": _COMMON,
+    "redis+sentinel": _LOGIN | several.SENTINEL_LOGIN.keys(),
+    "rediss+sentinel": _LOGIN | several.SENTINEL_LOGIN.keys() | _TLS,
+    "redis+cluster": _LOGIN,
+    "rediss+cluster": _LOGIN | _TLS,
+}
 
-_SECRET_OPTION = re.compile(r"([?&](?:ssl_)?password=)[^&]*", re.IGNORECASE)
+_SECRET_OPTION = re.compile(r"([?&](?:ssl_|sentinel_)?password=)[^&]*", re.IGNORECASE)
 
 
 def mask(url: str) -> str:
@@ -37,7 +50,9 @@ def mask(url: str) -> str:
 def check(url: str) -> str:
     """The same URL; ValueError says what is allowed, and never repeats the URL."""
     parts = _split(url)
-    if parts.scheme == "unix":
+    if parts.scheme in several.SCHEMES:
+        several.parse(url)
+    elif parts.scheme == "unix":
         _check_socket(parts.hostname, parts.path)
     else:
         _check_server(parts.hostname, parts.path, parts.fragment)
@@ -48,7 +63,7 @@ def check(url: str) -> str:
 def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        fits = parts.scheme in OPTIONS and parts.port != 0
+        fits = parts.scheme in OPTIONS and (parts.scheme in several.SCHEMES or parts.port != 0)
     except ValueError:  # a port that is no number, a bracket too many
         fits = False
     if not fits or not url.isprintable() or " " in url:
@@ -64,6 +79,8 @@ def _check_socket(host: str | None, path: str) -> None:
 def _check_server(host: str | None, path: str, fragment: str) -> None:
     if not host or fragment:
         raise ValueError(f"must be {ALLOWED}")
+    if "," in host:
+        raise ValueError("names several servers: say what they are, redis+sentinel:// or redis+cluster://")
     if not re.fullmatch(r"/?\d*", path, re.ASCII):
         raise ValueError("the path of the URL must be the number of a database, as in redis://host:6379/0")
 
@@ -95,3 +112,17 @@ def with_login(url: str, username: str | None, password: str | None) -> str:
     user = parts.username or quote(username or "", safe="")
     login = f"{user}:{quote(password, safe='')}" if password else user
     return parts._replace(netloc=f"{login}@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
+    """The URL with those of these options that its form knows; one that it brings itself it keeps."""
+    parts = urlsplit(url)
+    known = OPTIONS[parts.scheme] - dict(parse_qsl(parts.query, keep_blank_values=True)).keys()
+    taken = {name: str(value) for name, value in options.items() if value and name in known}
+    added = urlencode(taken, safe="/", quote_via=quote)
+    return parts._replace(query="&".join(filter(None, (parts.query, added)))).geturl() if added else url
+
+
+def option(url: str, name: str) -> str | None:
+    """One option of the URL as it is meant, or None."""
+    return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)).get(name)

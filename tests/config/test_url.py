@@ -24,6 +24,9 @@ MASKED = {
     "unix:///run/a.sock?db=1&password=s3cret": "unix:///run/a.sock?db=1&password=***",
     "unix://:s3cret@/run/a.sock": "unix://:***@/run/a.sock",
     "rediss://a?ssl_password=s3cret&db=1": "rediss://a?ssl_password=***&db=1",
+    "redis+sentinel://ann:s3cret@a:1,b:2/tasks/0": "redis+sentinel://ann:***@a:1,b:2/tasks/0",
+    "redis+sentinel://a,b/tasks?sentinel_password=s3cret": "redis+sentinel://a,b/tasks?sentinel_password=***",
+    "rediss+cluster://:s3cret@[::1]:1,[::2]": "rediss+cluster://:***@[::1]:1,[::2]",
     "s3cret@a": "***@a",
     "": "",
 }
@@ -78,6 +81,8 @@ def test_a_good_url_is_left_as_it_is(url: str) -> None:
         ("redis://bob:own@a", "redis://bob:own@a"),
         ("unix:///run/a.sock?db=1", "unix://ann:p%40%2F@/run/a.sock?db=1"),
         ("unix:///run/a.sock?password=own", "unix:///run/a.sock?password=own"),
+        ("redis+sentinel://a:1,b:2/tasks", "redis+sentinel://ann:p%40%2F@a:1,b:2/tasks"),
+        ("redis+cluster://[::1]:1,[::2]:2", "redis+cluster://ann:p%40%2F@[::1]:1,[::2]:2"),
     ],
 )
 def test_a_login_joins_a_url_that_has_none(url: str, joined: str) -> None:

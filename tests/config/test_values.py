@@ -13,7 +13,7 @@ DURATION = "must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {}
 QUEUE = "must be 1 to 128 printable characters without spaces and braces"
 URLS = (
     "must be redis://[user:password@]host[:port][/db], the same with rediss:// (TLS), "
-    "or unix:///path/to/socket[?db=N]; "
+    "unix:///path/to/socket[?db=N], redis+sentinel://host,host/master[/db] or redis+cluster://host,host; "
     "special characters of a password are percent-encoded"
 )
 DATABASE = "the path of the URL must be the number of a database, as in redis://host:6379/0"

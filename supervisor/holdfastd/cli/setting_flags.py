@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 from pydantic.fields import FieldInfo
 
-from holdfast_config import Settings
+from holdfast_config import Settings, names
 from holdfastd.cli import options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # The handler is the argument; a password on a command line is read by everybody who lists processes.
-NOT_FLAGS = ("handler", "redis_password", "database_url")
+NOT_FLAGS = ("handler", *names.PASSWORDS)
 
 
 def every_setting(command: F) -> F:

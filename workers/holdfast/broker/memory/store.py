@@ -10,6 +10,7 @@ import anyio
 from holdfast.broker.memory.client import Client
 from holdfast.broker.memory.engine import Engine
 from holdfast.broker.redis import RedisStore
+from holdfast.broker.redis.client import Clients
 from holdfast.core.facts import StoreFacts
 from holdfast.core.records import Accepted, Receipt, Submission
 from holdfast.errors import StoreError
@@ -29,7 +30,7 @@ class MemoryStore(RedisStore):
     ) -> None:
         self.engine = Engine()
         client = Client(self.engine)
-        super().__init__(RedisSettings(URL, queue=queue), replaced, (client, client))
+        super().__init__(RedisSettings(URL, queue=queue), replaced, Clients(client, client))
         self._most_waiting = most_waiting
         self._lanes: dict[str, None] = {}
         self._door = anyio.Lock()

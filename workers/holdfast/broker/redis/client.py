@@ -6,16 +6,66 @@ client are off; the one retry loop sits outside, around idempotent calls.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import redis.asyncio as aioredis
+from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+
+from holdfast.broker.redis.following import ClusterGuide, Guide, SentinelGuide, following_pool
+from holdfast_config import several
 
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 NAME = "holdfast"  # how our clients are told from others in CLIENT LIST
+MOST_BLOCKED = 100  # who waits for many tasks subscribes once; more than this in one process is a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """`commands`: for calls that answer at once; a bounded pool that waits for a free connection.
+    `blocking`: for calls that block; the caller bounds each one, and a call that is cancelled closes its connection.
+    `guide`: who knows where the server is, if it may be another one tomorrow."""
+
+    commands: Any
+    blocking: Any
+    guide: Guide | None = None
+
+
+def clients_of(settings: RedisSettings) -> Clients:
+    """Nothing is connected before the first call."""
+    bounds = {"max_connections": settings.max_connections, "timeout": settings.answer_timeout}
+    for_commands = {**_options(settings), **bounds, "socket_timeout": settings.answer_timeout}
+    for_blocking = {**_options(settings), "max_connections": MOST_BLOCKED, "socket_timeout": None}
+    if settings.url.partition("://")[0] in several.SCHEMES:
+        return _following(several.parse(settings.url), settings, for_commands, for_blocking)
+    bounded: Any = aioredis.BlockingConnectionPool  # the library types no option
+    unbounded: Any = aioredis.ConnectionPool
+    return Clients(
+        _client(bounded.from_url(settings.url, **for_commands)),
+        _client(unbounded.from_url(settings.url, **for_blocking)),
+    )
+
+
+def _following(
+    servers: several.Several, settings: RedisSettings, for_commands: dict[str, Any], for_blocking: dict[str, Any]
+) -> Clients:
+    login = dict[str, Any](parse_url(servers.server))
+    tls = login.pop("connection_class", None) is SSLConnection
+    del login["host"]
+    asking = {**_options(settings), **login, "socket_timeout": None}
+    if servers.form == "sentinel":
+        for unknown in ("username", "password", "db"):  # a sentinel has its own users, and no databases
+            asking.pop(unknown, None)
+        asking.update(servers.sentinel_login)
+    kind = SentinelGuide if servers.form == "sentinel" else ClusterGuide
+    guide = kind(servers.hosts, asking, tls=tls)
+    name = servers.master or settings.queue
+    pools = [following_pool(guide, name, {**options, **login}, tls=tls) for options in (for_commands, for_blocking)]
+    return Clients(_client(pools[0]), _client(pools[1]), guide)
 
 
 def _options(settings: RedisSettings) -> dict[str, Any]:
@@ -34,16 +84,3 @@ def _client(pool: Any) -> Any:
     client: Any = aioredis.Redis.from_pool(pool)
     client.response_callbacks.clear()
     return client
-
-
-def command_client(settings: RedisSettings) -> Any:
-    """For calls that answer at once; a bounded pool that waits for a free connection."""
-    pools: Any = aioredis.BlockingConnectionPool  # the library types no option
-    bounds = {"max_connections": settings.max_connections, "timeout": settings.answer_timeout}
-    return _client(pools.from_url(settings.url, **bounds, socket_timeout=settings.answer_timeout, **_options(settings)))
-
-
-def blocking_client(settings: RedisSettings) -> Any:
-    """For calls that block; the caller bounds each one, and a call that is cancelled closes its connection."""
-    pools: Any = aioredis.ConnectionPool  # the library types no option
-    return _client(pools.from_url(settings.url, socket_timeout=None, **_options(settings)))

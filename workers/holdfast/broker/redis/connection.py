@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from redis.exceptions import NoScriptError, RedisError
 
-from holdfast.broker.redis.client import blocking_client, command_client
+from holdfast.broker.redis.client import Clients, clients_of
 from holdfast.broker.redis.faults import explained
 from holdfast.broker.redis.keys import Keys
+from holdfast.broker.redis.redirecting import Redirecting
 from holdfast.broker.redis.scripts import Script, build, operations, product
 from holdfast.broker.redis.sending import watched
 from holdfast.killpoints import armed
+from holdfast_config import several
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,16 +30,21 @@ class Connection:
     calls that answer at once, and for those that block; else such as the settings ask for."""
 
     def __init__(
-        self,
-        settings: RedisSettings,
-        replaced: Mapping[str, str] | None = None,
-        clients: tuple[Any, Any] | None = None,
+        self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
     ) -> None:
-        self.keys = Keys(settings.queue)
+        self.in_cluster = several.is_cluster(settings.url)
+        self.keys = Keys(settings.queue, in_cluster=self.in_cluster)
         self.url = settings.masked_url
         self._answer_timeout = settings.answer_timeout
-        self.client, self.blocking = clients or (command_client(settings), blocking_client(settings))
+        made = clients or clients_of(settings)
+        self.client, self.blocking, self._guide = made.commands, made.blocking, made.guide
         self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
+        self._execute: Any = self.client.execute_command
+        self._execute_blocking: Any = self.blocking.execute_command
+        if made.guide is not None:
+            redirecting = Redirecting(made)
+            self._evaluate, self._execute = redirecting.over(self._evaluate), redirecting.over(self._execute)
+            self._execute_blocking = redirecting.over(self._execute_blocking)
         self._replaced = replaced
         self._scripts = {name: build(name, replaced) for name in operations()} if replaced else product()
         self._guarded: dict[str, Script] = {}
@@ -55,10 +62,10 @@ class Connection:
     async def _evaluated(self, script: Script, *args: Value) -> Any:
         with explained(self.url):
             try:
-                return await self._evaluate("EVALSHA", script.sha, 1, self.keys.queue, *args)
+                return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
             except NoScriptError:
-                await self.client.execute_command("SCRIPT", "LOAD", script.source)
-                return await self._evaluate("EVALSHA", script.sha, 1, self.keys.queue, *args)
+                await self._execute("SCRIPT", "LOAD", script.source)
+                return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
 
     async def load(self) -> None:
         """Have the server compile and keep every operation."""
@@ -83,12 +90,12 @@ class Connection:
     async def command(self, *args: Value) -> Any:
         """Run one plain command."""
         with explained(self.url):
-            return await self.client.execute_command(*args)
+            return await self._execute(*args)
 
     async def block(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
         with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
-            return await self.blocking.execute_command(*args)
+            return await self._execute_blocking(*args)
 
     async def aclose(self) -> None:
         # A server that is gone cannot be taken leave of.

@@ -18,9 +18,11 @@ _PASSING = (
     "NOREPLICAS",
     "CLUSTERDOWN",
     "TRYAGAIN",
+    "ASK",
     "UNBLOCKED",
 )
 _UNSAVED = "MISCONF"  # the disk is full, or broken: mended there, and then it goes on by itself
+_ELSEWHERE = (exceptions.MovedError, exceptions.ClusterCrossSlotError)  # our own client of Clusters follows the first
 _REFUSING = ("NOPERM", "NOAUTH", "WRONGPASS")
 
 
@@ -28,6 +30,22 @@ def _behind(error: exceptions.RedisError) -> exceptions.RedisError:
     """The library wraps what the server answers to a login as if the connection had failed."""
     cause = error.__cause__
     return cause if isinstance(cause, exceptions.RedisError) else error
+
+
+def is_passing(error: exceptions.RedisError) -> bool:
+    """Whether waiting mends it. The library keeps the first word apart where it knows it; a script's error begins
+    otherwise."""
+    text = str(error)
+    first = error.status_code or text.split(" ", 1)[0]
+    return first in _PASSING or any(f" {word} " in text[:200] for word in _PASSING)
+
+
+def node_of_cluster(url: str) -> str:
+    """What is wrong with this URL of one server."""
+    return (
+        f"Redis at {url} is a node of a Cluster, and slots move; "
+        "use redis+cluster://host:port,host:port (rediss+cluster:// with TLS)"
+    )
 
 
 def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
@@ -41,7 +59,9 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
         return StoreUnavailableError(f"Redis at {url} cannot be reached: {text}")
     if _UNSAVED in text[:200]:
         return StoreUnavailableError(f"Redis at {url} cannot write to its disk, and refuses tasks until it can: {text}")
-    if text.startswith(_PASSING) or any(f" {word} " in text[:200] for word in _PASSING):
+    if type(error) in _ELSEWHERE:
+        return StoreRefusedError(node_of_cluster(url))
+    if is_passing(error):
         return StoreUnavailableError(f"Redis at {url} cannot serve now: {text}")
     return StoreError(f"Redis at {url} answers: {text}")
 

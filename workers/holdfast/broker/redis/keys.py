@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.errors import InvalidTaskError
+
 SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one namespace; all of them share the Cluster slot of the plain queue name."""
+    """The keys of one namespace; all of them share the Cluster slot of the plain queue name.
+
+    In a Cluster a lane must, too, and scripts name a second key, which never exists. While the slot is moved key by key
+    its old node, which lacks that key, then refuses a script before it begins, where it would otherwise fail in the
+    middle, at the first key that is not there; and its new node refuses one that comes early.
+    """
 
     queue: str
+    in_cluster: bool = False
+
+    @property
+    def declared(self) -> tuple[str | int, ...]:
+        """The keys that scripts are called with, after their number."""
+        return (2, self.queue, f"{self.prefix}nowhere") if self.in_cluster else (1, self.queue)
 
     @property
     def prefix(self) -> str:
@@ -19,7 +32,13 @@ class Keys:
 
     def name(self, lane: str) -> str:
         """A lane's one name: a lane of the namespace may be called by its list, too."""
-        return lane.removeprefix(f"{self.prefix}lane:")
+        name = lane.removeprefix(f"{self.prefix}lane:")
+        if self.in_cluster and ":" in name and name != self.queue:
+            raise InvalidTaskError(
+                f"lane {lane!r} is another list than {self.queue!r}, and a Cluster may keep it elsewhere; "
+                f"in a Cluster a lane is {self.prefix}lane:NAME, or NAME without a colon"
+            )
+        return name
 
     def lane(self, lane: str) -> str:
         """The list of a lane: the plain queue, any list named with a colon, else one of the namespace's own."""

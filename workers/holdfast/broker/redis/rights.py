@@ -58,11 +58,14 @@ _ON_LANES = ("LINDEX", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPUSH")
 
 def needed(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Command]]:
     """What each command is called, and one call of it as an access list would be asked about it."""
-    yield "EVALSHA", ("EVALSHA", "0" * 40, "1", keys.queue)
+    yield "EVALSHA", ("EVALSHA", "0" * 40, *map(str, keys.declared))
     yield "SCRIPT LOAD", ("SCRIPT", "LOAD", "return 1")
     yield "CLIENT SETNAME", ("CLIENT", "SETNAME", "x")
     yield "INFO", ("INFO", "server")
     yield "TIME", ("TIME",)
+    yield "PING", ("PING",)
+    if keys.in_cluster:
+        yield "CLUSTER SLOTS", ("CLUSTER", "SLOTS")
     for name, rest in _ON_KEYS.items():
         yield f"{name} {keys.prefix}*", (name, f"{keys.prefix}x", *rest)
     for lane in map(keys.lane, lanes):

@@ -32,8 +32,8 @@ def watched(client: Any) -> Callable[..., Awaitable[Any]]:
     return execute
 
 
-def _point(_: str, sha: str, __: int, ___: str, *arguments: Any) -> Point | None:
-    scripts = product()
+def _point(_: str, sha: str, keys: int, *arguments: Any) -> Point | None:
+    scripts, arguments = product(), arguments[keys:]
     if sha == scripts["pull"].sha:
         return Point.PULL_SENT if arguments[3] == NO_SETTLEMENTS else Point.SETTLE_SENT
     return Point.RECOVER_SENT if sha == scripts["recover"].sha else None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from holdfast.broker.redis.connection import Role
+from holdfast.broker.redis.faults import node_of_cluster
 from holdfast.broker.redis.keys import SCHEMA
 from holdfast.broker.redis.reports import info
 from holdfast.broker.redis.rows import pairs
@@ -19,11 +20,11 @@ VOUCHED_AT_ONCE = 1000
 class StewardRole(Role):
     async def preflight(self) -> None:
         await self._command("PING")
-        await self._check_version()
+        await self._check_server()
         await self._check_eviction()
         await self._check_schema()
 
-    async def _check_version(self) -> None:
+    async def _check_server(self) -> None:
         told = info(await self._command("INFO", "server"))
         version = told.get("redis_version", "0")
         numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
@@ -31,6 +32,8 @@ class StewardRole(Role):
             raise StoreRefusedError(
                 f"Redis at {self._connection.url} is {version}; Redis 7.0 or later, or Valkey, is needed"
             )
+        if "cluster" in {told.get("redis_mode"), told.get("server_mode")} and not self._connection.in_cluster:
+            raise StoreRefusedError(node_of_cluster(self._connection.url))
 
     async def _check_eviction(self) -> None:
         memory = info(await self._command("INFO", "memory"))

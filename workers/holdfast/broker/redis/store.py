@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.broker.redis.connection import Connection
 from holdfast.broker.redis.given_up import GivenUpRole
@@ -15,6 +15,7 @@ from holdfast.broker.redis.worker import WorkerRole
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from holdfast.broker.redis.client import Clients
     from holdfast_config import RedisSettings
 
 
@@ -22,10 +23,7 @@ class RedisStore(WorkerRole, StewardRole, ProducerRole, OperatorRole, GivenUpRol
     """Implements `holdfast.broker.port.Store`. Connections are made when first used; never use one across a fork."""
 
     def __init__(
-        self,
-        settings: RedisSettings,
-        replaced: Mapping[str, str] | None = None,
-        clients: tuple[Any, Any] | None = None,
+        self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
     ) -> None:
         super().__init__(Connection(settings, replaced, clients))
 

@@ -1,0 +1,231 @@
+"""Several servers that serve as one: a master with its replica and three sentinels, a Cluster of three masters.
+
+with sentinels(folder) as group: ...   # group.url: redis+sentinel://…
+with cluster(folder) as nodes: ...     # nodes.url: redis+cluster://…
+
+They need TCP ports: each group has a loopback address of its own, so that groups of tests that run at once never meet.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.crc import key_slot
+
+from tests.servers import bundled, running
+
+MASTER = "tasks"  # what the sentinels call it
+SENTINEL_READY = "sentinel id is"
+QUICKLY = 500  # ms until a server that says nothing counts as gone
+SLOTS = 16_384
+PATIENCE = 30.0  # seconds
+
+
+@dataclass(slots=True)
+class Node:
+    """One server of a group. `options` follow those of the group."""
+
+    host: str
+    port: int
+    folder: Path
+    process: subprocess.Popen[str]
+    options: dict[str, Any] = field(default_factory=dict[str, Any])  # of clients: login, TLS
+
+    def client(self, **options: Any) -> Any:
+        reach = {**self.options, **options}
+        return redis.Redis(host=self.host, port=self.port, decode_responses=True, protocol=2, **reach)
+
+    def ask(self, *command: str | int) -> Any:
+        """One plain command, answered as the protocol has it."""
+        with self.client() as client:
+            client.response_callbacks.clear()
+            return client.execute_command(*command)
+
+    def signal(self, number: int) -> None:
+        os.kill(self.process.pid, number)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(slots=True)
+class Group:
+    """Servers on one loopback address; ends all of them when the block ends."""
+
+    folder: Path
+    program: Path
+    host: str = field(
+        default_factory=lambda: f"127.{random.randint(1, 254)}.{os.getpid() % 250 + 1}.{random.randint(1, 254)}"
+    )
+    stack: ExitStack = field(default_factory=ExitStack)
+    _port: int = 20_000
+
+    def start(self, *options: str) -> Node:
+        self._port += 1
+        folder = self.folder / str(self._port)
+        folder.mkdir()
+        usual = (
+            "--bind",
+            self.host,
+            "--port",
+            str(self._port),
+            "--protected-mode",
+            "no",
+            "--dir",
+            str(folder),
+            "--save",
+            "",
+        )
+        process = self.stack.enter_context(running([str(self.program), *usual, "--logfile", "", *options], folder))
+        return Node(self.host, self._port, folder, process)
+
+    def start_sentinel(self, *lines: str) -> Node:
+        self._port += 1
+        folder = self.folder / str(self._port)
+        folder.mkdir()
+        file = folder / "sentinel.conf"
+        own = (f"bind {self.host}", f"port {self._port}", "protected-mode no", f"dir {folder}", 'logfile ""')
+        file.write_text("\n".join((*own, f"sentinel announce-ip {self.host}", *lines, "")))
+        command = [str(self.program), str(file), "--sentinel"]
+        process = self.stack.enter_context(running(command, folder, SENTINEL_READY))
+        return Node(self.host, self._port, folder, process)
+
+
+@dataclass(slots=True)
+class Sentinels:
+    master: Node
+    replica: Node
+    sentinels: Sequence[Node]
+    group: Group
+
+    @property
+    def url(self) -> str:
+        return f"redis+sentinel://{','.join(each.address for each in self.sentinels)}/{MASTER}"
+
+    def named(self) -> Node:
+        """Who is the master, as the sentinels say."""
+        _, port = self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)
+        return self.master if int(port) == self.master.port else self.replica
+
+
+@contextmanager
+def sentinels(
+    folder: Path,
+    *options: str,
+    program: Path | None = None,
+    sentinel_lines: Sequence[str] = (),
+    sentinel_login: tuple[str, str] | None = None,
+) -> Iterator[Sentinels]:
+    """`options` are the two servers'; the login is the one that sentinels take from this block."""
+    group = Group(folder, program or bundled())
+    with group.stack:
+        announced = ("--replica-announce-ip", group.host, "--repl-diskless-sync-delay", "0", *options)
+        master = group.start(*announced)
+        replica = group.start(*announced, "--replicaof", f"{group.host} {master.port}")
+        until(lambda: "master_link_status:up" in replica.ask("INFO", "replication"))
+        lines = (
+            f"sentinel monitor {MASTER} {group.host} {master.port} 2",
+            f"sentinel down-after-milliseconds {MASTER} {QUICKLY}",
+            f"sentinel failover-timeout {MASTER} 3000",
+            *sentinel_lines,
+        )
+        made = Sentinels(master, replica, [group.start_sentinel(*lines) for _ in range(3)], group)
+        for each in made.sentinels if sentinel_login else ():
+            each.options.update(zip(("username", "password"), sentinel_login or (), strict=True))
+        for each in made.sentinels:
+            until(lambda each=each: _knows(each))  # type: ignore[misc]  # the loop's own value
+        yield made
+
+
+def _knows(sentinel: Node) -> bool:
+    """The other two and the replica: it could elect, and would have whom to promote."""
+    told = sentinel.ask("SENTINEL", "MASTER", MASTER)
+    facts = dict(zip(told[::2], told[1::2], strict=True))
+    return (facts["num-other-sentinels"], facts["num-slaves"]) == ("2", "1")
+
+
+@dataclass(slots=True)
+class Cluster:
+    nodes: Sequence[Node]
+
+    @property
+    def url(self) -> str:
+        return f"redis+cluster://{','.join(each.address for each in self.nodes)}"
+
+    def owner(self, queue: str) -> Node:
+        slot = key_slot(queue.encode())
+        rows = self.nodes[0].ask("CLUSTER", "SLOTS")
+        port = next(int(row[2][1]) for row in rows if row[0] <= slot <= row[1])
+        return next(node for node in self.nodes if node.port == port)
+
+    def other(self, queue: str) -> Node:
+        """A node that does not serve this queue."""
+        return next(node for node in self.nodes if node is not self.owner(queue))
+
+    @contextmanager
+    def moving(self, queue: str, to: Node) -> Iterator[Callable[[], int]]:
+        """The slot of the queue is on its way, as redis-cli does it: each call moves some keys and tells how many; at
+        the end the rest moves, and everybody is told of the new owner."""
+        source, slot = self.owner(queue), key_slot(queue.encode())
+        to.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.ask("CLUSTER", "MYID"))
+        source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to.ask("CLUSTER", "MYID"))
+
+        def move(most: int = 3) -> int:
+            keys = source.ask("CLUSTER", "GETKEYSINSLOT", slot, most)
+            if keys:
+                source.ask("MIGRATE", to.host, to.port, "", 0, 10_000, "KEYS", *keys)
+            return len(keys)
+
+        yield move
+        while move(1000):
+            pass
+        for node in (to, source, *self.nodes):
+            node.ask("CLUSTER", "SETSLOT", slot, "NODE", to.ask("CLUSTER", "MYID"))
+
+
+@contextmanager
+def cluster(folder: Path, *options: str, program: Path | None = None) -> Iterator[Cluster]:
+    """Three masters that share the slots; `options` are the servers' own."""
+    group = Group(folder, program or bundled())
+    with group.stack:
+        ours = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-announce-ip", group.host)
+        made = Cluster([group.start(*ours, *options) for _ in range(3)])
+        each = SLOTS // 3
+        for number, node in enumerate(made.nodes):
+            last = SLOTS - 1 if number == 2 else (number + 1) * each - 1
+            node.ask("CLUSTER", "ADDSLOTSRANGE", number * each, last)
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+        for node in made.nodes[1:]:
+            node.ask("CLUSTER", "MEET", group.host, made.nodes[0].port)
+        for node in made.nodes:
+            until(lambda node=node: "cluster_state:ok" in node.ask("CLUSTER", "INFO"))  # type: ignore[misc]  # the loop's own value
+            until(lambda node=node: len(node.ask("CLUSTER", "SLOTS")) == 3)  # type: ignore[misc]  # the loop's own value
+        yield made
+
+
+def stop(*nodes: Node) -> None:
+    for node in nodes:
+        node.signal(signal.SIGSTOP)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """What servers agree on among themselves is told by no event."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "the servers do not agree"
+        time.sleep(0.02)

@@ -1,0 +1,99 @@
+"""A master found by Sentinel: work over it, failovers, sentinels that refuse, are away or are none."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from holdfast.broker.redis import RedisStore
+from holdfast.core.deliveries import Hint
+from holdfast.core.states import State
+from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
+from tests.constellations import MASTER, Sentinels, sentinels
+from tests.lua.operations import introduction
+from tests.stores.work import PATIENT, claim, opened, round_of_work, settle
+
+pytestmark = pytest.mark.anyio
+
+USERS = (
+    "user default off",
+    "user peer on >pp allchannels +@all",
+    "sentinel sentinel-user peer",
+    "sentinel sentinel-pass pp",
+    "user eve on >ep resetchannels -@all +client|setname +sentinel|get-master-addr-by-name",
+)
+
+
+@pytest.fixture(scope="module")
+def group(folder: Path) -> Iterator[Sentinels]:
+    """Healthy for the whole module: who breaks one takes another."""
+    (folder / "group").mkdir()
+    with sentinels(folder / "group") as made:
+        yield made
+
+
+async def test_work_is_done_on_the_master_that_sentinel_names(group: Sentinels) -> None:
+    await round_of_work(group.url)
+
+
+async def test_a_sentinel_that_is_away_is_passed_over(group: Sentinels) -> None:
+    await round_of_work(group.url.replace("://", f"://{group.master.host}:1,"))
+
+
+async def test_a_master_that_no_sentinel_knows_is_an_error_that_names_it(group: Sentinels) -> None:
+    async with opened(group.url.replace(f"/{MASTER}", "/others")) as (store, _):
+        with pytest.raises(StoreError, match="knows no master 'others'") as refused:
+            await store.ping()
+    assert not isinstance(refused.value, StoreUnavailableError)
+
+
+async def test_a_server_that_is_no_sentinel_is_an_error_that_says_so(group: Sentinels) -> None:
+    async with opened(f"redis+sentinel://{group.master.address}/{MASTER}") as (store, _):
+        with pytest.raises(StoreError, match=rf"{group.master.address}: unknown command 'SENTINEL'"):
+            await store.ping()
+
+
+async def test_sentinels_that_are_all_away_are_waited_for(group: Sentinels) -> None:
+    async with opened(f"redis+sentinel://{group.master.host}:1,{group.master.host}:2/{MASTER}") as (store, _):
+        with pytest.raises(StoreUnavailableError, match=rf"{group.master.host}:1: .*; {group.master.host}:2: "):
+            await store.ping()
+
+
+async def test_sentinels_with_users_of_their_own_are_asked_with_their_login(short_path: Path) -> None:
+    with sentinels(short_path, sentinel_lines=USERS, sentinel_login=("peer", "pp")) as made:
+        await round_of_work(f"{made.url}?sentinel_username=eve&sentinel_password=ep")
+        async with opened(f"{made.url}?sentinel_username=eve&sentinel_password=wrong") as (store, _):
+            with pytest.raises(StoreRefusedError, match="password") as refused:
+                await store.ping()
+    assert "wrong" not in str(refused.value)
+
+
+async def _listen(store: RedisStore, queue: str, heard: list[Hint | None]) -> None:
+    heard.append(await PATIENT.call(store.listen, "w", [queue], 30.0))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+async def test_the_replica_is_found_when_the_master_is_gone_and_nobody_waits_at_the_old_one(
+    how: signal.Signals, short_path: Path
+) -> None:
+    with sentinels(short_path) as made:
+        async with opened(made.url) as (store, queue), anyio.create_task_group() as group:
+            heard: list[Hint | None] = []
+            await store.register(introduction("w"))
+            delivery = await claim(store, queue, "w", "t")
+            await store.listen("w", [queue], 1.0)  # the bell of this task
+            group.start_soon(_listen, store, queue, heard)
+            assert made.master.ask("WAIT", 1, 10_000) == 1
+            made.master.signal(how)
+            assert await PATIENT.call(settle, store, queue, "w", delivery) == "OK"
+            await PATIENT.call(store.wake, "w")
+        assert [hint.kind for hint in heard if hint] == ["wake"]
+        assert made.replica.ask("ROLE")[0] == "master"
+        async with opened(made.url, queue) as (store, _):
+            task = await PATIENT.call(store.get, "t")
+            assert task is not None
+            assert task.state is State.COMPLETED
