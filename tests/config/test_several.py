@@ -98,10 +98,10 @@ def test_what_does_not_fit_or_cannot_be_used_is_refused_by_name(read: Load, flag
     assert wrong in problem
 
 
-def test_a_key_of_another_certificate_is_refused(read: Load, tmp_path: Path) -> None:
+def test_a_key_of_another_certificate_is_refused(read: Load, short_path: Path) -> None:
     for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-    one, other = certificates(tmp_path / "one"), certificates(tmp_path / "other")
+        (short_path / name).mkdir()
+    one, other = certificates(short_path / "one"), certificates(short_path / "other")
     with pytest.raises(ConfigError, match=r"client.pem' and --redis-key-file.*not a certificate with its key"):
         read(redis_url="rediss://a", redis_cert_file=str(one.certificate), redis_key_file=str(other.key))
 
