@@ -135,3 +135,57 @@ def test_ids_are_whole_on_a_narrow_terminal(cli: Cli) -> None:
     task_id = cli("submit", "x").out.strip()
     narrow = Cli(cli.folder, cli.options, {"COLUMNS": "40"})
     assert task_id in narrow.on_terminal("tasks", "list").out
+
+
+def test_list_takes_lane_name_and_age(cli: Cli) -> None:
+    cli("submit", "x", "--task-id", "plain")
+    cli("submit", "--name", "report", "--lane", "slow", "--task-id", "named")
+    cli("submit", "x", "--lane", "slow", "--task-id", "lane")
+
+    def listed(*filters: str) -> list[str]:
+        return [task["task_id"] for task in cli("tasks", "list", "--json", *filters).lines]
+
+    assert listed("--lane", "slow") == ["named", "lane"]
+    assert listed("--name", "report") == ["named"]
+    assert listed("--newer", "1d", "--lane", "slow", "--state", "submitted") == ["named", "lane"]
+    assert listed("--older", "1d") == []
+
+
+def test_a_list_that_had_more_is_continued_by_its_cursor(cli: Cli) -> None:
+    cli("submit", "--lines", "-", stdin=b"x\n" * 5)
+    first = cli("tasks", "list", "--limit", "3", "--json")
+    cursor = first.err.removeprefix("supervisor: there are more: --cursor ").strip()
+    rest = cli("tasks", "list", "--limit", "3", "--cursor", cursor, "--json")
+    assert (len(rest.lines), rest.err) == (2, "")
+    assert len({task["task_id"] for task in [*first.lines, *rest.lines]}) == 5
+    refused = cli("tasks", "list", "--cursor", "nonsense")
+    assert (refused.status, "cursor 'nonsense'" in refused.err) == (2, True)
+
+
+def test_pause_and_resume_tell_the_state_of_each(cli: Cli) -> None:
+    cli("submit", "x", "--task-id", "a")
+    answer = cli("tasks", "pause", "a", "nobody", "--reason", "lunch")
+    assert (answer.status, answer.out) == (1, "a suspended\nnobody unknown\n")
+    assert cli("tasks", "show", "a", "--json").document["reason"] == "lunch"
+    assert cli("tasks", "resume", "a", "--json").lines == [{"task_id": "a", "state": "submitted"}]
+    assert "resumed by an operator" in cli("tasks", "show", "a", "--json").document["trail"][-1]
+    assert cli("tasks", "resume", "nobody", "--text", "hello").out == "nobody unknown\n"
+
+
+def test_resume_gives_a_message_and_refuses_what_has_ended(cli: Cli) -> None:
+    cli("submit", "x", "--task-id", "a")
+    cli("tasks", "pause", "a")
+    assert cli("tasks", "resume", "a", "--text", "on Friday").out == "a submitted\n"
+    assert cli("tasks", "show", "a", "--json").document["pending"] == 1
+    cli("tasks", "cancel", "a")
+    answer = cli("tasks", "resume", "a", "--text", "too late")
+    assert (answer.status, answer.out) == (1, "")
+    assert "task a has ended" in answer.err
+    assert cli("tasks", "resume", "a").out == "a canceled\n"
+    assert cli("tasks", "resume", "a", "--message-id", "m").status == 2
+
+
+def test_a_cancel_that_comes_early_is_kept(cli: Cli) -> None:
+    assert cli("tasks", "cancel", "early").out == "early unknown\n"
+    cli("submit", "x", "--task-id", "early")
+    assert cli("tasks", "show", "early", "--json").document["state"] == "canceled"

@@ -15,7 +15,7 @@ import anyio
 import redis
 import redis.asyncio as aioredis
 
-from holdfast import Reject, Retry, Task
+from holdfast import Handlers, Reject, Retry, Task
 
 URL = os.environ.get("TEST_SERVER_URL", "")
 LONGEST = 60  # seconds; a test that forgets a handler must not hang
@@ -98,3 +98,17 @@ async def reject(messages: Messages) -> None:
 async def block(messages: Messages) -> None:
     _tell("started", f"{word_of(messages)} 0 {os.getpid()}")
     time.sleep(LONGEST)  # noqa: ASYNC251 - what it is for: a handler that holds the event loop
+
+
+named = Handlers()
+named.default(wait)
+
+
+@named.register("narrow", concurrency=1)
+async def narrow(task: Task) -> str:
+    return await wait([{"parts": [{"text": task.id}]}], task)
+
+
+@named.register("patient", max_attempts=1)
+async def patient() -> None:
+    raise ValueError("once is enough")

@@ -155,7 +155,13 @@ class TaskManager(Looking):
         return _known(task_id, await self._call(self._store.pause, check_id(task_id), check_reason(reason)))
 
     async def resume_task(
-        self, task_id: str, text: str | None = None, *, data: object = None, message_id: str | None = None
+        self,
+        task_id: str,
+        text: str | None = None,
+        *,
+        data: object = None,
+        message_id: str | None = None,
+        reason: str = "resumed by a producer",
     ) -> State:
         """Let a parked task go on, with one more message if `text` or `data` is given; its state afterwards.
 
@@ -165,7 +171,7 @@ class TaskManager(Looking):
         if text is None and data is None:
             if message_id is not None:
                 raise InvalidTaskError("message_id: there is no message; give text or data too")
-            resumed = await self._call(self._store.resume, check_id(task_id), "resumed by a producer")
+            resumed = await self._call(self._store.resume, check_id(task_id), check_reason(reason))
             return _known(task_id, resumed)
         one = self.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
         answer = await self._call(self._store.message, one)

@@ -21,7 +21,7 @@ COMMANDS = [
     lazy("reload", "Replace the workers by ones that run the new code."),
     lazy("scale", "Change how many workers run."),
     lazy("submit", "Submit tasks, and wait for their results if asked to."),
-    lazy("tasks", "List, show, cancel, retry and count tasks."),
+    lazy("tasks", "List, show, cancel, pause, resume, retry and count tasks."),
     lazy("why", "Tell what happened to a task, and what will."),
     lazy("dead", "List, show, retry and delete dead letters."),
     lazy("recover", "Put back tasks whose workers are gone."),
