@@ -119,7 +119,9 @@ class Settings(BaseSettings):
         None, "A worker is replaced before it has grown to this size, as in 500MB; none: never."
     )
     drain_timeout: _Any = _set(90.0, "How long running tasks may go on after a stop; then they are put back.")
-    hang_timeout: _Long = _set(60.0, "A process whose event loop is silent for so long is killed.")
+    hang_timeout: Annotated[float, lasting(2.0)] = _set(
+        60.0, "A process whose event loop is silent for so long is killed; at least 2 s."
+    )
     boot_timeout: _Long = _set(60.0, "How long a worker may take to become ready.")
     lease: _Long = _set(15.0, "How long a silent worker of a silent host is still believed to be alive.")
     lease_grace: _Any = _set(5.0, "How long after its lease a silent worker is looked at once more.")

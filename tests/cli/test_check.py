@@ -125,6 +125,14 @@ def test_an_error_is_told_as_start_tells_it(check: Cli, code: str) -> None:
     assert checked.err.splitlines() == told
 
 
+def test_a_memory_limit_that_no_worker_can_keep_is_refused_with_the_words_of_start(check: Cli) -> None:
+    write(check, FINE)
+    answer = check("check", "--max-memory", "1KB")
+    assert answer.status == 78
+    assert answer.err.startswith("supervisor: max_memory: 1024 bytes: a worker takes ")
+    assert answer.err.endswith("before its first task; allow more\n")
+
+
 def test_an_import_that_hangs_is_ended_and_shows_where(check: Cli) -> None:
     write(check, HANGS)
     answer = check("check", "--boot-timeout", "0.5")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.core.exchange import UNBOUNDED
-from holdfast.core.wear import Limits, Wear, appetite, heavy, worn
+from holdfast.core.wear import Limits, Wear, appetite, heavy, refusal, worn
 
 MIB = 1 << 20
 MEMORY = Limits(memory=100 * MIB)
@@ -58,7 +60,9 @@ def test_one_look_is_reason_enough_for_a_second() -> None:
 @pytest.mark.parametrize(
     ("wear", "held", "more"),
     [
-        (weighed(0, 40, 40, 40), 0, UNBOUNDED),  # nothing is known yet
+        (weighed(0, 40, 40, 40), 0, 1),  # nothing is known yet
+        (weighed(0, 40, 40, 40), 1, 0),
+        (replace(weighed(0, 40, 40, 60), tried=True), 1, 1),  # the first is still running
         (weighed(5, 40, 40, 40), 0, UNBOUNDED),  # nothing grows
         (weighed(2, 40, 60, 60), 0, 4),
         (weighed(2, 40, 60, 60), 3, 1),
@@ -69,3 +73,16 @@ def test_one_look_is_reason_enough_for_a_second() -> None:
 )
 def test_only_tasks_that_fit_into_the_memory_are_claimed(wear: Wear, held: int, more: int) -> None:
     assert appetite(MEMORY, wear, held) == more
+
+
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [
+        (None, ""),
+        (51 * MIB, ""),
+        (50 * MIB, "max_memory: 50 MiB: a worker takes 40 MiB before its first task; allow more"),
+        (1024, "max_memory: 1024 bytes: a worker takes 40 MiB before its first task; allow more"),
+    ],
+)
+def test_a_worker_that_is_near_its_limit_before_its_first_task_is_refused(limit: int | None, why: str) -> None:
+    assert refusal(Limits(memory=limit), 40 * MIB) == why

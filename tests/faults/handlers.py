@@ -55,6 +55,13 @@ async def sleep(task: Task, seconds: str) -> str:
     return seconds
 
 
+async def nap(task: Task, seconds: str) -> str:
+    """Tells that it is over as well: a test's clock where nothing else can be heard of."""
+    await anyio.sleep(float(seconds))
+    tell(task)
+    return seconds
+
+
 async def leak(task: Task, megabytes: str) -> str:
     LEAKED.append(bytearray(int(megabytes) << 20))
     await anyio.sleep(0.01)
@@ -115,6 +122,17 @@ async def starve_once(task: Task, argument: str) -> str:
         finally:
             resource.setrlimit(resource.RLIMIT_AS, before)
     return argument
+
+
+async def starve(task: Task, argument: str) -> None:
+    """Native code that gets no more memory and gives up, as most of it does."""
+    allocate = ctypes.PyDLL(None).malloc
+    allocate.argtypes, allocate.restype = [ctypes.c_size_t], ctypes.c_void_p
+    used = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20), used + (8 << 20)))
+    while allocate(1 << 20):
+        pass
+    os.abort()
 
 
 async def clutch_once(task: Task, argument: str) -> str:
@@ -186,6 +204,7 @@ VERBS: dict[str, Verb] = {
     for each in (
         quick,
         sleep,
+        nap,
         leak,
         echo,
         wait,
@@ -196,6 +215,7 @@ VERBS: dict[str, Verb] = {
         halt_once,
         grip_once,
         starve_once,
+        starve,
         clutch_once,
         end_once,
         poison,

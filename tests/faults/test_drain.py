@@ -10,6 +10,7 @@ import pytest
 from holdfast.core.states import State
 from holdfast.exits import Exit
 from holdfast_config.kill_points import Point
+from tests.faults.kin import wait_dead
 from tests.faults.process import Pool
 from tests.faults.scene import stage
 
@@ -34,6 +35,22 @@ async def test_busy_pool_finishes_what_runs_and_puts_nothing_back(short_path: Pa
         for task_id in ("a", "b"):
             record = await scene.completed(task_id)
             assert (record.deliveries, record.releases) == (1, 0)
+
+
+async def test_stop_of_a_parent_that_is_stopped_itself_meanwhile_is_only_late(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        await scene.submit("t", text="wait")
+        _, worker = scene.started("t")
+        scene.pool.send()
+        scene.pool.until_status(lambda status: status.startswith("draining"))  # everybody has been asked by then
+        scene.pool.send(signal.SIGSTOP)
+        scene.go("t")
+        wait_dead(worker)
+        scene.pool.send(signal.SIGCONT)
+        assert scene.ended() == 0
+        record = await scene.completed("t")
+        assert (record.deliveries, record.releases) == (1, 0)
+        assert scene.pool.deaths() == []
 
 
 async def test_what_cannot_finish_in_time_is_released_in_order(short_path: Path) -> None:

@@ -34,6 +34,7 @@ def client(url: str, seconds: float | None) -> redis.Redis:
         (Action.CUT, redis.ConnectionError, 1, 1),
         (Action.TRUNCATE, redis.ConnectionError, 1, 1),
         (Action.HOLD, redis.TimeoutError, 0, 1),
+        (Action.DELAY, redis.TimeoutError, 1, 1),
         (Action.DUPLICATE, 1, 1, 2),
         (Action.HALF_CLOSE_DOWN, redis.ConnectionError, 1, 1),
         (Action.BLACK_HOLE, redis.TimeoutError, 0, 1),

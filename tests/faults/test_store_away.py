@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.exits import Exit
+from tests.faults.network import behind_a_proxy
 from tests.faults.process import Pool
+from tests.faults.proxy import Action
 from tests.faults.scene import Scene, stage
 from tests.faults.work import named_pipe
 
@@ -73,3 +75,31 @@ async def test_killed_store_with_a_log_on_disk_comes_back_with_everything(short_
             record = await scene.completed(task_id)
             assert (record.deliveries, record.crashes) == (1, 0)
         assert scene.pool.deaths() == []
+
+
+async def test_a_store_that_is_late_for_the_start_is_waited_for() -> None:
+    async with behind_a_proxy(workers=2) as scene:
+        unheard = scene.proxy.on("PING", Action.DROP, times=3)
+        scene.restart().ready(2)
+        unheard.wait()
+        assert scene.pool.deaths() == []
+        await scene.submit("t")
+        await scene.completed("t")
+
+
+async def test_a_store_that_is_unheard_of_for_many_leases_costs_no_process_and_no_run() -> None:
+    async with behind_a_proxy(workers=2, lease=0.4, lease_grace=0.1) as scene:
+        await scene.submit("t", text="nap 3")
+        scene.started("t")
+        pids = {process.pid for process in scene.pool.status().processes}
+        scene.proxy.cut_off()
+        scene.pool.until_status(lambda status: "cannot be reached" in status)
+        scene.started("t")  # its nap is over, and nobody can be told
+        assert "cannot be reached" in scene.pool.status().degraded
+        scene.proxy.heal()
+        record = await scene.completed("t")
+        await scene.submit("after")
+        await scene.completed("after")
+        assert (record.deliveries, record.crashes, record.releases) == (1, 0, 0)
+        scene.pool.until_status(lambda status: "cannot be reached" not in status)
+        assert {process.pid for process in scene.pool.status().processes} == pids

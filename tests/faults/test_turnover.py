@@ -17,6 +17,8 @@ from tests.faults.scene import Scene, stage
 
 pytestmark = pytest.mark.anyio
 
+ALLOWANCE = 4 << 20  # bytes: what an interpreter takes for a moment beside its tasks
+
 
 class Watch:
     """Looks at the control socket again and again: the fewest workers that were ready, the pids that ever were."""
@@ -111,8 +113,28 @@ async def test_a_leaking_worker_is_replaced_before_it_has_grown_too_large(short_
         assert len(deaths) >= 3
         assert {death.cause for death in deaths} == {"recycled"}
         assert all(death.detail.startswith("memory ") for death in deaths)
-        allowance = 4 << 20  # what an interpreter takes for a moment beside its tasks
-        assert max(death.peak_bytes or 0 for death in deaths) < limit + allowance
+        assert max(death.peak_bytes or 0 for death in deaths) < limit + ALLOWANCE
+
+
+async def test_the_first_tasks_of_a_life_do_not_carry_it_past_its_memory(short_path: Path) -> None:
+    limit = 128 << 20
+    async with stage(short_path, workers=2, concurrency=20, max_memory="128MB") as scene:
+        tasks = [f"t{number}" for number in range(60)]
+        await scene.submit(*tasks, text="leak 10")
+        await ran_once(scene, *tasks)
+        peaks = [death.peak_bytes or 0 for death in scene.pool.status().deaths.recent]
+        assert len(peaks) >= 3
+        assert max(peaks) < limit + ALLOWANCE
+
+
+async def test_a_first_task_that_runs_long_does_not_keep_others_waiting(short_path: Path) -> None:
+    async with stage(short_path, workers=1, max_memory="400MB", redis_poll_timeout=60.0) as scene:
+        await scene.submit("long", "other", text="wait")
+        waiting = {"long", "other"}
+        for task_id in waiting:
+            scene.started(task_id)
+        scene.go(*waiting)
+        await ran_once(scene, *waiting)
 
 
 async def test_a_limit_below_a_workers_own_memory_is_told_at_boot(short_path: Path) -> None:

@@ -111,10 +111,13 @@ async def test_what_a_dead_worker_had_started_is_killed_before_its_task_is_recov
         assert (await scene.record("t")).crashes == 1
 
 
-async def test_task_that_always_kills_its_worker_becomes_a_dead_letter_and_harms_no_other(short_path: Path) -> None:
+@pytest.mark.parametrize(("verb", "cause"), [("poison", "signal: SIGKILL"), ("starve", "signal: SIGABRT")])
+async def test_task_that_always_ends_its_worker_becomes_a_dead_letter_and_harms_no_other(
+    verb: str, cause: str, short_path: Path
+) -> None:
     async with stage(short_path, workers=3) as scene:
         others = [f"other{n}" for n in range(40)]
-        await scene.submit("poison", text="poison")
+        await scene.submit("poison", text=verb)
         await scene.submit(*others, text="sleep 0.01")
         for crash in range(2, 5):
             scene.happened("crashed", "poison", crash)
@@ -124,7 +127,7 @@ async def test_task_that_always_kills_its_worker_becomes_a_dead_letter_and_harms
         assert (record.state, record.dead, record.crashes) == (State.FAILED, True, 5)
         for other in others:
             await scene.completed(other)
-        assert len(scene.pool.deaths()) == 5
+        assert [death.partition(": ")[2] for death in scene.pool.deaths()] == [cause] * 5
 
 
 def _make_due(scene: Scene, task_id: str) -> None:

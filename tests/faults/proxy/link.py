@@ -103,6 +103,9 @@ class Link:
                 rule.tell_answer(raw)
                 rule.strike()
                 return False
+            case Action.DELAY:
+                rule.tell_answer(raw)
+                await self._hold(rule)
             case Action.DUPLICATE:
                 self.late.start_soon(self._deliver_again, request, rule)
             case Action.WATCH:
@@ -113,15 +116,18 @@ class Link:
         return False
 
     async def _deliver_late(self, request: Request, rule: Rule) -> None:
+        await self._hold(rule)
+        answer = await self.deliver(request.raw)
+        rule.tell_answer(answer)
+        with suppress(*GONE):
+            await self.near.send(answer)
+
+    async def _hold(self, rule: Rule) -> None:
         gate = Gate()
         gate.shut()
         rule.holds(gate.open)
         rule.strike()
         await gate.passed()
-        answer = await self.deliver(request.raw)
-        rule.tell_answer(answer)
-        with suppress(*GONE):
-            await self.near.send(answer)
 
     async def _deliver_again(self, request: Request, rule: Rule) -> None:
         rule.strike()

@@ -17,6 +17,7 @@ class Action(StrEnum):
     CUT = auto()  # it is executed, then the connection is gone
     TRUNCATE = auto()  # half of the answer arrives, then the connection is gone
     HOLD = auto()  # it arrives when the rule is released, however late; so does its answer, if anybody still waits
+    DELAY = auto()  # it is executed; its answer arrives when the rule is released, if anybody still waits
     DUPLICATE = auto()  # it arrives once more when it has been answered
     HALF_CLOSE_UP = auto()  # it arrives, and the end of the stream behind it
     HALF_CLOSE_DOWN = auto()  # it is executed; what arrives is the end of the stream, and the other way stays open

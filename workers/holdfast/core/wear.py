@@ -1,7 +1,8 @@
 """When a worker should be replaced, and how much it may still take on until then.
 
 Near its limits a worker goes on serving while its successor boots, but takes no task that would carry it past them: it
-never runs more tasks than it may, and of memory it keeps room for the growth that a task has cost it so far.
+never runs more tasks than it may, and of memory it keeps room for the growth that a task has cost it so far. What one
+costs is seen by trying: the first task of a life runs alone, until it has ended or has run for long enough to tell.
 """
 
 from __future__ import annotations
@@ -31,17 +32,21 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Wear:
-    """How far a life has come: tasks done, memory when it began and in the last two looks."""
+    """How far a life has come: tasks done, memory when it began and in the last two looks; `tried`: its first task has
+    run for so long that its growth tells what a task costs."""
 
     done: int = 0
     first: int = 0
     before: int = 0
     memory: int = 0
+    tried: bool = False
 
     @property
-    def growth(self) -> float:
-        """Bytes that a task has cost so far."""
-        return max(0.0, (self.memory - self.first) / self.done) if self.done else 0.0
+    def growth(self) -> float | None:
+        """Bytes that a task has cost so far; None while nobody knows."""
+        if not (self.done or self.tried):
+            return None
+        return max(0.0, (self.memory - self.first) / max(1, self.done))
 
 
 def worn(limits: Limits, wear: Wear) -> str:
@@ -50,7 +55,18 @@ def worn(limits: Limits, wear: Wear) -> str:
         return f"{wear.done} tasks"
     if limits.memory is None or not heavy(limits, wear) or not _heavy(limits.memory, wear.growth, wear.before):
         return ""
-    return f"memory {wear.memory >> 20} MiB of {limits.memory >> 20} MiB"
+    return f"memory {_size(wear.memory)} of {_size(limits.memory)}"
+
+
+def refusal(limits: Limits, memory: int) -> str:
+    """Why a worker of this size, in bytes, can never do a task within its limits, or empty."""
+    if limits.memory is None or not _heavy(limits.memory, None, memory):
+        return ""
+    return f"max_memory: {_size(limits.memory)}: a worker takes {_size(memory)} before its first task; allow more"
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >> 20 else f"{count} bytes"
 
 
 def heavy(limits: Limits, wear: Wear) -> bool:
@@ -58,14 +74,21 @@ def heavy(limits: Limits, wear: Wear) -> bool:
     return limits.memory is not None and _heavy(limits.memory, wear.growth, wear.memory)
 
 
-def _heavy(limit: int, growth: float, memory: int) -> bool:
-    return memory >= WORN * limit or memory + growth > limit
+def _heavy(limit: int, growth: float | None, memory: int) -> bool:
+    return memory >= WORN * limit or memory + (growth or 0.0) > limit
 
 
 def appetite(limits: Limits, wear: Wear, held: int) -> int:
     """How many more tasks may be claimed beside those held."""
     tasks = UNBOUNDED if limits.most_tasks is None else limits.most_tasks - wear.done
-    memory = UNBOUNDED
-    if limits.memory is not None and wear.growth:
-        memory = int((limits.memory - wear.memory) / wear.growth)
-    return max(0, min(tasks, memory) - held)
+    return max(0, min(tasks, _room(limits, wear)) - held)
+
+
+def _room(limits: Limits, wear: Wear) -> int:
+    """For how many tasks at once there is memory."""
+    if limits.memory is None:
+        return UNBOUNDED
+    growth = wear.growth
+    if growth is None:
+        return 1
+    return int((limits.memory - wear.memory) / growth) if growth else UNBOUNDED

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 
 from holdfast.channel import BootFailed, Drain, Drained, Ready
 from holdfast.channel_client import ParentLink
+from holdfast.core.deliveries import Delivery
 from holdfast.core.lease import Lease
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
@@ -52,10 +53,10 @@ class Life:
         self._hands = Hands(post, handler, telemetry, group, self._ended)
         self._renewal = Renewal(post, self._hands, Lease(post.spec.settings.lease, clock()))
         self._registration = Registration(post, self._renewal)
-        self._claims = Claims(post, self._appetite, self._hands.start, self._answered)
+        self._claims = Claims(post, self._appetite, self._start, self._answered)
         self._listener = Listener(post, self._claims, self._hands.stop, self._renewal.poll_timeout)
         self._inbox = Inbox(post, self._claims)
-        self._wearing = Wearing.of(post.spec, self._tell_worn)
+        self._wearing = Wearing.of(post.spec, self._tell_worn, self._claims.poke)
         self._report = Report(post, link, self._hands, self._wearing)
         self._draining = Draining(post, self._hands.stop_all)
 
@@ -71,10 +72,8 @@ class Life:
         if patience.cancelled_caught:
             self._post.unknown.set()
         self._link.send(Ready())
-        self._begin(
-            self._registration.serve, self._claims.serve, self._renewal.serve, self._inbox.serve, self._wearing.serve
-        )
-        self._begin(self._tell_draining)
+        self._begin(self._registration.serve, self._claims.serve, self._renewal.serve, self._inbox.serve)
+        self._begin(self._wearing.serve, self._wearing.try_out, self._tell_draining)
         await self._until_drained()
         await self._leave()
         return self._exit
@@ -110,6 +109,10 @@ class Life:
         if self._post.draining.is_set() or not self._renewal.holds():
             return 0
         return self._wearing.appetite(len(self._post.exchange.held))
+
+    def _start(self, delivery: Delivery) -> None:
+        self._wearing.begun()
+        self._hands.start(delivery)
 
     def _tell_worn(self) -> None:
         _log.info("worn: a successor is asked for", why=self._wearing.worn)

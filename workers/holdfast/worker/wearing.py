@@ -14,36 +14,41 @@ from holdfast.core.wear import Limits, Wear
 from holdfast.worker.spec import WorkerSpec
 
 SECOND_LOOK = 0.05  # seconds: memory that is free again by then was no reason to go
+TRIAL = 1.0  # seconds that the first task of a life runs alone, if it does not end before
 
 
 @dataclass(slots=True)
 class Wearing:
-    """`tell` is called once the worker is worn; `worn` says why, or is empty."""
+    """`tell` is called once the worker is worn; `worn` says why, or is empty. `tried` is called when the first task has
+    run for so long that others may run beside it."""
 
     limits: Limits
     tell: Callable[[], None]
+    tried: Callable[[], None]
     worn: str = ""
     _wear: Wear = field(default_factory=Wear)
     _process: psutil.Process = field(default_factory=psutil.Process)
+    _begun: anyio.Event = field(default_factory=anyio.Event)
     _heavy: anyio.Event = field(default_factory=anyio.Event)
 
     @classmethod
-    def of(cls, spec: WorkerSpec, tell: Callable[[], None]) -> Wearing:
+    def of(cls, spec: WorkerSpec, tell: Callable[[], None], tried: Callable[[], None]) -> Wearing:
         settings = spec.settings
-        return cls(Limits.of(settings.max_tasks, settings.max_memory, random.random()), tell)
+        return cls(Limits.of(settings.max_tasks, settings.max_memory, random.random()), tell, tried)
 
     def begin(self) -> str:
         """Measure the worker before its first task; why it can never do one within its limits, or empty."""
         memory = self._memory()
         self._wear = Wear(first=memory, memory=memory)
-        if not wear.heavy(self.limits, self._wear):
-            return ""
-        allowed = (self.limits.memory or 0) >> 20
-        return f"max_memory: {allowed} MiB: a worker takes {memory >> 20} MiB before its first task; allow more"
+        return wear.refusal(self.limits, memory)
 
     def appetite(self, held: int) -> int:
         """How many more tasks may be claimed beside those held."""
         return wear.appetite(self.limits, self._wear, held)
+
+    def begun(self) -> None:
+        """A task was started."""
+        self._begun.set()
 
     def ended(self) -> None:
         """One task more."""
@@ -57,6 +62,14 @@ class Wearing:
             await anyio.sleep(SECOND_LOOK)
             self._heavy = anyio.Event()
             self._look()
+
+    async def try_out(self) -> None:
+        """What the first task has taken when it has run for a while tells what one costs, as far as can be known."""
+        await self._begun.wait()
+        await anyio.sleep(TRIAL)
+        self._wear = replace(self._wear, tried=True)
+        self._look()
+        self.tried()
 
     def _look(self) -> None:
         self._wear = replace(self._wear, before=self._wear.memory, memory=self._memory())

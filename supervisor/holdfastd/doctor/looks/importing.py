@@ -11,7 +11,9 @@ from typing import NoReturn
 
 import anyio
 import msgspec
+import psutil
 
+from holdfast.core import wear
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.chosen import handler_of
@@ -38,7 +40,7 @@ def try_import(settings: Settings, channel: socket.socket) -> NoReturn:
         before = belongings.look()
         began = time.monotonic()
         preload_handler(settings, lambda told: answer(NotImported(told)))  # ends this process where it is refused
-        answer(_imported(handler_of(settings), began, before))
+        answer(_tried(settings, handler_of(settings), began, before))
     else:
         anyio.run(_in_a_loop, settings, answer, backend_options={"use_uvloop": True})
     os._exit(ChildExit.OK)
@@ -53,7 +55,14 @@ async def _in_a_loop(settings: Settings, answer: Callable[[Trial], None]) -> Non
     except HandlerError as error:
         answer(NotImported(str(error), error.traceback))
     else:
-        answer(_imported(handler, began, before))
+        answer(_tried(settings, handler, began, before))
+
+
+def _tried(settings: Settings, handler: Handler, began: float, before: Belongings) -> Trial:
+    """This process is as large as a worker that has imported the handler."""
+    limits = wear.Limits(memory=settings.max_memory)
+    too_heavy = wear.refusal(limits, psutil.Process().memory_info().rss)
+    return NotImported(too_heavy) if too_heavy else _imported(handler, began, before)
 
 
 def _imported(handler: Handler, began: float, before: Belongings) -> Imported:
