@@ -14,7 +14,12 @@ from tests.faults.scene import Scene, stage
 
 ANSWER_TIMEOUT = 0.3  # seconds; what a fault costs that only this ends
 LATE = {Action.HOLD, Action.DUPLICATE}  # the server sees the request a second time
-UNTOLD = {Action.CUT, Action.TRUNCATE, Action.HALF_CLOSE_DOWN}  # executed, and the client does not learn of it
+UNTOLD = {
+    Action.CUT,
+    Action.DELAY,
+    Action.TRUNCATE,
+    Action.HALF_CLOSE_DOWN,
+}  # executed, and the client does not learn of it
 
 
 @asynccontextmanager
