@@ -27,7 +27,9 @@ def healed(scene: Scene) -> Iterator[None]:
 
 @pytest.mark.parametrize("action", list(Action))
 async def test_pull_claims_once(scene: Scene, action: Action) -> None:
-    task, rule = f"pull-{action}", scene.proxy.on("pull", action)
+    task = f"pull-{action}"
+    # Twice, where the answer is looked at: the first may be the last look around of the worker that was busy before.
+    rule = scene.proxy.on("pull", action, times=2 if action in UNTOLD else 1)
     await scene.submit(task)
     record = await scene.completed(task)
     assert (record.deliveries, record.crashes, scene.runs(task)) == (1, 0, 1)
