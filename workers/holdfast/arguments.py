@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import cast
+
+import msgspec
 
 from holdfast.core.identity import TASK_ID_RULE, is_task_id
+from holdfast.core.records import Submission
 from holdfast.core.settling import one_line
 from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError
@@ -50,11 +54,24 @@ def check_lane(value: object) -> str:
     return value
 
 
-def check_ids(values: Iterable[object]) -> list[str]:
-    """Each of them; one text is no list of ids, although it could be gone through."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
-        raise InvalidTaskError(f"task_ids {shown(values)}: a list of ids is expected")
-    return [check_id(value) for value in values]
+def check_ids(values: object) -> list[str]:
+    return [check_id(value) for value in check_list("task_ids", values, "ids")]
+
+
+def check_list(what: str, values: object, of_what: str) -> list[object]:
+    """What is in the list; one text is no list of texts, nor a TaskSpec of its fields."""
+    if isinstance(values, str | bytes | msgspec.Struct) or not isinstance(values, Iterable):
+        raise InvalidTaskError(f"{what} {shown(values)}: a list of {of_what} is expected")
+    return list(cast("Iterable[object]", values))
+
+
+def check_batch(values: object) -> list[Submission]:
+    """What was prepared, and nothing else."""
+    batch = check_list("batch", values, "what `prepare` answered")
+    for value in batch:
+        if not isinstance(value, Submission):
+            raise InvalidTaskError(f"batch: {shown(value)} is not what `prepare` answers")
+    return cast("list[Submission]", batch)
 
 
 def check_name(value: object) -> str:

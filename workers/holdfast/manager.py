@@ -13,16 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
-from holdfast.arguments import check_id, check_lane, check_reason
+from holdfast.arguments import check_batch, check_id, check_lane, check_list, check_reason
 from holdfast.broker.port import ProducerStore
 from holdfast.core.records import Receipt, Submission
 from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError, StoreError, UnknownTaskError
 from holdfast.looking import Looking
 from holdfast.patience import Patience
-from holdfast.plainjson import shown
 from holdfast.submitting import raise_refusals, registered, submission
 from holdfast.taskspec import TaskSpec
 
@@ -112,9 +111,7 @@ class TaskManager(Looking):
         Those that the store refuses (MessageConflictError, TaskEndedError, UnknownTaskError name the first) do not keep
         out the others.
         """
-        if isinstance(specs, str | bytes | TaskSpec) or not isinstance(specs, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
-            raise InvalidTaskError(f"specs {shown(specs)}: a list of TaskSpec is expected")
-        batch = [self.prepare(spec) for spec in specs]
+        batch = [self.prepare(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
         receipts = await self.submit(batch)
         raise_refusals(batch, receipts)
         return [receipt.task_id for receipt in receipts]
@@ -127,7 +124,7 @@ class TaskManager(Looking):
 
     async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
         """What became of each, refusals included; the batch may be submitted again after an error."""
-        answers: list[Receipt] = []
+        batch, answers = check_batch(batch), list[Receipt]()
         try:
             for start in range(0, len(batch), CHUNK):
                 answers += await self._submit(batch[start : start + CHUNK])
@@ -168,11 +165,11 @@ class TaskManager(Looking):
         A message for a task that is `working` waits until the turn that runs has ended. The same message twice is one;
         the same words again are another message if they get a `message_id` of their own.
         """
+        told = check_reason(reason)
         if text is None and data is None:
             if message_id is not None:
                 raise InvalidTaskError("message_id: there is no message; give text or data too")
-            resumed = await self._call(self._store.resume, check_id(task_id), check_reason(reason))
-            return _known(task_id, resumed)
+            return _known(task_id, await self._call(self._store.resume, check_id(task_id), told))
         one = self.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
         answer = await self._call(self._store.message, one)
         raise_refusals([one], [Receipt(answer, task_id)])

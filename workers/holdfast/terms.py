@@ -59,7 +59,7 @@ def _check_parents(spec: TaskSpec) -> None:
     if len(set(after)) > MOST_PARENTS:
         raise InvalidTaskError(f"after {len(set(after))} tasks: a task waits for {MOST_PARENTS} others at most")
     policy: object = spec.if_parent_fails
-    if policy is not None and policy not in set(IfParentFails):
+    if policy is not None and policy not in tuple(IfParentFails):
         raise InvalidTaskError(f"if_parent_fails {shown(policy)}: fail or run is allowed")
     if policy is not None and not after:
         raise InvalidTaskError("if_parent_fails needs after: the tasks that this one waits for")
