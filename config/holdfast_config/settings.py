@@ -125,6 +125,7 @@ class Settings(BaseSettings):
     boot_timeout: _Long = _set(60.0, "How long a worker may take to become ready.")
     lease: _Long = _set(15.0, "How long a silent worker of a silent host is still believed to be alive.")
     lease_grace: _Any = _set(5.0, "How long after its lease a silent worker is looked at once more.")
+    scan_interval: _Long = _set(5.0, "The longest that a schedule can be late when a wake-up is lost.")
     keep: _Any = _set(604_800.0, "How long a finished task can be asked about.")
     max_message_bytes: Annotated[int, whole(1, 536_870_912)] = _set(
         1_048_576, "A larger message is set aside as unreadable."

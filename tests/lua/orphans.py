@@ -30,6 +30,8 @@ SINGLE = frozenset(
         "meta",
         "turns",
         "control:steward",
+        "control:schedules",
+        "schedules",
     ]
 )
 OF_LANES = ("submitted", "bell", "audit", "lane")
@@ -51,6 +53,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
     if kind == "worker":
         incarnation, _, part = name.partition(":")
         return incarnation in view.workers and part in {"", *OF_WORKERS}
+    if kind == "schedule":
+        return name.removesuffix(":history") in view.index("schedules")
     if kind == "control":
         return name in view.workers or view.ttl[f"control:{name}"] >= 0
     return kind in OF_LANES

@@ -7,22 +7,38 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.broker import open_store
-    from holdfast.errors import HoldfastError, Reject, Retry
+    from holdfast.errors import HoldfastError, Reject, Retry, StopSchedule, UnsetSchedule
     from holdfast.handler.registry import Handlers
     from holdfast.handler.task import Task
     from holdfast.manager import TaskManager
+    from holdfast.schedulespec import ScheduleSpec
     from holdfast.taskspec import TaskSpec
 
-__all__ = ["Task", "Handlers", "Retry", "Reject", "TaskManager", "TaskSpec", "open_store", "HoldfastError"]
+__all__ = [
+    "Task",
+    "Handlers",
+    "Retry",
+    "Reject",
+    "StopSchedule",
+    "UnsetSchedule",
+    "TaskManager",
+    "TaskSpec",
+    "ScheduleSpec",
+    "open_store",
+    "HoldfastError",
+]
 
 _HOMES = {
     "Task": "holdfast.handler.task",
     "Handlers": "holdfast.handler.registry",
     "Retry": "holdfast.errors",
     "Reject": "holdfast.errors",
+    "StopSchedule": "holdfast.errors",
+    "UnsetSchedule": "holdfast.errors",
     "HoldfastError": "holdfast.errors",
     "TaskManager": "holdfast.manager",
     "TaskSpec": "holdfast.taskspec",
+    "ScheduleSpec": "holdfast.schedulespec",
     "open_store": "holdfast.broker",
 }
 

@@ -59,6 +59,14 @@ class InvalidScheduleError(HoldfastError, ValueError):
     """A schedule cannot be accepted; nothing was written."""
 
 
+class UnknownScheduleError(HoldfastError):
+    """No schedule with this id."""
+
+
+class ScheduleBusyError(HoldfastError):
+    """The schedule cannot do this now: its last task runs, or somebody else changed it; nothing was written."""
+
+
 class HandlerError(HoldfastError):
     """The handler cannot be found, imported or called; `traceback` is the user's, if there is one."""
 
@@ -73,6 +81,14 @@ class Retry(HoldfastError):  # noqa: N818 - handlers raise it as an instruction,
     def __init__(self, after: float | None = None, reason: str = "") -> None:
         super().__init__(reason or "the handler asked for a retry")
         self.after = after
+
+
+class StopSchedule(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
+    """Raised by a handler that a schedule runs: the task is completed, the schedule fires no more."""
+
+
+class UnsetSchedule(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
+    """Raised by a handler that a schedule runs: the task is completed, the schedule is forgotten."""
 
 
 class Reject(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error

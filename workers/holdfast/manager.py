@@ -16,12 +16,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, cast
 
 from holdfast.arguments import check_batch, check_id, check_lane, check_list, check_reason
-from holdfast.broker.port import ProducerStore
+from holdfast.broker.port import Store
 from holdfast.core.records import Receipt, Submission
 from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError, StoreError, UnknownTaskError
 from holdfast.looking import Looking
 from holdfast.patience import Patience
+from holdfast.schedules import Schedules
 from holdfast.submitting import raise_refusals, registered, submission
 from holdfast.taskspec import TaskSpec
 
@@ -40,7 +41,7 @@ class TaskManager(Looking):
 
     def __init__(
         self,
-        store: ProducerStore,
+        store: Store,
         *,
         queue: str,
         max_message_bytes: int = 1048576,
@@ -51,6 +52,7 @@ class TaskManager(Looking):
         self._queue = check_lane(queue)
         self._max_bytes = max_message_bytes
         self._handlers = handlers
+        self.schedules = Schedules(store, queue, max_message_bytes, patience)
 
     async def run_task(
         self,

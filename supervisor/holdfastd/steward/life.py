@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
-from holdfast.broker.port import Ledger, StewardStore
+from holdfast.broker.port import Ledger, Store
 from holdfast.channel import Beat, Born, Died, Drain, Leave, Ready
 from holdfast.channel_client import ParentLink
 from holdfast.exits import ChildExit
@@ -29,6 +29,7 @@ from holdfastd.steward.orphans import Orphans
 from holdfastd.steward.promotion import promotion
 from holdfastd.steward.reaping import Reaping, Terms
 from holdfastd.steward.recovery import Recovered, Recovery
+from holdfastd.steward.scheduling import scheduling
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.trimming import trimming
 from holdfastd.steward.vouching import vouching
@@ -40,7 +41,7 @@ LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
 @dataclass(frozen=True, slots=True)
 class Life:
     spec: StewardSpec
-    store: StewardStore
+    store: Store
     link: ParentLink
     recovered: Recovered
     family: Family = field(default_factory=Family)
@@ -102,6 +103,7 @@ class Life:
         yield vouching(store, self.family, settings.lease)
         yield Reaping(store, self.health, terms, self.recovered, time.monotonic).duty()
         yield promotion(store)
+        yield scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
         for lane in settings.lane_names:
             yield Bell(store, lane).duty()
             yield Audit(store, lane).duty()

@@ -15,6 +15,8 @@ from holdfast.core.outcomes import Failure
 
 _encode = msgspec.json.Encoder().encode
 
+NOTHING = b'{"state":"completed","parts":[]}'  # of a turn that had nothing to say
+
 
 class _Kept(msgspec.Struct):
     parts: list[Part] = []

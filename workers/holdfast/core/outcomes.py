@@ -16,9 +16,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """`result` is the result document, encoded JSON."""
+    """`result` is the result document, encoded JSON. What the handler wants of the schedule that ran it, if one did:
+    `schedule` is stop-schedule or unset-schedule; `backoff`, seconds until a CONTINUE runs again."""
 
     result: bytes
+    schedule: str = ""
+    backoff: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

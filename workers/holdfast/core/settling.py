@@ -58,8 +58,8 @@ def settlement(
 
 def _as_said(outcome: Completed | Asked | Failed | Rejected | Unreadable) -> _Report:
     match outcome:
-        case Completed(result):
-            return _Report(Settle.COMPLETED, result)
+        case Completed(result, schedule, backoff):
+            return _Report(Settle.COMPLETED, result, schedule, asked_wait(backoff or 0.0))
         case Asked(state, result):
             return _Report(Settle(state), result)
         case Failed(result, reason):

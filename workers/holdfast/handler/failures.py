@@ -7,9 +7,9 @@ import os
 import traceback
 from pathlib import Path
 
-from holdfast.core.documents import failure_document
-from holdfast.core.outcomes import Failure, Raised, Rejected
-from holdfast.errors import Reject, Retry
+from holdfast.core.documents import NOTHING, failure_document
+from holdfast.core.outcomes import Completed, Failure, Raised, Rejected
+from holdfast.errors import Reject, Retry, StopSchedule, UnsetSchedule
 
 TRACEBACK_BYTES = 8192
 MESSAGE_BYTES = 1024
@@ -19,12 +19,16 @@ _OURS = str(Path(__file__).parents[1]) + os.sep
 _CUT = "\n…\n"
 
 
-def what_it_raised(error: BaseException) -> Raised | Rejected:
+def what_it_raised(error: BaseException) -> Raised | Rejected | Completed:
     """The outcome of a handler that raised `error`."""
     match error:
         case Retry():
             after = error.after if isinstance(error.after, int | float) else None  # pyright: ignore[reportUnnecessaryIsInstance]  # handlers need not be typed
             return Raised(Failure("Retry", _message(error)), retry_after=after)
+        case StopSchedule():
+            return Completed(NOTHING, "stop-schedule")
+        case UnsetSchedule():
+            return Completed(NOTHING, "unset-schedule")
         case Reject():
             failure = Failure("Reject", _message(error))
             return Rejected(failure_document("rejected", failure), failure.message)

@@ -7,8 +7,10 @@ alone, and what else it holds is kept as data.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
+from holdfast.core.documents import NOTHING
 from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.outcomes import Asked, Completed, Failed, Failure, Outcome, Raised, Rejected
 from holdfast.handler.failures import MESSAGE_BYTES, bounded
@@ -17,7 +19,7 @@ from holdfast.handler.jsonable import NotJsonError, to_json
 STATES = frozenset({"completed", "failed", "rejected", "input-required", "auth-required"})
 TEXT_KEYS = ("prompt", "message", "text", "reason", "error")
 
-_NOTHING = Completed(b'{"state":"completed","parts":[]}')
+_NOTHING = Completed(NOTHING)
 
 
 def outcome_of(value: object, max_bytes: int) -> Outcome:
@@ -30,6 +32,8 @@ def outcome_of(value: object, max_bytes: int) -> Outcome:
         return _refused(f"the handler returned {_kind(value)} that cannot be kept: {error}")
     if len(outcome.result) > max_bytes:
         return _refused(f"the handler returned {len(outcome.result)} bytes: at most {max_bytes} are kept")
+    if isinstance(outcome, Completed) and type(value) is int and value >= 0:
+        return replace(outcome, backoff=float(value))  # where a CONTINUE ran it, these are seconds
     return outcome
 
 

@@ -74,6 +74,13 @@ class Keys:
     def workers(self) -> str:
         return f"{self.prefix}workers"
 
+    def schedule(self, schedule_id: str) -> str:
+        return f"{self.prefix}schedule:{schedule_id}"
+
+    @property
+    def schedules(self) -> str:
+        return f"{self.prefix}schedules"
+
     @property
     def sequences(self) -> str:
         return f"{self.prefix}seq"

@@ -108,5 +108,4 @@ class StewardRole(Role):
         return Epoch(name.decode(), tasks, None if emptied_ago_ms < 0 else emptied_ago_ms, lost)
 
     async def clock_ms(self) -> int:
-        seconds, microseconds = await self._command("TIME")
-        return int(seconds) * 1000 + int(microseconds) // 1000
+        return await self._number("now")

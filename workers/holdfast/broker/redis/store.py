@@ -8,6 +8,7 @@ from holdfast.broker.redis.connection import Connection
 from holdfast.broker.redis.given_up import GivenUpRole
 from holdfast.broker.redis.operator import OperatorRole
 from holdfast.broker.redis.producer import ProducerRole
+from holdfast.broker.redis.scheduling import SchedulingRole
 from holdfast.broker.redis.steward import StewardRole
 from holdfast.broker.redis.story import StoryRole
 from holdfast.broker.redis.worker import WorkerRole
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 
-class RedisStore(WorkerRole, StewardRole, ProducerRole, OperatorRole, GivenUpRole, StoryRole):
+class RedisStore(WorkerRole, StewardRole, ProducerRole, OperatorRole, GivenUpRole, StoryRole, SchedulingRole):
     """Implements `holdfast.broker.port.Store`. Connections are made when first used; never use one across a fork."""
 
     def __init__(

@@ -1,4 +1,4 @@
--- use: record journal aside ties
+-- use: record journal aside ties scheduling
 -- Messages that still waited for a task that has ended are set aside, reported; nothing points at it any more.
 local function drop_rest(id, state)
   local lane = read(id, 'lane')[1]
@@ -15,6 +15,9 @@ local function has_rest(id)
   return call('EXISTS', T .. 'pending:' .. id, T .. 'checkpoint:' .. id, T .. 'ties:' .. id, T .. 'children:' .. id) > 0
 end
 
+-- What the handler that has just completed asked for, ms: its schedule may be one that goes on from there.
+local backoff_asked = nil
+
 -- The end of a task. `rest`: whether has_rest; what follows are further fields to write.
 local function finish(id, state, reason, rest, ...)
   write(id, 'state', state, 'owner', '', 'claim', '', 'due', '', 'finished', NOW, 'reason', reason, ...)
@@ -22,4 +25,6 @@ local function finish(id, state, reason, rest, ...)
   tally(state, 1)
   if rest then drop_rest(id, state) end
   tell_waiters(id, state)
+  local r = read(id, 'schedule', 'generation')
+  if r[1] then fire_ended(r[1], r[2], id, state, reason, backoff_asked) end
 end

@@ -59,6 +59,7 @@ local function settle(s)
   if r[2] ~= s.claim or not OPEN[state] or (state ~= 'working' and not committed) then return 'LOST' end
   leave_index(id, state, r[6], r[4])
   if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
+  backoff_asked = s.delay ~= 0 and tonumber(s.delay) or nil
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   return 'OK'
 end

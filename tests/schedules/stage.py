@@ -1,0 +1,91 @@
+"""A queue whose clock the test moves, with a steward's rounds of firing and a worker that does as it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from holdfast.core.cadence.moments import read_moment
+from holdfast.core.deliveries import Delivery, Settle
+from holdfast.core.states import State
+from holdfast.firing import Firing
+from holdfast.schedules import Schedules, read_spec
+from tests.lua.namespace import Namespace
+
+EVERYTHING = 10_000_000
+
+
+@dataclass
+class Stage:
+    """Times are seconds after `start`, which the clock shows at first."""
+
+    space: Namespace
+    start: str = "2027-01-01T00:00:00Z"
+    requests: int = 0
+    running: dict[str, Delivery] = field(default_factory=dict[str, Delivery])
+
+    async def begin(self) -> Stage:
+        self.schedules = Schedules(self.space.store, self.space.queue)
+        self.firing = Firing(self.space.store, self.space.queue, EVERYTHING)
+        self.origin = read_moment(self.start, "UTC")
+        self.space.clock.now_ms = self.origin
+        await self.space.advance(0)
+        await self.space.register("w")
+        return self
+
+    def at(self, seconds: float) -> int:
+        return self.origin + round(seconds * 1000)
+
+    async def set(self, schedule_id: str, *, again: bool = True, after: int | None = None, **spec: object) -> str:
+        """As `supervisor schedules set` does; what came of it."""
+        spec = {"text": "go", **spec}
+        return (await self.schedules.put(schedule_id, read_spec(spec), again=again, after=after)).word
+
+    async def until(self, seconds: float, step: float = 1.0) -> list[str]:
+        """Let the time go by, with a round of firing at each step; the ids of the tasks that were made."""
+        made: list[str] = []
+        while self.space.clock.now_ms < self.at(seconds):
+            await self.space.advance(min(round(step * 1000), self.at(seconds) - self.space.clock.now_ms))
+            made += await self.round()
+        return made
+
+    async def round(self) -> list[str]:
+        """What one steward does when it looks: the tasks that come of it."""
+        before = await self._tasks()
+        await self.firing.round()
+        return sorted(await self._tasks() - before)
+
+    async def _tasks(self) -> set[str]:
+        page = await self.space.store.tasks([], 10_000)
+        return {task.task_id for task in page.tasks}
+
+    async def work(self) -> list[str]:
+        """Claim all that waits; the ids."""
+        taken = await self.space.take("w", 100)
+        self.running |= {delivery.task_id: delivery for delivery in taken}
+        return [delivery.task_id for delivery in taken]
+
+    async def end(
+        self, task_id: str, kind: Settle = Settle.COMPLETED, *, reason: str = "", backoff: float = 0.0
+    ) -> None:
+        """The handler has ended."""
+        delivery = self.running.pop(task_id)
+        await self.space.settle("w", delivery, kind, reason=reason, delay_ms=round(backoff * 1000))
+
+    async def told(self, schedule_id: str) -> list[str]:
+        """What the history says, oldest first, without when it was set."""
+        lines = reversed(await self.schedules.history(schedule_id, 100))
+        return [line.what for line in lines if line.what != "set"]
+
+    async def expected(self, schedule_id: str) -> float | None:
+        moment = (await self.schedules.get(schedule_id)).expected
+        return None if moment is None else (moment - self.origin) / 1000
+
+    async def state(self, task_id: str) -> State:
+        record = await self.space.store.get(task_id)
+        assert record is not None
+        return record.state
+
+
+def utc(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1000, UTC).strftime("%m-%dT%H:%M:%S")

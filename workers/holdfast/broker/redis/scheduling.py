@@ -1,0 +1,165 @@
+"""What schedules ask of Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.broker.redis.connection import Role, Value
+from holdfast.broker.redis.rows import pairs
+from holdfast.core.definitions import (
+    Definition,
+    Due,
+    Fire,
+    FireOrder,
+    Occurrence,
+    Put,
+    SchedulePage,
+    ScheduleRecord,
+    read_policy,
+)
+from holdfast.core.schedules import Bounds
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def _text(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+class SchedulingRole(Role):
+    async def put_schedule(self, definition: Definition, expected: int | None, due: int | None, *, again: bool) -> Put:
+        fields = [value for pair in _fields(definition) for value in pair]
+        answer = await self._run(
+            "schedule_put", definition.schedule_id, int(again), _text(expected), _text(due), *fields
+        )
+        word, generation, moment = answer
+        return Put(word.decode(), generation, int(moment) if moment else None)
+
+    async def due_schedules(self, limit: int) -> Due:
+        now, wait, *found = await self._run("schedule_due", limit)
+        records = tuple(_record(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True))
+        return Due(now, records, None if wait < 0 else wait)
+
+    async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
+        answers = await self._run("schedule_fire", _pack([_order(one, self._keys.name) for one in orders]))
+        return [answer.decode() for answer in answers]
+
+    async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
+        return await self._word("schedule_pause", schedule_id, reason, _text(until))
+
+    async def resume_schedule(self, schedule_id: str, generation: int, expected: int | None, due: int | None) -> str:
+        return await self._word("schedule_resume", schedule_id, generation, _text(expected), _text(due))
+
+    async def remove_schedule(self, schedule_id: str) -> str:
+        return await self._word("schedule_remove", schedule_id)
+
+    async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
+        fields = await self._command("HGETALL", self._keys.schedule(schedule_id))
+        return _record(schedule_id, fields) if fields else None
+
+    async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
+        start = int(cursor or 0)
+        names = await self._command("ZRANGE", self._keys.schedules, start, start + limit - 1)
+        found = [await self.schedule(name.decode()) for name in names]
+        following = str(start + limit) if len(names) == limit else ""
+        return SchedulePage(tuple(one for one in found if one is not None), following)
+
+    async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
+        lines = await self._command("LRANGE", f"{self._keys.schedule(schedule_id)}:history", -limit, -1)
+        return tuple(_occurrence(line.decode()) for line in reversed(lines))
+
+    async def wait_fires(self, timeout: float) -> bool:
+        return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
+
+
+def _fields(definition: Definition) -> list[tuple[str, Value]]:
+    bounds, policy = definition.bounds, definition.policy
+    return [
+        ("spec", definition.spec),  # first: by it two definitions are the same
+        ("cadence", definition.cadence),
+        ("timezone", definition.timezone),
+        ("start", _text(bounds.start)),
+        ("end", _text(bounds.end)),
+        ("limit", _text(bounds.limit)),
+        ("overlap", policy.overlap),
+        ("misfire", str(policy.misfire)),
+        ("deadline", _text(policy.deadline)),
+        ("jitter", policy.jitter),
+        ("on_failure", definition.on_failure),
+        ("backoff", definition.backoff),
+        ("owner", definition.owner),
+    ]
+
+
+def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
+    fields = {name: value.decode() for name, value in pairs(flat)}
+
+    def number(name: str) -> int | None:
+        return int(float(fields[name])) if fields.get(name) else None
+
+    definition = Definition(
+        schedule_id,
+        fields["spec"],
+        fields["cadence"],
+        fields["timezone"],
+        Bounds(number("start"), number("end"), number("limit")),
+        read_policy(fields["overlap"], fields["misfire"], number("deadline"), number("jitter") or 0),
+        fields["on_failure"],
+        number("backoff") or 0,
+        fields.get("owner", ""),
+    )
+    return ScheduleRecord(
+        definition,
+        generation=number("generation") or 0,
+        expected=number("expected"),
+        due=number("due"),
+        fires=number("fires") or 0,
+        paused=fields.get("paused", ""),
+        until=number("until"),
+        ended=fields.get("ended", ""),
+        task=fields.get("task", ""),
+        pending=number("pending"),
+        released=fields.get("released") == "1",
+        streak=number("streak") or 0,
+        created=number("created") or 0,
+        updated=number("updated") or 0,
+    )
+
+
+def _order(order: FireOrder, lane_name: Any) -> list[Any]:
+    first, last = order.missed or (None, None)
+    return [
+        order.schedule_id,
+        order.generation,
+        _text(order.seen),
+        order.kind,
+        _text(order.following),
+        _text(order.due),
+        _text(first),
+        _text(last),
+        order.why,
+        [_fire(fire, lane_name) for fire in order.fires],
+    ]
+
+
+def _fire(fire: Fire, lane_name: Any) -> list[Any]:
+    task = fire.task
+    return [
+        str(fire.scheduled_at),
+        task.task_id,
+        task.message_id,
+        f"o{task.digest}",
+        task.operation.decode(),
+        lane_name(task.lane),
+        task.name,
+        _text(task.max_attempts),
+        _text(task.timeout_ms),
+    ]
+
+
+def _occurrence(line: str) -> Occurrence:
+    at, what, scheduled_at, task, detail = line.split("|", 4)
+    return Occurrence(int(at), what, int(scheduled_at) if scheduled_at else None, task, detail)

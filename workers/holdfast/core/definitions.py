@@ -1,0 +1,134 @@
+"""Schedules as they pass to and from a store. Moments and lengths are milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.core.cadence import restored
+from holdfast.core.records import Submission
+from holdfast.core.schedules import Bounds, Misfire, Overlap, Policy, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`spec` is what the user asked for, in one spelling: the same spec is the same schedule."""
+
+    schedule_id: str
+    spec: str
+    cadence: str
+    timezone: str
+    bounds: Bounds
+    policy: Policy
+    on_failure: str = "continue"
+    backoff: int = 0
+    owner: str = ""
+
+    def schedule(self, expected: int | None = None, fires: int = 0) -> Schedule:
+        return Schedule(self.schedule_id, restored(self.cadence), self.bounds, self.policy, expected, fires)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRecord:
+    """A schedule as the store has it. `paused` is the reason, empty where it is not paused, `until` when that ends;
+    `ended` why there will be no more fires; `task` the last one; `pending` a fire that waits for it to end,
+    `released` when it has; `streak` how many tasks in a row have failed."""
+
+    definition: Definition
+    generation: int
+    expected: int | None
+    due: int | None
+    fires: int
+    paused: str
+    until: int | None
+    ended: str
+    task: str
+    pending: int | None
+    released: bool
+    streak: int
+    created: int
+    updated: int
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.definition.schedule(self.expected, self.fires)
+
+
+@dataclass(frozen=True, slots=True)
+class Fire:
+    """One occurrence and the task that it makes."""
+
+    scheduled_at: int
+    task: Submission
+
+
+@dataclass(frozen=True, slots=True)
+class FireOrder:
+    """What to do about one schedule, if it still is as it was seen: `generation` and `seen` (the expected moment,
+    or the one that waited) are compared. `following` and `due` are written then, unless the order is for an `extra`
+    fire."""
+
+    schedule_id: str
+    generation: int
+    seen: int | None
+    kind: str
+    fires: tuple[Fire, ...]
+    following: int | None = None
+    due: int | None = None
+    missed: tuple[int, int] | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """What came of setting a schedule: `word` is new, changed or same; `expected` the moment of its next fire."""
+
+    word: str
+    generation: int
+    expected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Schedules whose time has come by `now` of the store's clock, and how long until the next one (None: none)."""
+
+    now: int
+    records: tuple[ScheduleRecord, ...]
+    wait: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePage:
+    """A page of a list; `cursor` continues it, empty at its end."""
+
+    schedules: tuple[ScheduleRecord, ...]
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A line of a schedule's history. `what`: fired, skipped, waits, missed, ended, set, paused, resumed, stopped."""
+
+    at: int
+    what: str
+    scheduled_at: int | None
+    task: str
+    detail: str
+
+
+def read_misfire(text: str) -> Misfire | None:
+    """`latest`, `skip` or `all:N`; None for anything else."""
+    kind, _, number = text.partition(":")
+    match kind:
+        case "latest" if text == kind:
+            return Misfire()
+        case "skip" if text == kind:
+            return Misfire(latest=False)
+        case "all" if number.isascii() and number.isdecimal() and int(number) > 0:
+            return Misfire(latest=False, most=int(number))
+        case _:
+            return None
+
+
+def read_policy(overlap: str, misfire: str, deadline: int | None, jitter: int) -> Policy:
+    """What a store gives back."""
+    return Policy(Overlap(overlap), read_misfire(misfire) or Misfire(), deadline, jitter)

@@ -1,0 +1,178 @@
+"""What a schedule is, and what is to be done about it at a moment: which fires, what was missed, what comes next.
+
+A fire is named by its schedule and the moment it stands for (`scheduled_at`), however late it is and whatever jitter
+puts it off. Moments and lengths are milliseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+
+from holdfast.core.cadence import Cadence, following
+
+ON_TIME = 5_000  # later than this is missed: longer than a steward that died takes to be replaced
+MOST_AT_ONCE = 1_000  # of `all:N`: what one turn makes up for
+
+
+class Overlap(StrEnum):
+    """What becomes of a fire while the one before has not ended."""
+
+    ALLOW = "allow"
+    FORBID = "forbid"
+    QUEUE_ONE = "queue-one"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfire:
+    """What is made up for of the fires that were missed: `most` of the oldest (0: none), or the latest alone."""
+
+    latest: bool = True
+    most: int = 0
+
+    def __str__(self) -> str:
+        return "latest" if self.latest else f"all:{self.most}" if self.most else "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """When a schedule may fire: from `start` to `end`, both included, `limit` times at most."""
+
+    start: int | None = None
+    end: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`deadline`: a fire that is later than this is not run; `jitter`: a fire is put off by less than this."""
+
+    overlap: Overlap = Overlap.FORBID
+    misfire: Misfire = Misfire()
+    deadline: int | None = None
+    jitter: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`expected` is the moment of the next fire, None when there will be none (yet); `fires` were made so far."""
+
+    schedule_id: str
+    cadence: Cadence
+    bounds: Bounds
+    policy: Policy
+    expected: int | None
+    fires: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`fires` are to be made, oldest first; `missed` (first and last moment) are not, and why; `expected` is next."""
+
+    fires: tuple[int, ...] = ()
+    missed: tuple[int, int] | None = None
+    why: str = ""
+    expected: int | None = None
+
+
+def expected_after(schedule: Schedule, after: int) -> int | None:
+    """The moment of the first fire after `after` that its bounds allow."""
+    bounds = schedule.bounds
+    if bounds.limit is not None and schedule.fires >= bounds.limit:
+        return None
+    found = following(schedule.cadence, after if bounds.start is None else max(after, bounds.start - 1))
+    return found if found is None or bounds.end is None or found <= bounds.end else None
+
+
+def due(schedule: Schedule, scheduled_at: int) -> int:
+    """When the fire is to be made: the same for the same fire, wherever it is asked."""
+    if not schedule.policy.jitter:
+        return scheduled_at
+    name = f"{schedule.schedule_id}@{scheduled_at}".encode()
+    spread = int.from_bytes(hashlib.sha256(name).digest()[:8], "big")
+    return scheduled_at + spread % schedule.policy.jitter
+
+
+def plan(schedule: Schedule, now: int) -> Plan:
+    """What to do at `now` about a schedule whose fire is due; nothing if it is not."""
+    first = schedule.expected
+    if first is None or due(schedule, first) > now:
+        return Plan(expected=first)
+    last = _last_due(schedule, first, now)
+    chosen = [moment for moment in _chosen(schedule, first, last, now) if not _too_late(schedule, moment, now)]
+    room = schedule.bounds.limit - schedule.fires if schedule.bounds.limit is not None else len(chosen)
+    fires = tuple(chosen[:room])
+    after = Schedule(
+        schedule.schedule_id, schedule.cadence, schedule.bounds, schedule.policy, None, schedule.fires + len(fires)
+    )
+    left_out = _left_out(schedule, first, last, fires)
+    return Plan(fires, left_out, _reason(schedule, left_out, now), expected_after(after, last))
+
+
+def _last_due(schedule: Schedule, first: int, now: int) -> int:
+    """The last moment from `first` on whose fire is due. By halves: a search over a year takes some forty steps."""
+    low, high = first, now + 1
+    while low < high - 1:
+        following_one = expected_after(schedule, low)
+        if following_one is None or due(schedule, following_one) > now:
+            return low
+        middle = (low + high) // 2
+        later = expected_after(schedule, middle)
+        low, high = (later, high) if later is not None and due(schedule, later) <= now else (low, middle)
+    return low
+
+
+def _series(schedule: Schedule, first: int, last: int) -> Iterator[int]:
+    moment: int | None = first
+    while moment is not None and moment <= last:
+        yield moment
+        moment = expected_after(schedule, moment)
+
+
+def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
+    misfire = schedule.policy.misfire
+    if now - due(schedule, last) <= ON_TIME and not (misfire.most and first != last):
+        return [last]  # on time; what was missed before it is another matter
+    if misfire.latest:
+        return [last]
+    return list(islice(_series(schedule, first, last), min(misfire.most, MOST_AT_ONCE)))
+
+
+def _too_late(schedule: Schedule, moment: int, now: int) -> bool:
+    deadline = schedule.policy.deadline
+    return deadline is not None and now - due(schedule, moment) > deadline
+
+
+def _left_out(schedule: Schedule, first: int, last: int, fires: tuple[int, ...]) -> tuple[int, int] | None:
+    """From the first to the last moment that gets no fire: what is chosen lies at one end of the series."""
+    if not fires:
+        return first, last
+    if fires[0] > first:
+        return first, _before(schedule, first, fires[0])
+    after = expected_after(schedule, fires[-1])
+    return (after, last) if after is not None and after <= last else None
+
+
+def _before(schedule: Schedule, first: int, end: int) -> int:
+    """The last moment before `end`, by halves."""
+    low, high = first, end - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        later = expected_after(schedule, middle - 1)
+        if later is not None and later < end:
+            low = later
+        else:
+            high = middle - 1
+    return low
+
+
+def _reason(schedule: Schedule, left_out: tuple[int, int] | None, now: int) -> str:
+    if left_out is None:
+        return ""
+    if _too_late(schedule, left_out[1], now):
+        return f"later than its start deadline of {(schedule.policy.deadline or 0) / 1000:g} s"
+    return f"missed, and misfire is {schedule.policy.misfire}"

@@ -1,0 +1,167 @@
+"""From what a user asks for to a definition: everything is checked before anything is written. InvalidScheduleError."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.arguments import check
+from holdfast.core.cadence import Cadence, Every, Rule, cron, every, read, rule, stored
+from holdfast.core.cadence.moments import moment_at, read_moment, zone
+from holdfast.core.cadence.once import At, Continue
+from holdfast.core.definitions import Definition, read_misfire
+from holdfast.core.schedules import Bounds, Overlap, Policy, expected_after
+from holdfast.errors import InvalidScheduleError, InvalidTaskError
+from holdfast.plainjson import shown
+from holdfast.schedulespec import ScheduleSpec
+from holdfast.taskspec import TaskSpec
+from holdfast_config.durations import seconds
+
+ID_RULE = "1 to 90 letters, digits and . _ : -"
+LONGEST = 3660 * 86400.0  # seconds: of any length
+MOST_MISSED = 1000
+SECOND = 1000
+_ID = re.compile(r"[A-Za-z0-9._:-]{1,90}", re.ASCII)
+_ENDINGS = ("continue", "stop")
+_WAYS = ("cron", "every", "rrule", "at", "schedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """A definition, and the moment its first fire is expected; None: never (STOP)."""
+
+    definition: Definition
+    expected: int | None
+
+
+def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> Defined:
+    """What to store for `spec`. `after`: fires up to this moment count as made; else those up to `now`."""
+    check_schedule_id(schedule_id)
+    _check_task(spec)
+    zone(spec.timezone)
+    cadence = _cadence(spec, now)
+    bounds, policy = _bounds(spec), _policy(spec, cadence)
+    definition = Definition(
+        schedule_id,
+        msgspec.json.encode(spec, order="sorted").decode(),
+        stored(cadence),
+        spec.timezone,
+        bounds,
+        policy,
+        _one_of("on_failure", spec.on_failure, _ENDINGS),
+        _length("backoff", spec.backoff),
+        spec.owner,
+    )
+    return Defined(definition, first_expected(definition, now if after is None else after))
+
+
+def first_expected(definition: Definition, after: int) -> int | None:
+    """The moment of the first fire; one that happens once, and is past, is late but not lost."""
+    schedule = definition.schedule()
+    match schedule.cadence:
+        case At(moment) | Continue(moment):
+            return expected_after(schedule, min(after, moment - 1))
+        case Rule(start, timezone) if 0 <= after - moment_at(start, timezone) < SECOND:
+            return expected_after(schedule, after - SECOND)  # it begins now, and its beginning is its first fire
+        case _:
+            return expected_after(schedule, after)
+
+
+def check_schedule_id(value: object) -> str:
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise InvalidScheduleError(f"schedule id {shown(value)}: {ID_RULE} are allowed")
+    return value
+
+
+def _check_task(spec: ScheduleSpec) -> None:
+    if spec.schedule is not None and spec.schedule.strip().upper() == "STOP":
+        return  # nothing will run
+    try:
+        check(task_of(spec))
+    except InvalidTaskError as error:
+        raise InvalidScheduleError(str(error)) from None
+
+
+def task_of(spec: ScheduleSpec) -> TaskSpec:
+    """What each fire submits, but for its id."""
+    return TaskSpec(
+        text=spec.text,
+        data=spec.data,
+        name=spec.name,
+        kwargs=spec.kwargs,
+        lane=spec.lane,
+        max_attempts=spec.max_attempts,
+        timeout=spec.timeout,
+        metadata=spec.metadata,
+    )
+
+
+def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
+    given = [way for way in _WAYS if getattr(spec, way) is not None]
+    if len(given) != 1:
+        told = " and ".join(given) or "nothing"
+        raise InvalidScheduleError(f"when: {told} given; give one of {', '.join(_WAYS)}")
+    if spec.anchor is not None and spec.every is None:
+        raise InvalidScheduleError("anchor is for every alone: cron and rules have their own beginning")
+    if spec.cron is not None:
+        return cron(spec.cron, spec.timezone)
+    if spec.every is not None:
+        anchor = _moment("anchor", spec.anchor, spec.timezone)
+        return every(spec.every, now if anchor is None else anchor)
+    if spec.rrule is not None:
+        return rule(spec.rrule, spec.timezone, now)
+    if spec.at is not None:
+        moment = _moment("at", spec.at, spec.timezone)
+        assert moment is not None
+        return At(moment)
+    return read(spec.schedule or "", spec.timezone, now)
+
+
+def _bounds(spec: ScheduleSpec) -> Bounds:
+    start, end = _moment("start", spec.start, spec.timezone), _moment("end", spec.end, spec.timezone)
+    if start is not None and end is not None and end < start:
+        raise InvalidScheduleError(f"end {spec.end!r} lies before start {spec.start!r}")
+    if spec.limit is not None and (type(spec.limit) is not int or spec.limit < 1):
+        raise InvalidScheduleError(f"limit {spec.limit!r}: a whole number from 1 is allowed")
+    return Bounds(start, end, spec.limit)
+
+
+def _policy(spec: ScheduleSpec, cadence: Cadence) -> Policy:
+    misfire = read_misfire(spec.misfire)
+    if misfire is None or misfire.most > MOST_MISSED:
+        raise InvalidScheduleError(
+            f"misfire {spec.misfire!r}: latest, skip and all:N, up to all:{MOST_MISSED}, are allowed"
+        )
+    jitter = _length("jitter", spec.jitter)
+    if isinstance(cadence, Every) and jitter > cadence.interval:
+        raise InvalidScheduleError(f"jitter {spec.jitter!r} is longer than the interval {spec.every!r}")
+    deadline = None if spec.start_deadline is None else _length("start_deadline", spec.start_deadline)
+    return Policy(Overlap(_one_of("overlap", spec.overlap, tuple(Overlap))), misfire, deadline, jitter)
+
+
+def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise InvalidScheduleError(f"{what} {value!r}: {', '.join(allowed)} are allowed")
+    return value
+
+
+def _length(what: str, value: float | str) -> int:
+    try:
+        length = seconds(value)
+    except ValueError:
+        length = -1.0
+    if not 0 <= length <= LONGEST:
+        raise InvalidScheduleError(f"{what} {value!r}: seconds, or 5m, 1h30m, up to 3660d, are allowed")
+    return round(length * 1000)
+
+
+def _moment(what: str, value: float | str | None, timezone: str) -> int | None:
+    """Unix seconds or ISO 8601; local times on the clock of the zone."""
+    if value is None:
+        return None
+    try:
+        return read_moment(str(value) if not isinstance(value, float) else f"{value:.3f}", timezone)
+    except InvalidScheduleError as error:
+        raise InvalidScheduleError(f"{what}: {error}") from None

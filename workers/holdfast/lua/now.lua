@@ -1,0 +1,5 @@
+-- The clock that all operations go by.
+-- KEYS: the public queue. Answers: milliseconds since 1970.
+-- flags: no-writes, allow-oom
+-- use: clock
+return NOW

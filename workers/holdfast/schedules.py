@@ -1,0 +1,146 @@
+"""Schedules for those who define them: set, look at, pause, run now, remove.
+
+    await manager.schedules.upsert("nightly", cron="0 2 * * *", timezone="Europe/Berlin", name="billing.close_day")
+
+Everything is checked before anything is written. A schedule is known by the id that the user chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.arguments import check_limit
+from holdfast.broker.port import ScheduleStore
+from holdfast.core import firing
+from holdfast.core.cadence.moments import local
+from holdfast.core.definitions import Occurrence, Put, SchedulePage, ScheduleRecord
+from holdfast.core.schedules import due, expected_after
+from holdfast.defining import check_schedule_id, define
+from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
+from holdfast.firing import Firing, resume
+from holdfast.patience import Patience
+from holdfast.schedulespec import ScheduleSpec
+
+MOST_SHOWN = 1000
+
+
+class Schedules:
+    """The schedules of one queue."""
+
+    def __init__(
+        self, store: ScheduleStore, queue: str, max_bytes: int = 1048576, patience: Patience | None = None
+    ) -> None:
+        self._store = store
+        self._firing = Firing(store, queue, max_bytes)
+        self._call = (patience or Patience()).call
+
+    async def upsert(self, schedule_id: str, /, **spec: Any) -> datetime | None:
+        """Have this schedule, with the arguments of ScheduleSpec; its next run, None if there is none.
+
+        The same once more changes nothing: not its next run, its pause or its end. Raises InvalidScheduleError.
+        """
+        expected = (await self.put(schedule_id, read_spec(spec))).expected
+        return None if expected is None else local(expected, "UTC").astimezone(UTC)
+
+    async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
+        """The same, for a spec. `again`: one that has ended begins anew. `after` (ms): what was due by then is made."""
+        now = await self._call(self._store.clock_ms)
+        defined = define(schedule_id, spec, now, after)
+        self._firing.check(defined.definition)
+        first = None if defined.expected is None else due(defined.definition.schedule(), defined.expected)
+        return await self._call(self._store.put_schedule, defined.definition, defined.expected, first, again=again)
+
+    async def get(self, schedule_id: str) -> ScheduleRecord:
+        """The schedule; UnknownScheduleError."""
+        found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
+        if found is None:
+            raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
+        return found
+
+    async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
+        """The next to fire first, then those that will not."""
+        return await self._call(self._store.schedules, check_limit(limit), cursor)
+
+    async def pause(
+        self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None
+    ) -> None:
+        """From now on no fire, until it is resumed or `until` has come. UnknownScheduleError."""
+        if until is not None and until.tzinfo is None:
+            raise InvalidScheduleError(f"until {until.isoformat()}: has no time zone")
+        moment = None if until is None else round(until.timestamp() * 1000)
+        _known(
+            schedule_id,
+            await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), reason or "paused", moment),
+        )
+
+    async def resume(self, schedule_id: str) -> None:
+        """Go on with the next fire after now; those missed during the pause are not made up for."""
+        record = await self.get(schedule_id)
+        _known(schedule_id, await self._call(resume, self._store, record, await self._call(self._store.clock_ms)))
+
+    async def remove(self, schedule_id: str) -> None:
+        """Forget it, with its history; a task that it has made goes on. UnknownScheduleError."""
+        _known(schedule_id, await self._call(self._store.remove_schedule, check_schedule_id(schedule_id)))
+
+    async def run(self, schedule_id: str) -> str:
+        """One extra fire now, whatever its cadence and its pause say; the task's id. Its overlap policy counts:
+        ScheduleBusyError where that forbids a second run."""
+        record = await self.get(schedule_id)
+        order = firing.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
+        (word,) = await self._call(self._store.fire, [order])
+        _known(schedule_id, word)
+        (last, *_) = await self.history(schedule_id, 1)
+        task_id = order.fires[0].task.task_id
+        if last.what == "skipped" and last.scheduled_at == order.fires[0].scheduled_at:
+            raise ScheduleBusyError(f"schedule {schedule_id} was not run: {last.detail} ({last.task})")
+        return task_id
+
+    async def history(self, schedule_id: str, limit: int = 20) -> tuple[Occurrence, ...]:
+        """What became of its fires, newest first."""
+        return await self._call(self._store.schedule_history, check_schedule_id(schedule_id), check_limit(limit))
+
+    async def preview(self, schedule_id: str, count: int, after: int | None = None) -> tuple[int, ...]:
+        """The moments of its next fires, which a pause would skip."""
+        record = await self.get(schedule_id)
+        first = record.expected if after is None else expected_after(record.schedule, after)
+        return _series(record, first, count)
+
+
+def preview(spec: ScheduleSpec, now: int, count: int, after: int | None = None) -> tuple[int, ...]:
+    """The moments of the first fires of what is not stored."""
+    defined = define("preview", spec, now, after)
+    return _series(defined.definition.schedule(), defined.expected, count)
+
+
+def _series(source: Any, first: int | None, count: int) -> tuple[int, ...]:
+    schedule = source.schedule if isinstance(source, ScheduleRecord) else source
+    moments: list[int] = []
+    limit = schedule.bounds.limit
+    most = count if limit is None else min(count, limit - schedule.fires)
+    while first is not None and len(moments) < most:
+        moments.append(first)
+        first = expected_after(schedule, first)
+    return tuple(moments)
+
+
+def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
+    """A spec from names with values; InvalidScheduleError names what does not fit."""
+    plain = {name: one.isoformat() if isinstance(one, datetime) else one for name, one in values.items()}
+    try:
+        return msgspec.convert(plain, ScheduleSpec)
+    except msgspec.ValidationError as error:
+        raise InvalidScheduleError(f"schedule: {error}") from None
+
+
+def _known(schedule_id: str, word: str) -> None:
+    match word:
+        case "unknown" | "gone":
+            raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
+        case "changed":
+            raise ScheduleBusyError(f"schedule {schedule_id} was changed by somebody else meanwhile; try again")
+        case _:
+            pass
