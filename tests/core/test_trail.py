@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from holdfast.core.trail import EVENTS, KEPT, LAYOUTS, Step, read_step
+from holdfast.core.trail import CHRONICLE, EVENTS, KEPT, LAYOUTS, Step, read_step
 
 CLAIM = "2:ab12:7"
 
@@ -69,7 +69,10 @@ def test_every_event_that_a_script_writes_is_known() -> None:
         "suspended",
     }  # noted by their kind
     assert noted == LAYOUTS.keys()
-    assert noted | set(re.findall(r"\btell\('([a-z-]+)'", text)) == set(EVENTS)
+    chronicled = set(re.findall(r"\bchronicle\(id, '([a-z]+)'", text)) | {"fired"}  # or skipped, by what was found
+    assert chronicled == set(CHRONICLE)
+    told = set(re.findall(r"\btell\('([a-z-]+)'", text)) - {"schedule-"} | {f"schedule-{what}" for what in chronicled}
+    assert noted | told == set(EVENTS)
 
 
 def test_as_many_lines_are_expected_as_are_kept() -> None:

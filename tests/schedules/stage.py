@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from holdfast.core.cadence.moments import read_moment
 from holdfast.core.deliveries import Delivery, Settle
+from holdfast.core.records import Wanted
 from holdfast.core.states import State
 from holdfast.firing import Firing
 from holdfast.schedules import Schedules, read_spec
@@ -56,7 +57,7 @@ class Stage:
         return sorted(await self._tasks() - before)
 
     async def _tasks(self) -> set[str]:
-        page = await self.space.store.tasks([], 10_000)
+        page = await self.space.store.tasks(Wanted(), 10_000)
         return {task.task_id for task in page.tasks}
 
     async def work(self) -> list[str]:

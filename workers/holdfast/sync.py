@@ -29,7 +29,7 @@ from holdfast.errors import ClosedError
 if TYPE_CHECKING:
     from typing import Self
 
-    from holdfast.broker.port import ProducerStore
+    from holdfast.broker.port import Store
     from holdfast.handler.registry import Handlers
     from holdfast.patience import Patience
     from holdfast.taskspec import TaskSpec
@@ -66,7 +66,7 @@ class TaskManager:
         max_message_bytes: int = 1048576,
         patience: Patience | None = None,
         handlers: Handlers | None = None,
-        opening: Callable[[RedisSettings], AbstractAsyncContextManager[ProducerStore]] = open_store,
+        opening: Callable[[RedisSettings], AbstractAsyncContextManager[Store]] = open_store,
     ) -> None:
         @asynccontextmanager
         async def serve() -> AsyncGenerator[asynchronous.TaskManager, None]:

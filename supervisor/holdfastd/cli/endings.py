@@ -8,7 +8,13 @@ import traceback
 
 import click
 
-from holdfast.errors import HoldfastError, InvalidTaskError, StoreRefusedError, StoreUnavailableError
+from holdfast.errors import (
+    HoldfastError,
+    InvalidScheduleError,
+    InvalidTaskError,
+    StoreRefusedError,
+    StoreUnavailableError,
+)
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfast_config.escaping import escape
@@ -71,7 +77,7 @@ def _status(error: CommandError | HoldfastError | ConfigError) -> int:
             return error.status
         case StoreUnavailableError():
             return Exit.PERMISSION if lies_below(PermissionError, error) else Exit.UNAVAILABLE
-        case InvalidTaskError():
+        case InvalidTaskError() | InvalidScheduleError():
             return Exit.USAGE
         case StoreRefusedError() | ConfigError():
             return Exit.CONFIG

@@ -26,6 +26,7 @@ COMMANDS = [
     lazy("dead", "List, show, retry and delete dead letters."),
     lazy("recover", "Put back tasks whose workers are gone."),
     lazy("events", "Show what happens to tasks and workers, as it happens."),
+    lazy("schedules", "Set, list, pause and run what runs again and again."),
     lazy("queue", "Look at the queue, and clear it."),
     lazy("db", "Set up the tables in PostgreSQL, and see how they stand."),
     lazy("workers", "List the workers of all hosts."),

@@ -41,8 +41,11 @@ LAYOUTS: dict[str, str] = {
     "retry-of": r"(?P<other>.*)",
 }
 
-# What the events stream holds besides: the beginning of a task, and the lives of workers.
-EVENTS = ("accepted", *LAYOUTS, "worker-registered", "worker-died")
+# What becomes of schedules and their fires (lua/shared/scheduling.lua).
+CHRONICLE = ("set", "fired", "skipped", "waits", "missed", "ended", "paused", "resumed", "stopped")
+
+# What the events stream holds besides: the beginning of a task, and the lives of workers and schedules.
+EVENTS = ("accepted", *LAYOUTS, "worker-registered", "worker-died", *(f"schedule-{what}" for what in CHRONICLE))
 
 _PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.items()}
 

@@ -1,0 +1,99 @@
+"""Schedules declared in a file: what is to be made, changed and taken away so that the store has these and no others.
+
+    owner = "billing"                       # else the name of the file
+
+    [schedules.nightly]
+    cron = "0 2 * * *"
+    timezone = "Europe/Berlin"
+    name = "billing.close_day"
+
+Only what carries the owner's name is ever taken away.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from holdfast.core.definitions import ScheduleRecord
+from holdfast.errors import InvalidScheduleError
+from holdfast.schedules import Schedules, read_spec
+from holdfast.schedulespec import ScheduleSpec
+
+PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    owner: str
+    specs: dict[str, ScheduleSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Ids by what is to be done about them."""
+
+    create: tuple[str, ...]
+    change: tuple[str, ...]
+    prune: tuple[str, ...]
+    same: tuple[str, ...]
+
+    @property
+    def is_none(self) -> bool:
+        return not (self.create or self.change or self.prune)
+
+
+def read_file(path: Path) -> Declared:
+    """TOML, or JSON where the name ends so; InvalidScheduleError names the file and what is wrong there."""
+    try:
+        told = json.loads(path.read_text()) if path.suffix == ".json" else tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InvalidScheduleError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(told, dict) or not isinstance(cast("dict[str, Any]", told).get("schedules", {}), dict):
+        raise InvalidScheduleError(f"{path}: wanted are tables [schedules.ID]")
+    content = cast("dict[str, Any]", told)
+    if unknown := content.keys() - {"owner", "schedules"}:
+        raise InvalidScheduleError(f"{path}: {sorted(unknown)[0]!r} is unknown; there are owner and [schedules.ID]")
+    owner = str(content.get("owner", path.stem))
+    return Declared(owner, {name: _spec(path, name, one, owner) for name, one in content.get("schedules", {}).items()})
+
+
+def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
+    if not isinstance(values, dict):
+        raise InvalidScheduleError(f"{path}: schedules.{name} is no table")
+    try:
+        return read_spec({"owner": owner, **cast("dict[str, Any]", values)})
+    except InvalidScheduleError as error:
+        raise InvalidScheduleError(f"{path}: schedules.{name}: {error}") from None
+
+
+async def stored(schedules: Schedules) -> dict[str, ScheduleRecord]:
+    found: dict[str, ScheduleRecord] = {}
+    cursor = ""
+    while True:
+        page = await schedules.list(PAGE, cursor)
+        found |= {record.definition.schedule_id: record for record in page.schedules}
+        if not (cursor := page.cursor):
+            return found
+
+
+def difference(declared: Declared, found: dict[str, ScheduleRecord]) -> Difference:
+    def is_same(name: str) -> bool:
+        return msgspec.json.encode(declared.specs[name], order="sorted").decode() == found[name].definition.spec
+
+    known = [name for name in declared.specs if name in found]
+    return Difference(
+        create=tuple(name for name in declared.specs if name not in found),
+        change=tuple(name for name in known if not is_same(name)),
+        prune=tuple(
+            name
+            for name, record in found.items()
+            if record.definition.owner == declared.owner and name not in declared.specs
+        ),
+        same=tuple(name for name in known if is_same(name)),
+    )

@@ -1,0 +1,254 @@
+"""`supervisor schedules`: set, look at, pause, run and remove what is to run again and again."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import rich_click
+
+from holdfast.core.cadence import restored, words
+from holdfast.core.cadence.moments import read_moment
+from holdfast.defining import define
+from holdfast.schedules import Schedules, preview
+from holdfastd.cli import options, output
+from holdfastd.cli import schedule_views as views
+from holdfastd.cli.schedule_files import Difference, difference, read_file, stored
+from holdfastd.cli.schedule_options import spec_of, what, when
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import manage
+from holdfastd.cli.tables import table
+
+_limit = click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most to show.", metavar="N"
+)
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+@rich_click.group(epilog="Example: supervisor schedules set nightly --cron '0 2 * * *' --name billing.close_day")
+def schedules() -> None:
+    """Set, list, pause, run and remove schedules."""
+
+
+@schedules.command(
+    "set",
+    epilog="Examples:\n\nsupervisor schedules set nightly --cron '0 2 * * *' --timezone Europe/Berlin --name close\n\n"
+    "supervisor schedules set sweep sweep --every 5m --overlap queue-one",
+)
+@click.argument("schedule_id", metavar="ID")
+@click.argument("text", required=False)
+@click.option("--schedule", help="NOW, AT:<time>, CONTINUE, STOP or a recurrence rule.")
+@click.option("--after", help="Fires up to this moment count as made; else those up to now.", metavar="TIME")
+@what
+@when
+@options.store
+@options.pass_session
+def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any) -> None:
+    """Set a schedule, or change it. The same once more changes nothing, but one that has ended begins anew."""
+    spec = spec_of(given)
+    moment = None if after is None else read_moment(after, spec.timezone)
+    put = manage(session, lambda manager: manager.schedules.put(schedule_id, spec, again=True, after=moment))
+    told = {"schedule": schedule_id, "word": put.word, "next": views.utc(put.expected)}
+    if session.json:
+        output.document(told)
+    else:
+        output.text(f"{schedule_id}: {put.word}, next {told['next'] or 'never'}")
+
+
+@schedules.command(epilog="Example: supervisor schedules unset nightly")
+@click.argument("schedule_id", metavar="ID")
+@options.store
+@options.pass_session
+def unset(session: Session, /, schedule_id: str) -> None:
+    """Forget a schedule and its history; a task that runs goes on."""
+    manage(session, lambda manager: manager.schedules.remove(schedule_id))
+    _say(session, schedule_id, "unset")
+
+
+@schedules.command("list", epilog="Example: supervisor schedules list --json")
+@click.option("--cursor", default="", help="Where the last page ended.")
+@_limit
+@options.store
+@options.pass_session
+def list_(session: Session, /, limit: int, cursor: str) -> None:
+    """List schedules, the next to fire first."""
+    page = manage(session, lambda manager: manager.schedules.list(limit, cursor))
+    if session.json:
+        output.document({"schedules": [views.document(one) for one in page.schedules], "cursor": page.cursor})
+        return
+    table(views.COLUMNS, [views.cells(one) for one in page.schedules])
+    if page.cursor:
+        output.note(f"there may be more: --cursor {page.cursor}")
+
+
+@schedules.command(epilog="Example: supervisor schedules show nightly")
+@click.argument("schedule_id", metavar="ID")
+@options.store
+@options.pass_session
+def show(session: Session, /, schedule_id: str) -> None:
+    """Show all that is known of a schedule."""
+    told = views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
+    if session.json:
+        output.document(told)
+        return
+    for name, value in told.items():
+        if value is not None:
+            output.text(f"{name:<12} {output.readable(value)}")
+
+
+@schedules.command(
+    "next",
+    epilog="Examples:\n\nsupervisor schedules next nightly --count 3\n\n"
+    "supervisor schedules next --cron '30 2 * * *' --timezone America/New_York --after 2027-03-13",
+)
+@click.argument("schedule_id", metavar="[ID]", required=False)
+@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.", metavar="N")
+@click.option("--after", help="After this moment; else after now.", metavar="TIME")
+@click.option("--schedule", help="AT:<time>, or a recurrence rule.")
+@when
+@options.store
+@options.pass_session
+def next_(session: Session, /, schedule_id: str | None, count: int, after: str | None, **given: Any) -> None:
+    """Show the next fires of a schedule, or of a cadence that is not stored: in its zone and in UTC, and in words."""
+    if schedule_id is not None:
+        told, timezone, moments = _of_stored(session, schedule_id, count, after, given)
+    else:
+        spec = spec_of({**given, "text": "preview"})
+        timezone = spec.timezone
+        now = round(time.time() * 1000)
+        moment = now if after is None else read_moment(after, timezone)
+        told = words(restored(define("preview", spec, moment, moment).definition.cadence))
+        moments = preview(spec, moment, count, moment)
+    rows = [(views.there(moment, timezone), views.utc(moment)) for moment in moments]
+    if session.json:
+        output.document({"words": told, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
+        return
+    output.text(told)
+    table((timezone, "UTC"), rows)
+
+
+def _of_stored(
+    session: Session, schedule_id: str, count: int, after: str | None, given: dict[str, Any]
+) -> tuple[str, str, tuple[int, ...]]:
+    if any(value is not None for value in given.values()):
+        raise click.UsageError("give the ID of a schedule, or options that say when, not both")
+
+    async def work(manager: Any) -> tuple[str, str, tuple[int, ...]]:
+        schedules: Schedules = manager.schedules
+        definition = (await schedules.get(schedule_id)).definition
+        moment = None if after is None else read_moment(after, definition.timezone)
+        found = await schedules.preview(schedule_id, count, moment)
+        return words(restored(definition.cadence)), definition.timezone, found
+
+    return manage(session, work)
+
+
+@schedules.command(epilog="Example: supervisor schedules history nightly --limit 20")
+@click.argument("schedule_id", metavar="ID")
+@_limit
+@options.store
+@options.pass_session
+def history(session: Session, /, schedule_id: str, limit: int) -> None:
+    """Show what became of a schedule's fires, newest first; the last hundred lines are kept."""
+    lines = manage(session, lambda manager: manager.schedules.history(schedule_id, limit))
+    told = [views.happened(line) for line in lines]
+    if session.json:
+        output.document(told)
+    else:
+        table(("at (UTC)", "what", "scheduled for", "task", "detail"), [tuple(line.values()) for line in told])
+
+
+@schedules.command(epilog="Example: supervisor schedules pause nightly --reason 'year end' --until 2027-01-04")
+@click.argument("schedule_id", metavar="ID")
+@click.option("--reason", default="paused by an operator", help="Why, for those who wonder.")
+@click.option("--until", help="Go on by itself at this moment (UTC).", metavar="TIME")
+@options.store
+@options.pass_session
+def pause(session: Session, /, schedule_id: str, reason: str, until: str | None) -> None:
+    """Make no more fires until it is resumed; a task that runs goes on."""
+    end = None if until is None else datetime.fromtimestamp(read_moment(until, "UTC") / 1000, UTC)
+    manage(session, lambda manager: manager.schedules.pause(schedule_id, reason, end))
+    _say(session, schedule_id, "paused")
+
+
+@schedules.command(epilog="Example: supervisor schedules resume nightly")
+@click.argument("schedule_id", metavar="ID")
+@options.store
+@options.pass_session
+def resume(session: Session, /, schedule_id: str) -> None:
+    """Let a paused schedule go on; what it missed is not made up for."""
+    manage(session, lambda manager: manager.schedules.resume(schedule_id))
+    _say(session, schedule_id, "resumed")
+
+
+@schedules.command(epilog="Example: supervisor schedules run nightly")
+@click.argument("schedule_id", metavar="ID")
+@options.store
+@options.pass_session
+def run(session: Session, /, schedule_id: str) -> None:
+    """Make one extra fire now; print its task's id."""
+    task_id = manage(session, lambda manager: manager.schedules.run(schedule_id))
+    if session.json:
+        output.document({"schedule": schedule_id, "task_id": task_id})
+    else:
+        output.text(task_id)
+
+
+@schedules.command(epilog="Example: supervisor schedules diff schedules.toml")
+@_file
+@options.store
+@options.pass_session
+def diff(session: Session, /, file: Path) -> int:
+    """Show what `apply` would do; exit 1 if that is anything."""
+    declared = read_file(file)
+
+    async def work(manager: Any) -> Difference:
+        return difference(declared, await stored(manager.schedules))
+
+    found = manage(session, work)
+    _tell_difference(session, found)
+    return 0 if found.is_none else 1
+
+
+@schedules.command(epilog="Example: supervisor schedules apply schedules.toml")
+@_file
+@options.store
+@options.pass_session
+def apply(session: Session, /, file: Path) -> None:
+    """Have the schedules of a file, and no others of its owner. All are checked before the first is written."""
+    declared = read_file(file)
+
+    async def work(manager: Any) -> Difference:
+        schedules: Schedules = manager.schedules
+        for name, spec in declared.specs.items():
+            define(name, spec, round(time.time() * 1000))
+        found = difference(declared, await stored(schedules))
+        for name in (*found.create, *found.change):
+            await schedules.put(name, declared.specs[name])
+        for name in found.prune:
+            await schedules.remove(name)
+        return found
+
+    _tell_difference(session, manage(session, work))
+
+
+def _tell_difference(session: Session, found: Difference) -> None:
+    told = {"create": found.create, "change": found.change, "prune": found.prune, "same": found.same}
+    if session.json:
+        output.document({word: list(names) for word, names in told.items()})
+        return
+    for word, names in told.items():
+        for name in names if word != "same" else ():
+            output.text(f"{word:<7} {name}")
+    if found.is_none:
+        output.text(f"nothing to do: {len(found.same)} as declared")
+
+
+def _say(session: Session, schedule_id: str, word: str) -> None:
+    if session.json:
+        output.document({"schedule": schedule_id, "word": word})
+    else:
+        output.text(f"{schedule_id}: {word}")
