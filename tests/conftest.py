@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.postgres.server import Server, postgres
 from tests.servers import valkey
 
 if TYPE_CHECKING:
@@ -41,3 +42,14 @@ def redis_settings(server_url: str) -> RedisSettings:
     from holdfast_config import RedisSettings
 
     return RedisSettings(url=server_url, max_connections=10, poll_timeout=1.0, queue=f"test:{uuid4().hex}")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """One PostgreSQL for the whole run, with our tables in the database `tasks`; keep apart by queue names."""
+    from tests.postgres.tables import make
+
+    with postgres() as server:
+        server.statement("CREATE DATABASE tasks")
+        make(server.url("tasks"))
+        yield server

@@ -10,6 +10,7 @@ import pytest
 from holdfast.broker.memory.store import URL
 from tests.conformance.stand import Stand
 from tests.lua.namespace import namespace
+from tests.postgres.ledger import ledger
 
 Opening = Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[Stand]]
 
@@ -32,4 +33,13 @@ async def _memory(_: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
         yield space
 
 
-STANDS: dict[str, Opening] = {"memory": _memory, "valkey": _valkey, "redis": _redis}
+@asynccontextmanager
+async def _postgres(request: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
+    """Kept by a ledger; its steward does a round when the stand is set up, and no more."""
+    database = request.getfixturevalue("postgres_server").url("tasks")
+    async with ledger(request.getfixturevalue("server_url"), database) as books:
+        await books.keep()
+        yield books.stand
+
+
+STANDS: dict[str, Opening] = {"memory": _memory, "valkey": _valkey, "redis": _redis, "postgres": _postgres}

@@ -5,28 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from uuid import uuid4
 
-import anyio
 import pytest
 
-from holdfast.broker.postgres import migrating
-from holdfast.broker.postgres.database import Database
-from holdfast_config.postgres_settings import PostgresSettings
 from tests.postgres.ledger import Ledger, ledger
-from tests.postgres.server import Server, postgres
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Server]:
-    with postgres() as server:
-        server.statement("CREATE DATABASE tasks")
-        anyio.run(_upgrade, server.url("tasks"))
-        yield server
-
-
-async def _upgrade(url: str) -> None:
-    database = Database(PostgresSettings(url))
-    await migrating.upgrade(database)
-    await database.aclose()
+from tests.postgres.server import Server
 
 
 @pytest.fixture

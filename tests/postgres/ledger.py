@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
-from uuid import uuid4
 
 from holdfast.broker.postgres import PostgresStore
 from holdfast.core.records import Accepted, Kept
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
+from tests.lua.clock import CLOCK
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 
@@ -21,10 +21,16 @@ class Ledger:
     """`redis`: the stage of the protocol, whose store knows no ledger, like a worker's; `store`: that of producers."""
 
     def __init__(self, redis_url: str, postgres_url: str) -> None:
-        queue = f"test:{uuid4().hex[:12]}"
-        self.redis = Namespace(redis_url, queue=queue)
-        self.queue = queue
-        self.store = PostgresStore(RedisSettings(redis_url, 4, 1.0, queue), PostgresSettings(postgres_url))
+        self.redis = Namespace(redis_url)
+        self.queue = self.redis.queue
+        settings = RedisSettings(redis_url, 4, 1.0, self.queue)
+        self.store = PostgresStore(settings, PostgresSettings(postgres_url), {"clock": CLOCK})
+
+    @property
+    def stand(self) -> Namespace:
+        """The stage of the protocol, played on the ledger's store."""
+        self.redis.store = self.store
+        return self.redis
 
     async def keep(self) -> Kept:
         """Rounds until nothing is left to do."""

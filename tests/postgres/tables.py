@@ -1,0 +1,22 @@
+"""Our tables, as `supervisor db upgrade` makes them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import anyio
+
+from holdfast.broker.postgres import migrating
+from holdfast.broker.postgres.database import Database
+from holdfast_config.postgres_settings import PostgresSettings
+
+
+def make(url: str) -> None:
+    with ThreadPoolExecutor(1) as apart:  # an event loop may run in this thread
+        apart.submit(anyio.run, _make, url).result()
+
+
+async def _make(url: str) -> None:
+    database = Database(PostgresSettings(url))
+    await migrating.upgrade(database)
+    await database.aclose()
