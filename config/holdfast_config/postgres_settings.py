@@ -14,9 +14,13 @@ _SCHEME = re.compile(r"postgres(?:ql)?(?:\+asyncpg)?://", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PostgresSettings:
-    """Which database. Times in seconds. The URL holds the password and is left out of `repr`."""
+    """Which database, and how long it remembers finished tasks. Times in seconds.
+
+    The URL holds the password and is left out of `repr`.
+    """
 
     url: str = field(repr=False)
+    keep: float = 7_776_000.0
     max_connections: int = 5
     connect_timeout: float = 5.0
     answer_timeout: float = 10.0

@@ -76,6 +76,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = _set(
         None, "For storage in PostgreSQL: postgresql://user@host:port/database; better a credential file."
     )
+    database_keep: _Any = _set(7_776_000.0, "How long PostgreSQL remembers a finished task; Redis forgets it earlier.")
     redis_url: kinds.RedisUrl | None = _set(
         None, "The Redis to use, one, by Sentinel or a Cluster (docs/stores.md); none given: the embedded store."
     )
@@ -186,7 +187,7 @@ class Settings(BaseSettings):
         """What a PostgreSQL client is made from; None where Redis alone keeps the tasks."""
         if self.storage_type != "postgres" or self.database_url is None:
             return None
-        return PostgresSettings(postgres_url(self.database_url.get_secret_value()))
+        return PostgresSettings(postgres_url(self.database_url.get_secret_value()), self.database_keep)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():

@@ -14,7 +14,12 @@ CAUSE = "died"
 
 
 class Stand:
-    """Each store gives `push` and `advance`; the rest speaks through the port alone."""
+    """Each store gives `push` and `advance`; the rest speaks through the port alone.
+
+    `remembers`: what was trimmed can still be asked about.
+    """
+
+    remembers = False
 
     def __init__(self, store: Store, queue: str) -> None:
         self.store, self.queue = store, queue

@@ -88,7 +88,7 @@ async def test_trimming_forgets_what_ended_long_ago_oldest_first(stand: Stand) -
     await stand.submit("waits")
     assert await stand.store.trim(10_000, 10) == 0
     assert await stand.store.trim(1_500, 1) == 1
-    assert await stand.store.get("t0") is None
+    assert stand.remembers or await stand.store.get("t0") is None
     await stand.advance(10_000)
     assert await stand.store.trim(1_500, 10) == 2
     counts = await stand.store.counts()

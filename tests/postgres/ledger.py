@@ -30,6 +30,7 @@ class Ledger:
     def stand(self) -> Namespace:
         """The stage of the protocol, played on the ledger's store."""
         self.redis.store = self.store
+        self.redis.remembers = True
         return self.redis
 
     async def keep(self) -> Kept:

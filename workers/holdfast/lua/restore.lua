@@ -2,12 +2,15 @@
 -- being worked on waits again; a late result still counts as long as nobody has claimed anew.
 -- KEYS: the public queue.
 -- ARGV: the ledger's epoch, then per task what `dump` tells of it, each list with its length before it.
--- Answers: other: this Redis is not being rebuilt from that ledger, nothing was written. Or a word per task. restored.
+-- Answers: other: this Redis is not that ledger's, nothing was written. Or a word per task. restored.
 --       there: it knows the task, and nothing less of it. merged: another task of this id was made since, and takes over
---       the messages that had not run yet.
--- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14. A task is replaced only by a later moment of its own life.
+--       the messages that had not run yet. ended: while it is not being rebuilt only what has ended can be put back.
+-- A task that waits for others may come before them; those that have ended must come first.
+-- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: message
+-- use: message ties waiting
+local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
+local REBUILDING = meta[1] == ARGV[1]
 local at = 1
 local function take()
   at = at + 1
@@ -22,7 +25,7 @@ end
 
 local function take_task()
   local t = {id = take(), record = take_list(), dead = take(), operation = take(), history = take_list(), result = take(),
-    pending = take_list(), messages = take_list(), checkpoint = take(), trail = take_list(), has = {}}
+    pending = take_list(), messages = take_list(), checkpoint = take(), trail = take_list(), ties = take_list(), has = {}}
   for i = 1, #t.record, 2 do t.has[t.record[i]] = t.record[i + 1] end
   return t
 end
@@ -38,10 +41,13 @@ local function is_later(has, turn, state, delivery)
   return false
 end
 
+local tied = ties()
+
 -- Make room for a later moment of the same life. A worker that runs the earlier one is told that it is lost.
 local function remove(id)
   local r = read(id, 'state', 'lane', 'owner')
   leave_index(id, r[1], r[2], r[3])
+  tied.undo_all(id)
   call('DEL', T .. 'task:' .. id, T .. 'history:' .. id, T .. 'pending:' .. id, T .. 'messages:' .. id, T .. 'checkpoint:' .. id,
     T .. 'trail:' .. id)
 end
@@ -69,16 +75,45 @@ local function put_content(t)
   push_all(T .. 'trail:' .. id, t.trail)
 end
 
+local PATIENCE_MS = 3600000
+
+local function tie_parent(id, parent)
+  call('ZADD', tied.children_of(parent), call('HGET', T .. 'counters', 'accepted'), id)
+  tied.tie(id, 'parent', parent)
+  local state = read(parent, 'state')[1]
+  if not state then
+    tied.agenda.put(NOW + PATIENCE_MS, 'settle', parent)   -- it may still be put back; else it is gone
+  elseif TERMINAL[state] then
+    tied.agenda.put(NOW, 'settle', parent)
+  end
+end
+
+local function put_ties(t)
+  for _, one in ipairs(t.ties) do
+    local kind, name = string.match(one, '^(%a+)|(.*)$')
+    if kind == 'parent' then
+      tie_parent(t.id, name)
+    elseif kind == 'expires' then
+      tied.tie(t.id, 'expires', '')
+      tied.agenda.put(t.has.expires, 'expire', t.id)
+    elseif call('HSETNX', T .. kind, name, t.id .. '|') == 1 then
+      tied.tie(t.id, kind, name)
+    end
+  end
+end
+
 local function put_ended(t)
   write(t.id, 'state', t.has.state, 'seq', 0, 'owner', '', 'due', '')
   call('ZADD', T .. 'finished', t.has.finished, t.id)
   tally(t.has.state, 1)
   if t.dead ~= '' then call('ZADD', T .. 'dead', t.dead, t.id) end
+  if call('EXISTS', tied.children_of(t.id)) == 1 then tied.agenda.put(NOW, 'settle', t.id) end
   tell_waiters(t.id, t.has.state)
 end
 
 local function put_in_place(t)
   local id, state = t.id, t.has.state
+  if not TERMINAL[state] then tied.agenda.strike('settle', id) end
   if TERMINAL[state] then
     put_ended(t)
   elseif PARKED[state] then
@@ -87,6 +122,9 @@ local function put_in_place(t)
   elseif state == 'delayed' then
     write(id, 'seq', 0)
     to_later(id, tonumber(t.has.due))
+  elseif state == 'waiting' then
+    write(id, 'seq', 0)
+    waiting().hold(id)
   else
     to_tail(id)
   end
@@ -95,11 +133,11 @@ end
 -- Another task of this id: what had not run yet becomes messages for it. Their digests tell what is the same.
 local function merge(t)
   if TERMINAL[t.has.state] then return 'there' end
-  local waiting = t.pending
+  local messages = t.pending
   if not PARKED[t.has.state] or t.has.state == 'suspended' then
-    waiting = {t.has.message .. '|' .. t.has.digest .. '|' .. t.operation, unpack(t.pending)}
+    messages = {t.has.message .. '|' .. t.has.digest .. '|' .. t.operation, unpack(t.pending)}
   end
-  for _, item in ipairs(waiting) do
+  for _, item in ipairs(messages) do
     local message, digest, operation = string.match(item, '^([^|]*)|([^|]*)|(.*)$')
     local verdict = deliver_message(t.id, operation, message, digest)
     if verdict == 'terminal' or verdict == 'conflict' then
@@ -110,17 +148,19 @@ local function merge(t)
 end
 
 local function restore(t)
+  if not REBUILDING and not TERMINAL[t.has.state] then return 'ended' end
   local r = read(t.id, 'created', 'turn', 'state', 'delivery')
   if r[1] and r[1] ~= t.has.created then return merge(t) end
   if r[1] and not is_later(t.has, r[2], r[3], r[4]) then return 'there' end
   if r[1] then remove(t.id) else count('accepted') end
   put_content(t)
+  put_ties(t)
   note('restored', t.id, t.has.state .. ' ' .. t.has.turn)
   put_in_place(t)
   return 'restored'
 end
 
-if call('HGET', T .. 'meta', 'rebuilding') ~= ARGV[1] then return {'other'} end
+if not REBUILDING and meta[2] ~= ARGV[1] then return {'other'} end
 local answers = {}
 while at < #ARGV do answers[#answers + 1] = restore(take_task()) end
 return answers

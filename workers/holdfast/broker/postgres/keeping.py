@@ -161,7 +161,8 @@ class Keeper:
             await self._redis.begin_rebuild(queue.epoch)
         if not dumps:
             return replace(queue, phase=following, cursor="")
-        words = await self._redis.restore(queue.epoch, dumps)
+        parents = await tasks.ended_parents(sql, self._name, dumps)
+        words = await self._redis.restore(queue.epoch, [*parents, *dumps])
         reached(Point.RESTORED)
         restored = words.count("restored") + words.count("merged")
         return replace(queue, cursor=cursor, restored=queue.restored + restored)

@@ -58,9 +58,9 @@ def record(dump: Dump, *, payloads: bool) -> TaskRecord:
     before = dump.history[-1] if dump.history else b""
     told = (list(dump.trail), dump.operation, dump.result or before, dump.checkpoint)
     bare: tuple[list[bytes], bytes, bytes, bytes] = ([], b"", b"", b"")
-    return rows.task_record(
-        dump.task_id, [flat, int(bool(dump.dead)), len(dump.pending), *(told if payloads else bare)]
-    )
+    content = told if payloads else bare
+    parents = [parent.encode() for parent in dump.parents]
+    return rows.task_record(dump.task_id, [flat, int(bool(dump.dead)), len(dump.pending), *content, parents])
 
 
 def _accepted(one: Submission, *, payloads: bool) -> TaskRecord:

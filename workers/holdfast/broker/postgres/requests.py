@@ -84,17 +84,18 @@ async def enter(sql: Any, queue: str, batch: Sequence[Submission], verb: str = "
     `verb`: `run`, or `message` for those that are only for a task that there is.
     """
     ids = sorted({one.task_id for one in batch})
+    parents = {parent for one in batch if one.terms for parent in one.terms.after}
     ledger = {row["task_id"]: row for row in await sql.fetch(_LEDGER, queue, ids)}
     told = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
     fresh = [one for one, word in told if word is None]
     columns = zip(*((one.task_id, one.message_id, _digest(one), _pack(one)) for one in fresh), strict=True)
     if fresh:
         await sql.execute(_ENTER, queue, *map(list, columns), verb)
-    entered: dict[str, list[Any]] = {task_id: [] for task_id in ids}
-    for row in await sql.fetch(_ENTERED, queue, ids):
+    entered: dict[str, list[Any]] = {task_id: [] for task_id in {*ids, *parents}}
+    for row in await sql.fetch(_ENTERED, queue, list(entered)):
         entered[row["task_id"]].append(row)
     mine = {(one.task_id, one.message_id) for one in fresh}
-    return [Entry(one, word=word) if word else _entry(one, entered[one.task_id], ledger, mine) for one, word in told]
+    return [Entry(one, word=word) if word else _entry(one, entered, ledger, mine) for one, word in told]
 
 
 async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> Asked:
@@ -139,6 +140,18 @@ async def count(sql: Any, queue: str) -> int:
     return int(await sql.fetchval(_COUNT, queue))
 
 
+async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
+    """These tasks were deleted, with what they were asked."""
+    delete = "DELETE FROM holdfast_requests WHERE queue = $1 AND task_id = ANY($2) AND given IS NOT NULL"
+    await sql.execute(delete, queue, list(task_ids))
+
+
+async def trim(sql: Any, queue: str, keep_ms: int) -> None:
+    """Forget what was refused so long ago."""
+    delete = "DELETE FROM holdfast_requests WHERE queue = $1 AND refused IS NOT NULL AND created < clock_timestamp() - "
+    await sql.execute(f"{delete} $2::float8 * interval '1 millisecond'", queue, keep_ms)
+
+
 async def first_of(sql: Any, queue: str, task_id: str) -> Submission | None:
     """What made a task that the ledger has not seen yet."""
     content = await sql.fetchval(
@@ -168,14 +181,18 @@ def _known(row: Any, one: Submission) -> Accepted | None:
     return None if row["finished_ms"] is None else Accepted.TERMINAL
 
 
-def _entry(one: Submission, rows: Sequence[Any], ledger: Mapping[str, object], mine: set[tuple[str, str]]) -> Entry:
+def _entry(
+    one: Submission, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, object], mine: set[tuple[str, str]]
+) -> Entry:
+    rows = entered[one.task_id]
     place = next((n for n, row in enumerate(rows) if row["message_id"] == one.message_id), None)
     if place is None:  # entered earlier, and confirmed this moment
         return Entry(one, word=Accepted.DUPLICATE)
     row, before = rows[place], rows[:place]
     if row["digest"] != _digest(one):
         return Entry(one, word=Accepted.CONFLICT)
-    blocked = any(each["waits"] and (one.task_id, each["message_id"]) not in mine for each in before)
+    parents = [row for parent in (one.terms.after if one.terms else ()) for row in entered[parent]]
+    blocked = any(each["waits"] and (each["task_id"], each["message_id"]) not in mine for each in [*before, *parents])
     return Entry(one, row["id"], first=not before and one.task_id not in ledger, blocked=blocked)
 
 

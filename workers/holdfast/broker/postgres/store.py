@@ -6,24 +6,36 @@ gives it later, in order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from holdfast.broker.postgres import migrating, queues, reading, requests, tasks
+from holdfast.broker.postgres import giving, migrating, queues, reading, requests, tasks
 from holdfast.broker.postgres.database import Database
 from holdfast.broker.postgres.keeping import Keeper
 from holdfast.broker.postgres.queues import Phase
 from holdfast.broker.redis import RedisStore
 from holdfast.broker.redis.ledger import LedgerRole
-from holdfast.core.records import Accepted, Kept, LedgerFacts, Page, Submission, TaskRecord, Wanted
+from holdfast.core.records import (
+    Accepted,
+    Kept,
+    LedgerFacts,
+    Page,
+    Receipt,
+    RetryAnswer,
+    Submission,
+    TaskRecord,
+    Wanted,
+)
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
 from holdfast.killpoints import Point, reached
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
 
 UNKNOWN = "unknown"
-IN_THE_QUEUE = {Accepted.NEW, Accepted.TURN, Accepted.PENDING, Accepted.DUPLICATE}
+LOOKS = 20  # at pages of the ledger, for one page of a list
+
+T = TypeVar("T")
 
 
 class PostgresStore(RedisStore, LedgerRole):
@@ -34,6 +46,7 @@ class PostgresStore(RedisStore, LedgerRole):
     ) -> None:
         super().__init__(settings, replaced)
         self._queue = settings.queue
+        self._remember_ms = round(database.keep * 1000)
         self.database = Database(database)
         self._keeper = Keeper(self._queue, self.database, self)
 
@@ -48,22 +61,28 @@ class PostgresStore(RedisStore, LedgerRole):
             await sql.execute("SELECT 1")
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        return [receipt.accepted for receipt in await self._accept(submissions, "run")]
+
+    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
         return await self._accept(submissions, "run")
 
     async def message(self, submission: Submission) -> Accepted:
-        return (await self._accept([submission], "message"))[0]
+        return (await self._accept([submission], "message"))[0].accepted
 
-    async def _accept(self, submissions: Sequence[Submission], verb: str) -> list[Accepted]:
+    async def _accept(self, submissions: Sequence[Submission], verb: str) -> list[Receipt]:
         async with self.database.transaction() as sql:
             epoch = await self._epoch(sql)
             entries = await requests.enter(sql, self._queue, submissions, verb)
+            ready = [entry for entry in entries if entry.word is None and not entry.blocked]
+            batch = [entry.submission for entry in ready]
+            await self._try(giving.put_back_parents(sql, self._queue, self, epoch, batch))
         reached(Point.WRITTEN)
-        ready = [entry for entry in entries if entry.word is None and not entry.blocked]
-        answers = await self._give(epoch, [entry.submission for entry in ready], verb)
+        receipts = await self._try(self.give(epoch, batch, verb)) if epoch and batch else None
         reached(Point.GIVEN)
-        told = {entry.request: word for entry, word in zip(ready, answers, strict=True)} if answers else {}
+        told = list(zip(ready, receipts or (), strict=False))
         await self._mark(told)
-        return [entry.word or told.get(entry.request) or _accepted(entry, verb) for entry in entries]
+        answers = {id(entry): receipt for entry, receipt in told}
+        return [answers.get(id(entry)) or _receipt(entry, verb) for entry in entries]
 
     async def cancel(self, task_id: str, reason: str) -> str:
         return await self._ask_for("cancel", task_id, reason)
@@ -83,25 +102,54 @@ class PostgresStore(RedisStore, LedgerRole):
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
         """Those that Redis has, then those that have ended and that only the ledger remembers."""
+        page = Page((), reading.MARK)
         if not cursor.startswith(reading.MARK):
-            page = await super().tasks(wanted, limit, cursor)
-            return page if page.cursor or not reading.ended_of(wanted) else Page(page.tasks, reading.MARK)
+            page, cursor = await super().tasks(wanted, limit, cursor), reading.MARK
+        if page.cursor not in {"", reading.MARK} or not reading.ended_of(wanted):
+            return page
+        room = limit - len(page.tasks)
+        rest = await self._remembered(wanted, max(room, 1), cursor)
+        if not room:
+            return Page(page.tasks, reading.MARK if rest.tasks or rest.cursor else "")
+        return Page((*page.tasks, *rest.tasks), rest.cursor)
+
+    async def _remembered(self, wanted: Wanted, limit: int, cursor: str) -> Page:
+        """Of what the ledger remembers most may be in Redis, too: a page looks through several of it."""
+        found: list[TaskRecord] = []
         now_ms = await self.clock_ms()
         async with self.database.transaction() as sql:
-            following, found = await reading.ended(sql, self._queue, wanted, limit, cursor, now_ms)
-        known = (await self.dump([task.task_id for task in found])).tasks if found else ()
-        there = {dump.task_id for dump in known}
-        return Page(tuple(task for task in found if task.task_id not in there), following)
+            for _ in range(LOOKS):
+                cursor, some = await reading.ended(sql, self._queue, wanted, limit - len(found), cursor, now_ms)
+                there = {dump.task_id for dump in (await self.dump([task.task_id for task in some])).tasks}
+                found += [task for task in some if task.task_id not in there]
+                if not cursor or len(found) == limit:
+                    break
+        return Page(tuple(found), cursor)
+
+    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+        """Of a task that only the ledger remembers, too."""
+        answer = await super().retry(task_id, reason)
+        if answer.word != UNKNOWN:
+            return answer
+        async with self.database.transaction() as sql:
+            epoch, ended = await self._epoch(sql), await tasks.ended_of(sql, self._queue, [task_id])
+        return await super().retry(task_id, reason) if ended and await self.restore(epoch, ended) else answer
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
         purged = await super().purge_dead(task_ids)
         async with self.database.transaction() as sql:
-            return max(purged, await tasks.forget(sql, self._queue, task_ids))
+            there = {dump.task_id for dump in (await self.dump(task_ids)).tasks}
+            gone = [task_id for task_id in task_ids if task_id not in there]
+            await requests.forget(sql, self._queue, gone)
+            return max(purged, await tasks.forget(sql, self._queue, gone))
 
     async def trim(self, keep_ms: int, limit: int) -> int:
-        """Only tasks whose end the ledger has read."""
+        """Only tasks whose end the ledger has read: it is brought up to date first."""
+        await self.keep()
         async with self.database.transaction() as sql:
             before_ms = await self._keeper.read_until(sql)
+            await tasks.trim(sql, self._queue, before_ms - self._remember_ms, limit)
+            await requests.trim(sql, self._queue, self._remember_ms)
         return await self._trim_before(keep_ms, limit, before_ms) if before_ms else 0
 
     async def keep(self) -> Kept:
@@ -123,22 +171,20 @@ class PostgresStore(RedisStore, LedgerRole):
         queue = await queues.read(sql, self._queue)
         return queue.epoch if queue is not None and queue.phase is Phase.FOLLOWING else ""
 
-    async def _give(self, epoch: str, batch: Sequence[Submission], verb: str) -> list[Accepted] | None:
-        """Redis's answers; None where the steward is to give them later: Redis is away, full, or not this one."""
-        if not epoch or not batch:
-            return None
+    async def _try(self, giving: Awaitable[T]) -> T | None:
+        """None where the steward is to do it later: Redis is away, full, or not this one."""
         try:
-            return await self.give(epoch, batch, verb)
+            return await giving
         except StoreError:
             return None
 
-    async def _mark(self, told: Mapping[int, Accepted]) -> None:
+    async def _mark(self, told: Sequence[tuple[requests.Entry, Receipt]]) -> None:
         """What cannot be noted now is found out by giving it again."""
-        taken = [request for request, word in told.items() if word in IN_THE_QUEUE]
+        taken = {entry.request for entry, receipt in told if _is_taken(entry, receipt)}
         with suppress(LedgerUnavailableError):
             async with self.database.transaction() as sql:
-                await requests.given(sql, taken)
-                await requests.drop(sql, [request for request in told if request not in taken])
+                await requests.given(sql, list(taken))
+                await requests.drop(sql, [entry.request for entry, _ in told if entry.request not in taken])
 
     async def _ask_for(self, verb: str, task_id: str, reason: str) -> str:
         async with self.database.transaction() as sql:
@@ -167,9 +213,15 @@ class PostgresStore(RedisStore, LedgerRole):
             return UNKNOWN if found is None else str(found.state)
 
 
-def _accepted(entry: requests.Entry, verb: str) -> Accepted:
-    """Of what waits to be given."""
-    return Accepted.NEW if entry.first and verb == "run" else Accepted.PENDING
+def _is_taken(entry: requests.Entry, receipt: Receipt) -> bool:
+    """Whether Redis has it; what was refused, or is another task by its unique key, is no request any more."""
+    return receipt.accepted not in giving.REFUSALS and receipt.task_id == entry.submission.task_id
+
+
+def _receipt(entry: requests.Entry, verb: str) -> Receipt:
+    """Of what the ledger knows, or of what waits to be given."""
+    waits = Accepted.NEW if entry.first and verb == "run" else Accepted.PENDING
+    return Receipt(entry.word or waits, entry.submission.task_id)
 
 
 def _kept(verb: str, task_id: str, why: str) -> str:

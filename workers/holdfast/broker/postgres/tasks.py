@@ -22,7 +22,7 @@ DELETE FROM holdfast_tasks t USING unnest($2::text[], $3::bigint[]) AS n (task_i
 WHERE t.queue = $1 AND t.task_id = n.task_id AND t.created_ms <> n.created_ms"""
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
-    *("record", "pending", "checkpoint", "trail"),
+    *("record", "pending", "checkpoint", "trail", "ties"),
 )
 _KEEP = f"""
 INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
@@ -34,7 +34,9 @@ INSERT INTO holdfast_turns AS t (queue, task_id, turn, operation, result) VALUES
 ON CONFLICT (queue, task_id, turn) DO UPDATE SET result = EXCLUDED.result
 WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
 
-_COLUMNS = "task_id, turn, dead, record, pending, checkpoint, trail, message_ids, digests, seq, created_ms, seen_ms"
+_COLUMNS = (
+    "task_id, turn, dead, record, pending, checkpoint, trail, ties, message_ids, digests, seq, created_ms, seen_ms"
+)
 _OPEN = f"""
 SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND (finished_ms IS NULL OR dead <> '')
     AND (seq, created_ms, task_id) > ($2, $3, $4) ORDER BY seq, created_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words
@@ -49,6 +51,10 @@ WHERE queue = $1 AND task_id = ANY($2) ORDER BY task_id, turn"""
 _ENDED = """
 SELECT task_id, finished_ms FROM holdfast_tasks WHERE queue = $1 AND state = ANY($2) AND finished_ms IS NOT NULL
     AND (finished_ms, task_id) < ($3, $4) ORDER BY finished_ms DESC, task_id DESC LIMIT $5"""
+
+_TRIM = """
+DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id IN (
+    SELECT task_id FROM holdfast_tasks WHERE queue = $1 AND finished_ms < $2 ORDER BY finished_ms, task_id LIMIT $3)"""
 
 
 async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
@@ -81,6 +87,17 @@ async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
     return await _dumps(sql, queue, await sql.fetch(_THESE, queue, list(task_ids)))
 
 
+async def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> list[Dump]:
+    """Of the tasks that these wait for, those that have ended: Redis must know them to tell their children."""
+    parents = {parent for dump in dumps for parent in dump.parents}
+    return await ended_of(sql, queue, parents) if parents else []
+
+
+async def ended_of(sql: Any, queue: str, task_ids: Iterable[str]) -> list[Dump]:
+    """Those of these tasks that have ended."""
+    return [dump for dump in await these(sql, queue, sorted(task_ids)) if dump.number("finished")]
+
+
 async def ended(
     sql: Any, queue: str, states: Sequence[str], before: tuple[int, str], limit: int
 ) -> list[tuple[str, int]]:
@@ -95,6 +112,11 @@ async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
     return len(await sql.fetch(delete, queue, list(task_ids)))
 
 
+async def trim(sql: Any, queue: str, before_ms: int, limit: int) -> None:
+    """Forget tasks that ended before that, at most so many, the oldest first."""
+    await sql.execute(_TRIM, queue, before_ms, limit)
+
+
 def message_ids(dump: Dump) -> dict[str, str]:
     """Every message the task has been given, with its digest."""
     seen = {message: digest.decode() for message, digest in pairs(dump.messages)}
@@ -105,7 +127,7 @@ def _row(queue: str, dump: Dump, now_ms: int) -> tuple[object, ...]:
     seen = message_ids(dump)
     finished = dump.number("finished") or None
     numbers = (dump.number("seq"), dump.number("created"), finished, now_ms, dump.number("asked"), dump.number("turn"))
-    packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, _pack(dump.trail))
+    packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, _pack(dump.trail), _pack(dump.ties))
     return (
         queue,
         dump.task_id,
@@ -147,4 +169,5 @@ def _dump(row: Any, turns: dict[int, tuple[bytes, bytes]]) -> Dump:
         messages=tuple(word.encode() for pair in seen for word in pair) if several else (),
         checkpoint=row["checkpoint"],
         trail=_list(row["trail"]),
+        ties=_list(row["ties"]),
     )

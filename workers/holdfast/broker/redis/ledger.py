@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.broker.redis.connection import Role, Value
-from holdfast.broker.redis.producer import submitted
+from holdfast.broker.redis.producer import submitted_on_terms
 from holdfast.broker.redis.rows import pairs
-from holdfast.core.records import Accepted, Submission
+from holdfast.core.records import Accepted, Receipt, Submission
 
 ELSEWHERE = b"elsewhere"  # this Redis does not follow that ledger, or is being rebuilt from it
 
@@ -40,9 +40,15 @@ class Dump:
     messages: tuple[bytes, ...]
     checkpoint: bytes
     trail: tuple[bytes, ...]
+    ties: tuple[bytes, ...]
 
     def text(self, field: str) -> str:
         return self.record.get(field, b"").decode()
+
+    @property
+    def parents(self) -> list[str]:
+        """The tasks that it still waits for."""
+        return sorted(tie.decode()[7:] for tie in self.ties if tie.startswith(b"parent|"))
 
     def number(self, field: str) -> int:
         return int(float(self.record.get(field) or 0))
@@ -98,19 +104,19 @@ class LedgerRole(Role):
         """This Redis is nobody's from now on: the next keeper treats it as one that has lost data."""
         await self._command("HDEL", self._keys.meta, "ledger", "rebuilding")
 
-    async def give(self, epoch: str, submissions: Sequence[Submission], verb: str = "run") -> list[Accepted] | None:
-        """`submit`, or `message` for each, for a ledger; None where this Redis does not follow it."""
+    async def give(self, epoch: str, submissions: Sequence[Submission], verb: str = "run") -> list[Receipt] | None:
+        """`submit_on_terms`, or `message` for each, for a ledger; None where this Redis does not follow it."""
         if verb == "message":
             words = [await self._give_message(epoch, one) for one in submissions]
             return None if None in words else [word for word in words if word]
-        args = [value for one in submissions for value in submitted(self._keys, one)]
-        answer = await self._run_behind("guard", "submit", *args, epoch)
-        return None if answer == ELSEWHERE else [Accepted(word.decode()) for word in answer]
+        args = [value for one in submissions for value in submitted_on_terms(self._keys, one)]
+        answer = await self._run_behind("guard", "submit_on_terms", *args, epoch)
+        return None if answer == ELSEWHERE else [Receipt(Accepted(word.decode()), of.decode()) for word, of in answer]
 
-    async def _give_message(self, epoch: str, one: Submission) -> Accepted | None:
+    async def _give_message(self, epoch: str, one: Submission) -> Receipt | None:
         what = (one.task_id, one.message_id, f"o{one.digest}", one.operation)
         answer = await self._run_behind("guard", "message", *what, epoch)
-        return None if answer == ELSEWHERE else Accepted(answer.decode())
+        return None if answer == ELSEWHERE else Receipt(Accepted(answer.decode()), one.task_id)
 
     async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> str | None:
         """`cancel`, `pause` or `resume` for a ledger: the state afterwards, `unknown`, or None as above."""
@@ -119,7 +125,7 @@ class LedgerRole(Role):
 
 
 def _dump(task: list[Any]) -> Dump:
-    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail = task
+    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail, ties = task
     return Dump(
         task_id=task_id.decode(),
         record=dict(pairs(record)),
@@ -131,6 +137,7 @@ def _dump(task: list[Any]) -> Dump:
         messages=tuple(messages),
         checkpoint=checkpoint,
         trail=tuple(trail),
+        ties=tuple(ties),
     )
 
 
@@ -150,4 +157,5 @@ def _flat(dump: Dump) -> list[Value]:
         *counted(dump.messages),
         dump.checkpoint,
         *counted(dump.trail),
+        *counted(dump.ties),
     ]

@@ -31,6 +31,11 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
     return (*what, *when, s.name, given(s.max_attempts), given(s.timeout_ms))
 
 
+def submitted_on_terms(keys: Keys, s: Submission) -> tuple[Value, ...]:
+    """The same, as `submit_on_terms` takes it."""
+    return (*submitted(keys, s), _packed(s.terms))
+
+
 class ProducerRole(Role):
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         if any(one.terms for one in submissions):
@@ -40,7 +45,7 @@ class ProducerRole(Role):
         return [Accepted(answer.decode()) for answer in answers]
 
     async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
-        args = [value for one in submissions for value in (*submitted(self._keys, one), _packed(one.terms))]
+        args = [value for one in submissions for value in submitted_on_terms(self._keys, one)]
         answers: list[list[bytes]] = await self._run("submit_on_terms", *args) if args else []
         return [Receipt(Accepted(word.decode()), task_id.decode()) for word, task_id in answers]
 

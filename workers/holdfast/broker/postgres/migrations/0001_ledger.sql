@@ -29,6 +29,7 @@ CREATE TABLE holdfast_tasks (
     pending bytea NOT NULL,
     checkpoint bytea NOT NULL,
     trail bytea NOT NULL,
+    ties bytea NOT NULL,                   -- what it waits for, when it expires, the keys that it holds
     PRIMARY KEY (queue, task_id)
 );
 CREATE INDEX holdfast_tasks_open ON holdfast_tasks (queue, seq, created_ms, task_id) WHERE finished_ms IS NULL OR dead <> '';
