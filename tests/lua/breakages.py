@@ -101,7 +101,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what is on its way goes back", "renew.lua", " and tonumber(string.match(claim, ':(%d+)$')) <= answered", ""),
     ("what is held goes back", "renew.lua", "return not held[id] and", "return"),
     # Rule 8: crashes and solo.
-    ("a bound worker claims more", "pull.lua", "if not bound then take_share(waiting) end", "take_share(waiting)"),
+    ("a bound worker claims more", "pull.lua", "if not bound then take_share(offers, waiting, busy) end", "take_share(offers, waiting, busy)"),
     ("solo among others", "pull.lua", "if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then", "if slots > 0 then"),
     ("solo is claimed by its entry", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' then", "if r[1] ~= 'submitted' then", solo.test_others_leave_a_reserved_task_alone),
     ("two reserve the same", "pull.lua", "return r[1] == 'live' and r[2] == id", "return false", solo.test_others_leave_a_reserved_task_alone),

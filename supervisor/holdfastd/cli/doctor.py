@@ -14,7 +14,7 @@ from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfastd.cli import options, output
 from holdfastd.cli.session import Session
-from holdfastd.cli.setting_flags import every_setting
+from holdfastd.cli.setting_flags import settings_but
 
 if TYPE_CHECKING:
     from holdfastd.doctor.finding import Finding
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )
 @click.argument("handler", required=False)
 @click.option("--strict", is_flag=True, help="Exit 1 on warnings, too.")
-@every_setting
+@settings_but("strict")
 @options.common
 @options.pass_session
 def doctor(session: Session, /, handler: str | None, strict: bool) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from pydantic.fields import FieldInfo
@@ -18,10 +18,23 @@ NOT_FLAGS = ("handler", *names.PASSWORDS)
 
 def every_setting(command: F) -> F:
     """One flag for each field of Settings, described as it is there (Settings checks the values), and their files."""
+    return settings_but()(command)
+
+
+def settings_but(*fields: str) -> Callable[[F], F]:
+    """The same without some of them, whose flags mean something else to the command."""
+
+    def decorate(command: F) -> F:
+        return _flags(command, {*NOT_FLAGS, *fields})
+
+    return decorate
+
+
+def _flags(command: F, left_out: Collection[str]) -> F:
     command = options.setting("config", "The settings file; else ./supervisor.toml.", "FILE")(command)
     command = options.setting("env_file", "Variables to read; else ./.env.", "FILE")(command)
     for field, info in reversed(Settings.model_fields.items()):
-        if field not in NOT_FLAGS:
+        if field not in left_out:
             command = _flag(field, info)(command)
     return command
 

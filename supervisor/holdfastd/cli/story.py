@@ -110,7 +110,7 @@ def _plain(text: str) -> Callable[[Step, Known], str]:
 
 
 def _about(text: str) -> Callable[[Step, Known], str]:
-    return lambda step, _: f"{text.format(other=step.other)}{_because(step.reason)}"
+    return lambda step, _: f"{text.format(other=step.other, kind=step.kind, number=step.number)}{_because(step.reason)}"
 
 
 _WORDS: dict[str, Callable[[Step, Known], str]] = {
@@ -137,6 +137,7 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "message": _about("goes on with message {other}"),
     "message-waits": _about("message {other} came, and waits until this turn has ended"),
     "turn": _about("the next turn begins, with message {other}, which had waited"),
+    "restored": _about("put back from PostgreSQL, {kind} in turn {number}"),
     "retried": _about("retried as {other}"),
     "retry-of": _about("runs what {other} was asked"),
 }

@@ -37,6 +37,7 @@ LAYOUTS: dict[str, str] = {
     "resumed": r"(?P<reason>.*)",
     "canceled": r"(?P<reason>.*)",
     "dead-letter": r"(?P<number>\d+) crashes",
+    "restored": r"(?P<kind>[^ ]+) (?P<number>\d+)",
     "retried": r"(?P<other>[^ ]+) ?(?P<reason>.*)",
     "retry-of": r"(?P<other>.*)",
 }
@@ -45,7 +46,14 @@ LAYOUTS: dict[str, str] = {
 CHRONICLE = ("set", "fired", "skipped", "waits", "missed", "ended", "paused", "resumed", "stopped")
 
 # What the events stream holds besides: the beginning of a task, and the lives of workers and schedules.
-EVENTS = ("accepted", *LAYOUTS, "worker-registered", "worker-died", *(f"schedule-{what}" for what in CHRONICLE))
+EVENTS = (
+    "accepted",
+    "asked",
+    *LAYOUTS,
+    "worker-registered",
+    "worker-died",
+    *(f"schedule-{what}" for what in CHRONICLE),
+)
 
 _PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.items()}
 
