@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ SENTINEL_READY = "sentinel id is"
 QUICKLY = 500  # ms until a server that says nothing counts as gone
 SLOTS = 16_384
 PATIENCE = 30.0  # seconds
+ONE_LOOK = 0.5  # seconds that a reader waits at one server
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ class Group:
     def start(self, *options: str) -> Node:
         self._port += 1
         folder = self.folder / str(self._port)
-        folder.mkdir()
+        folder.mkdir(parents=True)
         usual = (
             "--bind",
             self.host,
@@ -97,7 +98,7 @@ class Group:
     def start_sentinel(self, *lines: str) -> Node:
         self._port += 1
         folder = self.folder / str(self._port)
-        folder.mkdir()
+        folder.mkdir(parents=True)
         file = folder / "sentinel.conf"
         own = (f"bind {self.host}", f"port {self._port}", "protected-mode no", f"dir {folder}", 'logfile ""')
         file.write_text("\n".join((*own, f"sentinel announce-ip {self.host}", *lines, "")))
@@ -108,10 +109,18 @@ class Group:
 
 @dataclass(slots=True)
 class Sentinels:
+    """`master` and `replicas` are what they were at the beginning."""
+
     master: Node
-    replica: Node
+    replicas: Sequence[Node]
     sentinels: Sequence[Node]
     group: Group
+
+    @property
+    def replica(self) -> Node:
+        """Where there is one."""
+        (only,) = self.replicas
+        return only
 
     @property
     def url(self) -> str:
@@ -120,7 +129,11 @@ class Sentinels:
     def named(self) -> Node:
         """Who is the master, as the sentinels say."""
         _, port = self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)
-        return self.master if int(port) == self.master.port else self.replica
+        return next(node for node in (self.master, *self.replicas) if node.port == int(port))
+
+    def read(self, after: dict[str, str], milliseconds: int) -> Any:
+        """XREAD on the master, whoever that is by then."""
+        return read_patiently(lambda: self.named().client(socket_timeout=ONE_LOOK * 3), after, milliseconds)
 
 
 @contextmanager
@@ -128,35 +141,37 @@ def sentinels(
     folder: Path,
     *options: str,
     program: Path | None = None,
+    replicas: int = 1,
     sentinel_lines: Sequence[str] = (),
     sentinel_login: tuple[str, str] | None = None,
 ) -> Iterator[Sentinels]:
-    """`options` are the two servers'; the login is the one that sentinels take from this block."""
+    """`options` are the servers'; the login is the one that sentinels take from this block."""
     group = Group(folder, program or bundled())
     with group.stack:
         announced = ("--replica-announce-ip", group.host, "--repl-diskless-sync-delay", "0", *options)
         master = group.start(*announced)
-        replica = group.start(*announced, "--replicaof", f"{group.host} {master.port}")
-        until(lambda: "master_link_status:up" in replica.ask("INFO", "replication"))
+        following = ("--replicaof", f"{group.host} {master.port}")
+        others = [group.start(*announced, *following) for _ in range(replicas)]
+        until(lambda: all("master_link_status:up" in each.ask("INFO", "replication") for each in others))
         lines = (
             f"sentinel monitor {MASTER} {group.host} {master.port} 2",
             f"sentinel down-after-milliseconds {MASTER} {QUICKLY}",
             f"sentinel failover-timeout {MASTER} 3000",
             *sentinel_lines,
         )
-        made = Sentinels(master, replica, [group.start_sentinel(*lines) for _ in range(3)], group)
+        made = Sentinels(master, others, [group.start_sentinel(*lines) for _ in range(3)], group)
         for each in made.sentinels if sentinel_login else ():
             each.options.update(zip(("username", "password"), sentinel_login or (), strict=True))
         for each in made.sentinels:
-            until(lambda each=each: _knows(each))  # type: ignore[misc]  # the loop's own value
+            until(lambda each=each: _knows(each, replicas))  # type: ignore[misc]  # the loop's own value
         yield made
 
 
-def _knows(sentinel: Node) -> bool:
-    """The other two and the replica: it could elect, and would have whom to promote."""
+def _knows(sentinel: Node, replicas: int) -> bool:
+    """The other two and all replicas: it could elect, and would have whom to promote."""
     told = sentinel.ask("SENTINEL", "MASTER", MASTER)
     facts = dict(zip(told[::2], told[1::2], strict=True))
-    return (facts["num-other-sentinels"], facts["num-slaves"]) == ("2", "1")
+    return (facts["num-other-sentinels"], facts["num-slaves"]) == ("2", str(replicas))
 
 
 @dataclass(slots=True)
@@ -172,6 +187,11 @@ class Cluster:
         rows = self.nodes[0].ask("CLUSTER", "SLOTS")
         port = next(int(row[2][1]) for row in rows if row[0] <= slot <= row[1])
         return next(node for node in self.nodes if node.port == port)
+
+    def read(self, after: dict[str, str], milliseconds: int) -> Any:
+        """XREAD on the node that has the stream by then."""
+        (key,) = after
+        return read_patiently(lambda: self.owner(key).client(socket_timeout=ONE_LOOK * 3), after, milliseconds)
 
     def other(self, queue: str) -> Node:
         """A node that does not serve this queue."""
@@ -229,3 +249,16 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline, "the servers do not agree"
         time.sleep(0.02)
+
+
+def read_patiently(connect: Callable[[], Any], after: dict[str, str], milliseconds: int) -> Any:
+    """What a stream has to say, in short looks: the server may be another one at the next."""
+    deadline = time.monotonic() + milliseconds / 1000
+    while True:
+        left = deadline - time.monotonic()
+        with suppress(redis.RedisError), connect() as client:
+            found = client.xread(after, block=max(1, round(min(ONE_LOOK, left) * 1000)))
+            if found or left <= 0:
+                return found
+        if left <= 0:
+            return []

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import redis
 
@@ -35,9 +35,21 @@ PATIENT = Patience()  # the test's own connections break with a store that is re
 Event = dict[str, str]
 
 
+class Group(Protocol):
+    """Several servers that serve as one."""
+
+    @property
+    def url(self) -> str: ...
+
+    def read(self, after: dict[str, str], milliseconds: int) -> Any:
+        """XREAD, whichever of them has the stream by then."""
+
+
 @dataclass(slots=True)
 class Scene:
-    """`server`: none where the pool has its own embedded store; `between`: what stands before it, if asked for."""
+    """`server`: none where the pool has its own embedded store; `between`: what stands before it, if asked for.
+
+    With a `group` of servers the pool's store is there, and tests and handlers speak through one server beside it."""
 
     folder: Path
     url: str
@@ -48,6 +60,7 @@ class Scene:
     servers: ExitStack
     server: Server | None = None
     between: Proxy | None = None
+    group: Group | None = None
     stopped: bool = False
     _events: list[Event] = field(default_factory=list[Event])
     _after: str = "0-0"
@@ -124,7 +137,8 @@ class Scene:
 
     def news(self, within: float) -> list[Event]:
         """The events since this was last asked; waits for the first at most so many seconds."""
-        answer = self.client.xread({EVENTS: self._after}, block=max(1, round(within * 1000)))
+        wanted, milliseconds = {EVENTS: self._after}, max(1, round(within * 1000))
+        answer = self.group.read(wanted, milliseconds) if self.group else self.client.xread(wanted, block=milliseconds)
         fresh: list[tuple[str, Event]] = answer[0][1] if answer else []
         for name, event in fresh:
             self._after = name
@@ -160,9 +174,11 @@ async def stage(
     workers: int = 2,
     kill_at: Sequence[str] = (),
     proxied: bool = False,
+    group: Group | None = None,
     **flags: object,
 ) -> AsyncGenerator[Scene]:
-    """`server`: options of the server; `flags`, `kill_at`: of the pool; `proxied`: only the pool's connections are.
+    """`server`: options of the server; `flags`, `kill_at`: of the pool; `proxied`: only the pool's connections are;
+    `group`: where the store is, instead of that server.
 
     The test may stop the pool itself."""
     given: dict[str, Any] = {"workers": workers, "concurrency": 10, "queue_name": QUEUE, **flags}
@@ -176,10 +192,12 @@ async def stage(
         if proxied:
             between = stack.enter_context(Proxy(folder / "proxy.sock", Path(url.removeprefix("unix://"))))
             given["redis_url"] = between.url
+        if group is not None:
+            given["redis_url"] = group.url
         pool = Pool(folder, url, kill_at, **given)
-        async with open_store(RedisSettings(url, 10, 1.0, QUEUE)) as store:
+        async with open_store(RedisSettings(group.url if group else url, 10, 1.0, QUEUE)) as store:
             with redis.Redis.from_url(url, decode_responses=True, socket_timeout=None) as client:
-                scene = Scene(folder, url, pool, store, client, given, stack, served, between)
+                scene = Scene(folder, url, pool, store, client, given, stack, served, between, group)
                 try:
                     pool.ready(workers)
                     yield scene

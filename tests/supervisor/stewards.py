@@ -83,6 +83,9 @@ class FakeStore:
     async def epoch(self, known: Epoch, fresh: str) -> Epoch:
         return self._answer("epoch", Epoch("one", 0), known)
 
+    async def latest(self, seen: str) -> tuple[str, int | None]:
+        return self._answer("latest", ("", None), seen)
+
     async def clock_ms(self) -> int:
         return self._answer("clock_ms", 0)
 

@@ -29,6 +29,7 @@ from holdfastd.steward.orphans import Orphans
 from holdfastd.steward.promotion import promotion
 from holdfastd.steward.reaping import Reaping, Terms
 from holdfastd.steward.recovery import Recovered, Recovery
+from holdfastd.steward.rollbacks import Rollbacks
 from holdfastd.steward.scheduling import scheduling
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.trimming import trimming
@@ -113,6 +114,7 @@ class Life:
             yield Keeping(store, self.health).duty()
         else:
             yield Epochs(store, self.health).duty()
+            yield Rollbacks(store, self.health).duty()
         if settings.burst:
             yield burst(store, settings.lane_names, self.link.send)
 

@@ -128,6 +128,11 @@ class StewardStore(Protocol):
         or has no name. A store that comes back empty begins another one."""
         ...
 
+    async def latest(self, seen: str) -> tuple[str, int | None]:
+        """The id of the last event, to be shown the next time; and where the one `seen` is not there any more, although
+        older ones are, how many milliseconds of what was seen are gone at least."""
+        ...
+
     async def clock_ms(self) -> int: ...
 
 

@@ -41,6 +41,8 @@ _ON_KEYS: dict[str, Command] = {
     "SREM": ("m",),
     "UNLINK": (),
     "XADD": ("*", "f", "v"),
+    "XRANGE": ("-", "+"),
+    "XREVRANGE": ("+", "-"),
     "ZADD": ("1", "m"),
     "ZCARD": (),
     "ZCOUNT": ("0", "1"),

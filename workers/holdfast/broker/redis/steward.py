@@ -107,5 +107,9 @@ class StewardRole(Role):
         name, tasks, emptied_ago_ms, lost = await self._run("epoch", known.name, fresh, known.tasks)
         return Epoch(name.decode(), tasks, None if emptied_ago_ms < 0 else emptied_ago_ms, lost)
 
+    async def latest(self, seen: str) -> tuple[str, int | None]:
+        last, gone_ms = await self._run("latest", seen)
+        return last.decode(), None if gone_ms < 0 else gone_ms
+
     async def clock_ms(self) -> int:
         return await self._number("now")

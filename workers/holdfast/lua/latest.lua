@@ -1,0 +1,11 @@
+-- What happened last, and whether what somebody saw happen still has: a replica that lagged, or an older copy, knows less.
+-- KEYS: the public queue. ARGV: the id of the event that was seen last ('' for none).
+-- Answers: {id of the last event ('' where there is none), ms of what was seen that are gone (-1: none, as far as can be told)}.
+-- flags: no-writes, allow-oom
+local events, seen = T .. 'events', ARGV[1]
+local function first_of(entries) return entries[1] and entries[1][1] end
+local function ms(id) return tonumber(string.match(id, '^%d+')) end
+local last = first_of(call('XREVRANGE', events, '+', '-', 'COUNT', 1)) or ''
+if seen == '' or last == '' or first_of(call('XRANGE', events, seen, seen)) then return {last, -1} end
+local before = first_of(call('XREVRANGE', events, seen, '-', 'COUNT', 1))
+return {last, before and ms(seen) - ms(before) or -1}
