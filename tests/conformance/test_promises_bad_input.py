@@ -229,7 +229,7 @@ ANYTHING = st.recursive(
 FIELDS = st.dictionaries(st.sampled_from(TaskSpec.__struct_fields__), ANYTHING, max_size=2)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500, deadline=None, derandomize=True)
 @given(given=FIELDS)
 def test_whatever_is_given_is_prepared_or_refused(given: dict[str, Any]) -> None:
     manager = TaskManager(None, queue="q")  # type: ignore[arg-type]  # preparing asks no store

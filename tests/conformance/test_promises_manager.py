@@ -69,6 +69,7 @@ async def test_a_batch_is_accepted_in_its_order(manager: TaskManager, shop: Shop
     specs = [TaskSpec(text=f"text {n}", task_id=f"t{n}") for n in range(250)]
     assert await manager.run_tasks(specs) == [f"t{n}" for n in range(250)]
     assert await manager.run_tasks([]) == []
+    assert len((await manager.list_tasks(limit=250)).tasks) == 250
     assert [one.task_id for one in await shop.take()] == [f"t{n}" for n in range(10)]
 
 
@@ -140,6 +141,7 @@ async def test_lists_by_state_lane_name_and_age_go_page_by_page(stand: Stand, ma
         return sorted(await all_pages(ask))
 
     assert len(await listed()) == 9
+    assert len((await manager.list_tasks(limit=9)).tasks) == 9
     assert await listed(State.COMPLETED) == await listed(older_than=60) == ["old0", "old1", "old2"]
     assert await listed(newer_than=59, name="report") == await listed(lane="slow") == ["named0", "named1", "named2"]
     assert await listed(State.SUBMITTED, lane=stand.queue) == ["plain0", "plain1", "plain2"]

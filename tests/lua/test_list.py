@@ -15,7 +15,7 @@ from tests.lua.operations import calling, submission
 
 pytestmark = pytest.mark.anyio
 
-LOOKS = 1000  # records that one page looks at
+LOOKS = 400  # records that one page looks at
 
 
 async def listed(space: Namespace, limit: int = 100, **wanted: Any) -> list[str]:

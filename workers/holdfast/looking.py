@@ -23,6 +23,8 @@ from holdfast.errors import StoreUnavailableError, UnknownTaskError
 from holdfast.letters import Letters
 from holdfast.waiting import outcomes
 
+STEP = 100  # tasks of one look into the store
+
 
 class Looking(Letters):
     """The part of TaskManager that changes nothing."""
@@ -62,7 +64,14 @@ class Looking(Letters):
             older_ms=_age("older_than", older_than),
             newer_ms=_age("newer_than", newer_than),
         )
-        return await self._call(self._store.tasks, wanted, check_limit(limit), check_cursor(cursor))
+        found, place = list[TaskRecord](), check_cursor(cursor)
+        for _ in range(check_limit(limit) // STEP + 1):
+            page = await self._call(self._store.tasks, wanted, limit - len(found), place)
+            found += page.tasks
+            place = page.cursor
+            if not place or len(found) == limit:
+                break
+        return Page(tuple(found), place)
 
     async def count_tasks(self, *states: State | str) -> int:
         """How many tasks are in these states (none: in any)."""

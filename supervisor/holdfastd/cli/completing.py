@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from holdfastd.cli.session import Session
 
 WITHIN = 1.0  # seconds for the answer of the store, which takes milliseconds where all is well
-LOOKED_AT = 200  # tasks, those that run or wait first
+LOOKED_AT = 100  # tasks, those that run or wait first
 
 
 class _TaskId(click.ParamType[str]):

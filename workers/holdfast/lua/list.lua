@@ -5,7 +5,7 @@
 --       index, score, id on lines of their own. It stays good when its task is gone: a list goes on at its neighbour.
 -- flags: no-writes, allow-oom
 -- use: record clock
-local LOOKS, WINDOW, LARGEST = 1000, 100, 500
+local LOOKS, WINDOW, LARGEST = 400, 100, 100   -- some milliseconds of the server: others wait for as long
 local limit, lane, name, older, newer = math.min(tonumber(ARGV[2]), LARGEST), ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local from, from_score, from_id = string.match(ARGV[1], '^([^\n]*)\n([^\n]*)\n([^\n]*)$')
 local last_created, first_created = older and NOW - older, newer and NOW - newer
