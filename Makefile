@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test coverage lint format bench bench-recovery bench-idle picture chaos clean
+.PHONY: run test coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -49,6 +49,15 @@ bench-recovery: .venv/developing ## from kill -9 to the handler running again
 
 bench-idle: .venv/developing ## commands, CPU and memory of an idle pool
 	$(BIN)/python -m bench.idle
+
+bench-soak: .venv/developing ## 200,000 tasks, workers replaced every 500: what parent and steward hold
+	$(BIN)/python -m bench.soak
+
+bench-deaths: .venv/developing ## 1,000 workers killed: what parent and steward hold
+	$(BIN)/python -m bench.deaths
+
+bench-lost-host: .venv/developing ## from the death of a whole host to its tasks running on another
+	$(BIN)/python -m bench.lost_host
 
 chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=300 SEED=1 choose
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report

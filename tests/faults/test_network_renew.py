@@ -118,7 +118,7 @@ async def test_host_that_is_cut_off_past_its_lease_loses_its_tasks_to_another_an
             other.until("lost worker recovered: its lease lapsed", tasks=1)
             delivery, second = scene.started("t")
             scene.proxy.heal()
-            scene.pool.until("died", pid=first, cause="fenced: exit 82")
+            scene.pool.until("died", pid=first, cause="fenced: status 82")
             scene.go("t")
             record = await scene.completed("t")
             assert (delivery, record.deliveries, record.crashes, scene.runs("t")) == (2, 2, 0, 2)

@@ -71,3 +71,22 @@ async def test_steward_and_worker_killed_together(short_path: Path) -> None:
         scene.go("t")
         record = await scene.completed("t")
         assert (record.deliveries, record.crashes) == (2, 1)
+
+
+async def test_workers_are_replaced_while_the_steward_dies_again_and_again(short_path: Path) -> None:
+    async with stage(short_path) as scene:
+        await scene.submit("t", text="wait")
+        _, pid = scene.started("t")
+        for _ in range(3):
+            os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
+            scene.pool.until("died", slot="steward")
+            scene.pool.until("ready", slot="steward")
+        os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
+        scene.pool.until("died", slot="steward")  # and the next one has to wait
+        os.kill(pid, signal.SIGKILL)
+        gone = scene.pool.until("died", pid=pid)["slot"]
+        scene.pool.until("ready", slot=gone)
+        assert scene.started("t")[1] != pid  # once a steward has stayed
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (2, 1)

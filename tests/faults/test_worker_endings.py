@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
     [
         ("SIGSEGV", "signal: SIGSEGV"),
         ("SIGABRT", "signal: SIGABRT"),
-        ("0", "exit: exit 0"),
-        ("1", "exit: exit 1"),
+        ("0", "exit: status 0"),
+        ("1", "exit: status 1"),
     ],
 )
 async def test_handler_that_ends_its_process_is_charged_and_run_again(how: str, cause: str, short_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_worker_that_is_taken_for_dead_wrongly_commits_nothing_and_ends_fe
         assert (delivery, pid != zombie) == (2, True)
         scene.go("t")  # for the zombie: it has waited longer
         scene.pool.until("an outcome came too late", task="t", pid=zombie)
-        scene.pool.until("died", pid=zombie, cause="fenced: exit 82")
+        scene.pool.until("died", pid=zombie, cause="fenced: status 82")
         assert (await scene.record("t")).state is State.WORKING
         scene.go("t")
         record = await scene.completed("t")

@@ -6,7 +6,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from socket import inet_aton
 
+import anyio
 import pytest
 
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
@@ -92,3 +94,23 @@ async def test_a_certificate_for_another_host_is_refused(tls_server: Path, short
             with pytest.raises(StoreUnavailableError, match="certificate"):
                 await store.ping()
         await round_of_work(f"{url}&ssl_check_hostname=no")
+
+
+async def test_a_wait_for_a_bell_over_tcp_is_probed_by_the_kernel(short_path: Path) -> None:
+    address = own_address()
+    with serve(short_path, "--bind", address, "--port", str(PORT)):
+        async with opened(f"redis://{address}:{PORT}") as (store, queue), anyio.create_task_group() as group:
+            group.start_soon(store.listen, "a" * 32, [queue], 30.0)
+            with anyio.fail_after(20.0):
+                while not (probed := keepalive_timers(address)):  # noqa: ASYNC110 - the kernel tells nobody
+                    await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
+    assert max(probed) <= 3.0
+
+
+def keepalive_timers(server: str) -> list[float]:
+    """Seconds until the kernel probes each connection to this address (timer 2 of /proc/net/tcp is keepalive's)."""
+    peer = f"{inet_aton(server)[::-1].hex().upper()}:{PORT:04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    timers = [row[5].split(":") for row in rows if row[2] == peer]
+    return [int(when, 16) / 100 for kind, when in timers if kind == "02"]

@@ -26,12 +26,12 @@ def told(commands: list[Command]) -> list[tuple[str, bool]]:
         (-signal.SIGSEGV, True, "signal: SIGSEGV", True),
         (-64, False, "signal: SIGRTMAX", True),
         (-99, False, "signal: signal 99", True),
-        (0, False, "exit: exit 0", True),
-        (1, False, "exit: exit 1", True),
-        (82, False, "fenced: exit 82", False),
-        (83, False, "stuck: exit 83", True),
-        (86, False, "orphaned: exit 86", False),
-        (78, False, "boot failure: exit 78", False),
+        (0, False, "exit: status 0", True),
+        (1, False, "exit: status 1", True),
+        (82, False, "fenced: status 82", False),
+        (83, False, "stuck: status 83", True),
+        (86, False, "orphaned: status 86", False),
+        (78, False, "boot failure: status 78", False),
     ],
 )
 def test_an_unasked_end_is_classified(status: int, oom: bool, cause: str, charged: bool) -> None:

@@ -28,14 +28,14 @@ def test_a_killed_worker_is_replaced_and_its_death_told(start: Start, number: si
 
 def test_an_exit_with_zero_that_nobody_asked_for_is_a_death(start: Start) -> None:
     service = start(worker="quitting", workers=1)
-    assert service.until("died", slot="worker 0")["cause"] == "exit: exit 0"
+    assert service.until("died", slot="worker 0")["cause"] == "exit: status 0"
     service.until("ready", slot="worker 0")
     assert service.stopped() == 0
 
 
 def test_a_bug_in_a_child_is_shown_and_stays_in_the_child(start: Start) -> None:
     service = start(worker="raising", workers=1)
-    assert service.until("died", slot="worker 0")["cause"] == "exit: exit 70"
+    assert service.until("died", slot="worker 0")["cause"] == "exit: status 70"
     assert any("a bug in the child" in line["text"] for line in service.said("raw"))
     assert service.stopped() == 0
 
@@ -167,5 +167,5 @@ def test_two_hundred_deaths_leave_descriptors_and_threads_flat(start: Start) -> 
 def test_many_young_deaths_open_the_breaker_and_status_says_so(start: Start) -> None:
     service = start(worker="short_lived", workers=4)
     service.until("too many workers die young: one probes, the others stay down")
-    assert service.status().breaker == "exit: exit 1"
+    assert service.status().breaker == "exit: status 1"
     assert service.stopped() == 0

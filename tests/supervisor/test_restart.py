@@ -130,7 +130,7 @@ def test_many_young_deaths_open_the_breaker_and_one_worker_probes() -> None:
         history.die(slot, 1)
     history.pass_time(120.0)
     assert len(history.workers()) == 1
-    assert history.view.breaker.cause == "exit: exit 1"
+    assert history.view.breaker.cause == "exit: status 1"
 
 
 def test_the_breaker_stays_closed_for_few_deaths() -> None:

@@ -156,7 +156,7 @@ async def test_exception_is_retried_until_its_attempts_are_used_up(store: RedisS
     with start("fail", max_attempts=3, retry_base=0.01):
         await submit(store, "boom")
         record = await settled(store, "boom")
-    assert (record.state, record.deliveries, record.attempts) == (State.FAILED, 3, 2)
+    assert (record.state, record.deliveries, record.attempts) == (State.FAILED, 3, 3)
 
 
 async def test_retry_waits_in_the_store_and_not_in_the_worker(store: RedisStore, start: Start) -> None:

@@ -74,7 +74,7 @@ def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
         return Cause(Reason.SIGNAL, _signal_name(-status))
     if status == ChildExit.OK and child.drained:
         return Cause(Reason.REQUESTED, "drained by a signal of its own")
-    return Cause(_BY_EXIT.get(status, Reason.EXIT), f"exit {status}")
+    return Cause(_BY_EXIT.get(status, Reason.EXIT), f"status {status}")
 
 
 def _was_ordered(child: Child, status: int) -> bool:

@@ -6,6 +6,7 @@ client are off; the one retry loop sits outside, around idempotent calls.
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 NAME = "holdfast"  # how our clients are told from others in CLIENT LIST
+PROBED = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 3}  # seconds of silence, between probes; how many
 MOST_BLOCKED = 100  # who waits for many tasks subscribes once; more than this in one process is a mistake
 
 
@@ -76,7 +78,17 @@ def _options(settings: RedisSettings) -> dict[str, Any]:
         "health_check_interval": 15,
         "client_name": NAME,
         "driver_info": None,  # looking up the library's version costs each child 2 MB and a round trip
+        **_probed(settings.url),
     }
+
+
+def _probed(url: str) -> dict[str, Any]:
+    """The kernel asks whether a silent peer is still there: who waits for a bell hears of a peer that has vanished
+    within seconds, and asks nothing of the server for it."""
+    if url.startswith("unix:"):
+        return {}
+    options = {getattr(socket, name): value for name, value in PROBED.items() if hasattr(socket, name)}
+    return {"socket_keepalive": True, "socket_keepalive_options": options}
 
 
 def _client(pool: Any) -> Any:

@@ -15,6 +15,7 @@ local function commit(id, s, state, turn)
   call('SET', T .. 'result:' .. id .. ':' .. turn, s.result)
   note('settled', id, s.kind .. ' ' .. turn .. ' ' .. s.claim .. ' ' .. s.reason)
   if s.kind == 'exhausted' then
+    call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
     call('ZADD', T .. 'dead', NOW, id)
     count('dead')
   elseif s.kind == 'unreadable' then

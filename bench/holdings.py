@@ -1,0 +1,76 @@
+"""What a process holds: descriptors, threads, memory; and whether that stays so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from bench.pool import Pool
+from bench.report import Target
+from bench.waiting import until
+
+MIB = 1 << 20
+PATIENCE = 30.0  # seconds
+GROWTH = 1.5  # MiB that a flat process may differ by: an allocator is not exact
+COLUMNS = ("parent fds", "threads", "MiB", "steward fds", "threads", "MiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """`memory`: resident, in MiB."""
+
+    descriptors: int
+    threads: int
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """At the parent and its steward, after so many `events`, with the whole pool ready."""
+
+    events: int
+    seconds: float
+    parent: Held
+    steward: Held
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        held = [(one.descriptors, one.threads, one.memory) for one in (self.parent, self.steward)]
+        return (self.events, self.seconds, *held[0], *held[1])
+
+
+def look(running: Pool, events: int, seconds: float) -> Look:
+    """Once nobody is being replaced."""
+    until(lambda: _is_whole(running), PATIENCE, "every worker is ready and no other lives")
+    (steward,) = [one.pid for one in running.status().processes if one.kind == "steward"]
+    return Look(events, seconds, _held(running.pid), _held(steward))
+
+
+def targets(looks: Sequence[Look], settled: int) -> list[Target]:
+    """Flat from look number `settled` on; what came before is warming up."""
+    first, later = looks[settled], looks[settled + 1 :]
+    found: list[Target] = []
+    for name in ("parent", "steward"):
+        before: Held = getattr(first, name)
+        after: list[Held] = [getattr(one, name) for one in later]
+        found += [
+            Target(
+                f"descriptors more, {name}", max(one.descriptors for one in after) - before.descriptors, 2
+            ),  # a client's may still be open
+            Target(f"threads more, {name}", max(one.threads for one in after) - before.threads, 1),
+            Target(f"MiB more at the end, {name}", after[-1].memory - before.memory, GROWTH),
+        ]
+    return found
+
+
+def _held(pid: int) -> Held:
+    process = psutil.Process(pid)
+    return Held(process.num_fds(), process.num_threads(), process.memory_info().rss / MIB)
+
+
+def _is_whole(running: Pool) -> bool:
+    status = running.status()
+    workers = [one for one in status.processes if one.kind == "worker"]
+    return status.ready == status.target == len(workers)
