@@ -18,7 +18,13 @@ from holdfast_config.settings import Settings
 USUAL = "supervisor.toml"
 
 _FILES = ("config", "env_file")
-_RIVALS = (("redis_host", "redis_url"), ("handler", "exec"), ("exec", "handler"))
+_RIVALS = (
+    ("redis_host", "redis_url"),
+    ("redis_url", "scheduler_type"),
+    ("redis_host", "scheduler_type"),
+    ("handler", "exec"),
+    ("exec", "handler"),
+)
 _SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db", *reaching.FIELDS)
 
 
@@ -111,7 +117,9 @@ def _choose(layers: Iterable[Layer]) -> dict[str, Given]:
 
 def _without_server(given: Mapping[str, Given]) -> list[str]:
     """Whoever speaks of a server but names none would get the embedded store, and wonder."""
-    if "redis_url" in given or "redis_host" in given:
+    scheduler = given.get("scheduler_type")
+    named = "" if scheduler is None else str(scheduler.value).strip().lower()
+    if "redis_url" in given or "redis_host" in given or named == "memory":
         return []
     problems = [
         f"{given[field].key}: {shown(field, given[field].value)}: belongs to a server, but none is named; "
@@ -119,8 +127,7 @@ def _without_server(given: Mapping[str, Given]) -> list[str]:
         for field in _SERVER_PARTS
         if field in given
     ]
-    scheduler = given.get("scheduler_type")
-    if scheduler and str(scheduler.value).strip().lower() == "redis":
+    if scheduler and named == "redis":
         problems.append(
             f"{scheduler.key}: {scheduler.value!r}: needs REDIS_URL or REDIS_HOST; "
             "leave this out to use the embedded store"

@@ -18,12 +18,13 @@ from holdfast_config.redis_settings import RedisSettings
 
 STORE_SOCKET = "store.sock"
 QUEUE = "bindu:tasks"
+MEMORY = "memory://"
 
 # What follows the choices when somebody asks for a back end that this version does not have.
-_ONE_STORE = "; without a URL the embedded store is started, memory would not reach from one process to another"
+_SCHEDULERS = "; leave it out to use the embedded store"
 _STORAGES = "; redis keeps task data where the queue is, postgres keeps it in a database, too"
 
-_Scheduler = Annotated[Literal["redis"], one_of("redis", hint=_ONE_STORE)]
+_Scheduler = Annotated[Literal["redis", "memory"], one_of("redis", "memory", hint=_SCHEDULERS)]
 _Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", hint=_STORAGES)]
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
 _Fence = Annotated[Literal["lease", "strict"], one_of("lease", "strict")]
@@ -69,7 +70,9 @@ class Settings(BaseSettings):
     preload: kinds.Switch = _set(False, "Import the handler once, before workers are forked: they share its memory.")
     burst: kinds.Switch = _set(False, "Work until nothing is left, then end; what is delayed for later stays.")
 
-    scheduler_type: _Scheduler = _set("redis", "What holds the queue; redis said here needs a URL or a host.")
+    scheduler_type: _Scheduler = _set(
+        "redis", "What holds the queue: redis, which said here needs a URL or a host, or memory, in one process."
+    )
     storage_type: _Storage = _set(
         "redis", "What keeps the task data: redis alone, or postgres, from which a lost Redis is rebuilt."
     )
@@ -140,12 +143,14 @@ class Settings(BaseSettings):
 
     @property
     def embedded(self) -> bool:
-        """Neither a Redis URL nor a host was given: the supervisor starts a store of its own."""
-        return self.redis_url is None and self.redis_host is None
+        """Neither memory nor a Redis URL nor a host was given: the supervisor starts a store of its own."""
+        return self.scheduler_type != "memory" and self.redis_url is None and self.redis_host is None
 
     @property
     def store_url(self) -> str:
         """The URL of the store with its login, which must not be shown: see `redis.masked_url`."""
+        if self.scheduler_type == "memory":
+            return MEMORY
         if self.redis_url is None and self.redis_host is None:
             return url.of_socket(self.runtime_dir / STORE_SOCKET)
         server = self.redis_url or url.of_server(self.redis_host or "", self.redis_port, self.redis_db)

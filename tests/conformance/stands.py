@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from holdfast.broker.memory.store import URL
+from holdfast_config.settings import MEMORY
 from tests.conformance.stand import Stand
 from tests.lua.namespace import namespace
 from tests.postgres.ledger import ledger
@@ -29,7 +29,7 @@ async def _redis(request: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
 
 @asynccontextmanager
 async def _memory(_: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
-    async with namespace(URL) as space:
+    async with namespace(MEMORY) as space:
         yield space
 
 

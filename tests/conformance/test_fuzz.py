@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.broker.memory.store import URL
+from holdfast_config.settings import MEMORY
 from tests.conformance.fuzz import play
 from tests.lua.namespace import namespace
 
@@ -15,7 +15,7 @@ STEPS = 400
 
 @pytest.mark.parametrize("seed", range(1, 4))
 async def test_memory_answers_as_a_server_does(server_url: str, seed: int) -> None:
-    async with namespace(URL) as memory, namespace(server_url) as server:
+    async with namespace(MEMORY) as memory, namespace(server_url) as server:
         seen = await play({"memory": memory, "server": server}, seed, STEPS)
     assert seen["claims"] > 50
     assert seen["settle OK"] > 50

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.broker.memory.store import URL
+from holdfast_config.settings import MEMORY
 from tests.lua.namespace import Namespace, namespace
 
 
 @pytest.fixture(params=["server", "memory"])
 async def space(request: pytest.FixtureRequest, anyio_backend: object) -> AsyncIterator[Namespace]:
     """The session's server under a queue of its own, or a store in memory; with a clock that the test moves."""
-    url = request.getfixturevalue("server_url") if request.param == "server" else URL
+    url = request.getfixturevalue("server_url") if request.param == "server" else MEMORY
     async with namespace(url) as made:
         yield made

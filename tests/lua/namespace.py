@@ -14,6 +14,7 @@ from holdfast.broker.memory.client import Client
 from holdfast.broker.redis import RedisStore
 from holdfast.broker.redis.keys import Keys
 from holdfast_config import RedisSettings
+from holdfast_config.settings import MEMORY
 from tests.conformance.stand import CAUSE, Stand, settlement
 from tests.lua.clock import CLOCK, VirtualClock
 from tests.lua.history import History
@@ -30,7 +31,7 @@ class Namespace(Stand):
     def __init__(self, url: str, replaced: Mapping[str, str] | None = None, queue: str | None = None) -> None:
         queue = queue or f"test:{uuid4().hex[:12]}"
         replaced = {"clock": CLOCK, **(replaced or {})}
-        if url == memory.URL:
+        if url == MEMORY:
             store = memory.MemoryStore(queue, replaced, most_waiting=1_000_000)
             self.plain: Any = Client(store.engine)
         else:

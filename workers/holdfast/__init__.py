@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from holdfast.application import create_broker
     from holdfast.broker import open_store
     from holdfast.errors import HoldfastError, Reject, Retry, StopSchedule, UnsetSchedule
     from holdfast.handler.registry import Handlers
@@ -24,6 +25,7 @@ __all__ = [
     "TaskManager",
     "TaskSpec",
     "ScheduleSpec",
+    "create_broker",
     "open_store",
     "HoldfastError",
 ]
@@ -39,6 +41,7 @@ _HOMES = {
     "TaskManager": "holdfast.manager",
     "TaskSpec": "holdfast.taskspec",
     "ScheduleSpec": "holdfast.schedulespec",
+    "create_broker": "holdfast.application",
     "open_store": "holdfast.broker",
 }
 

@@ -6,6 +6,8 @@ that the parent is gone; the child's end closing means nothing (a grandchild may
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 
@@ -97,6 +99,23 @@ class Leave(msgspec.Struct, frozen=True, tag="leave"):
 
 FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left | Changed
 FromParent = Drain | Born | Died | Leave
+
+
+class Link(Protocol):
+    """A child's end of the channel."""
+
+    async def receive(self) -> FromParent | None:
+        """The next message, or None for ever once the parent is gone. For one reader at a time."""
+        ...
+
+    def send(self, message: FromChild) -> None:
+        """Hand a message over; never waits and never fails."""
+        ...
+
+    async def flush(self, within: float) -> None:
+        """Wait until everything is handed over, at most `within` seconds: before exiting."""
+        ...
+
 
 _encoder = msgspec.json.Encoder()
 _from_child = msgspec.json.Decoder[FromChild](FromChild)

@@ -27,7 +27,8 @@ def start(session: Session, /, handler: str | None) -> int:
 
     HANDLER is what runs the tasks, as module:attribute; without it HOLDFAST_HANDLER, `handler` in supervisor.toml, or
     agent:handle. With --exec it is any command: a process for each task, the message as JSON on standard input, the
-    result from standard output. SIGTERM or Ctrl-C lets running tasks finish and then ends it.
+    result from standard output. SIGTERM or Ctrl-C lets running tasks finish and then ends it. With --scheduler-type
+    memory everything is in one process, for tasks that the handler's own program submits.
     """
     session.flags["handler"] = handler
     if session.json:
@@ -36,6 +37,10 @@ def start(session: Session, /, handler: str | None) -> int:
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
 
+    if settings.scheduler_type == "memory":
+        from holdfastd.single.main import run as run_single
+
+        return run_single(settings, output.note)
     from holdfastd.parent.main import run  # slow to import, and bad settings should be told at once
 
     return run(settings, output.note, lambda: load(session.flags), setting_files(session.flags))

@@ -10,9 +10,10 @@ import anyio
 from holdfast.broker import open_store
 from holdfast.broker.port import Store
 from holdfast.errors import StoreUnavailableError
+from holdfast.exits import Exit
 from holdfast.manager import TaskManager
 from holdfast.patience import Patience
-from holdfastd.cli.endings import lies_below, only
+from holdfastd.cli.endings import CommandError, lies_below, only
 from holdfastd.cli.session import Session
 
 T = TypeVar("T")
@@ -20,6 +21,7 @@ T = TypeVar("T")
 PATIENCE = Patience(attempts=4, seconds=5.0)
 LONG_PATIENCE = Patience(attempts=1000, seconds=20.0)  # of a long piece of work: a store that restarts loads its data
 ABSENT = (FileNotFoundError, ConnectionRefusedError)  # nobody listens; one that answers with an error is there
+IN_MEMORY = "SCHEDULER_TYPE memory keeps the queue inside the process that serves it: nothing else can ask it"
 NO_STORE = "that is the store a supervisor brings along: start one (supervisor start), or name a Redis (--redis-url)"
 
 
@@ -51,6 +53,8 @@ def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], patien
 
 
 async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
+    if session.settings.scheduler_type == "memory":
+        raise CommandError(IN_MEMORY, Exit.CONFIG)
     async with open_store(session.settings.redis, session.settings.postgres) as store:
         try:
             return await inside(store)

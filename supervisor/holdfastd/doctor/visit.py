@@ -94,6 +94,9 @@ def _folders(settings: Settings) -> Iterator[Finding]:
 
 
 def _store(settings: Settings, service: RunningFacts) -> Iterator[Finding]:
+    if settings.scheduler_type == "memory":
+        yield Look("redis", "connection").ok("none is used: the queue is in the memory of one process")
+        return
     others = STEWARDS_CONNECTIONS + len(settings.lanes)
     expected = Expectation(
         queue=settings.queue_name,

@@ -12,8 +12,35 @@ BOTH = "a preloaded handler is never loaded anew: leave out --preload or --reloa
 NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast[reload]'"
 
 
+# With the queue in memory there is one process, which nobody forks or replaces.
+_OTHERS = (
+    "SCHEDULER_TYPE memory keeps the queue inside one process: {what}; leave {flag} out, or name a Redis (REDIS_URL)"
+)
+_NEEDS_MORE = {
+    "workers": "others would not see it",
+    "reload": "a reload would lose it",
+    "preload": "nothing is forked",
+    "burst": "it is empty at the start, and nobody else can submit",
+    "max_tasks": "a successor would not see it",
+    "max_memory": "a successor would not see it",
+}
+
+
+def _of_memory(settings: Settings) -> str:
+    """Why a queue in memory cannot be served so, or empty."""
+    if settings.storage_type != "redis":
+        return f"SCHEDULER_TYPE memory keeps tasks in memory: leave STORAGE_TYPE {settings.storage_type} out"
+    usual = Settings.model_fields
+    for field, what in _NEEDS_MORE.items():
+        if getattr(settings, field) != usual[field].default:
+            return _OTHERS.format(what=what, flag=f"--{field.replace('_', '-')}")
+    return ""
+
+
 def refusal(settings: Settings) -> str:
     """One line, or empty. Makes the most of what the limits on this process allow."""
+    if settings.scheduler_type == "memory" and (why_not := _of_memory(settings)):
+        return why_not
     host.raise_descriptors()
     if settings.reload and settings.preload:
         return BOTH

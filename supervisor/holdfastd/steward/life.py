@@ -11,8 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from holdfast.broker.port import Ledger, Store
-from holdfast.channel import Beat, Born, Died, Drain, Leave, Ready
-from holdfast.channel_client import ParentLink
+from holdfast.channel import Beat, Born, Died, Drain, Leave, Link, Ready
 from holdfast.exits import ChildExit
 from holdfastd.steward.audit import Audit
 from holdfastd.steward.bells import Bell
@@ -41,10 +40,13 @@ LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
 
 @dataclass(frozen=True, slots=True)
 class Life:
+    """`own_process`: its signals are for this steward; else others live in it."""
+
     spec: StewardSpec
     store: Store
-    link: ParentLink
+    link: Link
     recovered: Recovered
+    own_process: bool = True
     family: Family = field(default_factory=Family)
     health: Health = field(default_factory=Health)
     ending: Ending = field(default_factory=Ending)
@@ -53,7 +55,8 @@ class Life:
         """Until told to leave, or the parent is gone, or the store is unfit at the first boot."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._heed_parent, group)
-            group.start_soon(self._heed_signals, group)
+            if self.own_process:
+                group.start_soon(self._heed_signals, group)
             group.start_soon(self._serve, group)
             await self.ending.decided()
             group.cancel_scope.cancel()

@@ -9,14 +9,14 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from holdfast.broker.memory.store import URL
+from holdfast_config.settings import MEMORY
 from tests.conformance.fuzz.play import play
 from tests.lua.namespace import namespace
 from tests.servers import valkey
 
 
 async def _play(url: str, seed: int, steps: int) -> Counter[str]:
-    async with namespace(URL) as memory, namespace(url) as server:
+    async with namespace(MEMORY) as memory, namespace(url) as server:
         return await play({"memory": memory, "valkey": server}, seed, steps)
 
 

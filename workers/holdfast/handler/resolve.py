@@ -28,6 +28,11 @@ def resolve(handler: str | None, app_dir: Path) -> Handler:
     module, _, attribute = target.partition(":")
     _put_first(str(folder))
     found = _attribute(_module(module, folder), attribute, target)
+    return handler_from(found, target)
+
+
+def handler_from(found: object, target: str) -> Handler:
+    """A function or a registry, as a worker runs it. Raises HandlerError for anything else."""
     if isinstance(found, Handlers):
         return found.frozen(target)
     return Handler(target, callee(found, target, named=False))

@@ -12,8 +12,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from holdfast.channel import BootFailed, Drain, Drained, Ready
-from holdfast.channel_client import ParentLink
+from holdfast.channel import BootFailed, Drain, Drained, Link, Ready
 from holdfast.core.deliveries import Delivery
 from holdfast.core.lease import Lease
 from holdfast.exits import ChildExit
@@ -38,17 +37,21 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 class Life:
-    """`group` is what everything of this life runs in; whoever made it cancels it at the end."""
+    """`group` is what everything of this life runs in; whoever made it cancels it at the end. `own_process`: its
+    signals are for this worker, and it may be ended; else others live in it."""
 
     def __init__(
         self,
         post: Post,
         handler: Handler,
-        link: ParentLink,
+        link: Link,
         telemetry: Telemetry,
         group: TaskGroup,
+        *,
+        own_process: bool = True,
     ) -> None:
         self._post, self._link, self._group = post, link, group
+        self._own_process = own_process
         self._exit = ChildExit.OK
         self._hands = Hands(post, handler, telemetry, group, self._ended)
         self._renewal = Renewal(post, self._hands, Lease(post.spec.settings.lease, clock()))
@@ -62,7 +65,9 @@ class Life:
 
     async def live(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
-        self._begin(self._heed_parent, self._heed_signals, self._heed_fence, self._heed_stuck, self._report.serve)
+        self._begin(self._heed_parent, self._heed_fence, self._heed_stuck, self._report.serve)
+        if self._own_process:
+            self._begin(self._heed_signals)
         if too_heavy := self._wearing.begin():
             self._link.send(BootFailed(ChildExit.BOOT_FAILED, too_heavy))
             await self._link.flush(SAY_GOODBYE)
@@ -97,7 +102,7 @@ class Life:
                 await self._claims.ask_now()
         self._link.send(Drained(self._hands.released + len(self._post.exchange.held)))
         await self._link.flush(SAY_GOODBYE)
-        if self._post.exchange.held:
+        if self._post.exchange.held and self._own_process:
             os._exit(self._exit)  # a thread that will not stop would keep the process from ending
 
     async def _tell_draining(self) -> None:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from holdfast.channel import Beat
-from holdfast.channel_client import ParentLink
+from holdfast.channel import Beat, Link
 from holdfast.worker.post import Post
 from holdfast.worker.running import Hands
 from holdfast.worker.wearing import Wearing
@@ -19,7 +18,7 @@ IDS = 100  # task ids named in one beat
 @dataclass(slots=True)
 class Report:
     post: Post
-    link: ParentLink
+    link: Link
     hands: Hands
     wearing: Wearing
 

@@ -6,6 +6,15 @@ blocks waits here, on the event loop. What is in it is gone when the process end
 
 from __future__ import annotations
 
-from holdfast.broker.memory.store import MemoryStore
+from holdfast.errors import MissingPackageError
 
-__all__ = ["MemoryStore"]
+try:
+    from holdfast.broker.memory.serving import open_memory, serving
+    from holdfast.broker.memory.store import MemoryStore
+except ModuleNotFoundError as error:
+    if error.name not in {"fakeredis", "lupa"}:
+        raise
+    told = f"the store in memory needs {error.name}: pip install 'fakeredis[lua]'"
+    raise MissingPackageError(told) from error
+
+__all__ = ["MemoryStore", "open_memory", "serving"]

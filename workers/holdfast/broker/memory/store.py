@@ -15,9 +15,9 @@ from holdfast.core.facts import StoreFacts
 from holdfast.core.records import Accepted, Receipt, Submission
 from holdfast.errors import StoreError
 from holdfast_config import RedisSettings
+from holdfast_config.settings import MEMORY
 
 MOST_WAITING = 100  # tasks that are submitted and not claimed, in all lanes
-URL = "memory://"
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class MemoryStore(RedisStore):
     ) -> None:
         self.engine = Engine()
         client = Client(self.engine)
-        super().__init__(RedisSettings(URL, queue=queue), replaced, Clients(client, client))
+        super().__init__(RedisSettings(MEMORY, queue=queue), replaced, Clients(client, client))
         self._most_waiting = most_waiting
         self._lanes: dict[str, None] = {}
         self._door = anyio.Lock()

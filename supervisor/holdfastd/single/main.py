@@ -1,0 +1,129 @@
+"""`supervisor start` with SCHEDULER_TYPE=memory: from settings to the exit status of the service."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+
+from holdfast.broker.memory import MemoryStore, serving
+from holdfast.channel import Born, Ready
+from holdfast.channel_inside import InsideLink
+from holdfast.core.states import TERMINAL
+from holdfast.errors import HandlerError
+from holdfast.exits import ChildExit, Exit
+from holdfast.handler.chosen import handler_of
+from holdfast.telemetry import open_telemetry
+from holdfast.worker.inside import Inside, open_worker
+from holdfast_config import Settings
+from holdfastd.parent.notify import Notifier
+from holdfastd.parent.refusal import refusal
+from holdfastd.single.signals import SIGNALS, heed
+from holdfastd.steward.life import Life
+from holdfastd.steward.spec import StewardSpec
+
+Announce = Callable[[str], None]
+
+LAST_THREADS = 1.0  # seconds for threads, once everything else has ended
+
+
+def run(settings: Settings, announce: Announce) -> int:
+    """Serve the tasks that this process itself submits, until it is told to stop; the exit status."""
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    if why_not := refusal(settings):
+        announce(why_not)
+        return Exit.CONFIG
+    with TemporaryDirectory(prefix="holdfast-") as folder:  # the lock files of other services' workers are not ours
+        inside = settings.model_copy(update={"runtime_dir": Path(folder)})
+        return anyio.run(_boot, inside, announce, backend_options={"use_uvloop": True})
+
+
+async def _boot(settings: Settings, announce: Announce) -> int:
+    """The handler's module is imported where the loop runs and the queue is there: it may begin what submits tasks."""
+    with anyio.open_signal_receiver(*SIGNALS) as signals, serving(settings.queue_name) as store:
+        try:
+            handler = handler_of(settings)
+        except HandlerError as error:
+            announce(f"{error.traceback}{error}")
+            return Exit.CONFIG
+        async with open_worker(store, handler, settings) as worker, _steward(store, settings) as steward:
+            steward.tell(Born(worker.incarnation))
+            async with anyio.create_task_group() as group:
+                group.start_soon(heed, signals, worker, settings.drain_timeout, announce)
+                await _serve(settings, store, worker, announce)
+                group.cancel_scope.cancel()
+    return _status(worker)
+
+
+async def _serve(settings: Settings, store: MemoryStore, worker: Inside, announce: Announce) -> None:
+    """Until the worker is drained."""
+    systemd = Notifier()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_pat, systemd)
+        announce(f"1 worker ready, queue {settings.queue_name} in memory: when this process ends, nothing is kept")
+        systemd.tell(READY=1, STATUS="1 worker, queue in memory")
+        await worker.drained.wait()
+        systemd.tell(STOPPING=1)
+        await _tell_lost(store, announce)
+        await _end_threads(worker)
+        group.cancel_scope.cancel()
+    systemd.close()
+
+
+@asynccontextmanager
+async def _steward(store: MemoryStore, settings: Settings) -> AsyncGenerator[InsideLink]:
+    """The same steward that looks after a pool of processes, while the block runs."""
+    link = InsideLink()
+    telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
+    life = Life(StewardSpec(settings, first=True), store, link, telemetry.recovered, own_process=False)
+
+    async def hear_out() -> None:
+        while True:
+            await link.hear()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(life.live)
+        while not isinstance(await link.hear(), Ready):
+            pass
+        group.start_soon(hear_out)
+        yield link
+        group.cancel_scope.cancel()
+    link.close()
+    telemetry.shutdown()
+
+
+async def _pat(systemd: Notifier) -> None:
+    """From the loop that everything runs on: while it turns, the service is alive."""
+    while systemd.watchdog is not None:
+        systemd.tell(WATCHDOG=1)
+        await anyio.sleep(systemd.watchdog / 3)
+
+
+async def _tell_lost(store: MemoryStore, announce: Announce) -> None:
+    states = (await store.counts()).states
+    if waiting := sum(number for state, number in states.items() if state not in TERMINAL):
+        told = (
+            "1 task is lost with the memory that held it"
+            if waiting == 1
+            else f"{waiting} tasks are lost with the memory"
+        )
+        announce(told)
+
+
+async def _end_threads(worker: Inside) -> None:
+    with anyio.move_on_after(LAST_THREADS):
+        await worker.over.wait()
+    if not worker.over.is_set():
+        os._exit(Exit.CUT_OFF)  # a thread that will not stop would keep the process from ending
+
+
+def _status(worker: Inside) -> int:
+    if worker.code is not ChildExit.OK:
+        return Exit.BUG
+    return Exit.CUT_OFF if worker.released else Exit.OK
