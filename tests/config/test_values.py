@@ -18,9 +18,7 @@ URLS = (
 )
 DATABASE = "the path of the URL must be the number of a database, as in redis://host:6379/0"
 STORAGE = "must be redis or postgres; redis keeps task data where the queue is, postgres keeps it in a database, too"
-SCHEDULER = (
-    "must be redis; without a URL the embedded store is started, memory would not reach from one process to another"
-)
+SCHEDULER = "must be redis or memory; leave it out to use the embedded store"
 SERVER = (
     "belongs to a server, but none is named; set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
 )
@@ -71,7 +69,6 @@ BAD = [
     ("REDIS_HOST", "me:s3cret@a", "'me:***@a'", "must be a host name or an address alone; use REDIS_URL for more"),
     ("REDIS_HOST", "a:6379", "'a:6379'", "must be a host name or an address alone; use REDIS_URL for more"),
     ("HOLDFAST_APP_DIR", "~nobody-here/x", "'~nobody-here/x'", "names the home folder of a user that is not known"),
-    ("SCHEDULER_TYPE", "memory", "'memory'", SCHEDULER),
     ("SCHEDULER_TYPE", "rabbit", "'rabbit'", SCHEDULER),
     ("STORAGE_TYPE", "mongo", "'mongo'", STORAGE),
     ("STORAGE_TYPE", "postgres", "'postgres'", "needs DATABASE_URL, as in postgresql://user@host:5432/database"),
