@@ -1,0 +1,115 @@
+"""The least rights that work, as docs/stores.md has them: enough for a pool, and none too many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from holdfast.broker import open_store
+from holdfast.broker.redis import RedisStore
+from holdfast.broker.redis.keys import Keys
+from holdfast.broker.redis.rights import needed
+from holdfast.core.records import Submission
+from holdfast.core.states import State
+from holdfast.errors import StoreRefusedError
+from holdfast_config import RedisSettings
+from tests.faults.process import Pool
+from tests.faults.work import submission
+from tests.servers import Server, serve
+from tests.stores.work import PATIENT
+
+pytestmark = pytest.mark.anyio
+
+QUEUE = "bindu:tasks"
+LANE = f"{QUEUE}:high"
+PAGE = Path(__file__).parents[2] / "docs/stores.md"
+
+
+def documented() -> list[str]:
+    """The words of the ACL SETUSER of the page."""
+    (block,) = re.findall(r"```\n(ACL SETUSER holdfast .*?)```", PAGE.read_text(), re.DOTALL)
+    return block.split()
+
+
+def allowed() -> set[str]:
+    return {word[1:] for word in documented() if word.startswith("+")}
+
+
+def asked(keys: Keys) -> set[str]:
+    """What the doctor asks the server about."""
+    named = {name.partition(" ")[0]: command for name, command in needed(keys, [QUEUE])}
+    return {
+        "|".join(command[:2]).lower() if command[0] in {"SCRIPT", "CLIENT"} else command[0].lower()
+        for command in named.values()
+    }
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[Server, str, Redis]]:
+    """A server, the URL of the user there, and an administrator."""
+    with serve(folder) as server, Redis.from_url(server.url, decode_responses=True) as admin:
+        admin.execute_command(*(word.replace("PASSWORD", "pw") for word in documented()))
+        admin.execute_command("ACL", "LOG", "RESET")
+        yield server, server.url.replace("unix://", "unix://holdfast:pw@"), admin
+
+
+def test_the_documented_rights_are_those_that_are_asked_about() -> None:
+    needed_now = " ".join(f"+{command}" for command in sorted(asked(Keys(QUEUE))))
+    assert allowed() == asked(Keys(QUEUE)), f"docs/stores.md must say: {needed_now}"
+
+
+async def _done(store: RedisStore, task: Submission) -> None:
+    notices = store.settled([task.task_id])
+    assert await anext(notices) == ""
+    await PATIENT.call(store.submit, [task])
+    assert await anext(notices) == task.task_id
+    record = await store.get(task.task_id)
+    assert record is not None
+    assert record.state is State.COMPLETED
+
+
+async def test_a_pool_and_its_producers_need_no_more(short_path: Path) -> None:
+    (short_path / "server").mkdir()
+    with served(short_path / "server") as (server, url, admin):
+        pool = Pool(short_path, server.url, redis_url=url, queue_name=QUEUE, workers=2).ready(2)
+        try:
+            async with open_store(RedisSettings(url, queue=QUEUE)) as store:
+                await _done(store, Submission(*_parts("first")))
+                await store.submit([Submission(*_parts("ends", "end_once SIGSEGV"))])
+                pool.until("died")
+                await _done(store, Submission(*_parts("later"), delay_ms=100))
+            assert pool.stop() == 0
+        finally:
+            pool.close()
+        assert admin.execute_command("ACL", "LOG") == []
+
+
+def _parts(task_id: str, text: str = "quick") -> tuple[str, str, str, bytes, str]:
+    made = submission(task_id, text)
+    return made.task_id, made.message_id, made.digest, made.operation, QUEUE
+
+
+async def test_each_of_them_is_missed_where_it_is_not_given(short_path: Path) -> None:
+    with served(short_path) as (_, url, admin):
+        for command in sorted(allowed()):
+            admin.execute_command("ACL", "SETUSER", "holdfast", f"-{command}")
+            assert any(command in name for name in await _missed(url)), command
+            admin.execute_command("ACL", "SETUSER", "holdfast", f"+{command}")
+        assert await _missed(url) == []
+
+
+async def _missed(url: str) -> list[str]:
+    """What the doctor would name; where not even that can be asked, what the server says."""
+    async with open_store(RedisSettings(url, queue=QUEUE)) as store:
+        try:
+            facts = await store.examine([QUEUE], 0.0)
+        except StoreRefusedError as error:
+            return [str(error)]
+    if facts.rights is None:
+        return [dict(facts.unseen)["rights"]]
+    return [name.lower().replace(" ", "|") for name in facts.rights.forbidden]
