@@ -38,6 +38,9 @@ class Point(StrEnum):
     BEFORE_RECOVER = "before_recover"  # of a death that the parent told of
     RECOVER_SENT = "recover_sent"
     RECOVERED = "recovered"  # not acknowledged yet
+    BEFORE_FIRE = "before_fire"  # schedules are due, their fires are decided
+    FIRE_SENT = "fire_sent"
+    FIRED = "fired"  # the store has made the tasks
     FORKED = "forked"  # the parent has a child that it has not looked at
     WRITTEN = "written"  # a producer's request is in PostgreSQL, Redis has not been given it
     GIVEN = "given"  # Redis has it, PostgreSQL does not know that

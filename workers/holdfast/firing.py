@@ -13,6 +13,7 @@ from holdfast.core.records import Submission
 from holdfast.core.schedules import due, expected_after
 from holdfast.defining import task_of
 from holdfast.errors import InvalidScheduleError, InvalidTaskError
+from holdfast.killpoints import Point, reached
 from holdfast.schedulespec import ScheduleSpec
 from holdfast.submitting import submission
 
@@ -38,7 +39,9 @@ class Firing:
             found = await self._store.due_schedules(PAGE)
             orders = await self._orders(found)
             if orders:
+                reached(Point.BEFORE_FIRE)
                 await self._store.fire(orders)
+                reached(Point.FIRED)
             for record in found.records:
                 if record.paused:
                     await self._resume(record, found.now)
