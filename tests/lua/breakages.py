@@ -29,6 +29,8 @@ from tests.lua import test_submit as submit
 from tests.lua import test_turns as turns
 from tests.lua import test_upkeep as upkeep
 from tests.lua.operations import resume_with
+from tests.schedules import test_scenarios as scenarios
+from tests.schedules.stage import on_stage
 
 # ruff: noqa: E501 - a table: one row, one breakage
 # fmt: off
@@ -193,5 +195,18 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("silence is never long", "strays.lua", "NOW - tonumber(beat) >= silence", "false", strays.test_tasks_of_a_silent_owner_go_back_uncharged_and_it_is_told),
     ("the owner of a stray is not declared dead", "strays.lua", "if reason ~= 'not held' then recover(owner, 'owner ' .. reason, false) end", "", strays.test_tasks_of_a_silent_owner_go_back_uncharged_and_it_is_told),
     ("a living owner is declared dead", "strays.lua", "if reason ~= 'not held' then", "if true then", strays.test_a_task_that_its_owner_does_not_hold_goes_back_alone),
+    ("a fire is made for each that saw it", "schedule_fire.lua", "if kind == 'due' and r[2] ~= seen then return 'changed' end", "", on_stage(scenarios.test_22_two_stewards_make_one_task)),
+    ("a fire of an earlier generation is made", "schedule_fire.lua", "if tonumber(r[1]) ~= generation then return 'changed' end", "", on_stage(scenarios.test_a_fire_that_was_decided_before_a_change_is_not_made)),
+    ("a paused schedule fires", "schedule_fire.lua", "if kind ~= 'extra' and r[3] ~= '' then return 'paused' end", "", on_stage(scenarios.test_15_a_pause_lets_a_fire_that_was_seen_do_nothing)),
+    ("a paused schedule is due", "shared/scheduling.lua", "if r[2] ~= '' then at = r[3] elseif", "if", on_stage(scenarios.test_12_an_upsert_leaves_a_pause)),
+    ("forbid allows", "schedule_fire.lua", "if before and overlap == 'forbid' then", "if false then", on_stage(scenarios.test_21_forbid_skips_and_says_so)),
+    ("replace does not cancel", "schedule_fire.lua", "if before and overlap == 'replace' then cancel(", "if false then cancel(", on_stage(scenarios.test_20_now_while_it_runs), ("replace", 1, ["fired", "ended", "fired"])),
+    ("what waited is made again", "schedule_fire.lua", "if kind == 'waited' and r[4] ~= seen then return 'changed' end", "", on_stage(scenarios.test_a_fire_that_waited_is_made_once)),
+    ("stop leaves what is queued", "schedule_put.lua", "if state == 'submitted' or state == 'delayed' then", "if false then", on_stage(scenarios.test_06_stop_takes_back_what_still_waits)),
+    ("a change begins without its pause", "schedule_put.lua", "'ended', expected == '' and 'stopped' or '',", "'paused', '', 'ended', expected == '' and 'stopped' or '',", on_stage(scenarios.test_12_an_upsert_leaves_a_pause)),
+    ("the same upsert is a change", "schedule_put.lua", "if r[2] == ARGV[6] and", "if false and", on_stage(scenarios.test_11_the_same_upsert_from_many_changes_nothing)),
+    ("a handler cannot stop its schedule", "shared/scheduling.lua", "if same and reason == 'stop-schedule'", "if false", on_stage(scenarios.test_05_a_handler_ends_its_schedule_and_setting_it_again_runs), ("stop-schedule",)),
+    ("continue knows no bounds", "shared/scheduling.lua", "if not may_go_on(id, at) then", "if false then", on_stage(scenarios.test_continue_keeps_its_bounds)),
+    ("a run of before goes on", "shared/scheduling.lua", "elseif same and string.sub(r[2], 1, 8)", "elseif string.sub(r[2], 1, 8)", on_stage(scenarios.test_a_run_of_before_a_change_has_no_say)),
 ]
 # fmt: on

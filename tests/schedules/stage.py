@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from holdfast.core.cadence.moments import read_moment
 from holdfast.core.deliveries import Delivery, Settle
@@ -86,6 +89,16 @@ class Stage:
         record = await self.space.store.get(task_id)
         assert record is not None
         return record.state
+
+
+def on_stage(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """A test of schedules as one of a namespace: for the table of broken scripts."""
+
+    @functools.wraps(test)
+    async def run(space: Namespace, *args: Any) -> None:
+        await test(await Stage(space).begin(), *args)
+
+    return run
 
 
 def utc(moment: int) -> str:

@@ -220,6 +220,28 @@ async def test_19_a_moment_set_while_it_runs(stage: Stage) -> None:
     assert await stage.until(100, step=10) == []
 
 
+async def test_a_fire_that_waited_is_made_once(stage: Stage) -> None:
+    await stage.set("j", every=1, overlap="queue-one")
+    [first] = await stage.until(1)
+    await stage.work()
+    assert await stage.until(2) == []
+    await stage.end(first)
+    due = await stage.space.store.due_schedules(10)
+    orders = [one for record in due.records if (one := stage.firing.order(record, due.now))]
+    assert await stage.space.store.fire(orders) == ["fired"]
+    assert await stage.space.store.fire(orders) == ["changed"]
+    assert await stage.told("j") == ["fired", "waits", "ended", "fired"]
+
+
+async def test_a_run_of_before_a_change_has_no_say(stage: Stage) -> None:
+    await stage.set("j", schedule="CONTINUE")
+    [first] = await stage.round()
+    await stage.work()
+    await stage.set("j", schedule="CONTINUE", start=stage.at(100) / 1000)
+    await stage.end(first, backoff=1)
+    assert await stage.until(50, step=10) == []
+
+
 @pytest.mark.parametrize(
     ("overlap", "at_once", "told"),
     [
@@ -266,6 +288,28 @@ async def test_22_two_stewards_make_one_task(stage: Stage) -> None:
         for _ in range(10):
             group.start_soon(stage.firing.round)
     assert len(await stage.work()) == 1
+    assert await stage.told("j") == ["fired"]
+    assert (await stage.schedules.get("j")).fires == 1
+
+
+async def test_a_fire_that_was_decided_before_a_change_is_not_made(stage: Stage) -> None:
+    await stage.set("j", at=stage.at(5) / 1000)
+    await stage.space.advance(5000)
+    due = await stage.space.store.due_schedules(10)
+    await stage.set("j", at=stage.at(5) / 1000, text="something else")
+    orders = [stage.firing.order(record, due.now) for record in due.records]
+    assert await stage.space.store.fire([one for one in orders if one]) == ["changed"]
+    assert len(await stage.round()) == 1
+
+
+async def test_continue_keeps_its_bounds(stage: Stage) -> None:
+    await stage.set("j", schedule="CONTINUE", limit=2)
+    for second in (1, 2):
+        [task_id] = await stage.until(second)
+        await stage.work()
+        await stage.end(task_id)
+    assert await stage.until(9) == []
+    assert (await stage.schedules.get("j")).ended == "it has fired for the last time"
 
 
 async def test_24_a_clock_put_back_fires_nothing_again(stage: Stage) -> None:

@@ -43,6 +43,7 @@ def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = N
     zone(spec.timezone)
     cadence = _cadence(spec, now)
     bounds, policy = _bounds(spec), _policy(spec, cadence)
+    cadence = _within(cadence, bounds)
     definition = Definition(
         schedule_id,
         msgspec.json.encode(spec, order="sorted").decode(),
@@ -117,6 +118,17 @@ def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
         assert moment is not None
         return At(moment)
     return read(spec.schedule or "", spec.timezone, now)
+
+
+def _within(cadence: Cadence, bounds: Bounds) -> Cadence:
+    """A CONTINUE begins with its bounds; one moment lies within them."""
+    match cadence:
+        case Continue(first):
+            return Continue(max(first, bounds.start or 0))
+        case At(moment) if not (bounds.start or 0) <= moment <= (moment if bounds.end is None else bounds.end):
+            raise InvalidScheduleError("its one moment lies before start or after end: it never fires")
+        case _:
+            return cadence
 
 
 def _bounds(spec: ScheduleSpec) -> Bounds:

@@ -39,7 +39,7 @@ local function make(id, generation, overlap, fire)
     return chronicle(id, 'waits', at, before)
   end
   if before and overlap == 'replace' then cancel(before, 'replaced by the next fire of its schedule') end
-  call('HSET', schedule_of(id), 'task', fire[2])
+  call('HSET', schedule_of(id), 'task', fire[2], 'last', at)
   local new = submit(id, generation, fire)
   chronicle(id, new and 'fired' or 'skipped', at, fire[2], new and string.format('%d ms late', NOW - tonumber(at)) or 'made before')
 end

@@ -40,7 +40,9 @@ local function may_go_on(id, at)
 end
 
 -- CONTINUE: the next fire is counted from the end of the one before.
-local function go_on(id, at)
+local function go_on(id, asked)
+  -- Each fire has a moment of its own, however fast the run was: by it the next task has another id.
+  local at = math.max(asked, 1 + (tonumber(call('HGET', schedule_of(id), 'last') or nil) or 0))
   if not may_go_on(id, at) then return stop_schedule(id, 'it has fired for the last time') end
   call('HSET', schedule_of(id), 'expected', at, 'due', at)
   index_schedule(id)
