@@ -13,10 +13,15 @@ from holdfast_config import load, logging
 from holdfastd.parent import folders, preload
 from holdfastd.parent.alone import supervise
 from holdfastd.parent.main import household
-from tests.faults import handlers
+from tests.faults import clock, handlers, other_scripts
+
+CHANGES = {"hooked_clock": clock.hook, "other_scripts": other_scripts.use}  # flags of this program's own
 
 
 def run(flags: dict[str, Any]) -> int:
+    for name in CHANGES.keys() & flags.keys():
+        flags.pop(name)
+        CHANGES[name]()
     settings = load({"handler": "tests.faults.handlers:act", **flags})
     logging.configure(settings.log_level, "json")
     folders.make(settings.runtime_dir, settings.state_dir)

@@ -171,14 +171,15 @@ async def stage(
     *,
     embedded: bool = False,
     server: tuple[str, ...] = (),
+    program: Path | None = None,
     workers: int = 2,
     kill_at: Sequence[str] = (),
     proxied: bool = False,
     group: Group | None = None,
     **flags: object,
 ) -> AsyncGenerator[Scene]:
-    """`server`: options of the server; `flags`, `kill_at`: of the pool; `proxied`: only the pool's connections are;
-    `group`: where the store is, instead of that server.
+    """`server`: options of the server, `program`: what to run as one; `flags`, `kill_at`: of the pool; `proxied`: only
+    the pool's connections are; `group`: where the store is, instead of that server.
 
     The test may stop the pool itself."""
     given: dict[str, Any] = {"workers": workers, "concurrency": 10, "queue_name": QUEUE, **flags}
@@ -187,7 +188,7 @@ async def stage(
         url = f"unix://{folder}/run/store.sock"
         if not embedded:
             (folder / "server").mkdir()
-            served = stack.enter_context(serve(folder / "server", *server))
+            served = stack.enter_context(serve(folder / "server", *server, program=program))
             given["redis_url"] = url = served.url
         if proxied:
             between = stack.enter_context(Proxy(folder / "proxy.sock", Path(url.removeprefix("unix://"))))

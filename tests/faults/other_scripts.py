@@ -1,0 +1,21 @@
+"""Another version of the scripts, as on a host that has been upgraded before the others: other text, one schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+
+from holdfast.broker.redis import connection, scripts
+from holdfast.broker.redis.scripts import Script
+
+
+def other() -> Mapping[str, Script]:
+    """Each operation with its text a little changed."""
+    base = files("holdfast.lua").joinpath("shared/base.lua").read_text() + "local VERSION = 2\n"
+    return {name: scripts.build(name, {"base": base}) for name in scripts.operations()}
+
+
+def use() -> None:
+    """In a pool."""
+    built = other()
+    connection.product = lambda: built  # type: ignore[assignment]
