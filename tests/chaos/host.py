@@ -35,7 +35,9 @@ class Host:
         self._environment = {**os.environ, RUNS: str(runs), HOST: self.name}
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, **changed: object) -> None:
+        """Once more, as it was or from now on with these settings."""
+        self._flags |= changed
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.chaos.pool", json.dumps(self._flags)],

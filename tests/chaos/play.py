@@ -34,7 +34,9 @@ IN_PEACE = 150.0  # seconds for the rest to end: crashed tasks wait up to 25 s, 
 POISON = (
     0.3  # share of the play in which tasks are submitted that always end their worker: they take a minute to give up
 )
-KEEP = 8.0  # seconds for which ended tasks are kept, where retention is looked at
+# Seconds for which ended tasks are kept: while clients may ask once more (what is asked when its task is forgotten is a
+# new task), and then, where retention is looked at.
+KEEP, KEEP_AT_LAST = 60, 1
 ANSWER = 1.0  # seconds that an answer of the store may take
 BASELINE = 100_000  # bytes in all keys but the capped ones, once every ended task is forgotten
 
@@ -103,10 +105,13 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                 await watcher.caught_up()
                 aside = repr([one.raw for one in await store.unreadable(1000)])
                 await watcher.look_once()
-                left = await _until_trimmed(store) if plan.retention and not unfinished else 0
+                gone = [
+                    f"{each.name} is gone, its exit status {each.ended()}" for each in hosts if not each.until_ready()
+                ]
+                codes = [host.stop() for host in hosts if host.runs]
+                left = await _until_trimmed(store, hosts[0]) if plan.retention and not unfinished else 0
                 bytes_left = await anyio.to_thread.run_sync(footprint, stand.url, QUEUE)
-        gone = [f"{host.name} is gone, its exit status {host.ended()}" for host in hosts if not host.until_ready()]
-        codes = [host.stop() for host in hosts if host.runs]
+        codes += [host.stop() for host in hosts if host.runs]
         kept = bytes_left if plan.retention and not unfinished else 0
         evidence = Evidence(
             watcher.events,
@@ -150,7 +155,7 @@ def _host(folder: Path, number: int, plan: Plan, url: str, proxy: Proxy, runs: P
         lanes=",".join(LANES),
         workers=plan.workers,
         concurrency=CONCURRENCY,
-        keep=KEEP if plan.retention else 3600,
+        keep=KEEP,
         lease=6,
         lease_grace=2,
         drain_timeout=1.5,
@@ -192,9 +197,11 @@ async def _until_ended(workload: Workload, watcher: Watcher, deadline: float) ->
 ENDED = frozenset({State.COMPLETED, State.FAILED, State.REJECTED, State.CANCELED})
 
 
-async def _until_trimmed(store: RedisStore) -> int:
-    """Ended tasks are forgotten after their time: how many are still there after three times that and a round."""
-    deadline = time.monotonic() + 3 * KEEP + 40.0
+async def _until_trimmed(store: RedisStore, host: Host) -> int:
+    """A host that forgets what has ended a second ago: how many tasks are there after two rounds of its steward."""
+    host.start(keep=KEEP_AT_LAST)
+    await anyio.to_thread.run_sync(host.until_ready)
+    deadline = time.monotonic() + 70.0
     left = 1
     while left and time.monotonic() < deadline:
         await anyio.sleep(0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +47,22 @@ def document(outcome: Outcome) -> dict[str, Any]:
             for name, times in sorted(outcome.recoveries.items())
         },
         "breaches": outcome.breaches,
+        "histories of the broken": histories(outcome),
     }
+
+
+def histories(outcome: Outcome) -> dict[str, Any]:
+    """Of each task that a breach names, all that was seen, in the order of time; and what struck whom when."""
+    evidence = outcome.evidence
+    named = {word for breach in outcome.breaches for word in re.findall(r"\bt\d+\b", breach)}
+    seen: list[dict[str, Any]] = [{"wall": int(event["at"]) / 1000, **event} for event in evidence.events]
+    seen += [*evidence.runs, *evidence.clients]
+    by_task = {task_id: sorted((e for e in seen if e["id"] == task_id), key=_wall) for task_id in sorted(named)}
+    return {**by_task, "faults": evidence.faults} if named else {}
+
+
+def _wall(line: dict[str, Any]) -> float:
+    return float(line["wall"])
 
 
 def page(outcome: Outcome) -> str:
