@@ -11,7 +11,7 @@ from tests.chaos import explained
 
 Line = dict[str, Any]
 
-# Seconds after a fault in which its consequences may still change the order: two rounds of the audit find what is stolen.
+# Seconds after a fault for which its consequences may change the order: two rounds of the audit find what is gone.
 HEALS, STOLEN = 5.0, 15.0
 ENDED = {
     "completed": "completed",

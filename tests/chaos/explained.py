@@ -16,7 +16,7 @@ FREED = frozenset(
 )
 LET_GO = FREED | {"settled", "canceled"}
 RETRIES = 2  # of three attempts
-SOLO_CRASHES = 3
+BEFORE_SOLO, SOLO_CRASHES = 2, 3  # crashes until it is run alone, and then until it is given up on
 
 
 def extra_starts(events: Sequence[Event]) -> Counter[str]:
@@ -58,15 +58,16 @@ def forgotten(events: Sequence[Event], runs: Sequence[Line]) -> Iterator[str]:
 def given_up(events: Sequence[Event]) -> Iterator[str]:
     """Only who has ended its workers alone, again and again, or has failed in every attempt, is a dead letter."""
     company = _Company()
+    crashes: Counter[str] = Counter()
     alone: Counter[str] = Counter()
     retries: Counter[str] = Counter()
     for event in events:
         task_id, name = event["id"], event["event"]
-        if name == "crashed" and not company.had(task_id):
-            alone[task_id] += 1
+        crashes[task_id] += name == "crashed"
+        alone[task_id] += name == "crashed" and not company.had(task_id)
         retries[task_id] += name == "retry"
-        if name == "dead-letter" and alone[task_id] < SOLO_CRASHES:
-            yield f"{task_id} is a dead letter after {alone[task_id]} crashes alone"
+        if name == "dead-letter" and (alone[task_id] < SOLO_CRASHES or crashes[task_id] < BEFORE_SOLO + SOLO_CRASHES):
+            yield f"{task_id} is a dead letter after {crashes[task_id]} crashes, {alone[task_id]} of them alone"
         if name == "settled" and event["detail"].startswith("exhausted ") and retries[task_id] < RETRIES:
             yield f"{task_id} is given up on after {retries[task_id]} retries"
         company.tell(event)
