@@ -11,8 +11,7 @@ from tests.chaos import explained
 
 Line = dict[str, Any]
 
-# Seconds after a fault for which its consequences may change the order: two rounds of the audit find what is gone.
-HEALS, STOLEN = 5.0, 15.0
+HEALS = 5.0  # seconds after a fault in which its consequences may still change the order
 ENDED = {
     "completed": "completed",
     "failed": "failed",
@@ -153,8 +152,14 @@ def _canceled(evidence: Evidence) -> Iterator[str]:
 
 
 def _fifo(evidence: Evidence) -> Iterator[str]:
-    """In peace, tasks of our own producers are first claimed in the order in which their lane took them in."""
-    own = {line["id"]: line["lane"] for line in told(evidence).values() if line["own"] and not line["delayed"]}
+    """In peace, tasks of our own producers are first claimed in the order in which their lane took them in. Whose entry
+    was stolen comes when the audit has found it, however late."""
+    stolen = {event["id"] for event in evidence.events if event["event"] == "put-back"}
+    own = {
+        line["id"]: line["lane"]
+        for line in told(evidence).values()
+        if line["own"] and not line["delayed"] and line["id"] not in stolen
+    }
     for began, ended in peace(evidence):
         waiting: dict[str, list[str]] = defaultdict(list)
         for event in evidence.events:
@@ -186,5 +191,5 @@ def peace(evidence: Evidence) -> list[tuple[float, float]]:
             open_faults += 1
         elif line["what"] == "over":
             open_faults -= 1
-            began = max(began, line["wall"] + (STOLEN if line["fault"] == "entries stolen" else HEALS))
+            began = max(began, line["wall"] + HEALS)
     return [*stretches, (began, float("inf"))] if open_faults == 0 else stretches

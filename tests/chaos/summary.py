@@ -1,4 +1,4 @@
-"""Plays that were written down, in two tables: `python -m tests.chaos.summary FOLDER`, the folder of their `--report`."""
+"""Plays that were written down, in two tables: `python -m tests.chaos.summary FOLDER`, that of `--report`."""
 
 from __future__ import annotations
 
