@@ -24,7 +24,8 @@ ENDED = {
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """`events` of the store in its order; lines of handlers (`runs`), clients and the nemesis (`faults`) in order of
-    time; `aside`: the entries that were set aside; `broken`: what was found while it played."""
+    time; `aside`: the entries that were set aside; `broken`: what was found while it played; `keep`: seconds for which
+    ended tasks were kept, at least."""
 
     events: list[dict[str, str]]
     runs: list[Line]
@@ -32,6 +33,7 @@ class Evidence:
     faults: list[Line]
     aside: str = ""
     broken: list[str] = field(default_factory=list[str])
+    keep: float = 60.0
 
 
 def breaches(evidence: Evidence) -> list[str]:
@@ -103,16 +105,18 @@ def _results(evidence: Evidence) -> Iterator[str]:
 
 
 def _starts(evidence: Evidence) -> Iterator[str]:
-    """A handler is started at most once for each delivery, and never without one."""
-    claimed = {
+    """A handler is started at most once for each delivery, and never without one. An id that was forgotten, no sooner
+    after its end than it may be, is another task's when it comes again, with deliveries of its own."""
+    claimed = Counter(
         (event["id"], event["detail"].split(":", 1)[0]) for event in evidence.events if event["event"] == "claimed"
-    }
+    )
+    yield from explained.early_returns(evidence.events, evidence.keep)
     starts = Counter((line["id"], str(line["delivery"])) for line in evidence.runs if line["what"] == "start")
     for (task_id, delivery), times in starts.items():
-        if times > 1:
-            yield f"{task_id}: delivery {delivery} was started {times} times"
-        if (task_id, delivery) not in claimed:
+        if not claimed[task_id, delivery]:
             yield f"{task_id}: delivery {delivery} was started and never claimed"
+        elif times > claimed[task_id, delivery]:
+            yield f"{task_id}: delivery {delivery} was started {times} times"
 
 
 def _explained(evidence: Evidence) -> Iterator[str]:
@@ -153,12 +157,13 @@ def _canceled(evidence: Evidence) -> Iterator[str]:
 
 def _fifo(evidence: Evidence) -> Iterator[str]:
     """In peace, tasks of our own producers are first claimed in the order in which their lane took them in. Whose entry
-    was stolen comes when the audit has found it, however late."""
+    was stolen comes when the audit has found it, however late; an id that comes again may come in another lane."""
+    accepted = Counter(event["id"] for event in evidence.events if event["event"] == "accepted")
     stolen = {event["id"] for event in evidence.events if event["event"] == "put-back"}
     own = {
         line["id"]: line["lane"]
         for line in told(evidence).values()
-        if line["own"] and not line["delayed"] and line["id"] not in stolen
+        if line["own"] and not line["delayed"] and line["id"] not in stolen and accepted[line["id"]] == 1
     }
     for began, ended in peace(evidence):
         waiting: dict[str, list[str]] = defaultdict(list)

@@ -46,6 +46,15 @@ def causeless_crashes(events: Sequence[Event], runs: Sequence[Line], faults: Seq
                 yield f"{event['id']} is charged for a crash that nobody has caused: {event['detail']}"
 
 
+def early_returns(events: Sequence[Event], keep: float) -> Iterator[str]:
+    """A task that has ended is known for `keep` seconds: until then nothing makes another one of its id."""
+    last: dict[str, int] = {}
+    for event in events:
+        before, last[event["id"]] = last.get(event["id"]), int(event["at"])
+        if _is(event, "accepted") and before is not None and last[event["id"]] - before < keep * 1000:
+            yield f"{event['id']} was accepted anew {(last[event['id']] - before) / 1000:.1f} s after its last event"
+
+
 def forgotten(events: Sequence[Event], runs: Sequence[Line]) -> Iterator[str]:
     """A living worker gives a task back only where its handler never began or was cancelled, never with an outcome."""
     ended = [line for line in runs if line["what"] == "end" and line["how"] in {"returned", "raised"}]

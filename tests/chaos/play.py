@@ -120,6 +120,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
             scribe.read(faults),
             aside,
             [*watcher.history.breaches, *watcher.broken, *unfinished, *gone, *_endings(codes, left, kept)],
+            KEEP,
         )
     struck = Counter(line["fault"] for line in evidence.faults if line["what"] == "begins")
     return Outcome(

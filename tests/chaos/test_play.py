@@ -185,6 +185,14 @@ def test_whose_entry_was_stolen_comes_when_it_is_found() -> None:
     assert not any("waited longer" in breach for breach in found)
 
 
+@pytest.mark.parametrize(("after", "is_fine"), [(70, True), (20, False)])
+def test_an_id_comes_again_only_when_it_was_forgotten(after: int, is_fine: bool) -> None:
+    again = [event(3 + after, "accepted", "t", "foreign"), event(4 + after, "claimed", "t", "1:b:1")]
+    events = [*GOOD.events, *again, event(5 + after, "settled", "t", "completed 1 1:b:1 ")]
+    runs = [*GOOD.runs, ran(4.1 + after, "start", "t"), ran(4.2 + after, "end", "t")]
+    assert (checks.breaches(Evidence(events, runs, GOOD.clients, [])) == []) is is_fine
+
+
 def test_plays_are_summed_up() -> None:
     play = {"seed": 1, "figures": {"lost": 0, "starts": 600}, "faults": {"worker killed": 2, "reloaded": 1}}
     each = {"recovery seconds": {"worker killed": {"each": [0.02, 1.5]}}}
