@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -58,6 +59,20 @@ async def test_store_that_is_frozen_for_a_while_costs_only_time(short_path: Path
         assert (record.deliveries, record.crashes) == (1, 0)
         assert scene.pool.deaths() == []
         scene.pool.until_status(lambda status: "cannot be reached" not in status)
+
+
+async def test_a_death_while_the_store_is_away_is_recovered_once_when_it_is_back(short_path: Path) -> None:
+    async with stage(short_path, workers=1, redis_answer_timeout=0.5) as scene:
+        await scene.submit("t", text="wait")
+        _, pid = scene.started("t")
+        with frozen(scene):
+            os.kill(pid, signal.SIGKILL)
+            scene.pool.until("steward is degraded", duty="recovery")
+        assert scene.started("t")[1] != pid
+        scene.go("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (2, 1)
+        assert scene.pool.deaths() == ["worker 0: signal: SIGKILL"]
 
 
 async def test_killed_store_with_a_log_on_disk_comes_back_with_everything(short_path: Path) -> None:
