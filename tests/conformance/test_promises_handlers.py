@@ -111,7 +111,7 @@ async def test_exhausted_attempts_are_a_dead_letter_with_its_history(stand: Stan
         await stand.advance(1_000)
     [letter] = (await manager.dead_letters()).tasks
     record = await manager.get_task("t1")
-    assert (letter.task_id, record.attempts, record.deliveries, record.dead) == ("t1", 2, 3, True)
+    assert (letter.task_id, record.attempts, record.deliveries, record.dead) == ("t1", 3, 3, True)
     assert [line.split(" ", 1)[1] for line in record.trail if "slip" in line][-1].endswith("ValueError: slip 3")
     assert sum("retry" in line for line in record.trail) == 2
     error = read_result(record.result).error or {}
