@@ -1,0 +1,102 @@
+"""`supervisor schedules` as its users type it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import Inside
+
+
+def test_a_schedule_is_set_shown_paused_run_and_unset(inside: Inside) -> None:
+    assert (
+        inside("schedules", "set", "nightly", "hello", "--cron", "0 2 * * *", "--timezone", "Europe/Berlin").status == 0
+    )
+    again = inside(
+        "schedules", "set", "nightly", "hello", "--cron", "0 2 * * *", "--timezone", "Europe/Berlin", "--json"
+    )
+    assert again.document["word"] == "same"
+    told = inside("schedules", "show", "nightly", "--json").document
+    assert (told["state"], told["spec"]["text"]) == ("active", "hello")
+    assert told["words"] == "At 02:00 every day, Europe/Berlin"
+    inside("schedules", "pause", "nightly", "--reason", "year end")
+    [listed] = inside("schedules", "list", "--json").document["schedules"]
+    assert (listed["state"], listed["paused"]) == ("paused", "year end")
+    inside("schedules", "resume", "nightly")
+    task_id = inside("schedules", "run", "nightly").out.strip()
+    assert inside("tasks", "show", task_id, "--json").document["state"] == "submitted"
+    history = inside("schedules", "history", "nightly", "--json").document
+    assert [line["what"] for line in history] == ["fired", "resumed", "paused", "set"]
+    assert inside("schedules", "unset", "nightly").status == 0
+    assert inside("schedules", "show", "nightly").status == 1
+
+
+def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> None:
+    words = (
+        "--cron",
+        "30 2 * * *",
+        "--timezone",
+        "America/New_York",
+        "--after",
+        "2027-03-13T03:00",
+        "--count",
+        "2",
+        "--json",
+    )
+    told = inside("schedules", "next", *words).document
+    assert told["words"] == "At 02:30 every day, America/New_York"
+    assert [moment["utc"] for moment in told["next"]] == ["2027-03-14T07:00:00Z", "2027-03-15T06:30:00Z"]
+    assert told["next"][0]["local"] == "Sun 2027-03-14 03:00:00 EDT"
+    assert inside("schedules", "list", "--json").document["schedules"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("set", "j", "x", "--cron", "61 * * * *"), "field 1 (minute) is '61'"),
+        (("set", "j", "x", "--cron", "* * * * *", "--every", "5"), "cron and every given"),
+        (("set", "j", "x"), "nothing given"),
+        (("set", "j", "--every", "5"), "nothing to run"),
+        (("set", "j j", "x", "--every", "5"), "schedule id 'j j'"),
+        (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
+        (("next", "--rrule", "FREQ=DAILY;BYHOUR=25"), "BYHOUR is '25'"),
+        (("next", "j", "--cron", "* * * * *"), "not both"),
+        (("apply", "nowhere.toml"), "nowhere.toml: cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_a_usage_error_that_names_it(inside: Inside, words: tuple[str, ...], reason: str) -> None:
+    answer = inside("schedules", *words)
+    assert answer.status == 2
+    assert reason in answer.err
+    assert inside("schedules", "list", "--json").document["schedules"] == []
+
+
+@pytest.mark.parametrize("verb", ["show", "pause", "resume", "run", "unset", "next"])
+def test_an_unknown_id_is_an_error(inside: Inside, verb: str) -> None:
+    answer = inside("schedules", verb, "nobody")
+    assert answer.status == 1
+    assert "no schedule nobody" in answer.err
+
+
+def test_a_file_is_applied_and_only_its_owner_s_are_pruned(inside: Inside, short_path: Path) -> None:
+    file = short_path / "billing.toml"
+    file.write_text('[schedules.a]\nevery = "5m"\ntext = "x"\n\n[schedules.b]\ncron = "0 * * * *"\nname = "sweep"\n')
+    inside("schedules", "set", "mine", "x", "--every", "60")
+    assert inside("schedules", "diff", str(file)).status == 1
+    assert inside("schedules", "apply", str(file), "--json").document["create"] == ["a", "b"]
+    assert inside("schedules", "diff", str(file)).status == 0
+    file.write_text('[schedules.b]\ncron = "30 * * * *"\nname = "sweep"\n')
+    told = inside("schedules", "apply", str(file), "--json").document
+    assert (told["change"], told["prune"]) == (["b"], ["a"])
+    names = {one["schedule"] for one in inside("schedules", "list", "--json").document["schedules"]}
+    assert names == {"b", "mine"}
+
+
+def test_nothing_of_a_file_with_one_mistake_is_written(inside: Inside, short_path: Path) -> None:
+    file = short_path / "bad.toml"
+    file.write_text('[schedules.a]\nevery = "5m"\ntext = "x"\n\n[schedules.b]\ncron = "0 99 * * *"\nname = "sweep"\n')
+    answer = inside("schedules", "apply", str(file))
+    assert answer.status == 2
+    assert "field 2 (hour) is '99'" in answer.err
+    assert inside("schedules", "list", "--json").document["schedules"] == []
