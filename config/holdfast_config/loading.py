@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
@@ -27,9 +28,14 @@ _RIVALS = (
 )
 _SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db", *reaching.FIELDS)
 
+NO_FLAGS: Mapping[str, object] = MappingProxyType({})
+
 
 def load(
-    flags: Mapping[str, object], *, environ: Mapping[str, str] = os.environ, folder: Path | None = None
+    flags: Mapping[str, object] = NO_FLAGS,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
 ) -> Settings:
     """The settings: flags, then environment, then .env, then supervisor.toml, then defaults. See `resolve`."""
     return resolve(flags, environ=environ, folder=folder).settings

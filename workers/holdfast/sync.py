@@ -17,7 +17,7 @@ import os
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from holdfast import manager as asynchronous
@@ -30,11 +30,11 @@ from holdfast.schedules import Schedules as AsyncSchedules
 if TYPE_CHECKING:
     from typing import Self
 
-    from holdfast.broker.port import Store
     from holdfast.handler.registry import Handlers
     from holdfast.patience import Patience
     from holdfast.taskspec import TaskSpec
     from holdfast_config import RedisSettings
+    from holdfast_config.postgres_settings import PostgresSettings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,21 +57,22 @@ def _sync(
 class TaskManager:
     """Producers and operators of the queue that the settings name; to be closed, or used as a context manager.
 
-    The other arguments are those of `holdfast.TaskManager`; `opening` opens another store than Redis.
+    `database` is where PostgreSQL storage keeps the tasks, too, if it is used (`load().postgres`). The other arguments
+    are those of `holdfast.TaskManager`.
     """
 
     def __init__(
         self,
         settings: RedisSettings,
         *,
+        database: PostgresSettings | None = None,
         max_message_bytes: int = 1048576,
         patience: Patience | None = None,
         handlers: Handlers | None = None,
-        opening: Callable[[RedisSettings], AbstractAsyncContextManager[Store]] = open_store,
     ) -> None:
         @asynccontextmanager
         async def serve() -> AsyncGenerator[asynchronous.TaskManager, None]:
-            async with opening(settings) as store:
+            async with open_store(settings, database) as store:
                 yield asynchronous.TaskManager(
                     store,
                     queue=settings.queue,
