@@ -242,3 +242,40 @@ def test_a_long_input_is_never_held_as_a_whole(cli: Cli) -> None:
         return int(subprocess.run(command, capture_output=True, check=True, env=clean({})).stdout)
 
     assert peak(20_000) < peak(200) + 20_000  # KiB; the file alone has 5,000 KiB, its tasks many times that
+
+
+def test_a_family_on_the_command_line(cli: Cli) -> None:
+    cli("submit", "p", "--task-id", "p")
+    [child] = cli("submit", "c", "--after", "p", "--if-parent-fails", "run", "--expires", "1h").out.split()
+    record = cli("tasks", "show", child, "--json").document
+    assert (record["state"], record["waits_for"], record["if_parent_fails"]) == ("waiting", ["p"], "run")
+    assert record["expires"] > record["created"]
+    told = cli("why", child).out.splitlines()
+    assert "waits for 1 task to end" in told[2]
+    assert told[-1].startswith(
+        "now: waits until p (submitted) has ended; should one not complete, it runs all the same"
+    )
+    story = cli("why", child, "--json").document
+    assert (story["state"], story["waits_for"]) == ("waiting", ["p"])
+    assert f"{child} " in cli("tasks", "list", "--state", "waiting").out
+    assert [one["event"] for one in cli("events", "--json").lines][-2:] == ["accepted", "waits"]
+    unknown = cli("submit", "c", "--after", "nobody")
+    assert unknown.status == 1
+    assert "task nobody, after which" in unknown.err
+
+
+def test_one_task_a_key_on_the_command_line(cli: Cli) -> None:
+    [first] = cli("submit", "x", "--unique", "k", "--unique-for", "1h").out.split()
+    assert cli("submit", "y", "--unique", "k", "--json").lines == [{"task_id": first, "duplicate": True}]
+    keyed = cli("submit", "x", "--key", "k").out
+    assert cli("submit", "x", "--key", "k").out == keyed
+    assert cli("submit", "x", "y", "--key", "k").status == 2
+    [early] = cli("submit", "x", "--debounce", "k", "--delay", "1h").out.split()
+    [late] = cli("submit", "y", "--debounce", "k", "--delay", "1h").out.split()
+    assert cli("tasks", "show", early, "--json").document["reason"] == f"replaced by {late}"
+
+
+def test_lines_may_have_terms(cli: Cli) -> None:
+    lines = '{"text": "p", "task_id": "p"}\n{"text": "c", "task_id": "c", "after": ["p"], "expires": 60}\n'
+    assert cli("submit", "--jsonl", "-", stdin=lines.encode()).status == 0
+    assert cli("tasks", "show", "c", "--json").document["state"] == "waiting"

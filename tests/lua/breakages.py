@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.deliveries import Settle
+from tests.lua import test_after as after
 from tests.lua import test_audit as audit
 from tests.lua import test_control as control
 from tests.lua import test_early_cancel as early_cancel
+from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
 from tests.lua import test_given_up as given_up
 from tests.lua import test_inbox as inbox
 from tests.lua import test_list as listing
 from tests.lua import test_messages as messages
+from tests.lua import test_once as once
 from tests.lua import test_pull as pull
 from tests.lua import test_reap as reap
 from tests.lua import test_recover as recover
@@ -189,6 +192,46 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("rounds never end", "shared/turns.lua", "had[i] < weight and", "", turns.test_a_lane_that_was_empty_saves_up_no_more_than_one_round),
     ("strict order is not kept", "pull.lua", "if busy > 1 and #WEIGHTS > 0 then", "if #WEIGHTS == 0 then WEIGHTS = {1, 1} end if busy > 1 then", turns.test_in_strict_order_the_first_lane_that_holds_something_is_served),
     ("a turn that finds nothing is lost", "pull.lua", "  for _ = 0, #LANES do\n", "  for _ = 1, 1 do\n", turns.test_a_turn_that_finds_only_hints_goes_to_the_other_lane),
+    # Terms: what waits for others, expires, or is there once a key.
+    ("a child does not wait", "shared/terms.lua", "  elseif count > 0 then\n", "  elseif false then\n"),
+    ("a parent does not know its children", "shared/terms.lua", "      call('ZADD', tied.children_of(name), place, id)\n", ""),
+    ("an unknown parent is waited for", "submit_on_terms.lua", "if unknown then return {'no-parent', unknown} end", "", after.test_an_unknown_parent_is_named_and_nothing_is_written),
+    ("a parent that has failed before fails nobody", "shared/terms.lua", "elseif state ~= 'completed' and policy ~= 'run' then", "elseif false then", after.test_parents_that_have_ended_are_not_waited_for),
+    ("parents that have ended are waited for", "shared/terms.lua", "    if not TERMINAL[state] then\n", "    if true then\n"),
+    ("children are told in any order", "shared/terms.lua", "children_of(name), place, id)", "children_of(name), 0, id)", after.test_many_children_are_told_in_order_and_in_bounded_steps),
+    ("children are not told of an end", "shared/ties.lua", "    if call('EXISTS', children_of(id)) == 1 then agenda.put(NOW, 'settle', id) end\n", ""),
+    ("a parent without anything else tells nobody", "shared/ending.lua", ", T .. 'ties:' .. id, T .. 'children:' .. id) > 0", ", T .. 'ties:' .. id) > 0"),
+    ("the first parent lets a child begin", "shared/waiting.lua", "elseif r[5] == '1' and r[1] == 'waiting' then", "elseif r[1] == 'waiting' then"),
+    ("a paused child begins with its parents' end", "shared/waiting.lua", "elseif r[5] == '1' and r[1] == 'waiting' then", "elseif r[5] == '1' then", after.test_a_child_that_was_paused_waits_on),
+    ("a failed parent fails nobody", "shared/waiting.lua", "if fate ~= 'completed' and r[3] ~= 'run' then", "if false then"),
+    ("a failed parent fails everybody", "shared/waiting.lua", "if fate ~= 'completed' and r[3] ~= 'run' then", "if fate ~= 'completed' then", after.test_a_parent_that_fails_fails_its_children_and_theirs, (Settle.FAILED,)),
+    ("children are told all at once", "shared/waiting.lua", "      if work > most then return work end\n", "", after.test_a_child_with_many_ties_counts_for_as_much),
+    ("one step works off all it sees", "shared/promoting.lua", "    if most <= 0 then return end\n", "", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
+    ("a child that was told is told again", "shared/waiting.lua", "      call('ZREM', key, id)\n", ""),
+    ("an end stays on the agenda", "shared/waiting.lua", "    if #ids == 0 or call('EXISTS', key) == 0 then ties.agenda.strike('settle', parent) end\n", ""),
+    ("a parent is forgotten before its children know", "shared/forgetting.lua", "if call('EXISTS', T .. 'children:' .. id) == 0 then", "if true then", after.test_a_parent_stays_until_all_its_children_know),
+    ("a delay begins again behind the parents", "shared/waiting.lua", "begin(id, tonumber(r[4]))", "begin(id, 0)", after.test_a_delay_counts_from_the_submission),
+    ("a paused child waits no more", "shared/waiting.lua", "  if tonumber(read(id, 'waits_for')[1] or '0') > 0 then waiting().hold(id) else to_tail(id) end", "  to_tail(id)", after.test_a_child_that_was_paused_waits_on),
+    ("a canceled child is still known", "shared/ties.lua", "if kind == 'parent' then call('ZREM', children_of(name), id)", "if kind == 'parent' then return"),
+    ("who waits is not taken off the index", "shared/record.lua", "    call('ZREM', T .. 'waiting', id)\n", ""),
+    ("the expired are claimed", "shared/claiming.lua", "    if expiry.expire(id) then return nil end\n", "", expires.test_a_pull_takes_nothing_that_has_expired),
+    ("what was taken in time expires", "shared/expiry.lua", " and (delivery or '0') == '0' and", " and", expires.test_what_was_taken_in_time_lasts),
+    ("what was taken stays on the agenda", "shared/claiming.lua", "    expiry.outlast(id)\n", ""),
+    ("nobody looks at the agenda", "shared/promoting.lua", "if #items > 0 then work_off(items, limit) end", "", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
+    ("the steward sleeps past the agenda", "promote.lua", "math.min(first('due'), first('agenda'))", "first('due')", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
+    ("the steward is not told of an earlier time", "shared/agenda.lua", "    alarm(key, what .. '|' .. name)\n", "", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
+    ("nothing is left when a parent has ended", "left.lua", "waits() or agenda <= NOW or", "waits() or", after.test_something_is_left_until_children_are_told),
+    ("a later submission replaces nothing", "submit_on_terms.lua", "  if before then replace(before, id) end\n", "", once.test_the_last_of_a_burst_runs_and_the_others_are_told_so),
+    ("whatever held the key is replaced", "shared/terms.lua", "if UNDECIDED[r[1]] and (r[2] or '0') == '0' then", "if true then", once.test_what_is_due_or_runs_is_not_replaced),
+    ("a retry is replaced", "shared/terms.lua", "if UNDECIDED[r[1]] and (r[2] or '0') == '0' then", "if UNDECIDED[r[1]] then", once.test_a_retry_delay_is_no_debounce),
+    ("who was replaced takes the key along", "shared/terms.lua", "  if before then tied.cut(before, 'debounce', key) end\n", "", once.test_what_is_due_or_runs_is_not_replaced),
+    ("the end of another frees a key", "shared/ties.lua", "elseif holder_of(kind, name) == id then", "else", once.test_what_is_left_of_a_deleted_holder_frees_no_key_of_another),
+    ("a key holds nobody out", "submit_on_terms.lua", "if first then return {'duplicate', first} end", "", once.test_while_one_has_not_ended_another_is_its_duplicate),
+    ("a key is held by the ended", "shared/unique.lua", "return state and not TERMINAL[state] and id or nil", "return id", once.test_a_holder_that_somebody_deleted_holds_nothing),
+    ("a key is held for ever", "shared/unique.lua", "    if till == '' then ties.tie(id, 'unique', key) else", "    if till ~= '' then", once.test_while_one_has_not_ended_another_is_its_duplicate),
+    ("a window ends with its task", "shared/unique.lua", "if till ~= '' then return tonumber(till) > NOW and id or nil end", "", once.test_a_key_is_held_for_its_time_whatever_becomes_of_the_task),
+    ("a window never ends", "shared/unique.lua", "return tonumber(till) > NOW and id or nil", "return id", once.test_a_key_is_held_for_its_time_whatever_becomes_of_the_task),
+    ("an earlier window frees a later holder", "shared/unique.lua", "    if timed then call('HDEL', T .. 'unique', key) end\n", "    call('HDEL', T .. 'unique', key)\n", once.test_keys_of_both_kinds_follow_each_other),
     # Strays.
     ("a look puts back", "strays.lua", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), true", strays.test_a_look_changes_nothing),
     ("the living lose their tasks", "strays.lua", "if not beat or NOW - tonumber(beat) >= silence then return 'silent' end", "return 'silent'", strays.test_what_a_living_worker_runs_is_left_alone),

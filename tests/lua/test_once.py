@@ -141,6 +141,16 @@ async def test_a_holder_that_somebody_deleted_holds_nothing(space: Namespace) ->
     assert await submit(space, "t2", UNIQUE) == Receipt(Accepted.NEW, "t2")
 
 
+async def test_what_is_left_of_a_deleted_holder_frees_no_key_of_another(space: Namespace) -> None:
+    await space.submit("p")
+    await submit(space, "t1", Terms(unique="k", after=("p",)))
+    await space.do("DEL", space.key("task:t1"))
+    await submit(space, "t2", UNIQUE)
+    await space.store.cancel("p", "x")
+    await space.store.promote(10)
+    assert await submit(space, "t3", UNIQUE) == Receipt(Accepted.DUPLICATE, "t2")
+
+
 async def test_a_refused_submission_holds_no_key(space: Namespace) -> None:
     terms = Terms(unique="k", debounce="d", after=("nobody",), expires_in_ms=5)
     assert await submit(space, "t1", terms) == Receipt(Accepted.NO_PARENT, "nobody")

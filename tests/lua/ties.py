@@ -22,6 +22,7 @@ def ties_breaches(view: View) -> Iterator[str]:
         else:
             yield from _family(view, task_id, task, ties)
             yield from _expiry(view, task_id, task, ties)
+        yield from _in_time(view, task_id, task)
     yield from _children(view)
     yield from _keys(view, "unique")
     yield from _keys(view, "debounce")
@@ -52,6 +53,13 @@ def _expiry(view: View, task_id: str, task: dict[str, str], ties: set[str]) -> I
         or (waits and int(float(at or 0)) != int(expires or 0))
     ):
         yield f"I15 {task_id} ({task['state']}) expires at {expires}, on the agenda at {at}, ties {sorted(ties)}"
+
+
+def _in_time(view: View, task_id: str, task: dict[str, str]) -> Iterator[str]:
+    """What is taken is taken before it expires."""
+    claimed = next((line for line in view.items(f"trail:{task_id}") if " claimed 1:" in line), None)
+    if claimed and int(claimed.partition(" ")[0]) >= int(task.get("expires") or 2**63):
+        yield f"I15 {task_id} expired at {task['expires']}: {claimed}"
 
 
 def _children(view: View) -> Iterator[str]:

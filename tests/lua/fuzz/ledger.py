@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.core.terms import Terms
 from tests.lua.invariants import PARKED, TERMINAL
 from tests.lua.messages import message_of
 from tests.lua.view import OWN, View
@@ -19,7 +20,9 @@ def _age(name: str) -> tuple[int, str]:
 
 @dataclass(slots=True)
 class Ledger:
-    """Goes back in time together with the store. `gone`: ended and trimmed, so that the id may begin anew."""
+    """Goes back in time together with the store. `gone`: ended and trimmed, so that the id may begin anew. `terms` by
+    task, and when it and each of its parents was `born`; who holds which key, for `unique` until when (0: until it has
+    ended)."""
 
     accepted: set[str] = field(default_factory=set[str])
     canceled: set[str] = field(default_factory=set[str])
@@ -27,6 +30,10 @@ class Ledger:
     ended: set[str] = field(default_factory=set[str])
     gone: set[str] = field(default_factory=set[str])
     stolen: bool = False
+    terms: dict[str, Terms] = field(default_factory=dict[str, Terms])
+    born: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    unique: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    debounced: dict[str, str] = field(default_factory=dict[str, str])
 
     def accept(self, task_id: str, message_id: str) -> None:
         self.accepted.add(task_id)
@@ -60,6 +67,8 @@ class Ledger:
         found: list[str] = []
         for task_id in sorted(self.accepted - self.gone):
             state = view.tasks.get(task_id, {}).get("state", "lost")
+            if state == "waiting" and waits_for_somebody(view, task_id):
+                continue
             if state not in TERMINAL | PARKED:
                 found.append(f"{task_id} was accepted and is {state}")
             unseen = {m for m in self.messages[task_id] if (task_id, m) not in ran and m not in aside}
@@ -67,3 +76,9 @@ class Ledger:
                 found.append(f"messages {sorted(unseen)} of {task_id}, which is {state}, never ran")
         states = {task_id: view.tasks.get(task_id, {}).get("state") for task_id in sorted(self.canceled - self.gone)}
         return found + [f"{task_id} was canceled and is {now}" for task_id, now in states.items() if now != "canceled"]
+
+
+def waits_for_somebody(view: View, task_id: str) -> bool:
+    """All that it waits for has not ended: in the end it waits for a task that waits for a person."""
+    parents = [one.partition("|")[2] for one in view.items(f"ties:{task_id}") if one.startswith("parent|")]
+    return all(view.tasks.get(parent, {}).get("state") in {*PARKED, "waiting"} for parent in parents)

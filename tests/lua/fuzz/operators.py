@@ -40,7 +40,9 @@ async def readmit(world: World) -> None:
 
 
 async def purge(world: World) -> None:
-    """Some dead letters, and a task that may be none."""
+    """Some dead letters, and a task that may be none. A parent stays until its children have been told."""
+    while (await world.space.store.promote(100))[1] == 0:
+        pass
     await world.check()
     letters = [task.task_id for task in (await world.space.store.dead_letters(3)).tasks]
     others = world.ledger.recent()[:1]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
 from holdfast.core.deliveries import Settle, Settlement
-from tests.lua.fuzz import nemesis, operators, producers, stewards, workers
+from tests.lua.fuzz import nemesis, operators, producers, stewards, terms, workers
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.operations import admission, introduction
@@ -14,6 +14,7 @@ from tests.lua.operations import admission, introduction
 ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     producers.submit: 9,
     producers.push: 5,
+    terms.submit: 5,
     producers.message: 7,
     producers.order: 6,
     operators.retry: 3,
@@ -88,10 +89,10 @@ async def _rest(world: World) -> None:
     await store.register(introduction(process.incarnation))
     for _ in range(ROUNDS):
         await world.space.clock.advance(10_000)
-        await store.promote(100)
+        _, wait = await store.promote(100)
         for lane in world.lanes:
             await store.audit(lane, 100, "")
-        if await _finish_round(world, process):
+        if await _finish_round(world, process) and wait != 0:
             return
     world.require(False, "the play does not come to rest")
 
@@ -103,6 +104,7 @@ async def _finish_round(world: World, process: Process) -> bool:
     pulled = await world.pull(process, request)
     fresh = exchange.answer(request, pulled)
     world.deliver(process, fresh)
+    await terms.begun(world, fresh)
     for delivery in fresh:
         exchange.finish(delivery.task_id, Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED, b"1"))
     while head := await store.inbox(process.incarnation):

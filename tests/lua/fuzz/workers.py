@@ -8,6 +8,7 @@ from functools import partial
 from holdfast.core.deliveries import Holding, Pulled, Renewed, Settle, Settlement, Standing
 from holdfast.core.exchange import UNBOUNDED, Request
 from holdfast.core.records import Admission
+from tests.lua.fuzz import terms
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.operations import admission
@@ -68,7 +69,9 @@ async def _answered(world: World, process: Process, request: Request) -> None:
         world.require(alone, f"bound to a solo task, {process.incarnation} claimed {pulled.deliveries}")
         world.seen["solo"] += len(pulled.deliveries)
     process.inbox = process.inbox or pulled.inbox > 0
-    world.deliver(process, process.exchange.answer(request, pulled))
+    fresh = process.exchange.answer(request, pulled)
+    world.deliver(process, fresh)
+    await terms.begun(world, fresh)
     if pulled.standing in {Standing.DEAD, Standing.UNKNOWN}:
         world.processes.remove(process)
         world.seen[f"worker told {pulled.standing}"] += 1
