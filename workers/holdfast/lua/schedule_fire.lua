@@ -8,6 +8,7 @@
 -- Refused when out of memory, before anything is written: the fire is late then, not lost.
 -- flags:
 -- use: scheduling message control
+local schedules = scheduling()
 
 local function submit(id, generation, fire)
   local at, task, message, digest, operation, lane, name, attempts, timeout = unpack(fire)
@@ -23,44 +24,44 @@ end
 
 -- The task of the last fire, if it has not ended.
 local function busy(id)
-  local task = call('HGET', schedule_of(id), 'task')
+  local task = call('HGET', schedules.hash(id), 'task')
   local state = task ~= '' and read(task, 'state')[1]
   return state and not TERMINAL[state] and task
 end
 
 local function make(id, generation, overlap, fire)
   local before, at = busy(id), fire[1]
-  if before and overlap == 'forbid' then return chronicle(id, 'skipped', at, before, 'the one before has not ended') end
+  if before and overlap == 'forbid' then return schedules.chronicle(id, 'skipped', at, before, 'the one before has not ended') end
   if before and overlap == 'queue-one' then
-    if call('HGET', schedule_of(id), 'pending') ~= '' then
-      return chronicle(id, 'skipped', at, before, 'another waits for the one before')
+    if call('HGET', schedules.hash(id), 'pending') ~= '' then
+      return schedules.chronicle(id, 'skipped', at, before, 'another waits for the one before')
     end
-    call('HSET', schedule_of(id), 'pending', at, 'released', '')
-    return chronicle(id, 'waits', at, before)
+    call('HSET', schedules.hash(id), 'pending', at, 'released', '')
+    return schedules.chronicle(id, 'waits', at, before)
   end
   if before and overlap == 'replace' then cancel(before, 'replaced by the next fire of its schedule') end
-  call('HSET', schedule_of(id), 'task', fire[2], 'last', at)
+  call('HSET', schedules.hash(id), 'task', fire[2], 'last', at)
   local new = submit(id, generation, fire)
-  chronicle(id, new and 'fired' or 'skipped', at, fire[2], new and string.format('%d ms late', NOW - tonumber(at)) or 'made before')
+  schedules.chronicle(id, new and 'fired' or 'skipped', at, fire[2], new and string.format('%d ms late', NOW - tonumber(at)) or 'made before')
 end
 
 local function obey(order)
   local id, generation, seen, kind, expected, due, first, last, why, fires = unpack(order)
-  local r = call('HMGET', schedule_of(id), 'generation', 'expected', 'paused', 'pending', 'overlap')
+  local r = call('HMGET', schedules.hash(id), 'generation', 'expected', 'paused', 'pending', 'overlap')
   if not r[1] then return 'gone' end
   if kind ~= 'extra' and r[3] ~= '' then return 'paused' end
   if tonumber(r[1]) ~= generation then return 'changed' end
   if kind == 'due' and r[2] ~= seen then return 'changed' end
   if kind == 'waited' and r[4] ~= seen then return 'changed' end
-  if kind == 'waited' then call('HSET', schedule_of(id), 'pending', '', 'released', '') end
-  if kind == 'due' then call('HSET', schedule_of(id), 'expected', expected, 'due', due) end
-  if first ~= '' then chronicle(id, 'missed', first, '', last .. ' ' .. why) end
+  if kind == 'waited' then call('HSET', schedules.hash(id), 'pending', '', 'released', '') end
+  if kind == 'due' then call('HSET', schedules.hash(id), 'expected', expected, 'due', due) end
+  if first ~= '' then schedules.chronicle(id, 'missed', first, '', last .. ' ' .. why) end
   for _, fire in ipairs(fires) do make(id, r[1], r[5], fire) end
-  if kind == 'due' then call('HINCRBY', schedule_of(id), 'fires', #fires) end   -- skipped ones count as well
-  if kind == 'due' and expected == '' and string.sub(call('HGET', schedule_of(id), 'cadence'), 1, 8) ~= 'continue' then
-    call('HSET', schedule_of(id), 'ended', 'it has fired for the last time')
+  if kind == 'due' then call('HINCRBY', schedules.hash(id), 'fires', #fires) end   -- skipped ones count as well
+  if kind == 'due' and expected == '' and string.sub(call('HGET', schedules.hash(id), 'cadence'), 1, 8) ~= 'continue' then
+    call('HSET', schedules.hash(id), 'ended', 'it has fired for the last time')
   end
-  index_schedule(id)
+  schedules.index(id)
   return 'fired'
 end
 

@@ -3,9 +3,9 @@
 -- Answers: paused, or unknown.
 -- flags: allow-oom
 -- use: scheduling
-local id = ARGV[1]
-if call('EXISTS', schedule_of(id)) == 0 then return 'unknown' end
-call('HSET', schedule_of(id), 'paused', ARGV[2], 'until', ARGV[3])
-index_schedule(id)
-chronicle(id, 'paused', '', '', ARGV[2])
+local schedules, id = scheduling(), ARGV[1]
+if call('EXISTS', schedules.hash(id)) == 0 then return 'unknown' end
+call('HSET', schedules.hash(id), 'paused', ARGV[2], 'until', ARGV[3])
+schedules.index(id)
+schedules.chronicle(id, 'paused', '', '', ARGV[2])
 return 'paused'

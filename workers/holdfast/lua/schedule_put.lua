@@ -8,7 +8,8 @@
 -- flags:
 -- use: scheduling control
 local id, again, expected, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local key = schedule_of(id)
+local schedules = scheduling()
+local key = schedules.hash(id)
 local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended')
 local over = r[5] and r[5] ~= ''
 if r[2] == ARGV[6] and not (again == '1' and over) then return {'same', tonumber(r[1]), r[3]} end
@@ -17,8 +18,8 @@ local generation = (r[1] or 0) + 1
 call('HSET', key, 'generation', generation, 'expected', expected, 'due', due, 'fires', 0, 'pending', '', 'released', '',
   'ended', expected == '' and 'stopped' or '', 'streak', 0, 'updated', NOW, unpack(ARGV, 5))
 if not r[1] then call('HSET', key, 'created', NOW, 'paused', '', 'until', '', 'task', '') end
-index_schedule(id)
-chronicle(id, 'set', expected, '', '')
+schedules.index(id)
+schedules.chronicle(id, 'set', expected, '', '')
 -- What was to stop does not begin: a fire that still waits in its lane is taken back.
 local state = expected == '' and r[4] and r[4] ~= '' and read(r[4], 'state')[1]
 if state == 'submitted' or state == 'delayed' then cancel(r[4], 'its schedule was stopped') end

@@ -3,6 +3,7 @@
 -- Answers: removed, or unknown.
 -- flags: allow-oom
 -- use: scheduling
-local known = call('EXISTS', schedule_of(ARGV[1])) == 1
-forget_schedule(ARGV[1])
+local schedules = scheduling()
+local known = call('EXISTS', schedules.hash(ARGV[1])) == 1
+schedules.forget(ARGV[1])
 return known and 'removed' or 'unknown'

@@ -3,13 +3,13 @@
 -- Answers: resumed, running (it was not paused), changed, or unknown.
 -- flags: allow-oom
 -- use: scheduling
-local id = ARGV[1]
-local r = call('HMGET', schedule_of(id), 'generation', 'paused', 'ended')
+local schedules, id = scheduling(), ARGV[1]
+local r = call('HMGET', schedules.hash(id), 'generation', 'paused', 'ended')
 if not r[1] then return 'unknown' end
 if r[2] == '' then return 'running' end
 if r[1] ~= ARGV[2] then return 'changed' end
-call('HSET', schedule_of(id), 'paused', '', 'until', '')
-if r[3] == '' and ARGV[3] ~= '' then call('HSET', schedule_of(id), 'expected', ARGV[3], 'due', ARGV[4]) end
-index_schedule(id)
-chronicle(id, 'resumed', ARGV[3], '', '')
+call('HSET', schedules.hash(id), 'paused', '', 'until', '')
+if r[3] == '' and ARGV[3] ~= '' then call('HSET', schedules.hash(id), 'expected', ARGV[3], 'due', ARGV[4]) end
+schedules.index(id)
+schedules.chronicle(id, 'resumed', ARGV[3], '', '')
 return 'resumed'

@@ -26,5 +26,5 @@ local function finish(id, state, reason, rest, ...)
   if rest then drop_rest(id, state) end
   tell_waiters(id, state)
   local r = read(id, 'schedule', 'generation')
-  if r[1] then fire_ended(r[1], r[2], id, state, reason, backoff_asked) end
+  if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, backoff_asked) end
 end
