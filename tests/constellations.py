@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,8 @@ from typing import Any
 import redis
 from redis.crc import key_slot
 
-from tests.servers import bundled, running
+from tests.certificates import Certificates, certificates
+from tests.servers import READY, bundled, running
 
 MASTER = "tasks"  # what the sentinels call it
 SENTINEL_READY = "sentinel id is"
@@ -74,37 +74,58 @@ class Group:
         default_factory=lambda: f"127.{random.randint(1, 254)}.{os.getpid() % 250 + 1}.{random.randint(1, 254)}"
     )
     stack: ExitStack = field(default_factory=ExitStack)
+    secured: Certificates | None = None
     _port: int = 20_000
 
     def start(self, *options: str) -> Node:
-        self._port += 1
-        folder = self.folder / str(self._port)
-        folder.mkdir(parents=True)
-        usual = (
-            "--bind",
-            self.host,
-            "--port",
-            str(self._port),
-            "--protected-mode",
-            "no",
-            "--dir",
-            str(folder),
-            "--save",
-            "",
-        )
-        process = self.stack.enter_context(running([str(self.program), *usual, "--logfile", "", *options], folder))
-        return Node(self.host, self._port, folder, process)
+        port, folder = self._place()
+        told = [word for name, value in self._usual(port, folder) for word in (f"--{name}", value)]
+        return self._run([str(self.program), *told, "--save", "", *options], port, folder, READY)
 
     def start_sentinel(self, *lines: str) -> Node:
+        port, folder = self._place()
+        file = folder / "sentinel.conf"
+        usual = [f'{name} "{value}"' for name, value in self._usual(port, folder)]
+        file.write_text("\n".join((*usual, f"sentinel announce-ip {self.host}", *lines, "")))
+        return self._run([str(self.program), str(file), "--sentinel"], port, folder, SENTINEL_READY)
+
+    def _place(self) -> tuple[int, Path]:
         self._port += 1
         folder = self.folder / str(self._port)
         folder.mkdir(parents=True)
-        file = folder / "sentinel.conf"
-        own = (f"bind {self.host}", f"port {self._port}", "protected-mode no", f"dir {folder}", 'logfile ""')
-        file.write_text("\n".join((*own, f"sentinel announce-ip {self.host}", *lines, "")))
-        command = [str(self.program), str(file), "--sentinel"]
-        process = self.stack.enter_context(running(command, folder, SENTINEL_READY))
-        return Node(self.host, self._port, folder, process)
+        return self._port, folder
+
+    def _usual(self, port: int, folder: Path) -> Iterator[tuple[str, str]]:
+        yield from {"bind": self.host, "protected-mode": "no", "dir": str(folder), "logfile": ""}.items()
+        if self.secured is None:
+            yield "port", str(port)
+            return
+        yield from {"port": "0", "tls-port": str(port), "tls-replication": "yes", "tls-cluster": "yes"}.items()
+        files = (self.secured.authority, self.secured.certificate, self.secured.key)
+        yield from zip(("tls-ca-cert-file", "tls-cert-file", "tls-key-file"), map(str, files), strict=True)
+
+    def _run(self, command: Sequence[str], port: int, folder: Path, ready: str) -> Node:
+        process = self.stack.enter_context(running(command, folder, ready))
+        return Node(self.host, port, folder, process, self._reach())
+
+    def _reach(self) -> dict[str, Any]:
+        if self.secured is None:
+            return {}
+        files = (self.secured.authority, self.secured.certificate, self.secured.key)
+        named = zip(("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"), map(str, files), strict=True)
+        return {"ssl": True, **dict(named)}
+
+    @property
+    def scheme(self) -> str:
+        return "rediss" if self.secured else "redis"
+
+
+def _group(folder: Path, program: Path | None, *, tls: bool) -> Group:
+    group = Group(folder, program or bundled())
+    if tls:
+        folder.mkdir(parents=True, exist_ok=True)
+        group.secured = certificates(folder, [group.host])
+    return group
 
 
 @dataclass(slots=True)
@@ -124,7 +145,7 @@ class Sentinels:
 
     @property
     def url(self) -> str:
-        return f"redis+sentinel://{','.join(each.address for each in self.sentinels)}/{MASTER}"
+        return f"{self.group.scheme}+sentinel://{','.join(each.address for each in self.sentinels)}/{MASTER}"
 
     def named(self) -> Node:
         """Who is the master, as the sentinels say."""
@@ -141,12 +162,13 @@ def sentinels(
     folder: Path,
     *options: str,
     program: Path | None = None,
+    tls: bool = False,
     replicas: int = 1,
     sentinel_lines: Sequence[str] = (),
     sentinel_login: tuple[str, str] | None = None,
 ) -> Iterator[Sentinels]:
     """`options` are the servers'; the login is the one that sentinels take from this block."""
-    group = Group(folder, program or bundled())
+    group = _group(folder, program, tls=tls)
     with group.stack:
         announced = ("--replica-announce-ip", group.host, "--repl-diskless-sync-delay", "0", *options)
         master = group.start(*announced)
@@ -177,10 +199,11 @@ def _knows(sentinel: Node, replicas: int) -> bool:
 @dataclass(slots=True)
 class Cluster:
     nodes: Sequence[Node]
+    group: Group
 
     @property
     def url(self) -> str:
-        return f"redis+cluster://{','.join(each.address for each in self.nodes)}"
+        return f"{self.group.scheme}+cluster://{','.join(each.address for each in self.nodes)}"
 
     def owner(self, queue: str) -> Node:
         slot = key_slot(queue.encode())
@@ -219,12 +242,12 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, *options: str, program: Path | None = None) -> Iterator[Cluster]:
+def cluster(folder: Path, *options: str, program: Path | None = None, tls: bool = False) -> Iterator[Cluster]:
     """Three masters that share the slots; `options` are the servers' own."""
-    group = Group(folder, program or bundled())
+    group = _group(folder, program, tls=tls)
     with group.stack:
         ours = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-announce-ip", group.host)
-        made = Cluster([group.start(*ours, *options) for _ in range(3)])
+        made = Cluster([group.start(*ours, *options) for _ in range(3)], group)
         each = SLOTS // 3
         for number, node in enumerate(made.nodes):
             last = SLOTS - 1 if number == 2 else (number + 1) * each - 1
@@ -236,11 +259,6 @@ def cluster(folder: Path, *options: str, program: Path | None = None) -> Iterato
             until(lambda node=node: "cluster_state:ok" in node.ask("CLUSTER", "INFO"))  # type: ignore[misc]  # the loop's own value
             until(lambda node=node: len(node.ask("CLUSTER", "SLOTS")) == 3)  # type: ignore[misc]  # the loop's own value
         yield made
-
-
-def stop(*nodes: Node) -> None:
-    for node in nodes:
-        node.signal(signal.SIGSTOP)
 
 
 def until(holds: Callable[[], bool]) -> None:

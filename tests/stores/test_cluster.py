@@ -14,21 +14,30 @@ from holdfast.errors import InvalidTaskError, StoreError, StoreRefusedError, Sto
 from tests.constellations import Cluster, Group, cluster, until
 from tests.lua.invariants import breaches
 from tests.lua.operations import introduction, submission
-from tests.servers import bundled
-from tests.stores.work import PATIENT, claim, opened, round_of_work, settle
+from tests.servers import bundled, redis_server
+from tests.stores.work import PATIENT, claim, opened, round_of_work, settle, with_files
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def nodes(folder: Path) -> Iterator[Cluster]:
-    with cluster(folder) as made:
+@pytest.fixture(scope="module", params=["valkey", "redis"])
+def nodes(folder: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """They tell clients of a slot that moves in ways of their own."""
+    program = None if request.param == "valkey" else redis_server()
+    if request.param == "redis" and program is None:
+        pytest.skip("no redis-server, 7.0 or later, on PATH")
+    with cluster(folder / request.param, program=program) as made:
         yield made
 
 
 async def test_work_is_done_on_the_node_that_serves_the_queue(nodes: Cluster) -> None:
     for _ in range(3):  # each with a queue of its own, mostly of another node
         await round_of_work(nodes.url)
+
+
+async def test_nodes_are_reached_over_tls(tls_server: Path, short_path: Path) -> None:
+    with cluster(short_path, program=tls_server, tls=True) as made:
+        await round_of_work(with_files(made.url, made.group))
 
 
 async def test_any_node_leads_to_the_one_that_serves(nodes: Cluster) -> None:

@@ -14,7 +14,7 @@ from holdfast.core.states import State
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
 from tests.constellations import MASTER, Sentinels, sentinels, until
 from tests.lua.operations import introduction
-from tests.stores.work import PATIENT, claim, opened, round_of_work, settle
+from tests.stores.work import PATIENT, claim, opened, round_of_work, settle, with_files
 
 pytestmark = pytest.mark.anyio
 
@@ -69,6 +69,14 @@ async def test_sentinels_with_users_of_their_own_are_asked_with_their_login(shor
             with pytest.raises(StoreRefusedError, match="password") as refused:
                 await store.ping()
     assert "wrong" not in str(refused.value)
+
+
+async def test_master_and_sentinels_are_reached_over_tls(tls_server: Path, short_path: Path) -> None:
+    with sentinels(short_path, program=tls_server, tls=True) as made:
+        await round_of_work(with_files(made.url, made.group))
+        async with opened(made.url) as (store, _):
+            with pytest.raises(StoreUnavailableError, match="certificate"):
+                await store.ping()
 
 
 async def _listen(store: RedisStore, queue: str, heard: list[str]) -> None:

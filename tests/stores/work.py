@@ -14,7 +14,8 @@ from holdfast.core.deliveries import Delivery, Settle, Settlement
 from holdfast.core.records import Accepted
 from holdfast.core.states import State
 from holdfast.patience import Patience
-from holdfast_config import RedisSettings
+from holdfast_config import RedisSettings, load
+from tests.constellations import Group
 from tests.lua.operations import introduction, submission
 
 PATIENT = Patience(attempts=200, seconds=40.0, longest_wait=0.2)
@@ -22,6 +23,17 @@ PATIENT = Patience(attempts=200, seconds=40.0, longest_wait=0.2)
 
 def settings(url: str, queue: str = "", **more: float) -> RedisSettings:
     return RedisSettings(url, 4, 1.0, queue or f"test:{uuid4().hex[:12]}", **more)
+
+
+def with_files(url: str, group: Group) -> str:
+    """What the settings make of this URL with the files of the group."""
+    assert group.secured
+    files = {
+        "redis_ca_file": str(group.secured.authority),
+        "redis_cert_file": str(group.secured.certificate),
+        "redis_key_file": str(group.secured.key),
+    }
+    return load({"redis_url": url, **files}, environ={}).redis.url
 
 
 @asynccontextmanager
