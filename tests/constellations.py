@@ -198,8 +198,11 @@ def _knows(sentinel: Node, replicas: int) -> bool:
 
 @dataclass(slots=True)
 class Cluster:
+    """`nodes` are the masters that it began with."""
+
     nodes: Sequence[Node]
     group: Group
+    options: Sequence[str]
 
     @property
     def url(self) -> str:
@@ -210,6 +213,17 @@ class Cluster:
         rows = self.nodes[0].ask("CLUSTER", "SLOTS")
         port = next(int(row[2][1]) for row in rows if row[0] <= slot <= row[1])
         return next(node for node in self.nodes if node.port == port)
+
+    def follow(self, master: Node) -> Node:
+        """A new replica of this node, which has all that it has."""
+        replica = self.group.start(*self.options)
+        replica.ask("CLUSTER", "MEET", master.host, master.port)
+        until(lambda: f"{master.host}:{master.port}@" in replica.ask("CLUSTER", "NODES"))
+        until(lambda: _does(lambda: replica.ask("CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID"))))
+        until(lambda: "master_link_status:up" in replica.ask("INFO", "replication"))
+        for node in self.nodes:
+            until(lambda node=node: f":{replica.port}@" in node.ask("CLUSTER", "NODES"))  # type: ignore[misc]  # the loop's own value
+        return replica
 
     def read(self, after: dict[str, str], milliseconds: int) -> Any:
         """XREAD on the node that has the stream by then."""
@@ -247,7 +261,7 @@ def cluster(folder: Path, *options: str, program: Path | None = None, tls: bool 
     group = _group(folder, program, tls=tls)
     with group.stack:
         ours = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-announce-ip", group.host)
-        made = Cluster([group.start(*ours, *options) for _ in range(3)], group)
+        made = Cluster([group.start(*ours, *options) for _ in range(3)], group, ours)
         each = SLOTS // 3
         for number, node in enumerate(made.nodes):
             last = SLOTS - 1 if number == 2 else (number + 1) * each - 1
@@ -259,6 +273,14 @@ def cluster(folder: Path, *options: str, program: Path | None = None, tls: bool 
             until(lambda node=node: "cluster_state:ok" in node.ask("CLUSTER", "INFO"))  # type: ignore[misc]  # the loop's own value
             until(lambda node=node: len(node.ask("CLUSTER", "SLOTS")) == 3)  # type: ignore[misc]  # the loop's own value
         yield made
+
+
+def _does(action: Callable[[], object]) -> bool:
+    """Whether the server is willing by now."""
+    with suppress(redis.ResponseError):
+        action()
+        return True
+    return False
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -67,12 +67,22 @@ def test_a_store_that_is_in_order_gives_only_good_findings() -> None:
     assert amiss(FACTS) == []
 
 
+FOUND: dict[str, Any] = {"found_by": "sentinel", "address": "a:1", "replicas": 2, "careful": True}
+
+
+@pytest.mark.parametrize(("found_by", "mode"), [("sentinel", "standalone"), ("cluster", "cluster")])
+def test_a_server_that_others_name_and_follow_is_in_order(found_by: str, mode: str) -> None:
+    assert amiss(changed("server", **{**FOUND, "found_by": found_by}, mode=mode)) == []
+
+
 UNSEEN = replace(changed("clients", strangers=None), unseen=(("other clients", "no"),))
 ROWS: list[tuple[str, StoreFacts, str, str]] = [
     ("an old Redis", changed("server", version="6.2.14"), "problem", "version"),
     ("a replica", changed("server", role="slave"), "problem", "role"),
     ("a Sentinel", changed("server", mode="sentinel"), "problem", "role"),
-    ("a node of a Cluster", changed("server", mode="cluster"), "warning", "role"),
+    ("a node of a Cluster by its own URL", changed("server", mode="cluster"), "problem", "role"),
+    ("a master without replicas", changed("server", **{**FOUND, "replicas": 0}), "warning", "role"),
+    ("a master that takes all writes", changed("server", **{**FOUND, "careful": False}), "warning", "role"),
     ("slow", changed("timing", round_trips_ms=tuple([11.0] * 50)), "warning", "latency"),
     ("stalling", changed("timing", round_trips_ms=(*[0.2] * 49, 0.3, 150.0, 150.0)), "warning", "latency"),
     ("a clock ahead", changed("timing", clock_ahead_ms=1001.0), "warning", "clock"),

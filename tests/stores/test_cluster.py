@@ -128,3 +128,17 @@ async def test_who_blocks_at_the_old_node_finds_the_new_one(nodes: Cluster) -> N
         await store.submit([submission("t", queue)])
         await anyio.to_thread.run_sync(until, lambda: bool(kinds))
         assert kinds == ["bell"]
+
+
+async def test_a_node_that_dies_is_replaced_by_its_replica_which_is_found(short_path: Path) -> None:
+    with cluster(short_path) as made:
+        async with opened(made.url) as (store, queue):
+            await store.register(introduction("w"))
+            delivery = await claim(store, queue, "w", "t")
+            master = made.owner(queue)
+            replica = made.follow(master)
+            assert master.ask("WAIT", 1, 10_000) == 1
+            master.kill()
+            assert await PATIENT.call(settle, store, queue, "w", delivery) == "OK"
+            assert replica.ask("ROLE")[0] == "master"
+            assert breaches(await store.snapshot(), queue) == []

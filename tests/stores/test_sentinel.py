@@ -39,6 +39,19 @@ async def test_work_is_done_on_the_master_that_sentinel_names(group: Sentinels) 
     await round_of_work(group.url)
 
 
+async def test_the_doctor_is_told_which_server_it_is_and_who_follows(group: Sentinels) -> None:
+    async with opened(group.url) as (store, queue):
+        server = (await store.examine([queue], 0.0)).server
+    assert server is not None
+    assert (server.found_by, server.address, server.replicas) == ("sentinel", group.master.address, 1)
+    assert not server.careful
+    group.master.ask("CONFIG", "SET", "min-replicas-to-write", 1)
+    async with opened(group.url) as (store, queue):
+        server = (await store.examine([queue], 0.0)).server
+        assert server is not None
+        assert server.careful
+
+
 async def test_a_sentinel_that_is_away_is_passed_over(group: Sentinels) -> None:
     await round_of_work(group.url.replace("://", f"://{group.master.host}:1,"))
 

@@ -31,14 +31,27 @@ def judge(server: ServerFacts) -> Iterator[Finding]:
 
 def _judge_role(server: ServerFacts) -> Iterator[Finding]:
     if server.mode == "sentinel":
-        yield _ROLE.problem("a Sentinel, which keeps no data", "name the master that it watches")
+        yield _ROLE.problem("a Sentinel, which keeps no data", "use redis+sentinel://host:port/NAME-OF-THE-MASTER")
     elif server.role != "master":
-        yield _ROLE.problem("a replica: it takes no writes", "name the master")
-    elif server.mode == "cluster":
-        found = "a node of a Cluster: it serves the queue only while it holds the queue's slot"
-        yield _ROLE.warning(found, "name the master of that slot (CLUSTER SHARDS), or use a single Redis")
-    else:
+        yield _ROLE.problem("a replica: it takes no writes", "name the master, or use redis+sentinel://")
+    elif server.mode == "cluster" and server.found_by != "cluster":
+        yield _ROLE.problem("a node of a Cluster, from which slots may move", "use redis+cluster://host:port,host:port")
+    elif server.found_by == "url":
         yield _ROLE.ok("a master on its own")
+    else:
+        yield from _judge_found(server)
+
+
+def _judge_found(server: ServerFacts) -> Iterator[Finding]:
+    by = "the master that Sentinel names" if server.found_by == "sentinel" else "the node with the queue's slot"
+    found = f"{server.address}, {by}; replicas: {server.replicas}"
+    if not server.replicas:
+        yield _ROLE.warning(f"{found}: nobody could take its place", "add two replicas")
+    elif not server.careful:
+        cut_off = "a master that is cut off goes on accepting tasks, which a failover forgets"
+        yield _ROLE.warning(f"{found}; {cut_off}", "min-replicas-to-write 1 and min-replicas-max-lag 10 in redis.conf")
+    else:
+        yield _ROLE.ok(found)
 
 
 def judge_timing(timing: TimingFacts) -> Iterator[Finding]:

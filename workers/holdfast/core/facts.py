@@ -9,12 +9,17 @@ from holdfast.core.records import Counts
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """`mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own words."""
+    """`mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own words. `found_by`: url,
+    sentinel or cluster; `careful`: it takes writes only while somebody follows."""
 
     engine: str
     version: str
     mode: str
     role: str
+    found_by: str = "url"
+    address: str = ""
+    replicas: int = 0
+    careful: bool = False
 
 
 @dataclass(frozen=True, slots=True)

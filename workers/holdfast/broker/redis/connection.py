@@ -73,6 +73,16 @@ class Connection:
             await self.command("SCRIPT", "LOAD", script.source)
 
     @property
+    def found_by(self) -> str:
+        """How the server is found: url, sentinel or cluster."""
+        return "url" if self._guide is None else self._guide.form
+
+    @property
+    def address(self) -> str:
+        """Where the server is that was found last; empty where the URL says it."""
+        return "" if self._guide is None else self._guide.address
+
+    @property
     def database(self) -> int:
         """The number of the database that the URL names."""
         return int(self.client.connection_pool.connection_kwargs.get("db", 0))

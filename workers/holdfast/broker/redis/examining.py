@@ -82,7 +82,8 @@ class Examination:
         return None if answer is None else reports.settings(answer)
 
     async def _server(self) -> ServerFacts:
-        return reports.server(await self._info("server") | await self._info("replication"))
+        told = await self._info("server") | await self._info("replication")
+        return reports.server(told, self._connection.found_by, self._connection.address)
 
     async def _timing(self) -> TimingFacts:
         trips: list[float] = []

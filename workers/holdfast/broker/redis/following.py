@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import redis.asyncio as aioredis
@@ -36,11 +36,18 @@ def following_pool(guide: Guide, name: str, options: Mapping[str, Any], *, tls: 
 class Guide(ABC):
     """Asks the servers that it knows where ours is, one after the other, those first that answered last."""
 
+    form: ClassVar[str]
+
     def __init__(self, hosts: Iterable[Address], options: Mapping[str, Any], *, tls: bool) -> None:
         self._hosts = list(hosts)
         self._options = {"connection_class": SSLConnection if tls else Connection, **options}
         self._found: Address | None = None
         self.changed: Callable[[], Awaitable[None]] | None = None  # called when it is another one than before
+
+    @property
+    def address(self) -> str:
+        """Where ours was, when it was last asked for."""
+        return f"{self._found[0]}:{self._found[1]}" if self._found else ""
 
     def prefer(self, host: Address) -> None:
         """Ask this one first."""
@@ -94,6 +101,8 @@ def _of_all(errors: Mapping[Address, Exception]) -> RedisError:
 class SentinelGuide(Guide):
     """Asked about a master by its name."""
 
+    form = "sentinel"
+
     async def _answer(self, client: Any, host: Address, name: str) -> Address:
         found = await client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
         if found is None:
@@ -103,6 +112,8 @@ class SentinelGuide(Guide):
 
 class ClusterGuide(Guide):
     """Asked about the slot of a queue."""
+
+    form = "cluster"
 
     async def _answer(self, client: Any, host: Address, name: str) -> Address:
         slot = slot_of(name)

@@ -26,7 +26,7 @@ def settings(answer: Sequence[bytes]) -> dict[str, str]:
     return {name: value.decode(errors="replace") for name, value in pairs(answer)}
 
 
-def server(told: Info) -> ServerFacts:
+def server(told: Info, found_by: str, address: str) -> ServerFacts:
     """Valkey keeps the version of the last Redis it was the same as, beside its own."""
     is_valkey = told.get("server_name") == "valkey" or "valkey_version" in told
     return ServerFacts(
@@ -34,6 +34,10 @@ def server(told: Info) -> ServerFacts:
         version=told.get("valkey_version" if is_valkey else "redis_version", "0"),
         mode=told.get("server_mode") or told.get("redis_mode", "standalone"),
         role=told.get("role", "master"),
+        found_by=found_by,
+        address=address,
+        replicas=int(told.get("connected_slaves", 0)),
+        careful="min_slaves_good_slaves" in told,  # only said where it is asked for
     )
 
 
