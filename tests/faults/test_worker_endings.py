@@ -48,7 +48,7 @@ async def test_stopped_worker_is_continued_at_once(short_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["hang_once", "halt_once", "grip_once"])
 async def test_worker_whose_loop_does_not_turn_is_ended_with_its_stacks_shown(verb: str, short_path: Path) -> None:
-    async with stage(short_path, hang_timeout=2.0) as scene:
+    async with stage(short_path, hang_timeout=3.0) as scene:
         await scene.submit("t", text=verb)
         record = await scene.completed("t")
         assert (record.deliveries, record.crashes) == (2, 1)
