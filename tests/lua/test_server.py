@@ -10,9 +10,10 @@ import pytest
 from anyio.abc import SocketStream
 
 from holdfast.core.deliveries import Holding, Settle, Standing
+from holdfast.core.terms import Terms
 from holdfast.errors import StoreFullError, StoreRefusedError
 from tests.lua.namespace import Namespace, namespace
-from tests.lua.operations import introduction
+from tests.lua.operations import introduction, submission
 from tests.servers import valkey
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +37,8 @@ async def test_a_full_server_refuses_a_submit_before_anything_is_written(alone: 
     await fill(alone)
     with pytest.raises(StoreFullError):
         await alone.submit("t2")
+    with pytest.raises(StoreFullError):
+        await alone.store.submit_on_terms([submission("t2", alone.queue, terms=Terms(unique="k", after=("t1",)))])
     assert await alone.check() == before
 
 
