@@ -101,12 +101,19 @@ async def block(messages: Messages) -> None:
 
 
 named = Handlers()
+_inside: list[str] = []
 named.default(wait)
 
 
 @named.register("narrow", concurrency=1)
 async def narrow(task: Task) -> str:
-    return await wait([{"parts": [{"text": task.id}]}], task)
+    if _inside:
+        raise Reject(f"two at once: {_inside}")
+    _inside.append(task.id)
+    try:
+        return await wait([{"parts": [{"text": task.id}]}], task)
+    finally:
+        _inside.remove(task.id)
 
 
 @named.register("patient", max_attempts=1)

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from holdfast import manager as asynchronous
+from holdfast import schedules as asynchronous_schedules
 from holdfast.core.states import State
 from holdfast.errors import ClosedError, InvalidTaskError, StoreUnavailableError, UnknownTaskError
 from holdfast.patience import Patience
 from holdfast.results import read_result
-from holdfast.sync import TaskManager
+from holdfast.sync import Schedules, TaskManager
 from holdfast.taskspec import TaskSpec
 from holdfast_config import RedisSettings
 from tests.worker.processes import PATIENCE, worker
@@ -44,9 +45,18 @@ def public(kind: type) -> dict[str, object]:
     return {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
 
 
-def test_it_has_the_names_and_docstrings_of_the_async_one() -> None:
-    ours, theirs = public(TaskManager), public(asynchronous.TaskManager)
-    assert ours.keys() == {*theirs, "close"}
+@pytest.mark.parametrize(
+    ("ours", "theirs", "more"),
+    [
+        (public(TaskManager), public(asynchronous.TaskManager), {"close", "schedules"}),
+        (public(Schedules), public(asynchronous_schedules.Schedules), {"manager"}),
+    ],
+    ids=["TaskManager", "Schedules"],
+)
+def test_it_has_the_names_and_docstrings_of_the_async_one(
+    ours: dict[str, object], theirs: dict[str, object], more: set[str]
+) -> None:
+    assert ours.keys() - more == theirs.keys()
     for name, method in theirs.items():
         assert inspect.getdoc(ours[name]) == inspect.getdoc(method)
         assert inspect.signature(ours[name]).parameters == inspect.signature(method).parameters  # type: ignore[arg-type]
@@ -161,7 +171,10 @@ def script(body: str, url: str, queue: str) -> subprocess.Popen[str]:
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     with process:
-        out, err = process.communicate(timeout=PATIENCE)
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
         return process.returncode, out, err
 
 
