@@ -6,7 +6,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
+
 from holdfast.broker.postgres import PostgresStore
+from holdfast.core.deliveries import Delivery, Holding
 from holdfast.core.records import Accepted, Kept
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
@@ -15,13 +18,14 @@ from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 
 ROUNDS = 200
+PATIENCE = 30  # seconds; reached only by a test that fails
 
 
 class Ledger:
     """`redis`: the stage of the protocol, whose store knows no ledger, like a worker's; `store`: that of producers."""
 
-    def __init__(self, redis_url: str, postgres_url: str) -> None:
-        self.redis = Namespace(redis_url)
+    def __init__(self, redis_url: str, postgres_url: str, queue: str | None = None) -> None:
+        self.redis = Namespace(redis_url, queue=queue)
         self.queue = self.redis.queue
         settings = RedisSettings(redis_url, 4, 1.0, self.queue)
         self.store = PostgresStore(settings, PostgresSettings(postgres_url), {"clock": CLOCK})
@@ -44,6 +48,18 @@ class Ledger:
     async def submit(self, *task_ids: str, **more: Any) -> list[Accepted]:
         return await self.store.submit([submission(task_id, self.queue, **more) for task_id in task_ids])
 
+    async def message(self, task_id: str, message_id: str, text: str = "more") -> Accepted:
+        return (await self.store.submit([submission(task_id, self.queue, message_id, text=text)]))[0]
+
+    async def state(self, task_id: str) -> str:
+        """As producers are told."""
+        record = await self.store.get(task_id)
+        assert record is not None, f"no task {task_id}"
+        return str(record.state)
+
+    def holding(self, delivery: Delivery, checkpoint: bytes) -> Holding:
+        return Holding(delivery.task_id, delivery.claim, checkpoint=checkpoint)
+
     async def rows(self, query: str, *arguments: object) -> list[Any]:
         async with self.store.database.transaction() as sql:
             found: list[Any] = await sql.fetch(query, *arguments)
@@ -63,14 +79,39 @@ class Ledger:
         if keys:
             await self.redis.do("DEL", *keys)
 
+    async def lose(self) -> None:
+        """Redis loses everything, and the steward has seen to it."""
+        await self.flush()
+        await self.wait_given()
+
+    async def wait_given(self) -> None:
+        """Keep, until nothing waits for Redis any more."""
+        with anyio.fail_after(PATIENCE):
+            await self.keep()
+            while (await self.store.ledger()).waiting:
+                await anyio.sleep(0.05)
+                await self.keep()
+            await self.keep()  # what came of it
+
+    async def picture(self) -> dict[bytes, bytes]:
+        """All that Redis has, to set it back to."""
+        plain = self.redis.plain
+        keys = [key async for key in plain.scan_iter(match=f"*{self.queue}*")]
+        return {key: await plain.dump(key) for key in keys}
+
+    async def set_back(self, picture: dict[bytes, bytes]) -> None:
+        await self.flush()
+        for key, value in picture.items():
+            await self.redis.do("RESTORE", key, 0, value)
+
     async def aclose(self) -> None:
         await self.store.aclose()
         await self.redis.aclose()
 
 
 @asynccontextmanager
-async def ledger(redis_url: str, postgres_url: str) -> AsyncGenerator[Ledger]:
-    made = Ledger(redis_url, postgres_url)
+async def ledger(redis_url: str, postgres_url: str, queue: str | None = None) -> AsyncGenerator[Ledger]:
+    made = Ledger(redis_url, postgres_url, queue)
     try:
         yield made
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,12 +13,17 @@ import pytest
 from holdfast.broker.postgres import PostgresStore
 from holdfast.core.records import Accepted, TaskRecord
 from holdfast.core.states import State
+from holdfast.errors import LedgerUnavailableError
 from holdfast.manager import TaskManager
+from holdfast.patience import Patience
 from holdfast_config import RedisSettings
+from holdfast_config.kill_points import Point
 from holdfast_config.postgres_settings import PostgresSettings
 from tests.faults.process import PATIENCE
-from tests.faults.scene import Scene, stage
+from tests.faults.scene import PATIENT, Scene, stage
 from tests.faults.work import QUEUE, submission
+from tests.postgres.server import Server, postgres
+from tests.postgres.tables import make
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +34,7 @@ async def kept(folder: Path, database: str, **options: object) -> AsyncGenerator
     async with stage(folder, storage_type="postgres", database_url=database, **options) as scene:  # type: ignore[arg-type]  # flags
         store = PostgresStore(RedisSettings(scene.url, 10, 1.0, QUEUE), PostgresSettings(database))
         try:
+            await until_followed(store)
             yield scene, store
         finally:
             await store.aclose()
@@ -35,7 +42,7 @@ async def kept(folder: Path, database: str, **options: object) -> AsyncGenerator
 
 async def submit(store: PostgresStore, task_ids: Sequence[str], text: str) -> None:
     answers = await TaskManager(store, queue=QUEUE).submit([submission(each, text) for each in task_ids])
-    assert set(answers) <= {Accepted.NEW}
+    assert {answer.accepted for answer in answers} <= {Accepted.NEW, Accepted.DUPLICATE}  # asked again after an error
 
 
 async def ended(store: PostgresStore, task_ids: Sequence[str]) -> list[TaskRecord]:
@@ -60,7 +67,96 @@ async def test_flushed_under_load_it_is_rebuilt_and_nothing_is_lost(short_path: 
         records = await ended(store, [*before, *after])
         assert {record.state for record in records} == {State.COMPLETED}
         scene.pool.until("REDIS HAS LOST DATA: it is rebuilt from PostgreSQL")
+        await until_kept(store, {*before, *after})
         facts = await store.ledger()
         assert facts.losses == 1
         assert facts.restored > 0
         assert scene.pool.deaths() == []
+
+
+async def test_a_redis_that_was_replaced_is_rebuilt(short_path: Path, database: str) -> None:
+    """It is killed, kept nothing, and another one takes its place: what ran, waited or was to run later is there."""
+    async with kept(short_path, database) as (scene, store):
+        names = [f"t{n}" for n in range(60)]
+        await submit(store, names, "sleep 0.05")
+        await store.submit([submission("later", "quick", delay_ms=3_600_000)])
+        scene.happened("settled", "t10")
+        scene.signal_server(signal.SIGKILL)
+        scene.pool.until("the store does not answer; waiting")
+        assert await store.submit([submission("meanwhile", "quick")]) == [Accepted.NEW]
+        scene.serve_again()
+        records = await ended(store, [*names, "meanwhile"])
+        assert {record.state for record in records} == {State.COMPLETED}
+        assert (await PATIENT.call(store.get, "later")).state is State.DELAYED
+        assert scene.pool.deaths() == []
+
+
+async def test_a_steward_killed_while_it_rebuilds_is_followed_by_the_next(short_path: Path, database: str) -> None:
+    async with kept(short_path, database, kill_at=[Point.RESTORED]) as (scene, store):
+        names = [f"t{n}" for n in range(250)]
+        await submit(store, names, "sleep 0.05")
+        await until_known(store, set(names))
+        scene.pool.order(Point.RESTORED)
+        scene.client.flushall()
+        scene.pool.until("died", slot="steward")
+        records = await ended(store, names)
+        assert {record.state for record in records} == {State.COMPLETED}
+
+
+async def test_while_postgres_is_away_workers_work_and_submits_are_refused(short_path: Path) -> None:
+    with postgres() as server:
+        server.statement("CREATE DATABASE tasks")
+        make(server.url("tasks"))
+        async with kept(short_path, server.url("tasks")) as (scene, store):
+            names = [f"t{n}" for n in range(100)]
+            await submit(store, names, "sleep 0.02")
+            server.stop()
+            impatient = TaskManager(store, queue=QUEUE, patience=Patience(attempts=2, seconds=0.5))
+            with pytest.raises(LedgerUnavailableError, match=r"PostgreSQL at .* cannot"):
+                await impatient.submit([submission("refused", "quick")])
+            for name in names:
+                scene.happened("settled", name)
+            assert "PostgreSQL" in scene.pool.until_status(lambda status: "PostgreSQL" in status)
+            server.start()
+            await submit(store, ["after"], "quick")
+            await ended(store, ["after"])
+            await until_kept(store, {*names, "after"})
+            assert scene.pool.deaths() == []
+
+
+async def test_connections_that_are_terminated_again_and_again_cost_nothing(
+    short_path: Path, database: str, postgres_server: Server
+) -> None:
+    async with kept(short_path, database) as (scene, store):
+        names = [f"t{n}" for n in range(100)]
+        for start in range(0, 100, 10):
+            await submit(store, names[start : start + 10], "quick")
+            postgres_server.statement(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast'"
+            )
+        records = await ended(store, names)
+        assert {record.deliveries for record in records} == {1}
+        await until_kept(store, set(names))
+        assert scene.pool.deaths() == []
+
+
+async def until_followed(store: PostgresStore) -> None:
+    """Until a steward keeps the queue: before that PostgreSQL alone takes what is submitted."""
+    with anyio.fail_after(PATIENCE):
+        while (await store.ledger()).phase != "following":  # noqa: ASYNC110 - another process is waited for
+            await anyio.sleep(0.02)
+
+
+async def until_known(store: PostgresStore, task_ids: set[str]) -> None:
+    """Until the ledger has read each of these."""
+    with anyio.fail_after(PATIENCE):
+        while set(await results(store)) != task_ids:  # noqa: ASYNC110 - as above
+            await anyio.sleep(0.05)
+
+
+async def until_kept(store: PostgresStore, task_ids: set[str]) -> None:
+    """Until the ledger has one outcome of each of these."""
+    with anyio.fail_after(PATIENCE):
+        while (found := await PATIENT.call(results, store)) != dict.fromkeys(task_ids, 1):
+            assert set(found) <= task_ids
+            await anyio.sleep(0.05)

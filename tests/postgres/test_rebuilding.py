@@ -1,27 +1,261 @@
-"""A Redis that has lost everything is rebuilt from the ledger."""
+"""A Redis that has lost everything, or a part, is rebuilt from the ledger: each task in the state it was in."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from holdfast.broker.postgres import keeping
 from holdfast.core.deliveries import Settle
+from holdfast.core.records import Accepted
 from holdfast.core.states import State
+from holdfast.core.terms import Terms
+from tests.lua.operations import run, submission
 from tests.postgres.ledger import Ledger
 
 pytestmark = pytest.mark.anyio
 
+STATES = {
+    "waits": "submitted",
+    "runs": "submitted",
+    "later": "delayed",
+    "asks": "input-required",
+    "paused": "suspended",
+    "child": "waiting",
+    "ended": "completed",
+    "undone": "canceled",
+    "given-up": "failed",
+}
 
-async def test_what_was_accepted_and_what_came_of_it_outlives_redis(books: Ledger) -> None:
+
+async def settle(books: Ledger, task_id: str, kind: Settle, result: bytes = b'"out"', **more: Any) -> None:
+    """Run this task, which is the next one, to this end."""
+    [delivery] = await books.redis.take("a", 1)
+    assert delivery.task_id == task_id
+    assert await books.redis.settle("a", delivery, kind, result=result, **more) == "OK"
+
+
+async def scene(books: Ledger) -> None:
+    """One task in each of STATES; the running one, which waits again after a loss, has left a checkpoint."""
     await books.keep()
-    await books.submit("done", "waits", "runs")
     await books.redis.register("a")
-    first, second = await books.redis.take("a", 2)
-    assert await books.redis.settle("a", first, Settle.COMPLETED, result=b'"out"') == "OK"
-    assert second.task_id == "waits"
+    await books.submit("ended", "asks", "given-up")
+    await settle(books, "ended", Settle.COMPLETED)
+    await settle(books, "asks", Settle.INPUT_REQUIRED)
+    await settle(books, "given-up", Settle.EXHAUSTED)
+    await books.submit("runs")
+    [running] = await books.redis.take("a", 1)
+    await books.store.renew("a", "live", 1, [books.holding(running, checkpoint=b'"half"')])
+    await books.submit("later", delay_ms=3_600_000)
+    await books.submit("waits", "paused", "undone")
+    await books.store.submit_on_terms([submission("child", books.queue, terms=Terms(after=("ended", "waits")))])
+    await books.store.pause("paused", "wait")
+    await books.store.cancel("undone", "enough")
+
+
+async def test_every_state_comes_back(books: Ledger) -> None:
+    await scene(books)
+    await books.keep()
+    due = (await books.redis.task("later")).due_ms
+    await books.lose()
+    found = {task_id: await books.state(task_id) for task_id in STATES}
+    assert found == STATES
+    assert (await books.redis.task("later")).due_ms == due
+    assert (await books.redis.task("child")).waits_for == ("waits",)
+    assert [letter.task_id for letter in (await books.store.dead_letters(10)).tasks] == ["given-up"]
+    await books.redis.check()
+    await books.redis.register("b")
+    assert {each.task_id: each.checkpoint for each in await books.redis.take("b")} == {"runs": b'"half"', "waits": None}
+
+
+async def test_what_waits_keeps_its_order(books: Ledger) -> None:
+    await books.keep()
+    await books.submit(*(f"t{n:03}" for n in range(250)))
+    await books.redis.register("a")
+    await books.redis.take("a", 3)
+    await books.keep()
+    await books.lose()
+    await books.redis.register("b")
+    taken = [each.task_id for each in await books.redis.take("b", 250)]
+    assert taken == [f"t{n:03}" for n in range(250)]
+
+
+async def test_a_conversation_comes_back_with_all_its_turns(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t")
+    await settle(books, "t", Settle.INPUT_REQUIRED, b'"one"')
+    assert await books.redis.message("t", "m2") is Accepted.TURN
+    await settle(books, "t", Settle.INPUT_REQUIRED, b'"two"')
+    await books.redis.message("t", "m3")
+    [delivery] = await books.redis.take("a", 1)
+    await books.redis.message("t", "m4")
+    await books.keep()
+    before = (delivery.history, delivery.turn)
+    await books.lose()
+    await books.redis.register("b")
+    [again] = await books.redis.take("b", 1)
+    assert (again.history, again.turn) == before
+    assert await books.redis.settle("b", again, Settle.COMPLETED, result=b'"three"') == "OK"
+    [last] = await books.redis.take("b", 1)
+    assert b'"m4"' in last.operation
+    assert await books.message("t", "m2") is Accepted.DUPLICATE
+    await books.redis.check()
+
+
+async def test_a_late_result_counts_as_long_as_nobody_has_claimed_anew(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("late", "too-late")
+    late, too_late = await books.redis.take("a", 2)
+    await books.keep()
+    await books.lose()
+    await books.redis.register("a", "b")
+    assert await books.redis.settle("a", late, Settle.COMPLETED, result=b'"out"') == "OK"
+    await books.redis.take("b")
+    assert await books.redis.settle("a", too_late, Settle.COMPLETED, result=b'"out"') == "LOST"
+    assert await books.state("late") == "completed"
+
+
+async def test_a_turn_that_was_ingested_is_never_run_again(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t")
+    await settle(books, "t", Settle.COMPLETED)
+    await books.keep()
+    await books.lose()
+    assert await books.submit("t") == [Accepted.DUPLICATE]
+    assert await books.message("t", "m2") is Accepted.TERMINAL
+    assert await books.redis.entries() == []
+
+
+async def test_what_was_given_but_not_ingested_is_given_again(books: Ledger) -> None:
+    await books.keep()
+    await books.submit("t1", "t2")
+    await books.redis.register("a")
+    await settle(books, "t1", Settle.COMPLETED)  # nobody has read that
+    await books.lose()
+    await books.redis.register("b")
+    assert [each.task_id for each in await books.redis.take("b")] == ["t1", "t2"]
+
+
+async def test_attempts_crashes_and_limits_are_remembered(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t", max_attempts=5)
+    await settle(books, "t", Settle.RETRY, delay_ms=0)
+    await books.redis.clock.advance(1)
+    await books.redis.take("a")
+    await books.redis.crash("a")
+    await books.keep()
+    before = await books.redis.task("t")
+    await books.lose()
+    after = await books.redis.task("t")
+    assert (after.attempts, after.crashes, after.deliveries) == (before.attempts, before.crashes, before.deliveries)
+    assert (after.attempts, after.crashes, after.max_attempts) == (1, 1, 5)
+    assert [line.split(" ")[1] for line in after.trail][-1] == "restored"
+
+
+async def test_a_child_is_told_of_a_parent_that_ended_before_the_loss(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("parent")
+    await books.store.submit_on_terms([submission("child", books.queue, terms=Terms(after=("parent",)))])
+    await settle(books, "parent", Settle.COMPLETED)  # its child is told by the steward, later
+    await books.keep()
+    await books.lose()
+    await books.store.promote(10)
+    assert await books.state("child") == "submitted"
+    await books.redis.check()
+
+
+async def test_a_task_may_wait_for_one_that_only_the_ledger_remembers(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("parent")
+    await settle(books, "parent", Settle.COMPLETED)
+    await books.keep()
+    await books.lose()
+    [receipt] = await books.store.submit_on_terms([submission("c", books.queue, terms=Terms(after=("parent",)))])
+    assert receipt.accepted is Accepted.NEW
+    assert await books.state("c") == "submitted"
+
+
+async def test_another_task_of_the_same_id_takes_over_what_had_not_run(books: Ledger) -> None:
+    """A foreign producer pushes before the ledger has put the task back."""
+    await books.keep()
+    await books.submit("t")
     await books.keep()
     await books.flush()
+    await books.redis.clock.advance(5)
+    await books.redis.register("a")
+    await books.redis.push(run("t", "other", text="anew"))
+    [foreign] = await books.redis.take("a", 1)
     await books.keep()
-    assert (await books.store.get("done")).state is State.COMPLETED  # type: ignore[union-attr]  # it is there
-    await books.redis.register("b")
-    assert [each.task_id for each in await books.redis.take("b")] == ["waits", "runs"]
+    assert await books.redis.settle("a", foreign, Settle.COMPLETED, result=b'"1"') == "OK"
+    [own] = await books.redis.take("a", 1)
+    assert b'"m-t"' in own.operation
     await books.redis.check()
+
+
+async def test_a_redis_that_is_lost_while_it_is_rebuilt_is_rebuilt_again(
+    books: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "TASKS", 10)
+    await books.keep()
+    names = [f"t{n:02}" for n in range(45)]
+    await books.submit(*names)
+    await books.keep()
+    await books.flush()
+    for _ in range(3):  # the loss is noticed, two pages are back
+        await books.store.keep()
+    await books.flush()
+    await books.keep()
+    await books.redis.register("a")
+    assert [each.task_id for each in await books.redis.take("a", 50)] == names
+    await books.redis.check()
+
+
+async def test_while_it_is_rebuilt_nobody_gives_it_anything_and_nothing_is_lost(books: Ledger) -> None:
+    await books.keep()
+    await books.submit("before")
+    await books.keep()
+    await books.flush()
+    assert await books.submit("meanwhile") == [Accepted.NEW]
+    assert await books.redis.entries() == []
+    record = await books.store.get("meanwhile")
+    assert record is not None
+    assert record.state is State.SUBMITTED
+    await books.wait_given()
+    await books.redis.register("a")
+    assert [each.task_id for each in await books.redis.take("a")] == ["before", "meanwhile"]
+
+
+async def test_a_redis_set_back_to_an_earlier_moment_is_corrected(books: Ledger) -> None:
+    """Its log was not synced, or a lagging replica took over: it has forgotten what the ledger knows."""
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("done", "new-turn", "same")
+    await books.redis.take("a", 1)
+    kept = await books.picture()
+    done = await books.redis.pull("a", 0, request=1)
+    assert await books.redis.settle("a", done.deliveries[0], Settle.COMPLETED, result=b'"first"') == "OK"
+    await settle(books, "new-turn", Settle.INPUT_REQUIRED)
+    await books.redis.message("new-turn", "m2")
+    await books.submit("lost")
+    await books.keep()
+    await books.set_back(kept)
+    await books.redis.register("b")
+    await books.keep()
+    assert (await books.store.ledger()).losses == 1
+    assert await books.state("done") == "completed"
+    assert (await books.redis.task("new-turn")).turn == 2
+    await books.redis.check()
+    taken = [*await books.redis.take("b"), *await books.redis.take("b")]
+    assert {each.task_id for each in taken} == {"new-turn", "same", "lost"}
+    late = await books.redis.settle("a", done.deliveries[0], Settle.COMPLETED, result=b'"second"')
+    assert late in {"ALREADY", "LOST"}
+    await books.keep()
+    rows = await books.rows("SELECT result FROM holdfast_turns WHERE queue = $1 AND task_id = 'done'", books.queue)
+    assert [row["result"] for row in rows] == [b'"first"']

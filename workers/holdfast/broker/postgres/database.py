@@ -12,6 +12,7 @@ from holdfast.broker.postgres.driver import asyncpg
 from holdfast.broker.postgres.faults import explained
 from holdfast_config.postgres_settings import PostgresSettings
 
+GOODBYE = 1.0  # seconds
 # A transaction whose owner was stopped in its midst must not hold up others for ever.
 _SESSION = {"application_name": "holdfast", "idle_in_transaction_session_timeout": "30000"}  # milliseconds
 
@@ -52,7 +53,11 @@ class Database:
 
     async def aclose(self) -> None:
         """End the connections; a server that is gone cannot be taken leave of."""
-        if self._pool is not None:
-            pool, self._pool = self._pool, None
-            with suppress(OSError, asyncpg().PostgresError, asyncpg().InterfaceError):
+        if self._pool is None:
+            return
+        pool, self._pool = self._pool, None
+        with suppress(OSError, asyncpg().PostgresError, asyncpg().InterfaceError):
+            with anyio.move_on_after(GOODBYE, shield=True) as farewell:
+                await pool.close()
+            if farewell.cancelled_caught:
                 pool.terminate()

@@ -46,8 +46,7 @@ class Keeper:
     async def round(self) -> Kept:
         """Do what is next, unless somebody else does."""
         async with self._database.transaction() as sql:
-            await queues.make(sql, self._name, uuid4().hex)
-            queue = await queues.lock(sql, self._name)
+            queue = await queues.lock(sql, self._name) or await self._begun(sql)
             if queue is None:
                 return Kept(busy=True)
             after, more = await self._step(sql, queue)
@@ -58,6 +57,15 @@ class Keeper:
         if after != queue:
             reached(Point.INGESTED)
         return Kept(more=more or after.phase is not Phase.FOLLOWING, rebuilding=after.phase is not Phase.FOLLOWING)
+
+    async def _begun(self, sql: Any) -> Queue | None:
+        """The row of a queue that this database has not kept before; None where another steward is at it."""
+        if await queues.read(sql, self._name) is not None:
+            return None
+        if await self._redis.owner():
+            raise self._stranger()
+        await queues.make(sql, self._name, uuid4().hex)
+        return await queues.lock(sql, self._name)
 
     async def read_until(self, sql: Any) -> int:
         """What happened before this moment (Redis's clock, ms) was read; 0 while that is not known."""

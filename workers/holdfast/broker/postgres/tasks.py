@@ -63,7 +63,7 @@ async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
     if not lives:
         return
     await sql.execute(_FORGET_EARLIER_LIVES, queue, [each[0] for each in lives], [each[1] for each in lives])
-    await sql.executemany(_KEEP, [_row(queue, dump, dumps.now_ms) for dump in dumps.tasks])
+    await sql.executemany(_KEEP, [_row(queue, dump, dumps.seen_ms) for dump in dumps.tasks])
     await sql.executemany(_KEEP_TURN, [turn for dump in dumps.tasks for turn in _turns(queue, dump)])
 
 
@@ -123,10 +123,10 @@ def message_ids(dump: Dump) -> dict[str, str]:
     return {dump.text("message"): dump.text("digest")} | seen
 
 
-def _row(queue: str, dump: Dump, now_ms: int) -> tuple[object, ...]:
+def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
     seen = message_ids(dump)
     finished = dump.number("finished") or None
-    numbers = (dump.number("seq"), dump.number("created"), finished, now_ms, dump.number("asked"), dump.number("turn"))
+    numbers = (dump.number("seq"), dump.number("created"), finished, seen_ms, dump.number("asked"), dump.number("turn"))
     packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, _pack(dump.trail), _pack(dump.ties))
     return (
         queue,

@@ -62,6 +62,11 @@ class Dumps:
     now_ms: int
     tasks: tuple[Dump, ...]
 
+    @property
+    def seen_ms(self) -> int:
+        """When that event was: a Redis that has forgotten it may have forgotten some of these tasks."""
+        return int(self.last.partition("-")[0] or 0)
+
 
 class LedgerRole(Role):
     async def follow(self, epoch: str, after: str, witness: str, limit: int) -> Look:

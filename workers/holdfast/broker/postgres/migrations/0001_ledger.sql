@@ -19,7 +19,7 @@ CREATE TABLE holdfast_tasks (
     seq bigint NOT NULL,
     created_ms bigint NOT NULL,
     finished_ms bigint,
-    seen_ms bigint NOT NULL,               -- Redis's clock when it was read
+    seen_ms bigint NOT NULL,               -- when the last event was that Redis knew when it was read
     asked bigint NOT NULL,                 -- the last request that was carried out on it
     turn integer NOT NULL,
     dead text NOT NULL,                    -- the moment it was given up, or empty

@@ -1,0 +1,39 @@
+"""A process that ends itself at a kill point: `python -m tests.postgres.crashing WHAT redis postgres queue ids…`.
+
+WHAT is `submit`, `cancel` (a producer) or `keep` (a steward's rounds, until all is done).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+
+from holdfast_config.kill_points import VARIABLE, Point
+
+ROOT = Path(__file__).parents[2]
+
+
+def crash(point: Point, what: str, redis_url: str, postgres_url: str, queue: str, *ids: str, nth: int = 1) -> None:
+    """Run it until it has killed itself there."""
+    command = [sys.executable, "-m", "tests.postgres.crashing", what, redis_url, postgres_url, queue, *ids]
+    done = subprocess.run(command, cwd=ROOT, env={"PATH": "/usr/bin:/bin", VARIABLE: f"{point}:{nth}"}, timeout=60)
+    assert done.returncode == -9, f"it did not come by {point}"
+
+
+async def _main(what: str, redis_url: str, postgres_url: str, queue: str, *ids: str) -> None:
+    from tests.postgres.ledger import ledger
+
+    async with ledger(redis_url, postgres_url, queue) as books:
+        if what == "submit":
+            await books.submit(*ids)
+        elif what == "cancel":
+            await books.store.cancel(ids[0], "enough")
+        else:
+            await books.keep()
+
+
+if __name__ == "__main__":
+    anyio.run(_main, *sys.argv[1:])

@@ -1,0 +1,192 @@
+"""How the ledger follows Redis: exactly what has happened, by any steward, however far behind."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from holdfast.broker.postgres import PostgresStore
+from holdfast.core.deliveries import Settle
+from holdfast.core.records import Accepted, Wanted
+from holdfast.core.states import State
+from holdfast.errors import StoreRefusedError
+from holdfast_config import RedisSettings
+from holdfast_config.postgres_settings import PostgresSettings
+from tests.lua.operations import control, run
+from tests.postgres.ledger import Ledger, ledger
+from tests.postgres.server import Server
+
+pytestmark = pytest.mark.anyio
+
+
+async def complete(books: Ledger, *task_ids: str) -> None:
+    for task_id in task_ids:
+        [delivery] = await books.redis.take("a", 1)
+        assert delivery.task_id == task_id
+        assert await books.redis.settle("a", delivery, Settle.COMPLETED, result=b'"out"') == "OK"
+
+
+async def test_what_happens_is_copied_and_confirmed(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t1", "t2")
+    await complete(books, "t1")
+    assert [row["task_id"] for row in await books.requests()] == ["t1", "t2"]
+    await books.keep()
+    assert await books.states() == {"t1": "completed", "t2": "submitted"}
+    assert await books.requests() == []
+    facts = await books.store.ledger()
+    assert (facts.phase, facts.behind_ms, facts.waiting, facts.losses) == ("following", 0, 0, 0)
+
+
+async def test_what_foreign_producers_push_is_kept_once_it_is_read(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.redis.push(run("foreign"), control("cancel", "t1"))
+    await books.submit("t1")
+    await books.redis.take("a")
+    await books.keep()
+    assert await books.states() == {"foreign": "working", "t1": "canceled"}
+
+
+async def test_what_was_there_before_the_ledger_is_kept_too(books: Ledger) -> None:
+    await books.redis.submit("old1", "old2")
+    await books.redis.register("a")
+    await complete(books, "old1")
+    await books.keep()
+    assert await books.states() == {"old1": "completed", "old2": "submitted"}
+
+
+async def test_events_that_were_trimmed_unread_cost_a_sweep_and_nothing_else(books: Ledger) -> None:
+    await books.keep()
+    await books.submit("t1", "t2")
+    await books.keep()
+    await books.redis.register("a")
+    await complete(books, "t1")
+    await books.redis.submit("unseen")
+    await books.redis.do("XTRIM", books.redis.key("events"), "MAXLEN", 1)
+    await books.keep()
+    assert await books.states() == {"t1": "completed", "t2": "submitted", "unseen": "submitted"}
+    assert (await books.store.ledger()).losses == 0
+    await books.redis.check()
+
+
+async def test_several_stewards_at_once_keep_it_as_one(books: Ledger, server_url: str, postgres_server: Server) -> None:
+    settings = RedisSettings(server_url, 4, 1.0, books.queue), PostgresSettings(postgres_server.url("tasks"))
+    stores = [books.store, *(PostgresStore(*settings) for _ in range(3))]
+    names = [f"t{n:03}" for n in range(150)]
+    await books.keep()
+
+    async def steward(store: PostgresStore, stop: anyio.Event) -> None:
+        while not stop.is_set():
+            await store.keep()
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        stop = anyio.Event()
+        for store in stores:
+            group.start_soon(steward, store, stop)
+        await books.redis.register("a")
+        for start in range(0, len(names), 30):
+            await books.submit(*names[start : start + 30])
+            await complete(books, *names[start : start + 30])
+        stop.set()
+    await books.keep()
+    assert await books.states() == dict.fromkeys(names, "completed")
+    assert await books.requests() == []
+    for store in stores[1:]:
+        await store.aclose()
+
+
+async def test_who_comes_while_another_steward_is_at_it_leaves_it_alone(books: Ledger) -> None:
+    await books.keep()
+    async with books.store.database.transaction() as sql:
+        await sql.execute("SELECT 1 FROM holdfast_queues WHERE queue = $1 FOR UPDATE", books.queue)
+        assert (await books.store.keep()).busy
+    assert not (await books.store.keep()).busy
+
+
+async def test_redis_forgets_nothing_that_the_ledger_has_not_read(
+    books: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t1")
+    await complete(books, "t1")
+
+    async def nothing() -> None:
+        """The steward cannot reach PostgreSQL just then."""
+
+    with monkeypatch.context() as patch:
+        patch.setattr(books.store, "keep", nothing)
+        await books.redis.clock.advance(100_000)
+        assert await books.store.trim(0, 10) == 0
+    await books.keep()
+    assert await books.store.trim(0, 10) == 1
+    assert await books.redis.entries() == []
+
+
+async def test_what_redis_has_forgotten_is_still_told(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t1", "t2", "t3")
+    await complete(books, "t1", "t2")
+    await books.keep()
+    await books.redis.clock.advance(1000)
+    assert await books.store.trim(0, 10) == 2
+    record = await books.store.get("t1")
+    assert record is not None
+    assert (record.state, record.result) == (State.COMPLETED, b'"out"')
+    page = await books.store.tasks(Wanted(), 2)
+    rest = await books.store.tasks(Wanted(), 2, page.cursor)
+    assert sorted(task.task_id for task in (*page.tasks, *rest.tasks)) == ["t1", "t2", "t3"]
+    assert rest.cursor == ""
+    assert (await books.store.tasks(Wanted((State.FAILED,)), 10)).tasks == ()
+    assert await books.store.cancel("t1", "too late") == "completed"
+    assert (await books.message("t1", "m2")) is Accepted.TERMINAL
+    assert await books.requests() == []
+
+
+async def test_a_task_that_only_the_ledger_remembers_can_be_retried(books: Ledger) -> None:
+    await books.keep()
+    await books.submit("t1")
+    await books.store.cancel("t1", "not now")
+    await books.keep()
+    await books.redis.clock.advance(1000)
+    assert await books.store.trim(0, 10) == 1
+    answer = await books.store.retry("t1", "now")
+    assert (answer.word, answer.task_id) == ("new", "t1.r1")
+    await books.redis.check()
+
+
+async def test_what_ended_long_ago_is_forgotten_at_last(
+    books: Ledger, server_url: str, postgres_server: Server
+) -> None:
+    await books.keep()
+    await books.submit("t1", "t2")
+    await books.store.cancel("t1", "enough")
+    await books.keep()
+    database = PostgresSettings(postgres_server.url("tasks"), keep=0.0)
+    brief = PostgresStore(RedisSettings(server_url, 4, 1.0, books.queue), database)
+    await brief.trim(0, 10)
+    await brief.trim(0, 10)
+    await brief.aclose()
+    assert await books.states() == {"t2": "submitted"}
+
+
+async def test_the_queue_of_another_database_is_refused_until_it_is_adopted(
+    books: Ledger, server_url: str, database: str
+) -> None:
+    await books.keep()
+    await books.submit("t1")
+    await books.keep()
+    async with ledger(server_url, database, books.queue) as other:
+        for refused in (other.store.preflight, other.store.keep):
+            with pytest.raises(StoreRefusedError, match=r"kept by another database .* `supervisor db adopt`"):
+                await refused()
+        await other.store.disown()
+        await other.keep()
+        assert await other.states() == {"t1": "submitted"}
+    with pytest.raises(StoreRefusedError):
+        await books.store.keep()
