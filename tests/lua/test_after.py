@@ -157,7 +157,7 @@ async def test_a_child_with_many_ties_counts_for_as_much(space: Namespace) -> No
     for number in range(5):
         await after(space, f"c{number}", *parents)
     await space.store.cancel("p0", "x")
-    await space.store.promote(150)
+    await space.store.promote(500)
     states = [await space.state(f"c{number}") for number in range(5)]
     assert states == ["failed", "failed", "waiting", "waiting", "waiting"]
     await space.check()

@@ -6,6 +6,7 @@ local UNREADABLE_BYTES = 65536    -- bytes kept of each
 local READ_BYTES = 32768          -- decoded here; more goes to a worker's inbox (decoding blocks the server)
 local CANCELS_KEPT = 10000          -- ids canceled before they came
 local CANCELS_KEPT_MS = 600000      -- and how long that counts
+local AGENDA_WORK = 150           -- of the agenda in one step: 2 to 4 ms of the server
 local SCAN = 64                   -- entries one pull looks at beyond those it claims
 local SOLO_CRASHES = 3            -- a task that ends its worker this often while alone is given up on
 local BELLS = 1                   -- rings kept per lane: a pull rings on while work remains

@@ -29,8 +29,9 @@ end
 
 -- Submit what is due, at most so many; how many were looked at. An id without a delayed record is only forgotten.
 local function promote(limit)
-  local items = call('ZRANGEBYSCORE', T .. 'agenda', '-inf', NOW, 'LIMIT', 0, limit)
-  if #items > 0 then work_off(items, limit) end
+  local most = math.min(limit, AGENDA_WORK)
+  local items = call('ZRANGEBYSCORE', T .. 'agenda', '-inf', NOW, 'LIMIT', 0, most)
+  if #items > 0 then work_off(items, most) end
   local ids = call('ZRANGEBYSCORE', T .. 'due', '-inf', NOW, 'LIMIT', 0, limit)
   for _, id in ipairs(ids) do
     if read(id, 'state')[1] == 'delayed' then submit_due(id) else call('ZREM', T .. 'due', id) end
