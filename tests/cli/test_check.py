@@ -83,6 +83,18 @@ def test_handlers_by_name_are_shown_with_their_kinds(check: Cli) -> None:
     ]
 
 
+def test_what_a_handler_asks_for_itself_is_shown_and_a_lane_that_nobody_serves_is_told(check: Cli) -> None:
+    options = 'register("bill", lane="billing", concurrency=2)'
+    write(check, NAMED.replace('register("bill")', options))
+    answer = check("check", "agent:handlers")
+    assert answer.status == 0
+    assert "bill: function in a thread, takes task, currency=…, region, concurrency 2, lane billing" in answer.out
+    assert "the handler bill has the lane billing, which these workers do not serve" in answer.out
+    served = check("check", "agent:handlers", "--json", "--lanes", "bindu:tasks,billing").document
+    assert served["warnings"] == []
+    assert served["handler"]["functions"][1]["options"] == {"concurrency": 2, "lane": "billing"}
+
+
 def test_a_store_is_shown_without_its_password(check: Cli) -> None:
     write(check, FINE)
     answer = check("check", "--json", "--redis-url", "redis://me:secret@db:6379/0")

@@ -79,7 +79,8 @@ def _rows(settings: Settings, found: Checkup) -> Iterator[tuple[str, str]]:
     imported = f", imported in {found.trial.seconds:.2f} s" if settings.exec is None else ""
     yield "handler", f"{found.trial.handler}{imported}"
     for one in found.trial.functions:
-        yield "", f"{one.name or 'default'}: {one.kind}, takes {', '.join(one.takes) or 'nothing'}"
+        own = "".join(f", {name.replace('_', ' ')} {value}" for name, value in one.options.items())
+        yield "", f"{one.name or 'default'}: {one.kind}, takes {', '.join(one.takes) or 'nothing'}{own}"
     yield "workers", f"{settings.workers}, each up to {settings.concurrency} tasks at once"
     yield "lanes", ", ".join(map(str, settings.lanes))
     engine = f"embedded, {found.engine}, " if settings.embedded else ""

@@ -63,7 +63,7 @@ def check(settings: Settings) -> Checkup:
 def _warnings(settings: Settings, seen: tuple[FolderFacts, ...], trial: Trial) -> list[Finding]:
     found = list(configuration.judge(settings))
     if isinstance(trial, Imported):
-        found += handler.warnings(trial)
+        found += [*handler.warnings(trial), *handler.unserved(trial, settings.lane_names)]
     for folder in seen:
         found += [] if folder.blocked else folders.judge(folder, keeps_data=settings.embedded)
     return [finding for finding in found if finding.level is not Level.OK]

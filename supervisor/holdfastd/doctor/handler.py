@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -14,12 +15,13 @@ ADVICE = "start them when the handler is first called"
 LOOK = Look("handler", "import and signature")
 
 
-class Function(msgspec.Struct, frozen=True):
-    """As `holdfast.handler.description` describes it."""
+class Function(msgspec.Struct, frozen=True, omit_defaults=True):
+    """As `holdfast.handler.description` describes it; `options` are those it asks for."""
 
     name: str
     kind: str
     takes: list[str]
+    options: dict[str, Any] = {}
 
 
 class Imported(msgspec.Struct, frozen=True, tag="imported"):
@@ -68,6 +70,15 @@ def warnings(seen: Imported) -> Iterator[Finding]:
         yield LOOK.warning(f"the import starts {started}", f"{ADVICE}; --preload refuses them")
     if seen.processes:
         yield LOOK.warning(f"the import starts {counted(seen.processes, 'process', 'processes')}", ADVICE)
+
+
+def unserved(seen: Imported, lanes: Sequence[str]) -> Iterator[Finding]:
+    """Handlers whose lane none of these workers takes tasks from."""
+    for one in seen.functions:
+        lane = one.options.get("lane")
+        if lane is not None and lane not in lanes:
+            found = f"the handler {one.name} has the lane {lane}, which these workers do not serve"
+            yield LOOK.warning(found, f"add {lane} to --lanes, unless others serve it")
 
 
 def _advice(trial: NotImported) -> str:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.handler.callee import Callee, Kind
 from holdfast.handler.handler import Handler
+from holdfast.handler.options import Options
 from holdfast.handler.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """`name` is empty for the function that tasks without a name get."""
+    """`name` is empty for the function that tasks without a name get; `options`: what it asks for itself."""
 
     name: str
     kind: str
     takes: tuple[str, ...]
+    options: Options = field(default_factory=Options)
 
 
 def describe(handler: Handler) -> Iterator[Described]:
@@ -38,7 +40,8 @@ def _described(name: str, callee: Callee) -> Described:
     signature = callee.signature
     special = [*(["messages"] if signature.messages else []), *([signature.task] if signature.task else [])]
     own = [each if each in signature.required else f"{each}=…" for each in sorted(signature.known)]
-    return Described(name, _kind(callee), tuple(special + own + (["**kwargs"] if signature.open else [])))
+    takes = tuple(special + own + (["**kwargs"] if signature.open else []))
+    return Described(name, _kind(callee), takes, callee.options)
 
 
 def _kind(callee: Callee) -> str:

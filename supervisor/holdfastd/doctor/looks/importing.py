@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from typing import NoReturn
 
 import anyio
@@ -19,6 +20,7 @@ from holdfast.exits import ChildExit
 from holdfast.handler.chosen import handler_of
 from holdfast.handler.description import describe
 from holdfast.handler.handler import Handler
+from holdfast.handler.options import Options
 from holdfast_config import Settings
 from holdfastd.doctor.handler import Function, Imported, NotImported, Trial
 from holdfastd.parent import belongings
@@ -68,5 +70,9 @@ def _tried(settings: Settings, handler: Handler, began: float, before: Belonging
 def _imported(handler: Handler, began: float, before: Belongings) -> Imported:
     seconds, after = time.monotonic() - began, belongings.look()
     threads = [name for task, name in after.threads.items() if task not in before.threads]
-    functions = [Function(one.name, one.kind, list(one.takes)) for one in describe(handler)]
+    functions = [Function(one.name, one.kind, list(one.takes), _asked(one.options)) for one in describe(handler)]
     return Imported(handler.target, functions, seconds, threads, sorted(after.children - before.children))
+
+
+def _asked(options: Options) -> dict[str, object]:
+    return {one.name: value for one in fields(options) if (value := getattr(options, one.name)) is not None}
