@@ -55,7 +55,7 @@ class Client:
         """What `look` finds, or None after so many seconds."""
         with anyio.move_on_after(seconds):
             while (found := look()) is None:
-                await self._engine.changed.wait()
+                await self._engine.change()
             return found
         return None
 
@@ -82,5 +82,5 @@ class Channel:
     async def get_message(self, timeout: None = None) -> dict[str, Any]:
         """The next one, however long it takes."""
         while (message := self._channel.get_message()) is None:
-            await self._engine.changed.wait()
+            await self._engine.change()
         return dict(message)

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import anyio
+import anyio.lowlevel
 import fakeredis
 from redis.exceptions import NoScriptError
 
@@ -25,13 +26,13 @@ def _beneath() -> bytes:
 
 
 class Engine:
-    """`changed` is set, and replaced, after every command: who waits for a key looks again."""
+    """Whoever waits for a key waits for a change, and looks again."""
 
     def __init__(self) -> None:
         clients: Any = fakeredis.FakeStrictRedis  # the library types no command
         self.client = clients(server=fakeredis.FakeServer(), protocol=2)
         self.client.response_callbacks.clear()
-        self.changed = anyio.Event()
+        self._changed = anyio.Event()
         self._callers: dict[str, str] = {}
         self._run_id = uuid4().hex
         self.client.execute_command("EVAL", "redis.operations = {}", 0)
@@ -47,9 +48,18 @@ class Engine:
                 answer = _INFO.format(run_id=self._run_id).encode()
             case _:
                 answer = self.client.execute_command(*command)
-        self.changed.set()
-        self.changed = anyio.Event()
+        self._changed.set()
+        self._changed = anyio.Event()
         return answer
+
+    async def change(self) -> None:
+        """Wait for the next command of anybody.
+
+        Where one follows the other, the event that was waited for has always come, and the loop, which cancels only
+        who still waits, would never do so: so this is looked at.
+        """
+        await self._changed.wait()
+        await anyio.lowlevel.checkpoint_if_cancelled()
 
     def look(self, *command: Any) -> Any:
         """The same, of a command that whoever waits need not be told of."""

@@ -57,7 +57,7 @@ class MemoryStore(RedisStore):
     async def _room(self) -> int:
         """For how many tasks there is room; waits until there is some."""
         while (waiting := self._waiting()) >= self._most_waiting:
-            await self.engine.changed.wait()
+            await self.engine.change()
         return self._most_waiting - waiting
 
     def _waiting(self) -> int:
