@@ -14,6 +14,7 @@ import anyio
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from holdfast.exits import Exit
 from tests.chaos import scribe
 from tests.chaos.host import Host, strike
 from tests.chaos.stand import Lent, Stand
@@ -54,6 +55,14 @@ class Nemesis:
             async with anyio.create_task_group() as group:
                 for name in self.dice.sample(list(names), min(len(names), self.dice.choice([1, 1, 2]))):
                     group.start_soon(self.strike, name)
+
+    async def keep_up(self) -> None:
+        """What a service manager does, for ever: who could not reach the store at its start is started again."""
+        while True:
+            await anyio.sleep(0.5)
+            for host in self.hosts:
+                if host.name not in self.taken and host.process and host.process.poll() == Exit.UNAVAILABLE:
+                    host.start()
 
     async def strike(self, name: str) -> None:
         """Returns when it has healed."""

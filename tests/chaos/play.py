@@ -96,7 +96,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
             nemesis = Nemesis(
                 hosts, stand, proxies[2], watcher, QUEUE, LANES, plan.workers, faults, random.Random(dice.random())
             )
-            async with _watched(watcher):
+            async with _watched(watcher, nemesis):
                 until = anyio.current_time() + plan.seconds
                 async with anyio.create_task_group() as group:
                     group.start_soon(workload.serve, until, until - plan.seconds * (1 - POISON))
@@ -169,10 +169,11 @@ def _host(folder: Path, number: int, plan: Plan, url: str, proxy: Proxy, runs: P
 
 
 @asynccontextmanager
-async def _watched(watcher: Watcher) -> AsyncGenerator[None]:
+async def _watched(watcher: Watcher, nemesis: Nemesis) -> AsyncGenerator[None]:
     async with anyio.create_task_group() as group:
         group.start_soon(watcher.follow)
         group.start_soon(watcher.look)
+        group.start_soon(nemesis.keep_up)
         yield
         group.cancel_scope.cancel()
 

@@ -37,6 +37,17 @@ class Claims:
         """Whether a bell would be of use now: not to a worker that is about to ask anyway."""
         return self.appetite() > 0 and not self._solo and self.post.exchange.free > 0 and not self._due.is_set()
 
+    @property
+    def bound(self) -> bool:
+        """To a task that is to run alone: no other is claimed until that one has run."""
+        return self._solo
+
+    @property
+    def stranded(self) -> bool:
+        """Bound, holding nothing, and yet not given it: the store still thought that something ran here, or nothing
+        could be claimed at that moment. No end of a task will make this worker ask again."""
+        return self._solo and not self.post.exchange.held and not self._due.is_set()
+
     def poke(self) -> None:
         """Something ended or may be claimed: ask soon. What ends in the same turn of the loop goes along."""
         self._asked += 1
