@@ -219,7 +219,7 @@ class Cluster:
         replica = self.group.start(*self.options)
         replica.ask("CLUSTER", "MEET", master.host, master.port)
         until(lambda: f"{master.host}:{master.port}@" in replica.ask("CLUSTER", "NODES"))
-        until(lambda: _does(lambda: replica.ask("CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID"))))
+        until(lambda: does(lambda: replica.ask("CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID"))))
         until(lambda: "master_link_status:up" in replica.ask("INFO", "replication"))
         for node in self.nodes:
             until(lambda node=node: f":{replica.port}@" in node.ask("CLUSTER", "NODES"))  # type: ignore[misc]  # the loop's own value
@@ -275,7 +275,7 @@ def cluster(folder: Path, *options: str, program: Path | None = None, tls: bool 
         yield made
 
 
-def _does(action: Callable[[], object]) -> bool:
+def does(action: Callable[[], object]) -> bool:
     """Whether the server is willing by now."""
     with suppress(redis.ResponseError):
         action()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast_config import several, url
@@ -61,9 +62,12 @@ def _file(given: Mapping[str, Given], field: str, address: str, option: str) -> 
 
 
 def _unreadable(file: Path) -> str:
+    """Why it cannot be read by anybody. Who merely may not read a key can still use the commands that need no Redis."""
     try:
         with file.open("rb"):
             return ""
+    except PermissionError:
+        return ""
     except OSError as error:
         return f"cannot be read: {error.strerror}"
 
@@ -73,14 +77,16 @@ def _unfit(named: Mapping[str, tuple[str, Path]], password: str | None) -> Itera
     if "redis_ca_file" in named:
         said, file = named["redis_ca_file"]
         try:
-            context.load_verify_locations(file)
+            with suppress(PermissionError):
+                context.load_verify_locations(file)
         except (ssl.SSLError, ValueError):
             yield f"{said}: holds no certificates; PEM is understood"
     if "redis_cert_file" in named:
         said, file = named["redis_cert_file"]
         key = named.get("redis_key_file", (said, file))
         try:  # without a password that is given the library would ask for one at the terminal
-            context.load_cert_chain(file, key[1], password=password or "")
+            with suppress(PermissionError):
+                context.load_cert_chain(file, key[1], password=password or "")
         except (ssl.SSLError, ValueError):
             both = said if key[0] == said else f"{said} and {key[0]}"
             yield f"{both}: not a certificate with its key in PEM (a key's password is the URL's ssl_password)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -104,6 +105,13 @@ def test_a_key_of_another_certificate_is_refused(read: Load, short_path: Path) -
     one, other = certificates(short_path / "one"), certificates(short_path / "other")
     with pytest.raises(ConfigError, match=r"client.pem' and --redis-key-file.*not a certificate with its key"):
         read(redis_url="rediss://a", redis_cert_file=str(one.certificate), redis_key_file=str(other.key))
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+def test_a_key_that_only_others_may_read_is_left_to_them(read: Load, short_path: Path) -> None:
+    made = certificates(short_path)
+    made.key.chmod(0)
+    assert read(redis_url="rediss://a", redis_cert_file=str(made.certificate), redis_key_file=str(made.key))
 
 
 def test_in_a_cluster_lanes_of_the_namespace_are_allowed(read: Load) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import redis
 
 from holdfast.core.records import Accepted
-from tests.constellations import Sentinels, sentinels, until
+from tests.constellations import MASTER, Sentinels, does, sentinels, until
 from tests.faults.scene import PATIENT, stage
 from tests.faults.work import QUEUE, submission
 
@@ -35,7 +36,20 @@ REPLICATION = (
 CAREFUL = ("--min-replicas-to-write", "1", "--min-replicas-max-lag", "3")
 
 
-async def test_failover_to_a_replica_that_has_everything_costs_a_delay(short_path: Path) -> None:
+def _kill(group: Sentinels) -> None:
+    group.master.kill()
+
+
+def _ask_for_failover(group: Sentinels) -> None:
+    """As an operator does; the old master is told to follow, and cuts its clients."""
+    until(lambda: does(lambda: group.sentinels[0].ask("SENTINEL", "FAILOVER", MASTER)))
+    until(lambda: "role:slave" in group.master.ask("INFO", "replication"))
+
+
+@pytest.mark.parametrize("fail_over", [_kill, _ask_for_failover], ids=["killed", "asked for"])
+async def test_failover_to_a_replica_that_has_everything_costs_a_delay(
+    fail_over: Callable[[Sentinels], None], short_path: Path
+) -> None:
     with sentinels(short_path / "group") as group:
         async with stage(short_path, group=group, workers=1, concurrency=1) as scene:
             waiting = [f"waiting{n}" for n in range(20)]
@@ -43,7 +57,7 @@ async def test_failover_to_a_replica_that_has_everything_costs_a_delay(short_pat
             scene.started("running")
             await scene.submit(*waiting, text="quick")
             assert group.master.ask("WAIT", 1, 10_000) == 1
-            group.master.kill()
+            fail_over(group)
             scene.pool.until("the store does not answer; waiting")
             scene.go("running")
             for task_id in ("running", *waiting):
