@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -95,10 +92,14 @@ def test_a_server_that_is_away_and_a_database_that_is_not_there_are_told_apart(
     assert "s3cret" not in answer.err
 
 
-def test_without_the_extra_the_package_is_named(tmp_path: Path) -> None:
-    (tmp_path / "asyncpg.py").write_text("raise ImportError('as if it were not installed')\n")
-    program = "from holdfast.broker.postgres.driver import asyncpg; asyncpg()"
-    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environ)
-    assert "MissingPackageError" in done.stderr
-    assert "pip install 'holdfast[postgres]'" in done.stderr
+@pytest.mark.parametrize("arguments", [("submit", "hello"), ("start", "--workers", "1"), ("db", "upgrade")])
+def test_without_the_extra_the_package_is_named(
+    short_path: Path, redis_settings: RedisSettings, arguments: tuple[str, ...]
+) -> None:
+    (short_path / "agent.py").write_text("def handle(messages): return 1\n")
+    (short_path / "asyncpg.py").write_text("raise ImportError('as if it were not installed')\n")
+    here = {"PYTHONPATH": str(short_path), "HOLDFAST_RUNTIME_DIR": str(short_path / "run")}
+    answer = command(short_path, redis_settings, "postgresql://db/x", **here)(*arguments)
+    assert answer.status == Exit.CONFIG, answer
+    assert "pip install 'holdfast[postgres]'" in answer.err
+    assert "Traceback" not in answer.err

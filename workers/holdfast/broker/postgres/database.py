@@ -21,7 +21,6 @@ class Database:
     """`transaction` gives a connection whose work is kept or undone as a whole; raises only errors of our tree."""
 
     def __init__(self, settings: PostgresSettings) -> None:
-        asyncpg()
         self._settings = settings
         self._pool: Any = None
         self._making = anyio.Lock()
