@@ -51,15 +51,16 @@ async def test_a_cancel_whose_producer_dies_at(books: Ledger, crashed: Crash, po
     assert await books.requests() == []
 
 
-async def test_a_request_that_was_carried_out_is_not_carried_out_again(books: Ledger, crashed: Crash) -> None:
+async def test_a_request_that_was_carried_out_is_not_carried_out_again(books: Ledger) -> None:
     """It was given, its producer died; the task was paused anew since: the old resume must not touch it."""
     await books.keep()
     await books.submit("t1")
     await books.store.pause("t1", "wait")
     await books.store.resume("t1", "go")
-    await books.rows("UPDATE holdfast_requests SET given = NULL WHERE queue = $1 AND verb = 'resume'", books.queue)
+    [resume] = [row["id"] for row in await books.requests() if row["verb"] == "resume"]
     await books.redis.store.pause("t1", "wait once more")
-    await books.wait_given()
+    [queue] = await books.rows("SELECT epoch FROM holdfast_queues WHERE queue = $1", books.queue)
+    assert await books.store.ask(queue["epoch"], resume, "resume", "t1", "go") == "suspended"
     assert await books.state("t1") == "suspended"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -110,21 +112,46 @@ async def test_who_comes_while_another_steward_is_at_it_leaves_it_alone(books: L
 async def test_redis_forgets_nothing_that_the_ledger_has_not_read(
     books: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await books.keep()
-    await books.redis.register("a")
-    await books.submit("t1")
-    await complete(books, "t1")
+    clock = books.redis.clock
 
     async def nothing() -> None:
         """The steward cannot reach PostgreSQL just then."""
 
-    with monkeypatch.context() as patch:
-        patch.setattr(books.store, "keep", nothing)
-        await books.redis.clock.advance(100_000)
-        assert await books.store.trim(0, 10) == 0
+    async def in_real_time(ahead_ms: int) -> None:
+        """What is compared with the positions of events must be of their time."""
+        await clock.advance(round(time.time() * 1000) + ahead_ms - clock.now_ms)
+
     await books.keep()
+    await books.redis.register("a")
+    await in_real_time(-100)
+    await books.submit("read", "unread")
+    await complete(books, "read")
+    await books.keep()
+    await in_real_time(+100)
+    await complete(books, "unread")
+    monkeypatch.setattr(books.store, "keep", nothing)
+    await clock.advance(100_000)
     assert await books.store.trim(0, 10) == 1
-    assert await books.redis.entries() == []
+    assert await books.redis.store.get("read") is None
+    monkeypatch.undo()
+    assert await books.store.trim(0, 10) == 1
+    assert await books.states() == {"read": "completed", "unread": "completed"}
+
+
+async def test_the_outcome_of_a_turn_is_written_once(books: Ledger) -> None:
+    """Whatever a Redis says that lost it and had it made anew."""
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t1")
+    await complete(books, "t1")
+    await books.keep()
+    await books.redis.do("SET", books.redis.key("result:t1:1"), '"another"')
+    await books.redis.do("HSET", books.redis.key("task:t1"), "state", "submitted", "finished", "")
+    await books.redis.do("XADD", books.redis.key("events"), "*", "event", "settled", "id", "t1", "detail", "")
+    await books.keep()
+    assert await books.states() == {"t1": "completed"}
+    rows = await books.rows("SELECT result FROM holdfast_turns WHERE queue = $1", books.queue)
+    assert [row["result"] for row in rows] == [b'"out"']
 
 
 async def test_what_redis_has_forgotten_is_still_told(books: Ledger) -> None:
