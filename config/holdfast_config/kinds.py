@@ -95,6 +95,11 @@ def redis_url(value: object) -> str:
     return url.check(text(value).strip())
 
 
+def webhook(value: object) -> str:
+    """An http or https URL without a login, or `off`."""
+    return "off" if value == "off" else http_url(value)
+
+
 def http_url(value: object) -> str:
     """Where a collector listens."""
     found = text(value).strip()
@@ -136,6 +141,7 @@ Lanes = Annotated[tuple[Lane, ...], BeforeValidator(lanes)]
 Rates = Annotated[tuple[tuple[str, Rate], ...], BeforeValidator(rates)]
 Host = Annotated[str, BeforeValidator(host)]
 RedisUrl = Annotated[str, BeforeValidator(redis_url)]
+Webhook = Annotated[str, BeforeValidator(webhook)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]
 Place = Annotated[Path, BeforeValidator(place)]
 Folder = Annotated[Path, BeforeValidator(folder)]

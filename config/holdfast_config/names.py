@@ -17,7 +17,7 @@ IDEMPOTENCY_KEY = "HOLDFAST_IDEMPOTENCY_KEY"
 
 NO_SETTINGS = frozenset({CONFIG, INCARNATION, TASK_ID, ATTEMPT, IDEMPOTENCY_KEY})
 # Fields shown nowhere and taken from no command line.
-PASSWORDS = ("redis_password", "redis_sentinel_password", "database_url")
+PASSWORDS = ("redis_password", "redis_sentinel_password", "database_url", "webhook_secret")
 SECRETS = ("redis_url", *PASSWORDS)
 
 ALIASES: Mapping[str, tuple[str, ...]] = {

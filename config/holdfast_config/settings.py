@@ -129,6 +129,13 @@ class Settings(BaseSettings):
     boot_timeout: _Long = _set(60.0, "How long a worker may take to become ready.")
     lease: _Long = _set(15.0, "How long a silent worker of a silent host is still believed to be alive.")
     lease_grace: _Any = _set(5.0, "How long after its lease a silent worker is looked at once more.")
+    webhook_url: kinds.Webhook | None = _set(
+        None, "Told when a task ends or asks for something, unless it has its own; off: no more, for all hosts."
+    )
+    webhook_secret: SecretStr | None = _set(None, "Signs what webhooks are told; better a credential file.")
+    webhook_allow_private: kinds.Switch = _set(False, "Let webhooks reach addresses that are not public.")
+    webhook_timeout: _Long = _set(10.0, "How long telling a webhook may take.")
+    webhook_attempts: Annotated[int, whole(1, 1_000)] = _set(12, "How often telling a webhook is tried.")
     scan_interval: _Long = _set(5.0, "The longest that a schedule can be late when a wake-up is lost.")
     keep: _Any = _set(604_800.0, "How long a finished task can be asked about.")
     max_message_bytes: Annotated[int, whole(1, 536_870_912)] = _set(

@@ -68,6 +68,10 @@ async def leak(task: Task, megabytes: str) -> str:
     return megabytes
 
 
+async def ask(task: Task, argument: str) -> dict[str, str]:
+    return {"state": "input-required", "prompt": argument or "what?"}
+
+
 async def echo(task: Task, argument: str) -> str:
     return argument
 
@@ -206,6 +210,7 @@ VERBS: dict[str, Verb] = {
         sleep,
         nap,
         leak,
+        ask,
         echo,
         wait,
         mark,

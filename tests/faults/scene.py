@@ -20,6 +20,7 @@ from holdfast.broker import open_store
 from holdfast.broker.redis import RedisStore
 from holdfast.core.records import Accepted, Counts, TaskRecord
 from holdfast.core.states import State
+from holdfast.core.terms import Terms
 from holdfast.patience import Patience
 from holdfast_config import RedisSettings
 from holdfastd.doctor.queue import judge
@@ -68,6 +69,10 @@ class Scene:
     async def submit(self, *task_ids: str, text: str = "echo", **options: Any) -> None:
         answers = await self.store.submit([submission(task_id, text, **options) for task_id in task_ids])
         assert set(answers) == {Accepted.NEW}
+
+    async def submit_on(self, task_id: str, terms: Terms, text: str = "echo") -> None:
+        (receipt,) = await self.store.submit_on_terms([submission(task_id, text, terms=terms)])
+        assert receipt.accepted is Accepted.NEW
 
     def started(self, task_id: str) -> list[int]:
         """Waits for the next run of this task: its delivery, its process id, what else it told."""

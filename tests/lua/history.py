@@ -61,7 +61,7 @@ class History:
 
     def tell(self, events: Iterable[dict[str, str]]) -> None:
         for event in events:
-            if event["event"] not in WORKERS and not event["event"].startswith("schedule-"):
+            if event["event"] not in WORKERS and not event["event"].startswith(("schedule-", "webhook-")):
                 self._one(event["event"], event["id"], event["detail"])
 
     def _one(self, event: str, task_id: str, detail: str) -> None:

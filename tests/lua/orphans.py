@@ -32,6 +32,8 @@ SINGLE = frozenset(
         "control:steward",
         "control:schedules",
         "schedules",
+        "webhooks",
+        "control:webhooks",
     ]
 )
 OF_LANES = ("submitted", "bell", "audit", "lane")
@@ -53,6 +55,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
     if kind == "worker":
         incarnation, _, part = name.partition(":")
         return incarnation in view.workers and part in {"", *OF_WORKERS}
+    if kind == "webhook":
+        return name in view.index("webhooks")
     if kind == "schedule":
         return name.removesuffix(":history") in view.index("schedules")
     if kind == "control":

@@ -77,6 +77,7 @@ class TaskManager(Looking):
         debounce: str | None = None,
         unique: str | None = None,
         unique_for: float | None = None,
+        webhook: str | None = None,
     ) -> str:
         """Submit one task, or one more message for the task `task_id`; its id. See TaskSpec for the arguments.
 
@@ -104,6 +105,7 @@ class TaskManager(Looking):
             debounce=debounce,
             unique=unique,
             unique_for=unique_for,
+            webhook=webhook,
         )
         return (await self.run_tasks([spec]))[0]
 

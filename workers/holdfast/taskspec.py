@@ -36,6 +36,7 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     max_attempts: int | None = None
     timeout: float | None = None
     metadata: dict[str, object] | None = None
+    webhook: str | None = None
     key: str | None = None
     after: Sequence[str] | None = None
     if_parent_fails: Literal["fail", "run"] | None = None

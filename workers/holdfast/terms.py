@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
@@ -11,6 +12,8 @@ from holdfast.core.terms import MOST_PARENTS, IfParentFails, Terms, key_digest
 from holdfast.errors import InvalidTaskError
 from holdfast.plainjson import check_json, shown
 from holdfast.taskspec import TaskSpec
+
+_WEBHOOK = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]{0,2000})?", re.ASCII)
 
 
 def terms_of(spec: TaskSpec) -> Terms | None:
@@ -24,6 +27,7 @@ def terms_of(spec: TaskSpec) -> Terms | None:
         debounce=key_digest(spec.debounce),
         unique=key_digest(spec.unique),
         unique_ms=ms(spec.unique_for),
+        webhook=spec.webhook or "",
     )
     return None if terms == Terms(if_parent_fails=terms.if_parent_fails) else terms
 
@@ -40,6 +44,7 @@ def check_terms(spec: TaskSpec) -> None:
     """Whether what `spec` says of when it may begin can be accepted; raises InvalidTaskError."""
     _check_parents(spec)
     _check_expiry(spec)
+    _check_webhook(spec.webhook)
     for what, key in (("key", spec.key), ("debounce", spec.debounce), ("unique", spec.unique)):
         _check_key(what, key)
     if spec.key is not None and spec.task_id is not None:
@@ -97,6 +102,11 @@ def _check_key(what: str, key: object) -> None:
     check_json(what, key)
     if not 1 <= len(key) <= LONGEST_ID:
         raise InvalidTaskError(f"{what} {shown(key)}: 1 to {LONGEST_ID} characters are allowed")
+
+
+def _check_webhook(url: object) -> None:
+    if url is not None and not (isinstance(url, str) and _WEBHOOK.fullmatch(url)):
+        raise InvalidTaskError(f"webhook {shown(url)}: a URL such as https://example.org/told is allowed")
 
 
 def _check_debounce(spec: TaskSpec) -> None:

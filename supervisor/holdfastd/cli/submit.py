@@ -61,6 +61,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 )
 @click.option("--expires", type=DURATION, help="Cancel it if no worker has taken it within this time.")
 @click.option("--key", help="A key that makes the task's id: the same key again is the same task.")
+@click.option("--webhook", metavar="URL", help="Told when the task ends, or asks for something.")
 @click.option(
     "--debounce", metavar="KEY", help="With --delay: the latest submission with this key replaces the one that waits."
 )

@@ -33,6 +33,7 @@ from holdfastd.steward.scheduling import scheduling
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.trimming import trimming
 from holdfastd.steward.vouching import vouching
+from holdfastd.steward.webhooks import Webhooks
 
 BEAT_EVERY = 1.0  # seconds
 LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
@@ -113,6 +114,7 @@ class Life:
             yield Audit(store, lane).duty()
         yield trimming(store, settings.keep)
         yield fitness(store)
+        yield Webhooks(store, settings).duty()
         if isinstance(store, Ledger):
             yield Keeping(store, self.health).duty()
         else:

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from holdfast.core.definitions import Definition, Due, FireOrder, Occurrence, Put, SchedulePage, ScheduleRecord
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.facts import StoreFacts
+from holdfast.core.notices import Notice
 from holdfast.core.records import (
     Accepted,
     Admission,
@@ -303,7 +304,29 @@ class ScheduleStore(Protocol):
     async def clock_ms(self) -> int: ...
 
 
-class Store(WorkerStore, StewardStore, ProducerStore, ScheduleStore, Protocol):
+class OutboxStore(Protocol):
+    """What webhooks need."""
+
+    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice], int | None]:
+        """What is to be told now, nobody else's for so long; milliseconds until more is (None: nothing waits)."""
+        ...
+
+    async def notice_done(self, name: str, why: str = "") -> bool:
+        """It was told, or is given up: why. False where it was done before."""
+        ...
+
+    async def notice_later(self, name: str, delay_ms: int) -> None: ...
+
+    async def set_webhook(self, url: str) -> None:
+        """The URL of all tasks without one of their own; '' for none."""
+        ...
+
+    async def wait_notices(self, timeout: float) -> bool:
+        """Block until there is something new to tell, at most `timeout` seconds."""
+        ...
+
+
+class Store(WorkerStore, StewardStore, ProducerStore, ScheduleStore, OutboxStore, Protocol):
     """A whole store; `aclose` ends its connections."""
 
     async def aclose(self) -> None: ...

@@ -20,7 +20,8 @@ class IfParentFails(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Terms:
     """Times are milliseconds; `expires_ms` of the store's clock, `expires_in_ms` from its acceptance. Keys are kept
-    by their digests (`key_digest`). `unique_ms`: None as long as the first task with the key has not ended."""
+    by their digests (`key_digest`). `unique_ms`: None as long as the first task with the key has not ended.
+    `webhook`: the URL that is told of its end, and of its questions."""
 
     after: tuple[str, ...] = ()
     if_parent_fails: IfParentFails = IfParentFails.FAIL
@@ -29,6 +30,7 @@ class Terms:
     debounce: str = ""
     unique: str = ""
     unique_ms: int | None = None
+    webhook: str = ""
 
 
 def key_digest(key: str | None) -> str:

@@ -52,6 +52,7 @@ EVENTS = (
     *LAYOUTS,
     "worker-registered",
     "worker-died",
+    "webhook-dropped",
     *(f"schedule-{what}" for what in CHRONICLE),
 )
 

@@ -2,7 +2,7 @@
 -- KEYS: the public queue.
 -- ARGV: per submission what submit.lua takes, then its terms as MessagePack ('' for none): a list of the tasks it waits for,
 --       fail or run (if one of them does not complete), expires (Unix ms), expires in (ms), debounce key, unique key, unique
---       for (ms, '' until it has ended); '' where not given.
+--       for (ms, '' until it has ended), webhook; '' where not given.
 -- Answers: per submission {word, task id}: new, turn, pending, duplicate, conflict or terminal as from submit.lua; duplicate
 --       with the id of the task that holds the unique key; no-parent with the id that is not known, and nothing was written.
 -- Keeps: I3, I4, I6, I14, I15: a task that waits is known to all that it waits for.
@@ -13,9 +13,10 @@ local WIDTH = 11
 local keys, times = unique(), expiry()
 
 local function make(id, submission, terms)
-  local parents, policy, expires, expires_in, debounce, only, only_for = unpack(terms)
+  local parents, policy, expires, expires_in, debounce, only, only_for, webhook = unpack(terms)
   local message, digest, operation, lane, due, delay, name, attempts, timeout = unpack(submission)
   record(id, message, digest, operation, lane, name, attempts, timeout)
+  if webhook ~= '' then write(id, 'webhook', webhook) end
   if canceled_early(id) then return end
   if expires_in ~= '' then expires = NOW + expires_in end
   if expires ~= '' then times.set(id, expires) end
@@ -27,7 +28,7 @@ end
 
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, packed)
   if call('EXISTS', T .. 'task:' .. id) == 1 then return {deliver_message(id, operation, message, digest), id} end
-  local terms = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', ''}
+  local terms = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', ''}
   local first = terms[6] ~= '' and keys.holder(terms[6])
   if first then return {'duplicate', first} end
   local unknown = unknown_of(terms[1])

@@ -20,7 +20,7 @@ def _packed(terms: Terms | None) -> Value:
     if terms is None:
         return ""
     expiry = (given(terms.expires_ms), given(terms.expires_in_ms))
-    keys = (terms.debounce, terms.unique, given(terms.unique_ms))
+    keys = (terms.debounce, terms.unique, given(terms.unique_ms), terms.webhook)
     return _pack((terms.after, terms.if_parent_fails, *expiry, *keys))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.broker.redis.connection import Connection
 from holdfast.broker.redis.given_up import GivenUpRole
 from holdfast.broker.redis.operator import OperatorRole
+from holdfast.broker.redis.outbox import OutboxRole
 from holdfast.broker.redis.producer import ProducerRole
 from holdfast.broker.redis.scheduling import SchedulingRole
 from holdfast.broker.redis.steward import StewardRole
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 
-class RedisStore(WorkerRole, StewardRole, ProducerRole, OperatorRole, GivenUpRole, StoryRole, SchedulingRole):
+class RedisStore(
+    WorkerRole, StewardRole, ProducerRole, OperatorRole, GivenUpRole, StoryRole, SchedulingRole, OutboxRole
+):
     """Implements `holdfast.broker.port.Store`. Connections are made when first used; never use one across a fork."""
 
     def __init__(

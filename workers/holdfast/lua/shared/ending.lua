@@ -1,4 +1,4 @@
--- use: record journal aside ties scheduling
+-- use: record journal aside ties scheduling outbox
 -- Messages that still waited for a task that has ended are set aside, reported; nothing points at it any more.
 local function drop_rest(id, state)
   local lane = read(id, 'lane')[1]
@@ -26,5 +26,6 @@ local function finish(id, state, reason, rest, ...)
   if rest then drop_rest(id, state) end
   tell_waiters(id, state)
   local r = read(id, 'schedule', 'generation')
+  tell_webhook(id, state)
   if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, backoff_asked) end
 end

@@ -3,6 +3,7 @@ local EVENTS_KEPT = 100000        -- entries of the events stream, about
 local TRAIL_KEPT = 64             -- transitions kept per task
 local UNREADABLE_KEPT = 1000      -- entries set aside
 local UNREADABLE_BYTES = 65536    -- bytes kept of each
+local OUTBOX_KEPT = 100000         -- webhooks that wait to be told
 local READ_BYTES = 32768          -- decoded here; more goes to a worker's inbox (decoding blocks the server)
 local CANCELS_KEPT = 10000          -- ids canceled before they came
 local CANCELS_KEPT_MS = 600000      -- and how long that counts

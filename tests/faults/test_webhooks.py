@@ -1,0 +1,105 @@
+"""Webhooks are told at least once, whoever dies, and reach no address that they must not."""
+
+from __future__ import annotations
+
+import os
+import signal
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from holdfast.core.terms import Terms
+from holdfast.errors import InvalidTaskError
+from holdfast.manager import TaskManager
+from tests.faults.scene import stage
+from tests.faults.webhooks import PATIENCE, receiver, status
+from tests.faults.work import QUEUE
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "a secret that nobody else knows"
+REACHABLE = {"webhook_allow_private": True, "retry_base": 0.1}
+
+
+async def test_end_of_a_task_is_told_with_its_result_and_a_signature(short_path: Path) -> None:
+    with receiver() as ear:
+        async with stage(short_path, webhook_secret=SECRET, **REACHABLE) as scene:
+            await scene.submit_on("t", Terms(webhook=ear.url))
+            await scene.completed("t")
+            told = ear.next_signed(SECRET)
+            assert (told["type"], told["task_id"], told["turn"]) == ("task.completed", "t", 1)
+            assert told["result"]["state"] == "completed"
+            assert SECRET not in scene.pool.told()
+
+
+async def test_queue_s_own_webhook_hears_of_every_task(short_path: Path) -> None:
+    with receiver() as ear:
+        async with stage(short_path, webhook_url=ear.url, **REACHABLE) as scene:
+            scene.pool.told_of("the queue's tasks are told to a webhook")
+            await scene.submit("t", text="echo")
+            assert ear.next()[1]["task_id"] == "t"
+
+
+async def test_receiver_that_fails_is_told_again_under_the_same_id(short_path: Path) -> None:
+    with receiver(status(500), status(302, Location="http://127.0.0.1:1/elsewhere")) as ear:
+        async with stage(short_path, **REACHABLE) as scene:
+            await scene.submit_on("t", Terms(webhook=ear.url))
+            ids = {ear.next()[0]["webhook-id"] for _ in range(3)}  # an error, a redirect that is not followed, success
+            assert ids == {"t.1.completed"}
+
+
+async def test_steward_that_dies_while_it_tells_leaves_it_to_the_next(short_path: Path) -> None:
+    asked, go = Event(), Event()
+
+    def hang(request: BaseHTTPRequestHandler) -> None:
+        asked.set()
+        go.wait(PATIENCE)
+        request.close_connection = True
+
+    with receiver(hang) as ear:
+        async with stage(short_path, webhook_timeout=0.5, **REACHABLE) as scene:
+            await scene.submit_on("t", Terms(webhook=ear.url))
+            assert asked.wait(PATIENCE)
+            os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
+            scene.pool.until("died", slot="steward")
+            go.set()
+            ear.next()
+            assert ear.next()[0]["webhook-id"] == "t.1.completed"
+
+
+async def test_what_cannot_be_told_is_given_up_and_said(short_path: Path) -> None:
+    with receiver(*[status(503)] * 2) as ear:
+        async with stage(short_path, webhook_attempts=2, **REACHABLE) as scene:
+            await scene.submit_on("t", Terms(webhook=ear.url))
+            assert scene.happened("webhook-dropped", "t")["detail"] == "answered 503, 2 times"
+            scene.pool.until("a webhook is given up", task="t")
+            assert (await scene.counts()).counters["webhooks-dropped"] == 1
+
+
+async def test_private_address_is_refused_unless_allowed(short_path: Path) -> None:
+    with receiver() as ear:
+        async with stage(short_path) as scene:
+            await scene.submit_on("t", Terms(webhook=ear.url))
+            assert "no public address" in scene.happened("webhook-dropped", "t")["detail"]
+            assert ear.requests.empty()
+
+
+async def test_question_is_told_too(short_path: Path) -> None:
+    with receiver() as ear:
+        async with stage(short_path, **REACHABLE) as scene:
+            await scene.submit_on("t", Terms(webhook=ear.url), text="ask")
+            assert ear.next()[1]["type"] == "task.input-required"
+            await scene.store.cancel("t", "enough")
+            assert ear.next()[1]["type"] == "task.canceled"
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://example.org", "http://", "https://user:pw@example.org/", "file:///etc/passwd", 5]
+)
+async def test_what_is_no_url_is_refused_before_anything_is_written(short_path: Path, url: object) -> None:
+    async with stage(short_path) as scene:
+        with pytest.raises(InvalidTaskError, match="webhook"):
+            await TaskManager(scene.store, queue=QUEUE).run_task("x", webhook=url)  # type: ignore[arg-type]  # on purpose
+        assert (await scene.counts()).states["submitted"] == 0
