@@ -25,7 +25,7 @@ local function finish(id, state, reason, rest, ...)
   tally(state, 1)
   if rest then drop_rest(id, state) end
   tell_waiters(id, state)
-  local r = read(id, 'schedule', 'generation')
-  tell_webhook(id, state)
+  local r = read(id, 'schedule', 'generation', 'turn', 'webhook')
+  tell_webhook(id, state, r[3], r[4])
   if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, backoff_asked) end
 end

@@ -22,8 +22,7 @@ local function outbox()
 end
 
 -- The task has ended or asks for something: its own webhook, else the queue's.
-local function tell_webhook(id, state)
-  local r = read(id, 'webhook', 'turn')
-  local url = r[1] or call('HGET', T .. 'meta', 'webhook')
-  if url then outbox().put(id, r[2], state, url) end
+local function tell_webhook(id, state, turn, own)
+  local url = own or call('HGET', T .. 'meta', 'webhook')
+  if url then outbox().put(id, turn, state, url) end
 end

@@ -27,7 +27,7 @@ local function commit(id, s, state, turn)
     tell_waiters(id, 'turn')
   elseif PARKED[state] then
     park(id, state, s.reason)
-    tell_webhook(id, state)
+    tell_webhook(id, state, turn, read(id, 'webhook')[1])
   else
     finish(id, state, s.reason, rest, 'last_claim', s.claim, 'progress', '')
   end
