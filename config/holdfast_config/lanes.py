@@ -23,7 +23,7 @@ LONGEST_PERIOD_MS = 366 * 86_400_000
 _NAME = re.compile(r"[^{}\s]+")
 _OWN = re.compile(r"\{(.*)\}:lane:(.*)")
 _RATE = re.compile(r"(\d{1,9}) ?/ ?(\S+)", re.ASCII)
-_OPTIONS = ("weight",)
+_OPTIONS = ("weight", "rate", "burst", "limit", "keys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ class Rate:
 
     def __str__(self) -> str:
         return f"{self.count}/{_period(self.period_ms)}"
+
+    @property
+    def stored(self) -> str:
+        """As the store keeps it."""
+        return f"{self.count}/{self.period_ms}/{self.burst}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ def _spelled(value: object) -> Lane:
 def _lane(name: object, told: Mapping[object, object]) -> Lane:
     for key in told:
         if key not in _OPTIONS:
-            raise ValueError(f"a lane has {', '.join(_OPTIONS)}, not {key!r}")
+            raise ValueError(f"a lane has {', '.join(_OPTIONS[:-1])} and {_OPTIONS[-1]}, not {key!r}")
     if "burst" in told and "rate" not in told:
         raise ValueError("a burst belongs to a rate")
     weight = _whole("weight", told.get("weight", 1), HEAVIEST) or 1

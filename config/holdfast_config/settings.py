@@ -104,6 +104,9 @@ class Settings(BaseSettings):
         description="The lists workers take from, with weights: a=6,b=3 or A:A:B; else the queue alone.",
     )
     strict: kinds.Switch = _set(False, "Not by weight: always take from the first lane that holds something.")
+    handler_rates: kinds.Rates | None = _set(
+        None, "How often named handlers may be started, by all hosts together: name=100/m,other=5/s."
+    )
 
     state_dir: kinds.Folder = Field(
         default_factory=_state_dir, description="What outlives a restart: the data of the embedded store."

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config.lanes import Lane, lanes
+from holdfast_config.lanes import Lane, Rate, lanes
 from tests.config.conftest import Load, Problems
 
+RATE = "a rate must be a number and a time, as in 10/s, 100/m, 5/h or 20/10s"
 TWO = (Lane("bindu:tasks:high", 6), Lane("bindu:tasks", 3))
 
 
@@ -22,6 +23,9 @@ TWO = (Lane("bindu:tasks:high", 6), Lane("bindu:tasks", 3))
         ("A:A:B", (Lane("A", 2), Lane("B"))),
         ("A:B:A:A", (Lane("A", 3), Lane("B"))),
         ("A:B", (Lane("A:B"),)),
+        ("a=6;rate=100/m;limit=20,b", (Lane("a", 6, Rate(100, 60_000, 1), 20), Lane("b"))),
+        ("a;rate=100/s;burst=7;keys=2", (Lane("a", 1, Rate(100, 1000, 7), None, 2),)),
+        ({"a": {"rate": "20/10s", "limit": 5}}, (Lane("a", 1, Rate(20, 10_000, 1), 5),)),
         ("a,b=2", (Lane("a"), Lane("b", 2))),
         ("bindu:tasks:high", (Lane("bindu:tasks:high"),)),
         ("{bindu:tasks}:lane:high=2", (Lane("{bindu:tasks}:lane:high", 2),)),
@@ -40,6 +44,13 @@ def test_a_spelling_of_lanes(given: object, found: tuple[Lane, ...]) -> None:
         ("a=1.5", "a weight must be a whole number from 1 to 1000, not '1.5'"),
         ("a=", "a weight must be a whole number from 1 to 1000, not ''"),
         ("a=2,b,a=3", "names a lane twice"),
+        ("a;limit=0", "a limit must be a whole number from 1 to 1000000, not '0'"),
+        ("a;rate=0/m", f"{RATE}, not '0/m'"),
+        ("a;rate=100", f"{RATE}, not '100'"),
+        ("a;rate=5/x", f"{RATE}, not '5/x'"),
+        ("a;burst=5", "a burst belongs to a rate"),
+        ("a;limit=1;limit=2", "gives the limit of lane a twice"),
+        ("a;speed=1", "a lane has weight, rate, burst, limit and keys, not 'speed'"),
         ("=3", "must be 1 to 128 printable characters without spaces and braces"),
         ("A::B:", "must be 1 to 128 printable characters without spaces and braces"),
     ],
@@ -62,6 +73,23 @@ def test_an_unknown_option_of_a_lane_is_named(problems: Problems, tmp_path: Path
 def test_strict_order_has_no_weights(read: Load) -> None:
     settings = read(lanes="a=6,b=3", strict=True)
     assert (settings.lane_names, settings.weights) == (("a", "b"), ())
+
+
+def test_handlers_have_rates_by_name(read: Load) -> None:
+    rates = read(handler_rates="mail.send=100/m,other=5/s").handler_rates
+    assert rates == (("mail.send", Rate(100, 60_000, 1)), ("other", Rate(5, 1000, 1)))
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [
+        ("mail", "must be the names of handlers with their rates: name=100/m,other=5/s"),
+        ("mail=fast", f"{RATE}, not 'fast'"),
+        ("a=1/s,a=2/s", "names a handler twice"),
+    ],
+)
+def test_rates_of_handlers_that_are_refused(problems: Problems, value: str, allowed: str) -> None:
+    assert problems({"HOLDFAST_HANDLER_RATES": value}) == (f"HOLDFAST_HANDLER_RATES: {value!r}: {allowed}",)
 
 
 def test_lanes_are_shown_as_they_are_written() -> None:

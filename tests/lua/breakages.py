@@ -10,10 +10,12 @@ from typing import Any
 from holdfast.core.deliveries import Settle
 from tests.lua import test_after as after
 from tests.lua import test_audit as audit
+from tests.lua import test_bounds as bounds
 from tests.lua import test_control as control
 from tests.lua import test_early_cancel as early_cancel
 from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
+from tests.lua import test_gates as gates
 from tests.lua import test_given_up as given_up
 from tests.lua import test_inbox as inbox
 from tests.lua import test_list as listing
@@ -54,7 +56,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
         "elseif false then",
     ),
     ("recover leaves no tombstone", "shared/recovery.lua", "call('HSET', worker, 'state', 'dead', ", "call('HSET', worker, "),
-    ("a claim needs no state", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' then", "if r[2] == '1' then"),
+    ("a claim needs no state", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' or", "if r[2] == '1' or"),
     ("messages may come twice", "shared/message.lua", "  if verdict then return verdict end\n", ""),
     ("audit puts nothing back", "audit.lua", "if not is_there(id, r[1]) then", "if false then"),
     ("a retry is not indexed", "shared/lane.lua", "  call('ZADD', T .. 'due', due, id)\n", ""),
@@ -108,7 +110,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     # Rule 8: crashes and solo.
     ("a bound worker claims more", "pull.lua", "if not bound then take_share(offers, waiting, busy) end", "take_share(offers, waiting, busy)"),
     ("solo among others", "pull.lua", "if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then", "if slots > 0 then"),
-    ("solo is claimed by its entry", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' then", "if r[1] ~= 'submitted' then", solo.test_others_leave_a_reserved_task_alone),
+    ("solo is claimed by its entry", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' or", "if r[1] ~= 'submitted' or", solo.test_others_leave_a_reserved_task_alone),
     ("two reserve the same", "pull.lua", "return r[1] == 'live' and r[2] == id", "return false", solo.test_others_leave_a_reserved_task_alone),
     ("a reservation outlives its worker", "pull.lua", "return r[1] == 'live' and r[2] == id", "return true", solo.test_a_reservation_ends_with_its_worker_and_the_others_are_rung_for, ("dead",)),
     ("solo crashes do not count", "shared/recovery.lua", ">= SOLO_CRASHES then", ">= 1000 then", solo.test_three_solo_crashes_are_a_dead_letter),
@@ -124,9 +126,9 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("audit puts back in any order", "audit.lua", "for i = #missing, 1, -1 do", "for i = 1, #missing do", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
     ("audit does not search the head", "audit.lua", "if not is_there(id, r[1]) then missing", "if true then missing", audit.test_what_many_deaths_put_back_is_not_stolen),
     ("audit believes forged numbers", "audit.lua", "if id and read(id, 'seq')[1] == seq and", "if id and", audit.test_forged_numbers_are_not_believed),
-    ("pull believes forged numbers", "pull.lua", "  if not r[1] then count('stale') return false end", "  if not r[1] then heads[QUEUE] = tonumber(seq) return false end", audit.test_forged_numbers_are_not_believed),
+    ("pull believes forged numbers", "pull.lua", "  if not r[1] then count('stale') return end", "  if not r[1] then heads[QUEUE] = tonumber(seq) return end", audit.test_forged_numbers_are_not_believed),
     ("audit sees foreign entries only", "audit.lua", "if not lowest and #window > 0 then return {0, ''} end", "", audit.test_foreign_entries_at_the_head_blind_it_for_a_while),
-    ("audit puts suspects into the lane", "audit.lua", "elseif r[3] == '1' then", "elseif false then", audit.test_tasks_that_wait_alone_are_not_lost),
+    ("audit puts suspects into the lane", "audit.lua", "elseif r[3] == '1' or (r[4]", "elseif (r[4]", audit.test_tasks_that_wait_alone_are_not_lost),
     # The order of a lane, its share, its bell; indexes, ends, and what is kept.
     ("the lowest does not come first", "shared/lane.lua", "if a.seq ~= b.seq then return a.seq > b.seq end", "if a.seq ~= b.seq then return a.seq < b.seq end", recover.test_tasks_of_the_dead_go_back_to_the_head_in_order),
     ("foreign tasks change places", "shared/lane.lua", "return a.place > b.place", "return a.place < b.place", recover.test_tasks_of_the_dead_go_back_to_the_head_in_order),
@@ -134,7 +136,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a claim leaves the index of the public queue", "shared/claiming.lua", "'submitted:' .. r[1]", "'submitted:' .. QUEUE"),
     ("one worker takes everything", "pull.lua", "math.min(slots, math.max(1, math.ceil(waiting / live)))", "slots", pull.test_eight_long_tasks_land_on_eight_workers),
     ("nobody rings on", "pull.lua", "    if waiting > 0 then ring(lane) end\n", "", pull.test_a_pull_rings_on_while_work_remains),
-    ("bells pile up", "shared/lane.lua", "if call('LLEN', bell) < BELLS then", "if true then"),
+    ("bells pile up", "shared/lane.lua", "if call('LLEN', bell) < BELLS and", "if"),
     ("promoted and still due", "shared/promoting.lua", "  call('ZREM', T .. 'due', id)\n  to_tail(id)", "  to_tail(id)"),
     ("an ended task keeps its claim", "shared/ending.lua", "'owner', '', 'claim', '', 'due'", "'due'"),
     ("ended and not indexed", "shared/ending.lua", "  call('ZADD', T .. 'finished', NOW, id)\n", ""),
@@ -148,14 +150,14 @@ BREAKAGES: list[tuple[Any, ...]] = [
     # Orders that come early, messages that make no task.
     ("an early cancel is forgotten", "shared/control.lua", "    cancel_early(id)\n", "", early_cancel.test_a_task_that_comes_after_its_cancel_never_runs, (None,)),
     ("a submit overlooks its cancel", "submit.lua", "  if canceled_early(id) then return 'new' end\n", "", early_cancel.test_a_task_that_comes_after_its_cancel_never_runs, (None,)),
-    ("a pull overlooks a cancel", "pull.lua", "    if canceled_early(id) then return false end\n", "", early_cancel.test_orders_on_the_queue_may_come_in_either_order),
+    ("a pull overlooks a cancel", "pull.lua", "    if canceled_early(id) then return end\n", "", early_cancel.test_orders_on_the_queue_may_come_in_either_order),
     ("an admission overlooks a cancel", "admit.lua", "if not canceled_early(id) then to_head(id) end", "to_head(id)", inbox.test_a_large_cancel_of_nobody_is_kept_for_its_task),
     ("an early cancel counts twice", "shared/message.lua", "  call('ZREM', T .. 'cancels', id)\n", "", early_cancel.test_an_early_cancel_counts_once),
     ("an early cancel counts for ever", "shared/message.lua", "  if NOW - at > CANCELS_KEPT_MS then return false end\n", "", early_cancel.test_an_early_cancel_counts_for_its_time),
     ("early cancels without end", "shared/control.lua", "  call('ZREMRANGEBYRANK', cancels, 0, -CANCELS_KEPT - 1)\n", "", early_cancel.test_only_the_latest_early_cancels_are_kept),
     ("old early cancels stay", "shared/control.lua", "  call('ZREMRANGEBYSCORE', cancels, '-inf', NOW - CANCELS_KEPT_MS)\n", "", early_cancel.test_only_the_latest_early_cancels_are_kept),
     ("a resume drops its message", "pull.lua", "  elseif message ~= '' then take_resume(id, message, raw, lane)\n", "", foreign.test_a_pushed_resume_that_carries_a_message_answers_the_question, (resume_with("t1"),)),
-    ("a resume makes a task", "pull.lua", "  elseif verb == 'run' then return", "  elseif message ~= '' then return", foreign.test_a_pushed_resume_makes_no_task, (resume_with("t1"),)),
+    ("a resume makes a task", "pull.lua", "  elseif verb == 'run' then take_run", "  elseif message ~= '' then take_run", foreign.test_a_pushed_resume_makes_no_task, (resume_with("t1"),)),
     ("a large resume makes a task", "admit.lua", "verb == 'run' and admit_run()", "admit_run()", inbox.test_a_large_resume_answers_and_makes_no_task),
     # Lists.
     ("a page looks at everything", "list.lua", "looked >= LOOKS or ", "", listing.test_what_is_looked_at_for_a_page_is_bounded),
@@ -219,7 +221,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what was taken in time expires", "shared/expiry.lua", " and (delivery or '0') == '0' and", " and", expires.test_what_was_taken_in_time_lasts),
     ("what was taken stays on the agenda", "shared/claiming.lua", "    expiry.outlast(id)\n", ""),
     ("nobody looks at the agenda", "shared/promoting.lua", "if #items > 0 then work_off(items, most) end", "", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
-    ("the steward sleeps past the agenda", "promote.lua", "math.min(first('due'), first('agenda'))", "first('due')", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
+    ("the steward sleeps past the agenda", "promote.lua", "first('due'), first('agenda'), ", "first('due'), ", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
     ("the steward is not told of an earlier time", "shared/agenda.lua", "    alarm(key, what .. '|' .. name)\n", "", expires.test_the_steward_ends_what_has_expired_in_bounded_steps),
     ("nothing is left when a parent has ended", "left.lua", "waits() or agenda <= NOW or", "waits() or", after.test_something_is_left_until_children_are_told),
     ("a later submission replaces nothing", "submit_on_terms.lua", "  if before then replace(before, id) end\n", "", once.test_the_last_of_a_burst_runs_and_the_others_are_told_so),
@@ -233,6 +235,35 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a window ends with its task", "shared/unique.lua", "if till ~= '' then return tonumber(till) > NOW and id or nil end", "", once.test_a_key_is_held_for_its_time_whatever_becomes_of_the_task),
     ("a window never ends", "shared/unique.lua", "return tonumber(till) > NOW and id or nil", "return id", once.test_a_key_is_held_for_its_time_whatever_becomes_of_the_task),
     ("an earlier window frees a later holder", "shared/unique.lua", "    if timed then call('HDEL', T .. 'unique', key) end\n", "    call('HDEL', T .. 'unique', key)\n", once.test_keys_of_both_kinds_follow_each_other),
+    # Bounds: permits, gates, rates, pauses.
+    ("a settled task keeps its permit", "shared/settling.lua", "  if r[7] then bounds().vacate(id) end\n", ""),
+    ("a canceled task keeps its permit", "shared/control.lua", "    bounds().vacate(id)\n", ""),
+    ("the dead keep their permits", "shared/recovery.lua", "  bounds().vacate(id)\n", ""),
+    ("what was dropped keeps its permit", "renew.lua", "    bounds().vacate(task.id)\n", "", gates.test_a_task_that_its_worker_does_not_hold_gives_its_permit_back),
+    ("a claim takes no permit", "shared/claiming.lua", "  if BOUNDED or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end\n", ""),
+    ("a limit is not looked at", "shared/gates.lua", "local limit = b.rule('limit', lane)", "local limit = false"),
+    ("a limit does not count what runs", "bound.lua", "if bounds().rule('limit', subject) then count_running(subject) end", "", bounds.test_a_limit_counts_what_runs_already),
+    ("other lanes' lists are a way round", "pull.lua", "  if r[4] ~= lane and room_of(r[4]) < 1 then return end\n", "", bounds.test_an_entry_in_another_lane_is_no_way_round_a_limit, (True,)),
+    ("what other lanes took is forgotten", "pull.lua", "    want = math.min(want, (room_of(lane)))", "    want = want", bounds.test_an_entry_in_another_lane_is_no_way_round_a_limit, (False,)),
+    ("an entry is a way past its gate", "pull.lua", " or (r[7] or '') ~= '' then return end", " then return end", gates.test_an_entry_is_no_way_past_a_gate_whose_rule_somebody_deleted),
+    ("keys are not looked at", "shared/gates.lua", "if key and call('SCARD'", "if false and call('SCARD'"),
+    ("a key's next task is not woken", "shared/gates.lua", "      b.open_key_gates(r[3])\n", "", gates.test_tasks_of_one_key_run_one_at_a_time_in_their_order),
+    ("a death puts a key's tasks out of order", "shared/lane.lua", "if not gate or not call('ZSCORE', T .. 'gates:' .. r[1], gate) then", "if true then", gates.test_a_death_gives_the_permit_of_a_key_back_and_order_stays, (True,)),
+    ("a canceled task stays at its gate", "shared/record.lua", "    if gate and gate ~= '' then leave_gate(id, lane, gate) end\n", ""),
+    ("audit takes the held for lost", "audit.lua", " or (r[4] and call('ZSCORE', T .. 'held:' .. lane .. ':' .. r[4], id)) then", " then", gates.test_audit_leaves_those_at_a_gate_and_gives_lost_permits_back),
+    ("leaked permits stay", "audit.lua", "lost = lost + call('SREM', permits, id)", "lost = 0", bounds.test_a_leaked_permit_is_given_back_by_audit),
+    ("a rate is not used up", "shared/gates.lua", "    b.spend('rate', lane)\n", "", bounds.test_a_rate_is_kept_by_all_workers_together),
+    ("pauses save up", "shared/rules.lua", "math.max(used, NOW)", "used", bounds.test_a_burst_is_what_a_pause_saves_up_and_no_more),
+    ("a clock that was set back stops a rate", "shared/rules.lua", "    if used > farthest + 1 then remember(name, subject, farthest) end\n", "", bounds.test_a_clock_that_was_set_back_stops_a_rate_for_no_longer_than_its_burst),
+    ("a handler's rate is not looked at", "shared/gates.lua", "if name and b.allowed('name', name) < 1 then", "if false then", gates.test_the_rate_of_a_handler_keeps_back_its_tasks_alone),
+    ("no alarm is set", "shared/alarms.lua", "if at or gate then set_alarm(at or gate) else", "if false then else"),
+    ("nobody hears the alarm", "promote.lua", "sound_alarms()\n", "", bounds.test_the_steward_rings_when_the_lanes_rate_allows_more),
+    ("a paused lane goes on", "shared/gates.lua", "    if b.is_paused(lane) then return 0, 'paused' end\n", "", bounds.test_a_paused_lane_accepts_and_starts_nothing),
+    ("a paused lane rings", "shared/lane.lua", " and call('HEXISTS', T .. 'closed', lane) == 0 then", " then", bounds.test_a_paused_lane_accepts_and_starts_nothing),
+    ("a resumed lane is not rung for", "resume_lane.lua", "bounds().reopen(lane)\n", "", bounds.test_a_resumed_lane_rings_and_goes_on),
+    ("what runs alone is no matter of pauses", "pull.lua", "(not call('ZSCORE', T .. 'solo', id) or is_kept_back(id))", "not call('ZSCORE', T .. 'solo', id)", bounds.test_a_task_reserved_for_a_worker_is_given_up_while_its_lane_is_paused),
+    ("a host takes back another's word", "bound.lua", "if said_by == host and", "if said_by and", bounds.test_of_two_hosts_the_last_word_counts_and_each_takes_back_only_its_own),
+    ("settings count before operators", "shared/rules.lua", "r[1] or (r[2] and string.match(r[2], '^[^@]*'))", "(r[2] and string.match(r[2], '^[^@]*')) or r[1]", bounds.test_an_operators_word_counts_in_a_pull),
     # Strays.
     ("a look puts back", "strays.lua", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'", "local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), true", strays.test_a_look_changes_nothing),
     ("the living lose their tasks", "strays.lua", "if not beat or NOW - tonumber(beat) >= silence then return 'silent' end", "return 'silent'", strays.test_what_a_living_worker_runs_is_left_alone),

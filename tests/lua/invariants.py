@@ -1,4 +1,4 @@
-"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14, I15, tally.
+"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14 to I17, tally.
 
     breaches(await store.snapshot(), queue, concurrency=10)     # a list of texts, empty when all is well
 
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tests.lua.gates import gates_breaches
 from tests.lua.messages import messages_breaches
 from tests.lua.orphans import orphans
 from tests.lua.ties import ties_breaches
@@ -38,6 +39,7 @@ def breaches(
         _tally(view),
         _retries(view),
         messages_breaches(view),
+        gates_breaches(view),
         orphans(view),
         ties_breaches(view),
     )
@@ -106,7 +108,8 @@ def _entries(view: View) -> Iterator[str]:
         if lane.startswith("submitted:")
     }
     for task_id, task in view.tasks.items():
-        if task["state"] == "submitted" and task.get("solo") != "1" and task_id not in waiting.get(task["lane"], ()):
+        beside = task.get("solo") == "1" or task.get("held")
+        if task["state"] == "submitted" and not beside and task_id not in waiting.get(task["lane"], ()):
             yield f"I4 {task_id} is submitted and has no entry in {task['lane']}"
 
 

@@ -11,9 +11,12 @@ from holdfast.core.records import Admission, Introduction, Submission
 LARGE = 40_000  # bytes: more than a script decodes
 
 
-def run(task_id: str, message_id: str | None = "m", *, text: str = "hello", **more: Any) -> bytes:
-    """The documented envelope. Without a message id it has none."""
-    message: dict[str, Any] = {"kind": "message", "role": "user", "parts": [{"kind": "text", "text": text}]}
+def run(task_id: str, message_id: str | None = "m", *, text: str = "hello", call: str = "", **more: Any) -> bytes:
+    """The documented envelope. Without a message id it has none; `call` names a handler."""
+    parts: list[dict[str, Any]] = [{"kind": "text", "text": text}]
+    if call:
+        parts.append({"kind": "data", "data": {"name": call, "kwargs": {}}})
+    message: dict[str, Any] = {"kind": "message", "role": "user", "parts": parts}
     if message_id is not None:
         message["message_id"] = message_id
     params = {"task_id": task_id, "context_id": "c", "message": message}

@@ -29,6 +29,11 @@ SINGLE = frozenset(
         "tally",
         "meta",
         "turns",
+        "rules",
+        "rates",
+        "closed",
+        "gated",
+        "alarms",
         "control:steward",
         "control:schedules",
         "schedules",
@@ -36,7 +41,8 @@ SINGLE = frozenset(
         "control:webhooks",
     ]
 )
-OF_LANES = ("submitted", "bell", "audit", "lane")
+OF_LANES = ("submitted", "bell", "audit", "lane", "gates", "active")
+CHECKED = ("held", "keyed")  # by the gates
 
 
 def orphans(view: View) -> Iterator[str]:
@@ -61,4 +67,4 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name.removesuffix(":history") in view.index("schedules")
     if kind == "control":
         return name in view.workers or view.ttl[f"control:{name}"] >= 0
-    return kind in OF_LANES
+    return kind in OF_LANES + CHECKED

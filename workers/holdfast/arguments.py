@@ -24,6 +24,7 @@ LONGEST_ID = 1000
 LONGEST_NAME = 200
 LONGEST_CURSOR = 1000
 LONGEST_PAGE = 10_000
+LONGEST_KEY = 128
 _LANE = re.compile(r"[A-Za-z0-9._:@{}/-]{1,200}", re.ASCII)
 
 
@@ -40,6 +41,8 @@ def check(spec: TaskSpec) -> None:
     if spec.timeout is not None:
         check_seconds("timeout", spec.timeout, positive=True)
     check_attempts(spec.max_attempts)
+    if spec.concurrency_key is not None:
+        _check_key(spec.concurrency_key)
 
 
 def check_id(value: object) -> str:
@@ -169,3 +172,8 @@ def _check_when(spec: TaskSpec) -> None:
 def check_attempts(value: object) -> None:
     if value is not None and (type(value) is not int or not 1 <= value <= MAX_ATTEMPTS):
         raise InvalidTaskError(f"max_attempts {shown(value)}: a whole number from 1 to {MAX_ATTEMPTS} is allowed")
+
+
+def _check_key(value: object) -> None:
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_KEY or not value.isprintable():
+        raise InvalidTaskError(f"concurrency_key {shown(value)}: 1 to {LONGEST_KEY} printable characters are allowed")

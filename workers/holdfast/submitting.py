@@ -58,6 +58,7 @@ def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
         max_attempts=spec.max_attempts,
         timeout_ms=ms(spec.timeout),
         terms=terms_of(spec),
+        concurrency_key=spec.concurrency_key or "",
     )
 
 

@@ -20,7 +20,8 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     with `if_parent_fails="run"` runs all the same. `expires`: seconds from when it is accepted, or an aware datetime; a
     task that no worker has taken by then is canceled. `debounce`: a key; with a `delay`, the latest submission with it
     replaces the one that still waits. `unique`: a key; while a task with it has not ended, or for `unique_for` seconds
-    from its submission, another is a duplicate of that one.
+    from its submission, another is a duplicate of that one. Of tasks with one `concurrency_key` one runs at a time (a
+    lane may allow more), in their order.
     """
 
     text: str | None = None
@@ -35,6 +36,7 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     at: datetime | float | None = None
     max_attempts: int | None = None
     timeout: float | None = None
+    concurrency_key: str | None = None
     metadata: dict[str, object] | None = None
     webhook: str | None = None
     key: str | None = None

@@ -27,6 +27,7 @@ COMMANDS = [
     lazy("recover", "Put back tasks whose workers are gone."),
     lazy("events", "Show what happens to tasks and workers, as it happens."),
     lazy("schedules", "Set, list, pause and run what runs again and again."),
+    lazy("lanes", "List, pause, resume and bound lanes."),
     lazy("queue", "Look at the queue, and clear it."),
     lazy("db", "Set up the tables in PostgreSQL, and see how they stand."),
     lazy("workers", "List the workers of all hosts."),

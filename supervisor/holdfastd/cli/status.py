@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import rich_click
 
+from holdfast.broker.port import Store
+from holdfast.core.lanes import Lanes
 from holdfast.core.records import Counts
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
@@ -29,27 +31,37 @@ QUIET = 5.0  # seconds without a word from a process that are worth mentioning
 def status(session: Session, /) -> int:
     """Show the supervisor, its processes with memory and CPU, what is wrong, and the store in numbers."""
     service = ask(session.settings.runtime_dir, AskStatus())
-    counts = _counts(session, service)
+    found = _numbers(session, service)
     if session.json:
-        output.document(
-            msgspec.to_builtins(service) | {"counts": counts if isinstance(counts, str) else asdict(counts)}
+        numbers = (
+            {"counts": found} if isinstance(found, str) else {"counts": asdict(found[0]), "paused": _told(found[1])}
         )
+        output.document(msgspec.to_builtins(service) | numbers)
     else:
-        _print(service, counts)
+        _print(service, found)
     return Exit.OK
 
 
-def _counts(session: Session, service: Status) -> Counts | str:
+def _told(lanes: Lanes) -> dict[str, str]:
+    """Why lanes are paused."""
+    return {lane.name: lane.paused_because for lane in lanes.lanes if lane.is_paused}
+
+
+async def _look(store: Store) -> tuple[Counts, Lanes]:
+    return await store.counts(), await store.lanes([])
+
+
+def _numbers(session: Session, service: Status) -> tuple[Counts, Lanes] | str:
     """The numbers, or why there are none: a store that is away must not hide the rest."""
     if session.settings.embedded and not service.store.embedded:
         return f"the supervisor uses {service.store.url}: name it here too (--redis-url, or REDIS_URL)"
     try:
-        return ask_store(session, lambda store: store.counts())
+        return ask_store(session, _look)
     except StoreError as error:
         return str(error)
 
 
-def _print(service: Status, counts: Counts | str) -> None:
+def _print(service: Status, found: tuple[Counts, Lanes] | str) -> None:
     workers = f"{service.ready} of {service.target} workers ready"
     up = duration(service.uptime)
     output.text(f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}")
@@ -61,7 +73,12 @@ def _print(service: Status, counts: Counts | str) -> None:
     table(COLUMNS, [_cells(process) for process in service.processes])
     _print_deaths(service)
     output.text("")
-    _print_counts(counts)
+    if isinstance(found, str):
+        output.text(f"no numbers from the store: {found}")
+    else:
+        _print_counts(found[0])
+        for lane, why in _told(found[1]).items():
+            output.text(f"lane {lane} is paused: {why}")
 
 
 def _cells(process: ProcessStatus) -> tuple[object, ...]:
@@ -80,10 +97,7 @@ def _print_deaths(service: Status) -> None:
     table(deaths.COLUMNS, [deaths.cells(one) for one in service.deaths.recent[-5:]])
 
 
-def _print_counts(counts: Counts | str) -> None:
-    if isinstance(counts, str):
-        output.text(f"no numbers from the store: {counts}")
-        return
+def _print_counts(counts: Counts) -> None:
     tasks: dict[str, Any] = {str(state): n for state, n in counts.states.items() if n}
     waiting = {f"in {lane}": n for lane, n in counts.lanes.items()}
     others = {"dead letters": counts.dead, "unreadable": counts.unreadable, "workers of all hosts": counts.workers}

@@ -67,6 +67,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 )
 @click.option("--unique", metavar="KEY", help="While a task with this key has not ended, another is a duplicate of it.")
 @click.option("--unique-for", type=DURATION, help="With --unique: for so long, whether it has ended or not.")
+@click.option("--concurrency-key", help="Of tasks with this key one runs at a time.")
 @options.store
 @options.pass_session
 def submit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.core.facts import LaneFacts, Member, QueueFacts
+from holdfast.core.lanes import LaneState
 from holdfast.core.records import Counts
 from holdfast.core.states import State
 from holdfastd.doctor.finding import Finding, Look
@@ -36,6 +37,8 @@ def judge(queue: QueueFacts, lease: float) -> Iterator[Finding]:
     yield from _judge_members(queue.members, queue.counts.workers, lease)
     for lane in queue.lanes:
         yield from judge_lane(lane)
+    for state in queue.states:
+        yield from _judge_pause(state, queue.now_ms)
 
 
 def _judge_epoch(queue: QueueFacts) -> Finding:
@@ -63,6 +66,14 @@ def _judge_waiting(queue: QueueFacts) -> Iterator[Finding]:
         yield _WAITING.warning(found, "more workers (supervisor scale N), or more --concurrency")
     else:
         yield _WAITING.ok(found)
+
+
+def _judge_pause(lane: LaneState, now_ms: int) -> Iterator[Finding]:
+    if lane.paused_since_ms is None:
+        return
+    ago = max(0, now_ms - lane.paused_since_ms) / 1000
+    found = f"paused for {ago:.0f} s: {lane.paused_because}; {lane.waiting} wait in it"
+    yield Look("queue", f"lane {lane.name}").warning(found, f"supervisor lanes resume {lane.name}")
 
 
 def _judge_set_aside(counts: Counts) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from holdfast.channel import Beat, Born, Died, Drain, Leave, Link, Ready
 from holdfast.exits import ChildExit
 from holdfastd.steward.audit import Audit
 from holdfastd.steward.bells import Bell
+from holdfastd.steward.bounding import Bounding
 from holdfastd.steward.burst import burst
 from holdfastd.steward.duty import Duty, tend
 from holdfastd.steward.ending import Ending
@@ -109,6 +110,7 @@ class Life:
         yield Reaping(store, self.health, terms, self.recovered, time.monotonic).duty()
         yield promotion(store)
         yield scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
+        yield Bounding(store, settings).duty()
         for lane in settings.lane_names:
             yield Bell(store, lane).duty()
             yield Audit(store, lane).duty()

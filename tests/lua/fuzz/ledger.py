@@ -43,15 +43,16 @@ class Ledger:
         """Ids that things still happen to, in a fixed order."""
         return sorted(self.accepted, key=_age)[-25:]
 
-    def forgive(self, entry: bytes) -> None:
-        """A foreign entry was destroyed before anybody had read it: nobody promised anything."""
+    def forgive(self, entry: bytes, known: set[str]) -> None:
+        """A foreign entry was destroyed before anybody had read it: nobody promised anything. `known`: tasks that are
+        there; of any other, messages that are still somewhere make none."""
         if OWN.match(entry.decode(errors="replace")):
             return
         try:
             envelope: dict[str, Any] = json.loads(entry)
             task_id = envelope.get("params", envelope)["task_id"]
             self.messages[task_id].discard(message_of(entry.decode()))
-            if not self.messages[task_id]:
+            if not self.messages[task_id] or task_id not in known:
                 self.accepted.discard(task_id)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return

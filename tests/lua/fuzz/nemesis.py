@@ -68,8 +68,9 @@ async def copy(world: World) -> None:
 async def drop(world: World) -> None:
     """DEL of a lane: own entries come back, what nobody had read is gone."""
     key = world.list_of(world.dice.choice(world.lanes))
+    known = set((await world.check()).tasks)
     for entry in await world.space.entries(key):
-        world.ledger.forgive(entry)
+        world.ledger.forgive(entry, known)
     await world.space.do("DEL", key)
     world.ledger.stolen = True
     world.seen["lane dropped"] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core.lanes import Bound, Rule
 from holdfast.core.records import Retried
 from tests.lua.fuzz.world import World
 
@@ -27,6 +28,27 @@ async def retry(world: World) -> None:
         if world.chance(0.3):
             again = await store.retry(task_id, "asked")
             world.require((again.word, again.task_id) == (Retried.AGAIN, answer.task_id), f"again {answer} is {again}")
+
+
+BOUNDS = (
+    Rule(Bound.LIMIT, "slow", "2"),
+    Rule(Bound.KEYS, "slow", "2"),
+    Rule(Bound.NAME, "rare", "3/2000/2"),
+)
+
+
+async def pause_lane(world: World) -> None:
+    world.seen["paused"] += await world.space.store.pause_lane(world.dice.choice(world.lanes), "asked")
+
+
+async def resume_lane(world: World) -> None:
+    world.seen["resumed"] += await world.space.store.resume_lane(world.dice.choice(world.lanes))
+
+
+async def rate(world: World) -> None:
+    """The rate of one lane comes and goes."""
+    rate = world.dice.choice(["5/1000/2", "50/1000/5", ""])
+    world.seen["rates"] += await world.space.store.bound([Rule(Bound.RATE, f"{world.space.queue}:high", rate)])
 
 
 async def readmit(world: World) -> None:

@@ -20,6 +20,9 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     operators.retry: 3,
     operators.readmit: 0.7,
     operators.purge: 0.3,
+    operators.pause_lane: 0.6,
+    operators.resume_lane: 1.5,
+    operators.rate: 0.5,
     workers.pull: 34,
     workers.finish: 30,
     workers.renew: 5,
@@ -66,6 +69,7 @@ async def play(
 
 
 async def _act(world: World, steps: int) -> None:
+    await world.space.store.declare("here", operators.BOUNDS)
     await world.begin()
     for step in range(steps):
         await world.space.clock.advance(world.dice.choice([0, 1, 5, 50, 400]))
@@ -83,6 +87,8 @@ async def _rest(world: World) -> None:
         await late()
     store = world.space.store
     await world.check()
+    for lane in world.lanes:
+        await store.resume_lane(lane)
     for worker in await world.space.do("ZRANGE", world.space.key("workers"), 0, -1):
         await store.recover(worker.decode(), "end", False)
     process = Process("last", world.lanes)

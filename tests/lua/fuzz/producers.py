@@ -17,13 +17,16 @@ JUNK = (
     b'{"operation":"run","params":{"task_id":"a b"}}',
     b"[" * 50_000,
 )
+CALLS = ("", "", "rare")  # handlers by name: one has a rate
+KEYS = ("", "", "", "a", "b")
 
 
 async def submit(world: World) -> None:
     """New tasks; some are poisoned, some delayed; some submits are repeated, some with other content."""
     task_id = world.name("p" if world.chance(0.08) else "t")
     delay = world.dice.choice([0, 300, 4000]) if world.chance(0.2) else None
-    wanted = submission(task_id, world.dice.choice(world.lanes), delay_ms=delay)
+    bounds = {"name": world.dice.choice(CALLS), "concurrency_key": world.dice.choice(KEYS)}
+    wanted = submission(task_id, world.dice.choice(world.lanes), delay_ms=delay, **bounds)
     store = world.space.store
     world.require(await store.submit([wanted]) == [Accepted.NEW], f"{task_id} is new and was not accepted as new")
     world.ledger.accept(task_id, wanted.message_id)
@@ -39,7 +42,7 @@ async def push(world: World) -> None:
     task_id, message_id, lane = world.name("f"), world.name("m"), world.list_of(world.dice.choice(world.lanes))
     kind = world.dice.random()
     if kind < 0.75:
-        raw = run(task_id, message_id)
+        raw = run(task_id, message_id, call=world.dice.choice(CALLS))
     elif kind < 0.9:
         raw = flat(task_id, message_id)
     else:

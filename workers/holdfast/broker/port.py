@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from holdfast.core.definitions import Definition, Due, FireOrder, Occurrence, Put, SchedulePage, ScheduleRecord
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.facts import StoreFacts
+from holdfast.core.lanes import Lanes, Rule
 from holdfast.core.notices import Notice
 from holdfast.core.records import (
     Accepted,
@@ -106,6 +107,12 @@ class StewardStore(Protocol):
 
     async def ring(self, lane: str) -> int:
         """Ring the lane's bell if it holds entries; how many it holds."""
+        ...
+
+    async def lanes(self, lanes: Sequence[str]) -> Lanes: ...
+
+    async def declare(self, host: str, rules: Sequence[Rule]) -> int:
+        """All bounds that the settings of this host say; what they said and say no longer goes. How many changed."""
         ...
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
@@ -223,6 +230,22 @@ class ProducerStore(Protocol):
 
     async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
         """Events before a position ('' from the last one), newest first."""
+        ...
+
+    async def lanes(self, lanes: Sequence[str]) -> Lanes:
+        """How lanes stand: these, those that tasks came through, and those that have bounds or are paused."""
+        ...
+
+    async def bound(self, rules: Sequence[Rule]) -> int:
+        """An operator's word on bounds, which counts before that of settings; how many changed."""
+        ...
+
+    async def pause_lane(self, lane: str, reason: str) -> bool:
+        """Start nothing more from a lane, on any host; it still accepts. False: it was paused before."""
+        ...
+
+    async def resume_lane(self, lane: str) -> bool:
+        """False: it was not paused."""
         ...
 
     async def clear(self, lane: str, limit: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.core.lanes import LaneState
 from holdfast.core.records import Counts
 
 
@@ -121,6 +122,7 @@ class QueueFacts:
     lanes: tuple[LaneFacts, ...]
     emptied_ms: int | None = None
     lost: int = 0
+    states: tuple[LaneState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

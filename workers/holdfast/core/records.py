@@ -24,6 +24,7 @@ class Submission:
     max_attempts: int | None = None
     timeout_ms: int | None = None
     terms: Terms | None = None
+    concurrency_key: str = ""
 
 
 class Accepted(StrEnum):

@@ -4,14 +4,32 @@
 -- the look blind, never wrong. A number that the record does not confirm is nobody's: anybody can write entries. What
 -- many deaths at once have put back may stand behind the window with a lower number: so the head is searched for it, too.
 -- KEYS: the public queue. ARGV: lane, limit, cursor ('' to begin).
+-- And it compares permits with the truth: the lane's, and those of some keys that others wait for.
 -- Answers: {how many were put back, next cursor ('' to begin again)}.
--- Keeps: I4.
+-- Keeps: I4, I16.
 -- flags: allow-oom
--- use: record lane journal
+-- use: record lane journal gates
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
+local COMPARED = 16     -- keys
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = T .. 'audit:' .. lane
+
+-- A permit whose task does not run, or does not exist, is nobody's.
+local function compare_permits(permits)
+  local lost = 0
+  for _, id in ipairs(call('SMEMBERS', permits)) do
+    if read(id, 'state')[1] ~= 'working' then lost = lost + call('SREM', permits, id) end
+  end
+  if lost > 0 then count('permits', lost) end
+  return lost
+end
+
+if compare_permits(T .. 'active:' .. lane) > 0 then bounds().reopen(lane) end
+for _, gate in ipairs(call('ZRANDMEMBER', T .. 'gates:' .. lane, COMPARED)) do
+  local key = string.match(gate, '^key:(.*)$')
+  if key and compare_permits(T .. 'keyed:' .. key) > 0 then bounds().open_key_gates(key) end
+end
 
 local window = call('LRANGE', list_of(lane), 0, WINDOW - 1)
 local lowest
@@ -37,13 +55,13 @@ call('DEL', suspects_key)
 local missing, fresh, last = {}, 0, ''
 local ids = suspects()
 for _, id in ipairs(ids) do
-  local r = read(id, 'seq', 'delivery', 'solo')
+  local r = read(id, 'seq', 'delivery', 'solo', 'held')
   last = r[1] or last
   local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')
   if not r[1] then
     call('ZREM', T .. 'submitted:' .. lane, id)   -- its record was deleted by somebody
-  elseif r[3] == '1' then
-    -- waits in `solo`, not in the lane
+  elseif r[3] == '1' or (r[4] and call('ZSCORE', T .. 'held:' .. lane .. ':' .. r[4], id)) then
+    -- waits in `solo` or at a gate, not in the lane
   elseif previous[key] then
     if not is_there(id, r[1]) then missing[#missing + 1] = id end
   else
@@ -53,6 +71,7 @@ for _, id in ipairs(ids) do
 end
 for i = #missing, 1, -1 do
   note('put-back', missing[i], 'its entry was taken from the lane')
+  if read(missing[i], 'held')[1] then write(missing[i], 'held', '') end
   to_head(missing[i])
 end
 if #missing > 0 then count('stolen', #missing) end

@@ -1,4 +1,4 @@
--- Empty a lane from its head, in bounded steps: own entries' tasks are canceled, foreign entries are dropped, counted.
+-- Empty a lane from its head, then its gates, in bounded steps: own entries' tasks are canceled, foreign entries are dropped, counted.
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
@@ -13,4 +13,14 @@ for _, raw in ipairs(entries) do
   end
 end
 if #entries > 0 then call('LPOP', list_of(ARGV[1]), #entries) end
-return #entries
+if #entries > 0 then return #entries end
+
+-- The list is empty: now those at the lane's gates.
+local went = 0
+for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. ARGV[1], 0, 0)) do
+  for _, id in ipairs(call('ZRANGE', T .. 'held:' .. ARGV[1] .. ':' .. gate, 0, tonumber(ARGV[2]) - 1)) do
+    cancel(id, 'the queue was cleared')
+    went = went + 1
+  end
+end
+return went

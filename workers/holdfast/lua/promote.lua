@@ -1,11 +1,13 @@
--- Submit the tasks whose time has come, end those that have expired, tell children that their parents have ended.
+-- Submit the tasks whose time has come, end those that have expired, tell children that their parents have ended, ring in
+-- lanes whose rate allows a start again.
 -- KEYS: the public queue. ARGV: limit.
 -- Answers: {how many were submitted as due, ms until something is to be done (-1: nothing is)}.
 -- Keeps: I3.
 -- flags: allow-oom
--- use: promoting
+-- use: promoting alarms
 local promoted = promote(tonumber(ARGV[1]))
 call('DEL', T .. 'control:steward')
+sound_alarms()
 local function first(index) return tonumber(call('ZRANGE', T .. index, 0, 0, 'WITHSCORES')[2] or 'inf') end
-local wait = math.min(first('due'), first('agenda')) - NOW
+local wait = math.min(first('due'), first('agenda'), first('alarms')) - NOW
 return {promoted, wait < math.huge and math.max(0, wait) or -1}

@@ -5,7 +5,7 @@
 -- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never)}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
--- use: clock record lane journal
+-- use: clock record lane journal gates
 local incarnation, state, answered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'solo', 'heartbeat')
@@ -35,6 +35,7 @@ for _, task in ipairs(owned_last_first(incarnation, dropped)) do
   call('HDEL', running_of(incarnation), task.id)
   local r = read(task.id, 'state', 'claim')
   if r[1] == 'working' and r[2] == task.claim then
+    bounds().vacate(task.id)
     note('returned', task.id, task.claim)
     to_head(task.id)
     returned = returned + 1

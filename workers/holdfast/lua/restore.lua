@@ -8,7 +8,7 @@
 -- A task that waits for others may come before them; those that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: message ties waiting
+-- use: message ties waiting gates
 local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 local at = 1
@@ -46,13 +46,15 @@ local tied = ties()
 -- Make room for a later moment of the same life. A worker that runs the earlier one is told that it is lost.
 local function remove(id)
   local r = read(id, 'state', 'lane', 'owner')
+  if r[1] == 'working' then bounds().vacate(id) end
   leave_index(id, r[1], r[2], r[3])
   tied.undo_all(id)
   call('DEL', T .. 'task:' .. id, T .. 'history:' .. id, T .. 'pending:' .. id, T .. 'messages:' .. id, T .. 'checkpoint:' .. id,
     T .. 'trail:' .. id)
 end
 
-local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true}
+local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true, held = true,
+  permits = true}
 
 local function push_all(key, items)
   for _, item in ipairs(items) do call('RPUSH', key, item) end

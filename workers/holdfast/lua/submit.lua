@@ -1,17 +1,17 @@
 -- Accept operations: each makes a task or is one more message for one.
 -- KEYS: the public queue.
 -- ARGV: per submission task id, message id, digest, operation, lane, due (ms, '' for now), delay (ms, '' for none),
---       name, max attempts, timeout (ms); '' where not given.
+--       name, max attempts, timeout (ms), concurrency key; '' where not given.
 -- Answers: per submission new, turn, pending, duplicate, conflict or terminal.
 -- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: accepting
-local WIDTH = 10
+local WIDTH = 11
 
-local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout)
+local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key)
   if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end
-  record(id, message, digest, operation, lane, name, attempts, timeout)
+  record(id, message, digest, operation, lane, name, attempts, timeout, key)
   if canceled_early(id) then return 'new' end
   begin(id, beginning(due, delay))
   return 'new'

@@ -9,13 +9,13 @@
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: accepting waiting terms unique expiry
-local WIDTH = 11
+local WIDTH = 12
 local keys, times = unique(), expiry()
 
 local function make(id, submission, terms)
   local parents, policy, expires, expires_in, debounce, only, only_for, webhook = unpack(terms)
-  local message, digest, operation, lane, due, delay, name, attempts, timeout = unpack(submission)
-  record(id, message, digest, operation, lane, name, attempts, timeout)
+  local message, digest, operation, lane, due, delay, name, attempts, timeout, key = unpack(submission)
+  record(id, message, digest, operation, lane, name, attempts, timeout, key)
   if webhook ~= '' then write(id, 'webhook', webhook) end
   if canceled_early(id) then return end
   if expires_in ~= '' then expires = NOW + expires_in end
@@ -26,14 +26,14 @@ local function make(id, submission, terms)
   if before then replace(before, id) end
 end
 
-local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, packed)
+local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key, packed)
   if call('EXISTS', T .. 'task:' .. id) == 1 then return {deliver_message(id, operation, message, digest), id} end
   local terms = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', ''}
   local first = terms[6] ~= '' and keys.holder(terms[6])
   if first then return {'duplicate', first} end
   local unknown = unknown_of(terms[1])
   if unknown then return {'no-parent', unknown} end
-  make(id, {message, digest, operation, lane, due, delay, name, attempts, timeout}, terms)
+  make(id, {message, digest, operation, lane, due, delay, name, attempts, timeout, key}, terms)
   return {'new', id}
 end
 

@@ -10,6 +10,7 @@ from holdfast.broker.redis import reports
 from holdfast.broker.redis.client import NAME
 from holdfast.broker.redis.connection import Connection
 from holdfast.broker.redis.keys import SCHEMA
+from holdfast.broker.redis.lanes import LanesRole
 from holdfast.broker.redis.rights import needed
 from holdfast.broker.redis.rows import pairs
 from holdfast.broker.redis.watching import watched
@@ -147,6 +148,7 @@ class Examination:
             counts=await self._count(),
             members=tuple([await self._member(name, now_ms, float(beat)) for name, beat in beats.items()]),
             lanes=await watched(self._connection, self._lanes, watch),
+            states=(await LanesRole(self._connection).lanes(self._lanes)).lanes,
             emptied_ms=int(emptied) if emptied else None,
             lost=int(lost or 0),
         )

@@ -28,7 +28,7 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
     """A submission as `submit` takes it."""
     when = (given(s.due_ms), given(s.delay_ms))
     what = (s.task_id, s.message_id, f"o{s.digest}", s.operation, keys.name(s.lane))
-    return (*what, *when, s.name, given(s.max_attempts), given(s.timeout_ms))
+    return (*what, *when, s.name, given(s.max_attempts), given(s.timeout_ms), s.concurrency_key)
 
 
 def submitted_on_terms(keys: Keys, s: Submission) -> tuple[Value, ...]:

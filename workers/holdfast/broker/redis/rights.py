@@ -46,6 +46,7 @@ _ON_KEYS: dict[str, Command] = {
     "ZADD": ("1", "m"),
     "ZCARD": (),
     "ZCOUNT": ("0", "1"),
+    "ZRANDMEMBER": (),
     "ZRANGE": ("0", "1"),
     "ZRANGEBYSCORE": ("0", "1"),
     "ZRANK": ("m",),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,6 +16,11 @@ from importlib.resources import files
 _USE = re.compile(r"^-- use: (.*)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags:(.*)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
+
+
+_WORD = re.compile(r"\w+")
+_LOCAL = re.compile(r"^local (?:function )?(\w+(?:, \w+)*)", re.MULTILINE)
+_NAMES = 60  # a function of Lua 5.1 refers to no more names from outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +53,35 @@ def build(name: str, replaced: Mapping[str, str] | None = None, before: str = ""
     wanted = [f"-- use: {before}\n", body] if before else [body]
     taken: dict[str, str] = {}
     shared = [part for text in wanted for part in _parts(text, taken, replaced)]
-    parts = [replaced.get("base") or _text("shared/base.lua"), *shared, body]
+    parts = [replaced.get("base") or _text("shared/base.lua"), *shared]
     flags = _FLAGS.search(body)
     shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
-    source = "\n".join([shebang, *(_COMMENT.sub("", part) for part in parts)]).encode()
+    source = "\n".join([shebang, *_nested([_COMMENT.sub("", part) for part in parts], _COMMENT.sub("", body))]).encode()
     return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
+
+
+@cache
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text))
+
+
+def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
+    """Each part in a function around the rest, as far as names allow.
+
+    Every call of a script makes its functions anew. For each local that one of them refers to, the server searches all
+    that were referred to before; for a name from further outside it copies a reference.
+    """
+    words = [_words(text) for text in (*parts, body)]
+    outside: set[str] = set()
+    levels = 0
+    for place, part in enumerate(parts, 1):
+        outside.update(name for found in _LOCAL.findall(part) for name in found.split(", "))
+        yield part
+        if len(outside & set[str]().union(*words[place:])) <= _NAMES:
+            levels += 1
+            yield "return (function()"
+    yield body
+    yield "end)()" * levels
 
 
 @cache

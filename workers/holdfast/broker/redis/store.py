@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.broker.redis.connection import Connection
 from holdfast.broker.redis.given_up import GivenUpRole
+from holdfast.broker.redis.lanes import LanesRole
 from holdfast.broker.redis.operator import OperatorRole
 from holdfast.broker.redis.outbox import OutboxRole
 from holdfast.broker.redis.producer import ProducerRole
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
 
 
 class RedisStore(
-    WorkerRole, StewardRole, ProducerRole, OperatorRole, GivenUpRole, StoryRole, SchedulingRole, OutboxRole
+    WorkerRole,
+    StewardRole,
+    ProducerRole,
+    OperatorRole,
+    GivenUpRole,
+    LanesRole,
+    StoryRole,
+    SchedulingRole,
+    OutboxRole,
 ):
     """Implements `holdfast.broker.port.Store`. Connections are made when first used; never use one across a fork."""
 

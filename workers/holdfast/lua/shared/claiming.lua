@@ -1,8 +1,9 @@
--- use: record lane journal expiry
+-- use: record lane journal expiry gates
 -- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see broker/redis/rows.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
 local function facts(id)
-  return read(id, 'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires')
+  return read(id, 'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires',
+    'concurrency_key', 'name')
 end
 
 local function row(id, name, delivery, r)
@@ -26,6 +27,7 @@ local function claim(id, incarnation, request)
   call('HSET', running_of(incarnation), id, name)
   write(id, 'state', 'working', 'owner', incarnation, 'claim', name, 'delivery', delivery)
   call('ZREM', T .. 'submitted:' .. r[1], id)
+  if BOUNDED or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end
   note('claimed', id, name)
   return row(id, name, delivery, r)
 end

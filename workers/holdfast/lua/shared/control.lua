@@ -1,4 +1,4 @@
--- use: record lane journal ending message limits waiting
+-- use: record lane journal ending message limits waiting gates
 -- What operators and producers may do to a task in any state: cancel, pause, resume.
 local HINT_MS = 600000
 
@@ -26,7 +26,10 @@ local function cancel(id, reason)
   end
   if TERMINAL[state] then return state end
   leave_index(id, state, r[2], r[3])
-  if state == 'working' then hint(r[3], 'cancel:' .. id .. ':' .. r[4]) end
+  if state == 'working' then
+    bounds().vacate(id)
+    hint(r[3], 'cancel:' .. id .. ':' .. r[4])
+  end
   finish(id, 'canceled', reason, has_rest(id))
   note('canceled', id, reason)
   return 'canceled'

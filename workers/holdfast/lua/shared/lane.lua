@@ -5,9 +5,10 @@ local function list_of(lane)
   return T .. 'lane:' .. lane
 end
 
+-- In a lane that is closed (paused, or at its limit) nothing can start: whoever opens it rings.
 local function ring(lane)
   local bell = T .. 'bell:' .. lane
-  if call('LLEN', bell) < BELLS then call('RPUSH', bell, '1') end
+  if call('LLEN', bell) < BELLS and call('HEXISTS', T .. 'closed', lane) == 0 then call('RPUSH', bell, '1') end
 end
 
 local function entry(id, seq, operation)
@@ -43,10 +44,16 @@ local function ring_for_solo(id)
   if lane then ring(lane) end
 end
 
--- Back at the head, under its old number: the list stays sorted, so audit can trust it.
+-- Back at the head, under its old number: the list stays sorted, so audit can trust it. Where others wait for the same
+-- key, it goes before them.
 local function to_head(id)
-  local r = read(id, 'lane', 'solo', 'seq')
-  enqueue(id, r[1], r[3], r[2], 'LPUSH')
+  local r = read(id, 'lane', 'solo', 'seq', 'concurrency_key')
+  local gate = r[4] and r[2] ~= '1' and 'key:' .. r[4]
+  if not gate or not call('ZSCORE', T .. 'gates:' .. r[1], gate) then return enqueue(id, r[1], r[3], r[2], 'LPUSH') end
+  write(id, 'state', 'submitted', 'owner', '', 'due', '', 'held', gate)
+  call('ZADD', T .. 'submitted:' .. r[1], r[3], id)
+  call('ZADD', T .. 'held:' .. r[1] .. ':' .. gate, r[3], id)
+  ring(r[1])
 end
 
 -- What an incarnation owns, as far as `wanted(id, claim)`, in the order in which it goes back to the head: the lowest

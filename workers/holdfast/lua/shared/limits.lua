@@ -9,5 +9,6 @@ local CANCELS_KEPT = 10000          -- ids canceled before they came
 local CANCELS_KEPT_MS = 600000      -- and how long that counts
 local AGENDA_WORK = 150           -- of the agenda in one step: 2 to 4 ms of the server
 local SCAN = 64                   -- entries one pull looks at beyond those it claims
+local GATES = 16                  -- gates of a lane that one pull looks at
 local SOLO_CRASHES = 3            -- a task that ends its worker this often while alone is given up on
 local BELLS = 1                   -- rings kept per lane: a pull rings on while work remains

@@ -30,11 +30,23 @@ local function park(id, state, reason)
   tell_waiters(id, state)
 end
 
+-- From the gate at which it waited, beside its lane: see gates. `gone`: its record is.
+local function leave_gate(id, lane, gate, gone)
+  local held = T .. 'held:' .. lane .. ':' .. gate
+  call('ZREM', held, id)
+  if not gone then write(id, 'held', '') end
+  if call('EXISTS', held) == 1 then return end
+  call('ZREM', T .. 'gates:' .. lane, gate)
+  if call('EXISTS', T .. 'gates:' .. lane) == 0 then call('SREM', T .. 'gated', lane) end
+end
+
 -- Take a task out of the index of the state it is in. A working task's index is its owner's `running`.
 local function leave_index(id, state, lane, owner)
   if state == 'submitted' then
     call('ZREM', T .. 'submitted:' .. lane, id)
     call('ZREM', T .. 'solo', id)
+    local gate = read(id, 'held')[1]
+    if gate and gate ~= '' then leave_gate(id, lane, gate) end
   elseif state == 'delayed' then
     call('ZREM', T .. 'due', id)
   elseif state == 'waiting' then

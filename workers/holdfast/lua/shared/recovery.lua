@@ -1,4 +1,4 @@
--- use: record lane journal ending
+-- use: record lane journal ending gates
 -- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- tasks that a tombstone names
@@ -26,6 +26,7 @@ local function recover_task(id, cause, charged, claim)
   local r = read(id, 'state', 'claim')
   if r[1] ~= 'working' or r[2] ~= claim then return end
   write(id, 'owner', '')
+  bounds().vacate(id)
   if charged then
     crash(id, cause, claim)
   else

@@ -1,4 +1,4 @@
--- use: record lane journal aside ending message
+-- use: record lane journal aside ending message gates
 -- Report what came of a claim. The claim is compared for equality, never order: a number that regresses when Redis
 -- loses writes would let a zombie commit.
 local COMMITS = {
@@ -53,13 +53,14 @@ end
 -- s: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE.
 local function settle(s)
   local id = s.id
-  local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane')
+  local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits')
   local state, committed = r[1], COMMITS[s.kind]
   if not state then return 'GONE' end
   if r[3] == s.claim then return 'ALREADY' end
   -- Not working: its owner was declared dead and nobody has claimed since. A result still counts, a return does not.
   if r[2] ~= s.claim or not OPEN[state] or (state ~= 'working' and not committed) then return 'LOST' end
   leave_index(id, state, r[6], r[4])
+  if r[7] then bounds().vacate(id) end
   if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
   backoff_asked = s.delay ~= 0 and tonumber(s.delay) or nil
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end

@@ -2,21 +2,21 @@
 -- all workers together, however few tasks each takes at a time. A round ends when each lane that holds something has had
 -- as many as its weight; within it the lane goes first that would be least far through its share, and of equal ones the
 -- first: A twice and B once is A A B. A lane that was empty meanwhile saves up no more than its part of one round.
-local function next_turn(weights, had, offers)
-  local best
-  for i, weight in ipairs(weights) do
-    if offers[i] > 0 and had[i] < weight and (not best or (had[i] + 1) * weights[best] < (had[best] + 1) * weight) then best = i end
-  end
-  return best
-end
-
 -- How many of `want` to take from each lane; `offers`: how many each holds.
 local function turns(lanes, weights, offers, want)
+  local function next_turn(had, left)
+    local best
+    for i, weight in ipairs(weights) do
+      if left[i] > 0 and had[i] < weight and (not best or (had[i] + 1) * weights[best] < (had[best] + 1) * weight) then best = i end
+    end
+    return best
+  end
+
   local had, share, left = call('HMGET', T .. 'turns', unpack(lanes)), {}, {}
   for i in ipairs(lanes) do had[i], share[i], left[i] = tonumber(had[i] or '0'), 0, offers[i] end
   local begun = false
   while want > 0 do
-    local turn = next_turn(weights, had, left)
+    local turn = next_turn(had, left)
     if turn then
       had[turn], share[turn], left[turn], want, begun = had[turn] + 1, share[turn] + 1, left[turn] - 1, want - 1, false
     elseif begun then

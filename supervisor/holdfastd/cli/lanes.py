@@ -1,0 +1,149 @@
+"""`supervisor lanes`: how lanes stand; pausing them, and bounding what runs of them, on all hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import click
+import rich_click
+
+from holdfast.core.lanes import NO_BOUND, Bound, Lanes, LaneState, Rule, Said
+from holdfast_config.lanes import Rate, list_name, rate
+from holdfastd.cli import options, output
+from holdfastd.cli.bounds import COUNT, RATE
+from holdfastd.cli.records import duration
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import ask
+from holdfastd.cli.tables import table
+
+COLUMNS = ("lane", "waiting", "running", "oldest", "weight", "limit", "per key", "rate", "state")
+
+
+@rich_click.group(epilog="Example: supervisor lanes list")
+def lanes() -> None:
+    """List, pause, resume and bound lanes: for all hosts, until it is said otherwise."""
+
+
+@lanes.command("list", epilog="Example: supervisor lanes list --json")
+@options.store
+@options.pass_session
+def list_(session: Session, /) -> None:
+    """Show lanes: what waits and runs, the weight they have here, their bounds, and why one stands still."""
+    settings = session.settings
+    weights = {lane.name: lane.weight for lane in settings.lanes}
+    found = ask(session, lambda store: store.lanes(settings.lane_names))
+    if session.json:
+        handlers = {name: _rate(said) for name, said in found.handlers.items()}
+        output.document({"lanes": [_document(lane, found, weights) for lane in found.lanes], "handlers": handlers})
+        return
+    table(COLUMNS, [_cells(lane, found, weights) for lane in found.lanes])
+    if bounded := [(name, _rate(said)) for name, said in found.handlers.items() if said.value]:
+        output.text("")
+        table(("handler", "rate"), bounded)
+
+
+@lanes.command(epilog='Example: supervisor lanes pause bindu:tasks:mail --reason "the provider is down"')
+@click.argument("lane")
+@click.option("--reason", default="paused by an operator", show_default=True, help="What others are shown.")
+@options.store
+@options.pass_session
+def pause(session: Session, /, lane: str, reason: str) -> None:
+    """Start nothing more from LANE, on any host; what runs goes on, and the lane still accepts."""
+    name = _known(lane)
+    is_new = ask(session, lambda store: store.pause_lane(name, output.safe(reason)[:1000]))
+    _tell(session, name, "paused" if is_new else "was paused already")
+
+
+@lanes.command(epilog="Example: supervisor lanes resume bindu:tasks:mail")
+@click.argument("lane")
+@options.store
+@options.pass_session
+def resume(session: Session, /, lane: str) -> None:
+    """Let a paused LANE go on."""
+    name = _known(lane)
+    was_paused = ask(session, lambda store: store.resume_lane(name))
+    _tell(session, name, "resumed" if was_paused else "was not paused")
+
+
+@lanes.command(epilog="Example: supervisor lanes limit bindu:tasks:mail --running 20 --rate 100/m")
+@click.argument("lane", required=False)
+@click.option("--running", type=COUNT, metavar="N", help="Tasks of the lane that run at once; none: as many as can.")
+@click.option("--per-key", type=COUNT, metavar="N", help="Of those, tasks of one concurrency key.")
+@click.option("--rate", type=RATE, metavar="RATE", help="Starts in a time: 10/s, 100/m, 20/10s; none: no bound.")
+@click.option("--burst", type=click.IntRange(1), metavar="N", help="With --rate: so many at once after a pause.")
+@click.option("--handler", metavar="NAME", help="Instead of a lane: the rate of this handler.")
+@click.option("--reset", is_flag=True, help="Take back what was said here: the settings count again.")
+@options.store
+@options.pass_session
+def limit(session: Session, /, lane: str | None, handler: str | None, reset: bool, **bounds: str | int | None) -> None:
+    """Bound what runs of LANE, or of a handler, on all hosts together; this counts before any settings."""
+    if (lane is None) == (handler is None):
+        raise click.UsageError("give LANE or --handler")
+    burst, given = bounds.pop("burst"), {name: value for name, value in bounds.items() if value is not None}
+    if burst is not None:
+        if given.get("rate") in (None, NO_BOUND):
+            raise click.UsageError("--burst belongs to a --rate")
+        told = str(given["rate"]).split("/")
+        given["rate"] = f"{told[0]}/{told[1]}/{burst}"
+    if reset == bool(given) or (handler is not None and set(given) - {"rate"}):
+        raise click.UsageError("give --reset, or bounds to set; a handler has a --rate alone")
+    rules = _handler_rules(handler, given) if handler is not None else _lane_rules(_known(lane or ""), given)
+    changed = ask(session, lambda store: store.bound(rules))
+    _tell(session, handler or _known(lane or ""), "bounded" if changed else "had these bounds already")
+
+
+def _handler_rules(name: str, given: Mapping[str, object]) -> Sequence[Rule]:
+    return [Rule(Bound.NAME, name, str(given.get("rate", "")))]
+
+
+def _lane_rules(lane: str, given: Mapping[str, object]) -> Sequence[Rule]:
+    """What is given; with nothing given, all that was said is taken back."""
+    names = {"running": Bound.LIMIT, "per_key": Bound.KEYS, "rate": Bound.RATE}
+    return [Rule(bound, lane, str(given.get(name, ""))) for name, bound in names.items() if name in given or not given]
+
+
+def _known(lane: str) -> str:
+    try:
+        return list_name(lane)
+    except ValueError as error:
+        raise click.UsageError(f"LANE {lane[:80]!r}: {error}") from None
+
+
+def _tell(session: Session, subject: str, what: str) -> None:
+    if session.json:
+        output.document({"subject": subject, "answer": what})
+    else:
+        output.text(f"{subject} {what}")
+
+
+def _cells(lane: LaneState, found: Lanes, weights: dict[str, int]) -> tuple[object, ...]:
+    oldest = None if lane.oldest_ms is None else duration(max(0, found.now_ms - lane.oldest_ms) / 1000)
+    bounds = (lane.limit.value, lane.keys.value, _rate(lane.rate))
+    return (lane.name, lane.waiting, lane.running, oldest, weights.get(lane.name), *bounds, _state(lane))
+
+
+def _state(lane: LaneState) -> str:
+    if lane.is_paused:
+        return f"paused: {lane.paused_because}"
+    return {"limit": "at its limit", "rate": "at its rate"}.get(lane.closed, "open") if lane.waiting else "open"
+
+
+def _document(lane: LaneState, found: Lanes, weights: dict[str, int]) -> dict[str, object]:
+    oldest = None if lane.oldest_ms is None else max(0, found.now_ms - lane.oldest_ms) / 1000
+    told = {name: asdict(said) | {"value": said.value} for name, said in _bounds(lane)}
+    numbers = {"waiting": lane.waiting, "held": lane.held, "running": lane.running, "oldest_seconds": oldest}
+    paused = {"paused": lane.is_paused, "reason": lane.paused_because, "closed": lane.closed}
+    return {"lane": lane.name, **numbers, "weight": weights.get(lane.name), **paused, **told}
+
+
+def _bounds(lane: LaneState) -> Sequence[tuple[str, Said]]:
+    return (("limit", lane.limit), ("per_key", lane.keys), ("rate", lane.rate))
+
+
+def _rate(said: Said) -> str:
+    if not said.value:
+        return ""
+    count, period, burst = map(int, said.value.split("/"))
+    usual = rate(str(Rate(count, period, 1))).burst
+    return str(Rate(count, period, burst)) + ("" if burst == usual else f" burst {burst}")

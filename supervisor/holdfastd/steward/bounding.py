@@ -1,0 +1,51 @@
+"""Bounds of lanes and handlers: what this host's settings say is told to the store, which counts for all hosts.
+
+It is told once, when a steward starts: of hosts that say different things the last one counts. Later it is told again
+only where nothing is said any more: the store may have been emptied.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+from holdfast.broker.port import StewardStore
+from holdfast.core.lanes import Bound, Lanes, Rule
+from holdfast_config import Settings
+from holdfastd.steward.duty import Duty
+
+EVERY = 60.0  # seconds
+
+
+class Bounding:
+    def __init__(self, store: StewardStore, settings: Settings) -> None:
+        self._store = store
+        self._host = socket.gethostname()
+        self._rules = tuple(_rules(settings))
+        self._told = False
+
+    def duty(self) -> Duty:
+        return Duty("bounds of lanes", self.turn)
+
+    async def turn(self) -> float:
+        if not self._told or (self._rules and self._is_silent(await self._store.lanes([]))):
+            await self._store.declare(self._host, self._rules)
+            self._told = True
+        return EVERY
+
+    def _is_silent(self, lanes: Lanes) -> bool:
+        """Whether no settings say anything, of any lane or handler."""
+        said = [said for lane in lanes.lanes for said in (lane.limit, lane.keys, lane.rate)]
+        return not any(one.told for one in (*said, *lanes.handlers.values()))
+
+
+def _rules(settings: Settings) -> Iterator[Rule]:
+    for lane in settings.lanes:
+        if lane.limit:
+            yield Rule(Bound.LIMIT, lane.name, str(lane.limit))
+        if lane.keys:
+            yield Rule(Bound.KEYS, lane.name, str(lane.keys))
+        if lane.rate:
+            yield Rule(Bound.RATE, lane.name, lane.rate.stored)
+    for name, rate in settings.handler_rates or ():
+        yield Rule(Bound.NAME, name, rate.stored)

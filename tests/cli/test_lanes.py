@@ -1,0 +1,69 @@
+"""`supervisor lanes` against a real store: list, pause, resume, limit, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cli.commands import Cli
+
+
+def told(inside: Cli, lane: str) -> dict[str, Any]:
+    [found] = [one for one in inside("lanes", "list", "--json").document["lanes"] if one["lane"] == lane]
+    return found
+
+
+def test_a_lane_is_listed_with_what_waits_in_it(inside: Cli) -> None:
+    inside("submit", "a", "b", "--lane", "slow")
+    found = told(inside, "slow")
+    assert (found["waiting"], found["running"], found["paused"]) == (2, 0, False)
+    assert found["oldest_seconds"] >= 0
+    assert "slow" in inside("lanes", "list").out
+
+
+def test_a_pause_is_shown_with_its_reason_until_it_ends(inside: Cli) -> None:
+    first = inside("lanes", "pause", "slow", "--reason", "the bank\x1b is closed")
+    assert (first.status, first.out) == (0, "slow paused\n")
+    assert inside("lanes", "pause", "slow").out == "slow was paused already\n"
+    inside("submit", "a", "--lane", "slow")
+    assert told(inside, "slow")["waiting"] == 1
+    assert "paused: paused by an operator" in inside("lanes", "list").out
+    assert inside("lanes", "resume", "slow").out == "slow resumed\n"
+    assert inside("lanes", "resume", "slow").out == "slow was not paused\n"
+    assert told(inside, "slow")["paused"] is False
+
+
+def test_bounds_are_set_shown_and_taken_back(inside: Cli) -> None:
+    assert inside("lanes", "limit", "slow", "--running", "5", "--rate", "100/m", "--burst", "9").out == "slow bounded\n"
+    found = told(inside, "slow")
+    assert (found["limit"]["value"], found["rate"]["asked"]) == ("5", "100/60000/9")
+    assert "100/m burst 9" in inside("lanes", "list").out
+    inside("lanes", "limit", "slow", "--running", "none")
+    assert told(inside, "slow")["limit"]["value"] == ""
+    assert inside("lanes", "limit", "slow", "--reset").out == "slow bounded\n"
+    assert "slow" not in inside("lanes", "list").out
+
+
+def test_the_rate_of_a_handler_is_set_and_shown(inside: Cli) -> None:
+    inside("lanes", "limit", "--handler", "mail.send", "--rate", "20/10s")
+    assert inside("lanes", "list", "--json").document["handlers"] == {"mail.send": "20/10s"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["limit", "slow"], "give --reset, or bounds to set"),
+        (["limit", "--rate", "1/s"], "give LANE or --handler"),
+        (["limit", "slow", "--handler", "a", "--rate", "1/s"], "give LANE or --handler"),
+        (["limit", "slow", "--running", "0"], "a whole number from 1 to 1000000, or none"),
+        (["limit", "slow", "--rate", "fast"], "a rate must be a number and a time, as in 10/s, 100/m, 5/h or 20/10s"),
+        (["limit", "slow", "--burst", "5"], "--burst belongs to a --rate"),
+        (["limit", "--handler", "a", "--running", "5"], "a handler has a --rate alone"),
+        (["pause", "a b"], "printable characters without spaces and braces"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(inside: Cli, arguments: list[str], line: str) -> None:
+    answer = inside("lanes", *arguments)
+    assert answer.status == 2
+    assert line in answer.err

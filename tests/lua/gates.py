@@ -1,0 +1,95 @@
+"""I16, I17: permits are the running tasks, no more and no fewer; who waits at a gate is where it is looked for.
+
+I16 of a lane with a limit, and of each concurrency key, the set of permits holds what runs, within the bound.
+I17 a held task is submitted, in the gate it names and nowhere else; a gate that is closed for good has a task running
+whose end opens it, and a lane that a rate has closed has an alarm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from tests.lua.view import View
+
+
+def said(view: View, bound: str, subject: str) -> str:
+    """The bound in force, empty for none."""
+    rules: dict[str, Any] = view.index("rules")
+    value: str = rules.get(f"asked:{bound}:{subject}") or rules.get(f"set:{bound}:{subject}", "").partition("@")[0]
+    return "" if value == "none" else value
+
+
+def gates_breaches(view: View) -> Iterator[str]:
+    yield from _permits_of_lanes(view)
+    yield from _permits_of_keys(view)
+    yield from _held(view)
+    yield from _gates(view)
+
+
+def _permits_of_lanes(view: View) -> Iterator[str]:
+    running: dict[str, set[str]] = defaultdict(set)
+    for task_id, task in view.tasks.items():
+        if task["state"] == "working":
+            running[task["lane"]].add(task_id)
+    lanes = {name.removeprefix("active:") for name in view.rest if name.startswith("active:")}
+    for lane in lanes | running.keys():
+        limit, permits = said(view, "limit", lane), set(view.items(f"active:{lane}"))
+        if permits != (running[lane] if limit else set()):
+            yield f"I16 in {lane} runs {sorted(running[lane])}, limit {limit!r}, permits {sorted(permits)}"
+        if limit and len(running[lane]) > int(limit):
+            yield f"I16 in {lane} run {len(running[lane])}, limit {limit}"
+
+
+def _permits_of_keys(view: View) -> Iterator[str]:
+    running: dict[str, set[str]] = defaultdict(set)
+    for task_id, task in view.tasks.items():
+        if task["state"] == "working" and task.get("concurrency_key"):
+            running[task["concurrency_key"]].add(task_id)
+    keys = {name.removeprefix("keyed:") for name in view.rest if name.startswith("keyed:")}
+    for key in keys | running.keys():
+        if set(view.items(f"keyed:{key}")) != running[key]:
+            yield f"I16 with key {key} runs {sorted(running[key])}, permits {view.items(f'keyed:{key}')}"
+        most = max((int(said(view, "keys", view.tasks[one]["lane"]) or 1) for one in running[key]), default=1)
+        if len(running[key]) > most:
+            yield f"I16 with key {key} run {len(running[key])}, bound {most}"
+
+
+def _held(view: View) -> Iterator[str]:
+    expected: dict[str, set[str]] = defaultdict(set)
+    for task_id, task in view.tasks.items():
+        if gate := task.get("held"):
+            expected[f"held:{task['lane']}:{gate}"].add(task_id)
+            if task["state"] != "submitted":
+                yield f"I17 {task_id} is {task['state']} and held at {gate}"
+    found = {name: set(view.index(name)) for name in view.rest if name.startswith("held:")}
+    if found != expected:
+        yield f"I17 tasks say they are held in {dict(expected)}, the gates hold {found}"
+
+
+def _gates(view: View) -> Iterator[str]:
+    gated: set[str] = set()
+    for name in view.rest:
+        if not name.startswith("gates:"):
+            continue
+        lane = name.removeprefix("gates:")
+        gated.add(lane)
+        for gate, at in view.index(name).items():
+            if not view.index(f"held:{lane}:{gate}"):
+                yield f"I17 nobody waits at gate {gate} of {lane}"
+            bound = int(said(view, "keys", lane) or 1)
+            if math.isinf(float(at)) and len(view.items(f"keyed:{gate.removeprefix('key:')}")) < bound:
+                yield f"I17 gate {gate} of {lane} is closed for good, and nothing runs that opens it"
+    held = {name for name in view.rest if name.startswith("held:")}
+    known = {f"held:{lane}:{gate}" for lane in gated for gate in view.index(f"gates:{lane}")}
+    if held != known:
+        yield f"I17 held {sorted(held)}, gates {sorted(known)}"
+    if set(view.items("gated")) != gated:
+        yield f"I17 gated says {view.items('gated')}, gates are in {sorted(gated)}"
+    for lane, why in view.index("closed").items():
+        if why == "rate" and lane not in view.index("alarms"):
+            yield f"I17 {lane} is closed by its rate and has no alarm"
+        if why == "paused" and f"paused:{lane}" not in view.index("rules"):
+            yield f"I17 {lane} is closed and not paused"

@@ -1,0 +1,76 @@
+"""Lanes as an operator sees them, and the bounds put on them and on handlers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Bound(StrEnum):
+    """What bounds a lane (`name`: the handler of that name)."""
+
+    LIMIT = "limit"  # tasks that run at once
+    KEYS = "keys"  # of those, tasks of one concurrency key
+    RATE = "rate"  # starts in a time
+    NAME = "name"  # starts in a time of one handler
+
+
+NO_BOUND = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One bound. `value`: a number; rates as count/period in ms/burst; `none`: no bound; empty: take the word back."""
+
+    bound: Bound
+    subject: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is said of one bound: `asked` by an operator, which counts first, and by the settings of a `host`."""
+
+    asked: str = ""
+    told: str = ""
+    host: str = ""
+
+    @property
+    def value(self) -> str:
+        """The bound in force, empty for none."""
+        value = self.asked or self.told
+        return "" if value == NO_BOUND else value
+
+
+@dataclass(frozen=True, slots=True)
+class LaneState:
+    """`entries` in its list and `held` at its gates wait; `closed`: why nothing of it may start now."""
+
+    name: str
+    entries: int
+    held: int
+    running: int
+    oldest_ms: int | None
+    paused_since_ms: int | None = None
+    paused_because: str = ""
+    closed: str = ""
+    limit: Said = field(default_factory=Said)
+    keys: Said = field(default_factory=Said)
+    rate: Said = field(default_factory=Said)
+
+    @property
+    def is_paused(self) -> bool:
+        return self.paused_since_ms is not None
+
+    @property
+    def waiting(self) -> int:
+        return self.entries + self.held
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """At one moment, by Redis's clock. `handlers`: the rates of named handlers."""
+
+    now_ms: int
+    lanes: tuple[LaneState, ...]
+    handlers: dict[str, Said]

@@ -1,0 +1,43 @@
+-- Lanes as an operator sees them, at one moment.
+-- KEYS: the public queue. ARGV: lanes to tell of besides those that tasks came through or that have bounds.
+-- Answers: {now (ms), then per lane {lane, entries, waiting at gates, running, oldest submitted (ms, -1),
+--           paused (`since reason`, ''), why closed ('')}, the rules as pairs}.
+-- flags: no-writes, allow-oom
+-- use: record clock lane
+local lanes = {}
+for _, lane in ipairs(ARGV) do lanes[lane] = true end
+for _, index in ipairs({'seq', 'heads'}) do
+  for _, lane in ipairs(call('HKEYS', T .. index)) do lanes[lane] = true end
+end
+local rules = call('HGETALL', T .. 'rules')
+for i = 1, #rules, 2 do
+  local lane = string.match(rules[i], '^paused:(.*)$') or string.match(rules[i], '^%a+:limit:(.*)$')
+    or string.match(rules[i], '^%a+:keys:(.*)$') or string.match(rules[i], '^%a+:rate:(.*)$')
+  if lane then lanes[lane] = true end
+end
+
+local running = {}
+for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+  for _, id in ipairs(call('HKEYS', running_of(incarnation))) do
+    local lane = read(id, 'lane')[1]
+    if lane then running[lane] = (running[lane] or 0) + 1 end
+  end
+end
+
+local function held_in(lane)
+  local held = 0
+  for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. lane, 0, -1)) do held = held + call('ZCARD', T .. 'held:' .. lane .. ':' .. gate) end
+  return held
+end
+
+local function oldest_in(lane)
+  local first = call('ZRANGE', T .. 'submitted:' .. lane, 0, 0)[1]
+  return first and tonumber(read(first, 'created')[1] or '-1') or -1
+end
+
+local told = {}
+for lane in pairs(lanes) do
+  told[#told + 1] = {lane, call('LLEN', list_of(lane)), held_in(lane), running[lane] or 0, oldest_in(lane),
+    call('HGET', T .. 'rules', 'paused:' .. lane) or '', call('HGET', T .. 'closed', lane) or ''}
+end
+return {NOW, told, rules}
