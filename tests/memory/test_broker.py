@@ -90,6 +90,22 @@ async def test_a_delayed_task_runs_without_a_steward() -> None:
         assert (await broker.manager.wait(task_id, timeout=WITHIN)).state is State.COMPLETED
 
 
+async def test_schedules_fire_without_a_steward() -> None:
+    ran: list[str] = []
+    twice = anyio.Event()
+
+    async def note(messages: list[dict[str, Any]]) -> None:
+        ran.append(str(messages[-1]["parts"][0]["text"]))
+        if len(ran) == 2:
+            twice.set()
+
+    async with create_broker() as broker, broker.working(note):
+        await broker.manager.schedules.upsert("s1", every=0.1, text="tick", limit=2)
+        with anyio.fail_after(WITHIN):
+            await twice.wait()
+    assert ran == ["tick", "tick"]
+
+
 async def test_the_end_of_the_block_lets_running_tasks_finish() -> None:
     began = anyio.Event()
 

@@ -128,8 +128,19 @@ class Broker:
         chosen = handler_from(handler, getattr(handler, "__name__", "the handler"))
         async with AsyncExitStack() as stack:
             for slot in range(workers):
-                await stack.enter_async_context(open_worker(self.store, chosen, settings, slot))
+                beside = [self._fire] if self.in_memory and slot == 0 else []
+                await stack.enter_async_context(open_worker(self.store, chosen, settings, slot, beside))
             yield
+
+    async def _fire(self) -> None:
+        """Make the fires of schedules when they are due, for ever: no steward looks after a store in memory."""
+        from holdfast.firing import Firing
+
+        firing = Firing(self.store, self._settings.queue_name, self._settings.max_message_bytes)
+        while True:
+            following = await firing.round()
+            longest = self._settings.scan_interval
+            await self.store.wait_fires(longest if following is None else min(following, longest))
 
 
 def _memory(queue: str) -> AbstractAsyncContextManager[Store]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
 import anyio
@@ -64,11 +65,16 @@ class Inside:
 
 @asynccontextmanager
 async def open_worker(
-    store: WorkerStore, handler: Handler, settings: Settings, slot: int = 0
+    store: WorkerStore,
+    handler: Handler,
+    settings: Settings,
+    slot: int = 0,
+    beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
 ) -> AsyncGenerator[Inside]:
     """A worker that serves while the block runs, or until it is drained; then `drain_timeout` of the settings counts.
 
-    A block that raises ends it at once, and gives back what it runs. A thread that will not stop is waited for.
+    `beside`: what else runs for ever while it lives. A block that raises ends it at once, and gives back what it
+    runs. A thread that will not stop is waited for.
     """
     worker = Inside()
     post = Post(WorkerSpec(worker.incarnation, slot, settings), store, Exchange(settings.concurrency))
@@ -86,7 +92,8 @@ async def open_worker(
         group.start_soon(live)
         try:
             await worker.ready()
-            group.start_soon(worker.attend)
+            for each in (worker.attend, *beside):
+                group.start_soon(each)
             yield worker
         except Exception as error:
             failure = error  # raised outside of the group, which would wrap it
