@@ -256,22 +256,24 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, *options: str, program: Path | None = None, tls: bool = False) -> Iterator[Cluster]:
-    """Three masters that share the slots; `options` are the servers' own."""
+def cluster(
+    folder: Path, *options: str, program: Path | None = None, masters: int = 3, tls: bool = False
+) -> Iterator[Cluster]:
+    """Masters that share the slots; `options` are the servers' own."""
     group = _group(folder, program, tls=tls)
     with group.stack:
         ours = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-announce-ip", group.host)
-        made = Cluster([group.start(*ours, *options) for _ in range(3)], group, ours)
-        each = SLOTS // 3
+        made = Cluster([group.start(*ours, *options) for _ in range(masters)], group, ours)
+        each = SLOTS // masters
         for number, node in enumerate(made.nodes):
-            last = SLOTS - 1 if number == 2 else (number + 1) * each - 1
+            last = SLOTS - 1 if number == masters - 1 else (number + 1) * each - 1
             node.ask("CLUSTER", "ADDSLOTSRANGE", number * each, last)
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         for node in made.nodes[1:]:
             node.ask("CLUSTER", "MEET", group.host, made.nodes[0].port)
         for node in made.nodes:
             until(lambda node=node: "cluster_state:ok" in node.ask("CLUSTER", "INFO"))  # type: ignore[misc]  # the loop's own value
-            until(lambda node=node: len(node.ask("CLUSTER", "SLOTS")) == 3)  # type: ignore[misc]  # the loop's own value
+            until(lambda node=node: len(node.ask("CLUSTER", "SLOTS")) == masters)  # type: ignore[misc]  # the loop's own value
         yield made
 
 

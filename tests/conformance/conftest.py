@@ -11,6 +11,7 @@ import pytest
 
 from tests.conformance.stand import Stand
 from tests.conformance.stands import STANDS
+from tests.constellations import cluster
 from tests.servers import serve
 
 
@@ -29,3 +30,10 @@ def redis_url() -> Iterator[str]:
         pytest.skip("no redis-server on PATH")
     with TemporaryDirectory(prefix="holdfast-") as folder, serve(Path(folder), program=Path(found)) as server:
         yield server.url
+
+
+@pytest.fixture(scope="session")
+def cluster_url() -> Iterator[str]:
+    """A Cluster of a single node."""
+    with TemporaryDirectory(prefix="holdfast-") as folder, cluster(Path(folder), masters=1) as nodes:
+        yield nodes.url

@@ -28,6 +28,13 @@ async def _redis(request: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
 
 
 @asynccontextmanager
+async def _cluster(request: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
+    """Of one node: it refuses a script that asks for keys of two slots."""
+    async with namespace(request.getfixturevalue("cluster_url")) as space:
+        yield space
+
+
+@asynccontextmanager
 async def _memory(_: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
     async with namespace(MEMORY) as space:
         yield space
@@ -42,4 +49,10 @@ async def _postgres(request: pytest.FixtureRequest) -> AsyncGenerator[Stand]:
         yield books.stand
 
 
-STANDS: dict[str, Opening] = {"memory": _memory, "valkey": _valkey, "redis": _redis, "postgres": _postgres}
+STANDS: dict[str, Opening] = {
+    "memory": _memory,
+    "valkey": _valkey,
+    "redis": _redis,
+    "cluster": _cluster,
+    "postgres": _postgres,
+}

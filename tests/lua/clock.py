@@ -8,7 +8,7 @@ from typing import Any
 START_MS = 1_000_000_000
 
 # The key stands outside the namespace's prefix, so that no snapshot and no rollback takes it along.
-CLOCK = f"local NOW = tonumber(redis.call('GET', 'clock of ' .. KEYS[1]) or '{START_MS}')"
+CLOCK = f"local NOW = tonumber(redis.call('GET', 'clock of {{' .. KEYS[1] .. '}}') or '{START_MS}')"
 
 
 @dataclass(slots=True)
@@ -21,4 +21,4 @@ class VirtualClock:
 
     async def advance(self, ms: int) -> None:
         self.now_ms += ms
-        await self.client.execute_command("SET", f"clock of {self.queue}", self.now_ms)
+        await self.client.execute_command("SET", f"clock of {{{self.queue}}}", self.now_ms)

@@ -38,7 +38,7 @@ class Namespace(Stand):
             settings = RedisSettings(url=url, max_connections=4, poll_timeout=1.0, queue=queue)
             store = RedisStore(settings, replaced)
             clients: Any = aioredis.Redis  # the library types no option
-            self.plain = clients.from_url(url, protocol=2)
+            self.plain = clients.from_url(url.replace("+cluster", ""), protocol=2)  # of one node, in tests
         super().__init__(store, queue)
         self.url, self.keys = url, Keys(queue)
         self.clock = VirtualClock(self.plain, self.queue)

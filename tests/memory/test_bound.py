@@ -55,6 +55,16 @@ async def test_the_sender_waits_while_it_is_full_and_goes_on_when_a_worker_takes
     assert await waiting(store) == MOST_WAITING
 
 
+async def test_the_last_place_is_for_one_sender(store: MemoryStore) -> None:
+    await store.submit([submission(f"t{number}", QUEUE) for number in range(MOST_WAITING - 1)])
+    async with anyio.create_task_group() as group:
+        for number in range(5):
+            group.start_soon(store.submit, [submission(f"s{number}", QUEUE)])
+        await anyio.wait_all_tasks_blocked()
+        assert await waiting(store) == MOST_WAITING
+        group.cancel_scope.cancel()
+
+
 async def test_senders_go_on_in_the_order_in_which_they_came(store: MemoryStore) -> None:
     await fill(store)
     async with anyio.create_task_group() as group:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import anyio
@@ -142,6 +144,36 @@ async def test_a_block_that_raises_gives_back_what_runs_with_its_checkpoint() ->
         record = await broker.manager.get_task(task_id)
         assert (record.state, record.releases, record.attempts) == (State.SUBMITTED, 1, 0)
         assert b"7" in (record.checkpoint or b"")
+
+
+async def test_signals_are_left_to_whom_the_process_belongs() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    async with create_broker() as broker, broker.working(upper):
+        await broker.manager.wait(await broker.manager.run_task("x"), timeout=WITHIN)
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+async def test_a_thread_that_will_not_stop_is_waited_for_and_does_not_end_the_process() -> None:
+    began, go_on = anyio.Event(), threading.Event()
+
+    def stubborn(messages: list[dict[str, Any]]) -> str:
+        anyio.from_thread.run_sync(began.set)
+        go_on.wait(WITHIN)
+        return "late"
+
+    async with create_broker() as broker:
+
+        async def work() -> None:
+            async with broker.working(stubborn, drain_timeout=0.1):
+                await began.wait()
+
+        await broker.manager.run_task("x")
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as group:
+                group.start_soon(work)
+                await began.wait()
+                await anyio.sleep(0.3)  # more than it has: by now a process of its own would have been ended
+                go_on.set()
 
 
 async def test_what_cannot_be_called_is_refused() -> None:

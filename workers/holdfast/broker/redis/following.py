@@ -19,7 +19,7 @@ from redis.crc import key_slot
 from redis.exceptions import AuthenticationError, ConnectionError, RedisError, ResponseError  # noqa: A004 - the library's name
 
 Address = tuple[str, int]
-ASKING_TIMEOUT = 1.0  # seconds for one server to say where ours is, before another is asked
+ASKING_TIMEOUT = 2.0  # seconds for one server to say where ours is, before another is asked
 
 
 class FollowingPool(SentinelConnectionPool, BlockingConnectionPool):
