@@ -70,6 +70,14 @@ async def test_work_for_a_deaf_worker_is_done_by_another(pair: Scene, action: Ac
         await ran_once(pair, f"t{number}-{action}")
 
 
+@pytest.mark.parametrize("action", DEAF)
+async def test_work_for_the_only_worker_is_found_by_its_next_renewal_when_it_is_deaf(action: Action) -> None:
+    async with behind_a_proxy(lease=1.5, redis_poll_timeout=120.0) as scene:
+        await listens(scene, action)
+        await scene.submit("t")
+        await ran_once(scene, "t")
+
+
 @pytest.mark.usefixtures("healed")
 async def test_entries_of_a_foreign_producer_are_not_lost_to_a_half_open_connection(pair: Scene) -> None:
     rule = pair.proxy.on("BLPOP", Action.BLACK_HOLE)

@@ -76,3 +76,24 @@ async def test_a_wake_ends_a_workers_own_wait_and_leaves_nothing_for_the_dead(sp
     await space.crash("a")
     await space.store.wake("a")
     assert await space.do("EXISTS", space.key("control:a")) == 0
+
+
+async def test_it_is_told_whether_entries_wait_own_ones_or_foreign(space: Namespace) -> None:
+    await space.register("a")
+
+    async def waits() -> bool:
+        return (await space.store.renew("a", "live", 0, [])).waiting > 0
+
+    assert not await waits()
+    await space.submit("t1", lane="other")
+    assert await waits()
+    await space.do("DEL", space.key("lane:other"))
+    assert not await waits()
+    await space.push(b"what somebody pushed")
+    assert await waits()
+
+
+async def test_a_lease_is_kept_where_somebody_has_made_the_queue_no_list(space: Namespace) -> None:
+    await space.register("a")
+    await space.do("SET", space.queue, "no list")
+    assert (await space.store.renew("a", "live", 0, [])).standing is Standing.OK

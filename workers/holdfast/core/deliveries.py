@@ -104,12 +104,14 @@ class Holding:
 @dataclass(frozen=True, slots=True)
 class Renewed:
     """`lost`: held but no longer owned, to be cancelled; `returned`: owned but not held, put back;
-    `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never)."""
+    `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never); `waiting`: 0 where no
+    lane has an entry that somebody might claim."""
 
     standing: Standing
     lost: tuple[str, ...] = ()
     returned: int = 0
     vouched_ago_ms: int | None = None
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,17 @@
 -- KEYS: the public queue.
 -- ARGV: incarnation, state (live or draining), the last request it has seen answered, then per holding (unsettled results
 --       included) task id, claim, progress, checkpoint ('' for none).
--- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never)}.
+-- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never),
+--          0 if no lane has an entry}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
 -- use: clock record lane journal gates
+local LOOKED_AT = 16  -- lanes
 local incarnation, state, answered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'solo', 'heartbeat')
-if not known[1] then return {'UNKNOWN', {}, 0, -1} end
-if known[1] == 'dead' then return {'DEAD', {}, 0, -1} end
+if not known[1] then return {'UNKNOWN', {}, 0, -1, 0} end
+if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0} end
 call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
 call('ZADD', T .. 'workers', NOW, incarnation)
 if state ~= 'live' and known[1] == 'live' then ring_for_solo(known[3]) end
@@ -41,4 +43,12 @@ for _, task in ipairs(owned_last_first(incarnation, dropped)) do
     returned = returned + 1
   end
 end
-return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1}
+
+-- An error where somebody made a lane something else than a list: no reason to end a lease.
+local function length(lane)
+  local found = redis.pcall('LLEN', list_of(lane))
+  return type(found) == 'number' and found or 0
+end
+local waiting, lanes = length(QUEUE), call('HKEYS', T .. 'seq')
+for place = 1, math.min(#lanes, LOOKED_AT) do waiting = waiting + length(lanes[place]) end
+return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting}

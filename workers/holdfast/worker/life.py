@@ -54,7 +54,7 @@ class Life:
         self._own_process = own_process
         self._exit = ChildExit.OK
         self._hands = Hands(post, handler, telemetry, group, self._ended)
-        self._renewal = Renewal(post, self._hands, Lease(post.spec.settings.lease, clock()))
+        self._renewal = Renewal(post, self._hands, Lease(post.spec.settings.lease, clock()), self._seek)
         self._registration = Registration(post, self._renewal)
         self._claims = Claims(post, self._appetite, self._start, self._answered)
         self._listener = Listener(post, self._claims, self._hands.stop, self._renewal.poll_timeout)
@@ -114,6 +114,10 @@ class Life:
         if self._post.draining.is_set() or not self._renewal.holds():
             return 0
         return self._wearing.appetite(len(self._post.exchange.held))
+
+    def _seek(self) -> None:
+        if self._claims.hungry:
+            self._claims.poke()
 
     def _start(self, delivery: Delivery) -> None:
         self._wearing.begun()

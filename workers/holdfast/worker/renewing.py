@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
@@ -26,11 +27,13 @@ def clock() -> float:
 
 @dataclass(slots=True)
 class Renewal:
-    """With `fence = strict` a kernel timer that renewals re-arm ends this process when its lease does."""
+    """With `fence = strict` a kernel timer that renewals re-arm ends this process when its lease does. `seek` is called
+    when tasks wait: their bell may have been rung on a connection that is dead without a word."""
 
     post: Post
     hands: Hands
     lease: Lease
+    seek: Callable[[], None]
     _vouched: bool = False
     _soon: anyio.Event = field(default_factory=anyio.Event)
 
@@ -66,6 +69,8 @@ class Renewal:
         else:
             self._extend(renewed, sent_at)
             self.hands.noted(held for held in holdings if held.task_id not in renewed.lost)
+            if renewed.waiting:
+                self.seek()
             self._drop(renewed, {held.task_id: held.claim for held in holdings})
 
     def _extend(self, renewed: Renewed, sent_at: float) -> None:

@@ -47,8 +47,9 @@ class Wearing:
         return wear.appetite(self.limits, self._wear, held)
 
     def begun(self) -> None:
-        """A task was started."""
-        self._begun.set()
+        """A task was started. What it takes matters only under a limit."""
+        if self.limits.memory is not None:
+            self._begun.set()
 
     def ended(self) -> None:
         """One task more."""
