@@ -1,7 +1,6 @@
 """The states of a task, and every transition between them, as a table.
 
-The Lua operations keep the same table where the truth lives; the memory broker stands on this one,
-and the conformance fuzz compares the two.
+The Lua operations keep the same table where the truth lives, for every store.
 """
 
 from __future__ import annotations
