@@ -13,6 +13,7 @@ import redis
 from tests.chaos import checks, explained
 from tests.chaos.checks import Evidence
 from tests.chaos.measure import recoveries
+from tests.chaos.mutants import MUTANTS
 from tests.chaos.stand import through
 from tests.chaos.summary import summary
 from tests.servers import valkey
@@ -41,6 +42,10 @@ def test_a_rule_taken_out_is_noticed() -> None:
     done = chaos("tests.chaos.mutants", "recover puts nothing back")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "I1" in done.stdout
+
+
+def test_each_mutant_still_finds_the_rule_that_it_takes_out() -> None:
+    assert all(mutant.replaced or mutant.change for mutant in MUTANTS.values())
 
 
 def event(at: int, name: str, task_id: str, detail: str = "") -> dict[str, str]:
