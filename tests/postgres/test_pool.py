@@ -19,6 +19,7 @@ from holdfast.patience import Patience
 from holdfast_config import RedisSettings
 from holdfast_config.kill_points import Point
 from holdfast_config.postgres_settings import PostgresSettings
+from tests.cli.commands import Cli
 from tests.faults.process import PATIENCE
 from tests.faults.scene import PATIENT, Scene, stage
 from tests.faults.work import QUEUE, submission
@@ -38,6 +39,14 @@ async def kept(folder: Path, database: str, **options: object) -> AsyncGenerator
             yield scene, store
         finally:
             await store.aclose()
+
+
+def supervisor(scene: Scene, database: str) -> Cli:
+    """The command, as the operator of this pool has it."""
+    kept_there = {"STORAGE_TYPE": "postgres", "DATABASE_URL": database, "REDIS_URL": scene.url}
+    return Cli(
+        scene.folder, (), {**kept_there, "REDIS_QUEUE_NAME": QUEUE, "HOLDFAST_RUNTIME_DIR": f"{scene.folder}/run"}
+    )
 
 
 async def submit(store: PostgresStore, task_ids: Sequence[str], text: str) -> None:
@@ -71,6 +80,10 @@ async def test_flushed_under_load_it_is_rebuilt_and_nothing_is_lost(short_path: 
         facts = await store.ledger()
         assert facts.losses == 1
         assert facts.restored > 0
+        told = supervisor(scene, database)("status")
+        assert told.status == 0, told
+        assert "ledger following, " in told.out
+        assert f"losses of Redis: 1, tasks put back: {facts.restored}" in told.out
         assert scene.pool.deaths() == []
 
 

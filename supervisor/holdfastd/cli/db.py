@@ -10,14 +10,14 @@ import anyio
 import click
 import rich_click
 
-from holdfast.broker.port import Ledger, Store
+from holdfast.broker.port import Store
 from holdfast.broker.postgres import PostgresStore, migrating
 from holdfast.broker.postgres.database import Database
+from holdfast.core.records import LedgerFacts
 from holdfast.exits import Exit
-from holdfastd.cli import options, output
+from holdfastd.cli import ledger, options, output
 from holdfastd.cli.asking import sure
 from holdfastd.cli.endings import CommandError
-from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import PATIENCE, ask
 
@@ -57,13 +57,12 @@ def status(session: Session, /) -> int:
     Ends with 1 where an upgrade is needed.
     """
     found = _with_database(session, migrating.version)
-    told: dict[str, Any] = {"version": found, "needed": migrating.newest()}
-    if found == migrating.newest():
-        told["ledger"] = asdict(ask(session, _facts))
+    standing = ledger.facts(session) if found == migrating.newest() else None
     if session.json:
-        output.document(told)
+        told = {"version": found, "needed": migrating.newest()}
+        output.document(told | ({"ledger": asdict(standing)} if standing else {}))
     else:
-        _print(told)
+        _print(found, standing)
     return Exit.OK if found == migrating.newest() else Exit.FAILED
 
 
@@ -88,24 +87,12 @@ def adopt(session: Session, /, yes: bool) -> int:
     return Exit.OK
 
 
-async def _facts(store: Store) -> Any:
-    return await cast("Ledger", store).ledger()
-
-
-def _print(told: dict[str, Any]) -> None:
-    output.text(f"tables of version {told['version']}, this version needs {told['needed']}")
-    if "ledger" not in told:
-        output.text("run: supervisor db upgrade" if told["version"] < told["needed"] else "upgrade Holdfast here")
-        return
-    output.text(summary(told["ledger"]))
-
-
-def summary(ledger: dict[str, Any]) -> str:
-    """The ledger in one line."""
-    behind = f"{duration(ledger['behind_ms'] / 1000)} behind" if ledger["behind_ms"] else "up to date"
-    lost = f", Redis lost data {ledger['losses']} times" if ledger["losses"] else ""
-    waiting = f", {ledger['waiting']} requests wait for Redis" if ledger["waiting"] else ""
-    return f"ledger {ledger['phase']}, {behind}{waiting}{lost}, {ledger['restored']} tasks put back"
+def _print(found: int, standing: LedgerFacts | None) -> None:
+    output.text(f"tables of version {found}, this version needs {migrating.newest()}")
+    if standing is not None:
+        output.text(ledger.summary(standing))
+    else:
+        output.text("run: supervisor db upgrade" if found < migrating.newest() else "upgrade Holdfast here")
 
 
 def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -> T:

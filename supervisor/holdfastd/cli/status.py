@@ -10,10 +10,10 @@ import rich_click
 
 from holdfast.broker.port import Store
 from holdfast.core.lanes import Lanes
-from holdfast.core.records import Counts
+from holdfast.core.records import Counts, LedgerFacts
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
-from holdfastd.cli import deaths, options, output
+from holdfastd.cli import deaths, ledger, options, output
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask as ask_store
@@ -32,13 +32,17 @@ def status(session: Session, /) -> int:
     """Show the supervisor, its processes with memory and CPU, what is wrong, and the store in numbers."""
     service = ask(session.settings.runtime_dir, AskStatus())
     found = _numbers(session, service)
+    standing = ledger.facts_or_why(session)
     if session.json:
         numbers = (
             {"counts": found} if isinstance(found, str) else {"counts": asdict(found[0]), "paused": _told(found[1])}
         )
-        output.document(msgspec.to_builtins(service) | numbers)
+        kept = asdict(standing) if isinstance(standing, LedgerFacts) else standing
+        output.document(msgspec.to_builtins(service) | numbers | ({"ledger": kept} if kept else {}))
     else:
         _print(service, found)
+        if standing is not None:
+            output.text(standing if isinstance(standing, str) else ledger.summary(standing))
     return Exit.OK
 
 

@@ -1,0 +1,39 @@
+"""How the ledger in PostgreSQL stands, asked and told."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from holdfast.broker.port import Ledger, Store
+from holdfast.core.records import LedgerFacts
+from holdfast.errors import StoreError
+from holdfastd.cli.records import duration
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import ask
+
+
+def facts(session: Session) -> LedgerFacts:
+    """Raises StoreError where one of the two stores is away."""
+
+    async def question(store: Store) -> LedgerFacts:
+        return await cast("Ledger", store).ledger()
+
+    return ask(session, question)
+
+
+def facts_or_why(session: Session) -> LedgerFacts | str | None:
+    """The same, or why there are none; None where PostgreSQL keeps no tasks."""
+    if session.settings.postgres is None:
+        return None
+    try:
+        return facts(session)
+    except StoreError as error:
+        return str(error)
+
+
+def summary(ledger: LedgerFacts) -> str:
+    """In one line."""
+    behind = f"{duration(ledger.behind_ms / 1000)} behind" if ledger.behind_ms else "up to date"
+    lost = f", losses of Redis: {ledger.losses}" if ledger.losses else ""
+    waiting = f", requests that wait for Redis: {ledger.waiting}" if ledger.waiting else ""
+    return f"ledger {ledger.phase}, {behind}{waiting}{lost}, tasks put back: {ledger.restored}"
