@@ -1,0 +1,68 @@
+"""The steward tells the store the bounds that its host's settings say: once, and again where nothing is said."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from holdfast.core.lanes import Bound, Lanes, LaneState, Rule, Said
+from holdfast_config import Settings
+from holdfastd.steward.bounding import Bounding
+
+pytestmark = pytest.mark.anyio
+
+SETTINGS: dict[str, Any] = {"lanes": "a;limit=5;rate=100/m,b;keys=2", "handler_rates": "mail=1/s"}
+RULES = (
+    Rule(Bound.LIMIT, "a", "5"),
+    Rule(Bound.RATE, "a", "100/60000/1"),
+    Rule(Bound.KEYS, "b", "2"),
+    Rule(Bound.NAME, "mail", "1/1000/1"),
+)
+
+
+@dataclass
+class Store:
+    """What the store is told, and what it says then."""
+
+    told: list[tuple[str, tuple[Rule, ...]]] = field(default_factory=list[tuple[str, tuple[Rule, ...]]])
+    said: Said = field(default_factory=Said)
+
+    async def declare(self, host: str, rules: tuple[Rule, ...]) -> int:
+        self.told.append((host, rules))
+        return len(rules)
+
+    async def lanes(self, _: object) -> Lanes:
+        return Lanes(0, (LaneState("a", 0, 0, 0, None, limit=self.said),), {})
+
+
+async def turns(store: Any, count: int, **settings: Any) -> None:
+    bounding = Bounding(store, Settings(**settings))
+    for _ in range(count):
+        await bounding.turn()
+
+
+async def test_what_the_settings_say_is_told_once() -> None:
+    store = Store(said=Said(told="5", host="here"))
+    await turns(store, 3, **SETTINGS)
+    assert store.told == [(socket.gethostname(), RULES)]
+
+
+async def test_settings_that_say_nothing_take_back_what_was_said_and_are_silent_then() -> None:
+    store = Store()
+    await turns(store, 3)
+    assert store.told == [(socket.gethostname(), ())]
+
+
+async def test_a_store_that_was_emptied_is_told_again() -> None:
+    store = Store()
+    await turns(store, 2, **SETTINGS)
+    assert len(store.told) == 2
+
+
+async def test_what_another_host_said_later_stays() -> None:
+    store = Store(said=Said(told="7", host="elsewhere"))
+    await turns(store, 3, **SETTINGS)
+    assert len(store.told) == 1
