@@ -49,3 +49,14 @@ async def test_two_stewards_make_each_fire_once(short_path: Path) -> None:
         finally:
             assert other.stop() == 0
             other.close()
+
+
+async def test_schedules_of_the_code_are_there_once_for_all_workers(short_path: Path) -> None:
+    async with stage(short_path, workers=4, handler="tests.faults.scheduled:handlers") as scene:
+        ids = [scene.happened("schedule-fired", "of-the-code", times)["detail"].split(" ")[1] for times in (1, 2)]
+        assert len(set(ids)) == 2
+        for task_id in ids:
+            await scene.completed(task_id)
+        manager = TaskManager(scene.store, queue=QUEUE)
+        assert (await manager.schedules.get("of-the-code")).generation == 1
+        assert [line.what for line in await manager.schedules.history("of-the-code")].count("set") == 1

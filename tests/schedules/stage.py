@@ -12,8 +12,9 @@ from holdfast.core.cadence.moments import read_moment
 from holdfast.core.deliveries import Delivery, Settle
 from holdfast.core.records import Wanted
 from holdfast.core.states import State
+from holdfast.defining import read_spec
 from holdfast.firing import Firing
-from holdfast.schedules import Schedules, read_spec
+from holdfast.schedules import Schedules
 from tests.lua.namespace import Namespace
 
 EVERYTHING = 10_000_000

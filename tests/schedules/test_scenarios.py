@@ -7,8 +7,9 @@ import pytest
 
 from holdfast.core.deliveries import Settle
 from holdfast.core.states import State
+from holdfast.defining import read_spec
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
-from holdfast.schedules import Schedules, read_spec
+from holdfast.schedules import Schedules
 from tests.schedules.stage import Stage, utc
 
 pytestmark = pytest.mark.anyio

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import msgspec
 
@@ -68,6 +70,15 @@ def first_expected(definition: Definition, after: int) -> int | None:
             return expected_after(schedule, after - SECOND)  # it begins now, and its beginning is its first fire
         case _:
             return expected_after(schedule, after)
+
+
+def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
+    """A spec from names with values; InvalidScheduleError names what does not fit."""
+    plain = {name: one.isoformat() if isinstance(one, datetime) else one for name, one in values.items()}
+    try:
+        return msgspec.convert(plain, ScheduleSpec)
+    except msgspec.ValidationError as error:
+        raise InvalidScheduleError(f"schedule: {error}") from None
 
 
 def check_schedule_id(value: object) -> str:

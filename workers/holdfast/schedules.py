@@ -7,11 +7,8 @@ Everything is checked before anything is written. A schedule is known by the id 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-
-import msgspec
 
 from holdfast.arguments import check_limit
 from holdfast.broker.port import ScheduleStore
@@ -19,7 +16,7 @@ from holdfast.core import firing
 from holdfast.core.cadence.moments import local
 from holdfast.core.definitions import Occurrence, Put, SchedulePage, ScheduleRecord
 from holdfast.core.schedules import due, expected_after
-from holdfast.defining import check_schedule_id, define
+from holdfast.defining import check_schedule_id, define, read_spec
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast.firing import Firing, resume
 from holdfast.patience import Patience
@@ -125,15 +122,6 @@ def _series(source: Any, first: int | None, count: int) -> tuple[int, ...]:
         moments.append(first)
         first = expected_after(schedule, first)
     return tuple(moments)
-
-
-def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
-    """A spec from names with values; InvalidScheduleError names what does not fit."""
-    plain = {name: one.isoformat() if isinstance(one, datetime) else one for name, one in values.items()}
-    try:
-        return msgspec.convert(plain, ScheduleSpec)
-    except msgspec.ValidationError as error:
-        raise InvalidScheduleError(f"schedule: {error}") from None
 
 
 def _known(schedule_id: str, word: str) -> None:

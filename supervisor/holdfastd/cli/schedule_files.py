@@ -21,8 +21,9 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.core.definitions import ScheduleRecord
+from holdfast.defining import read_spec
 from holdfast.errors import InvalidScheduleError
-from holdfast.schedules import Schedules, read_spec
+from holdfast.schedules import Schedules
 from holdfast.schedulespec import ScheduleSpec
 
 PAGE = 1000

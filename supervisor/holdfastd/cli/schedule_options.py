@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from holdfast.schedules import read_spec
+from holdfast.defining import read_spec
 from holdfast.schedulespec import ScheduleSpec
 from holdfastd.cli.kinds import JSON
 

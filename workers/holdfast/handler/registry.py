@@ -7,6 +7,8 @@ async def send_statement(region: str, task: Task) -> dict[str, int]: ...
 
 @handlers.default
 async def answer(messages): ...
+
+handlers.schedule("statements", cron="0 6 1 * *", name="billing.send_statement", kwargs={"region": "eu"})
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from holdfast.errors import HandlerError
+from holdfast.defining import define, read_spec
+from holdfast.errors import HandlerError, InvalidScheduleError
 from holdfast.handler.callee import Callee, callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.options import Options
 from holdfast.plainjson import shown
+from holdfast.schedulespec import ScheduleSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +36,7 @@ class Handlers:
     def __init__(self) -> None:
         self._named: dict[str, Callee] = {}
         self._default: Callee | None = None
+        self._schedules: dict[str, ScheduleSpec] = {}
 
     def register(
         self,
@@ -61,6 +66,21 @@ class Handlers:
 
         return keep
 
+    def schedule(self, schedule_id: str, /, **spec: Any) -> None:
+        """A schedule of this application, with the arguments of ScheduleSpec: there wherever its workers run.
+
+        However many workers and hosts have it, each of its fires is made once. What is no longer here stays in the
+        store until it is removed. Raises HandlerError.
+        """
+        if schedule_id in self._schedules:
+            raise HandlerError(f"schedule {shown(schedule_id)} is defined twice: ids are unique")
+        try:
+            read = read_spec(spec)
+            define(schedule_id, read, now=0)
+        except InvalidScheduleError as error:
+            raise HandlerError(f"schedule {shown(schedule_id)}: {error}") from error
+        self._schedules[schedule_id] = read
+
     def named(self) -> Mapping[str, Callee]:
         """What has been registered so far."""
         return dict(self._named)
@@ -76,4 +96,7 @@ class Handlers:
         """What has been registered so far, as a worker runs it. Raises HandlerError where that is nothing."""
         if not self._named and self._default is None:
             raise HandlerError(f"{target} is a registry without handlers: register at least one")
-        return Handler(target, self._default, dict(self._named))
+        for schedule_id, spec in self._schedules.items():
+            if spec.name is not None and spec.name not in self._named:
+                raise HandlerError(f"schedule {shown(schedule_id)} calls {shown(spec.name)}, which {target} has not")
+        return Handler(target, self._default, dict(self._named), dict(self._schedules))

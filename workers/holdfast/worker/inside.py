@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import anyio
 
-from holdfast.broker.port import WorkerStore
+from holdfast.broker.port import Store
 from holdfast.channel import BootFailed, Drain, Drained, Ready
 from holdfast.channel_inside import InsideLink
 from holdfast.core.exchange import Exchange
@@ -65,7 +65,7 @@ class Inside:
 
 @asynccontextmanager
 async def open_worker(
-    store: WorkerStore,
+    store: Store,
     handler: Handler,
     settings: Settings,
     slot: int = 0,

@@ -22,6 +22,7 @@ from holdfast.worker.claiming import Claims
 from holdfast.worker.draining import Draining
 from holdfast.worker.inbox import Inbox
 from holdfast.worker.listening import Listener
+from holdfast.worker.planning import Planning
 from holdfast.worker.post import Post
 from holdfast.worker.registering import Registration
 from holdfast.worker.renewing import Renewal, clock
@@ -62,6 +63,7 @@ class Life:
         self._wearing = Wearing.of(post.spec, self._tell_worn, self._claims.poke)
         self._report = Report(post, link, self._hands, self._wearing)
         self._draining = Draining(post, self._hands.stop_all)
+        self._planning = Planning(post, handler)
 
     async def live(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
@@ -78,7 +80,7 @@ class Life:
             self._post.unknown.set()
         self._link.send(Ready())
         self._begin(self._registration.serve, self._claims.serve, self._renewal.serve, self._inbox.serve)
-        self._begin(self._wearing.serve, self._wearing.try_out, self._tell_draining)
+        self._begin(self._planning.serve, self._wearing.serve, self._wearing.try_out, self._tell_draining)
         await self._until_drained()
         await self._leave()
         return self._exit

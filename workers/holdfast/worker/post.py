@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from holdfast.broker.port import WorkerStore
+from holdfast.broker.port import Store
 from holdfast.core.exchange import Exchange
 from holdfast.worker.insist import Insistence
 from holdfast.worker.spec import WorkerSpec
@@ -18,7 +18,7 @@ class Post:
     `unknown`: the store has lost this incarnation. `stuck`: a thread will not stop."""
 
     spec: WorkerSpec
-    store: WorkerStore
+    store: Store
     exchange: Exchange
     insist: Insistence = field(default_factory=Insistence)
     draining: anyio.Event = field(default_factory=anyio.Event)

@@ -1,0 +1,38 @@
+"""Schedules on a registry: what is wrong is refused where it is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast import Handlers
+from holdfast.errors import HandlerError
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"cron": "61 * * * *", "name": "tick"}, "field 1"),
+        ({"every": 5}, "nothing to run"),
+        ({"every": 5, "name": "tick", "color": "red"}, "color"),
+    ],
+)
+def test_a_wrong_schedule_is_refused(spec: dict[str, Any], reason: str) -> None:
+    with pytest.raises(HandlerError, match=reason):
+        Handlers().schedule("j", **spec)
+
+
+def test_an_id_is_defined_once() -> None:
+    handlers = Handlers()
+    handlers.schedule("j", every=5, text="x")
+    with pytest.raises(HandlerError, match="defined twice"):
+        handlers.schedule("j", every=6, text="x")
+
+
+def test_a_schedule_that_calls_nobody_is_refused() -> None:
+    handlers = Handlers()
+    handlers.register("tick")(lambda: None)
+    handlers.schedule("j", every=5, name="tock")
+    with pytest.raises(HandlerError, match="calls 'tock', which app:handlers has not"):
+        handlers.frozen("app:handlers")

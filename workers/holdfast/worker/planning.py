@@ -1,0 +1,25 @@
+"""The schedules that the application's code defines: each worker sees to it that they are there, which changes nothing
+where another has done so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from holdfast.handler.handler import Handler
+from holdfast.patience import Patience
+from holdfast.schedules import Schedules
+from holdfast.worker.post import Post
+
+
+@dataclass(slots=True)
+class Planning:
+    post: Post
+    handler: Handler
+
+    async def serve(self) -> None:
+        settings = self.post.spec.settings
+        once = Patience(attempts=1)  # it is asked again here, for as long as it takes
+        schedules = Schedules(self.post.store, settings.queue_name, settings.max_message_bytes, once)
+        for schedule_id, spec in self.handler.schedules.items():
+            await self.post.insist.call("schedules", partial(schedules.put, schedule_id, spec))
