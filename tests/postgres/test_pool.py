@@ -107,13 +107,15 @@ async def test_a_redis_that_was_replaced_is_rebuilt(short_path: Path, database: 
 async def test_a_steward_killed_while_it_rebuilds_is_followed_by_the_next(short_path: Path, database: str) -> None:
     async with kept(short_path, database, kill_at=[Point.RESTORED]) as (scene, store):
         names = [f"t{n}" for n in range(250)]
+        await store.submit([submission("later", "quick", delay_ms=3_600_000)])  # however fast the others are
         await submit(store, names, "sleep 0.05")
-        await until_known(store, set(names))
+        await until_known(store, {*names, "later"})
         scene.pool.order(Point.RESTORED)
         scene.client.flushall()
         scene.pool.until("died", slot="steward")
         records = await ended(store, names)
         assert {record.state for record in records} == {State.COMPLETED}
+        assert (await PATIENT.call(store.get, "later")).state is State.DELAYED
 
 
 async def test_while_postgres_is_away_workers_work_and_submits_are_refused(short_path: Path) -> None:
