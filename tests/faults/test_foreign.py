@@ -22,7 +22,6 @@ BAD = {
     "not UTF-8": b'{"operation": "run", "params": {"task_id": "x", "y": "\xff\xfe"}}',
     "too large": entry("large", "x" * 10_000_000),
     "too deep": b'{"operation":"run","params":{"task_id":"deep","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
-    "cancel of nobody": b'{"operation": "cancel", "params": {"task_id": "nobody"}}',
 }
 
 
