@@ -168,7 +168,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a retry twice makes two in a play", "retry.lua", "if r[2] then return {'again', r[2]} end\n", ""),
     ("what completed runs again", "retry.lua", "if not AGAIN[r[1]] then return {r[1], id} end\n", "", retry.test_what_has_not_ended_badly_is_left_alone, ("completed",)),
     ("what runs is run twice", "retry.lua", "if not AGAIN[r[1]] then return {r[1], id} end\n", ""),
-    ("what was retried is still a dead letter", "retry.lua", "  call('ZREM', T .. 'dead', id)\n", ""),
+    ("what was retried is still a dead letter", "retry.lua", "  call('ZREM', T .. 'dead', id)\n", "", retry.test_what_ended_badly_runs_again_as_another_task, (Settle.EXHAUSTED,)),
     ("a retry takes the id of another task", "retry.lua", "while call('EXISTS', T .. 'task:' .. root .. '.r' .. number) == 1 do", "while false do", retry.test_an_id_that_somebody_else_has_is_passed_over),
     ("an id grows for ever", "retry.lua", "if #new > LONGEST_ID then return {'long', id} end\n", "", retry.test_an_id_that_would_be_too_long_is_refused),
     ("runs of one task do not count up", "retry.lua", "once_more(r[3] or id, ", "once_more(id, ", retry.test_runs_of_one_task_count_up),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.postgres.ledger import Ledger, ledger
 from tests.postgres.server import Server
+from tests.postgres.tables import make
 
 
 @pytest.fixture
@@ -22,6 +23,7 @@ async def books(server_url: str, postgres_server: Server, anyio_backend: object)
 def database(postgres_server: Server) -> Iterator[str]:
     """The URL of a database of this test's own, with our tables."""
     name = f"t{uuid4().hex[:12]}"
-    postgres_server.statement(f"CREATE DATABASE {name} TEMPLATE tasks")
+    postgres_server.statement(f"CREATE DATABASE {name}")
+    make(postgres_server.url(name))
     yield postgres_server.url(name)
     postgres_server.statement(f"DROP DATABASE {name} WITH (FORCE)")

@@ -63,8 +63,10 @@ def _plain(value: object) -> object:
             return mask(value) if "://" in value else value
         case tuple():
             return [_plain(one) for one in cast("tuple[object, ...]", value)]
-        case _:
+        case bool() | int() | float() | None:
             return value
+        case _:
+            return str(value)
 
 
 def _said(value: object) -> object:

@@ -53,6 +53,8 @@ EVENTS = (
     "worker-registered",
     "worker-died",
     "webhook-dropped",
+    "lane-paused",
+    "lane-resumed",
     *(f"schedule-{what}" for what in CHRONICLE),
 )
 

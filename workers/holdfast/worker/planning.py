@@ -8,7 +8,6 @@ from functools import partial
 
 from holdfast.handler.handler import Handler
 from holdfast.patience import Patience
-from holdfast.schedules import Schedules
 from holdfast.worker.post import Post
 
 
@@ -18,6 +17,10 @@ class Planning:
     handler: Handler
 
     async def serve(self) -> None:
+        if not self.handler.schedules:
+            return
+        from holdfast.schedules import Schedules  # seldom needed, and what it brings along is not small
+
         settings = self.post.spec.settings
         once = Patience(attempts=1)  # it is asked again here, for as long as it takes
         schedules = Schedules(self.post.store, settings.queue_name, settings.max_message_bytes, once)
