@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from holdfastd.steward.audit import EVERY, NEXT_PAGE, Audit
 from holdfastd.steward.bells import FIRST_PAUSE, LAST_PAUSE, Bell
 from holdfastd.steward.promotion import BATCH, LONGEST_REST, promotion
+from holdfastd.steward.punctual import GRAIN
 from holdfastd.steward.trimming import trimming
 from tests.supervisor.stewards import House
 
@@ -41,7 +42,12 @@ async def test_a_crowd_of_due_tasks_is_promoted_without_a_rest(house: House) -> 
 async def test_an_earlier_due_time_ends_the_rest(house: House) -> None:
     duty = promotion(house.store)
     await duty.rest(1.25)
-    assert house.called("wait_alarm") == [(1.25,)]
+    assert house.called("wait_alarm") == [(1.25 - GRAIN,)]
+
+
+async def test_the_last_of_a_rest_is_not_left_to_the_server(house: House) -> None:
+    await promotion(house.store).rest(GRAIN / 10)
+    assert house.called("wait_alarm") == []
 
 
 async def looks(bell: Bell, count: int) -> list[float]:

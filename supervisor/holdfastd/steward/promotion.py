@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.broker.port import StewardStore
 from holdfastd.steward.duty import Duty
+from holdfastd.steward.punctual import punctual
 
 BATCH = 500
 LONGEST_REST = 5.0  # seconds: what a lost alarm costs at most
@@ -16,4 +17,4 @@ def promotion(store: StewardStore) -> Duty:
             if promoted < BATCH and due_in != 0:
                 return LONGEST_REST if due_in is None else min(due_in / 1000, LONGEST_REST)
 
-    return Duty("promotion", turn, store.wait_alarm)
+    return Duty("promotion", turn, punctual(store.wait_alarm))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.broker.port import ScheduleStore
 from holdfast.firing import Firing
 from holdfastd.steward.duty import Duty
+from holdfastd.steward.punctual import punctual
 
 
 def scheduling(store: ScheduleStore, queue: str, max_bytes: int, scan_interval: float) -> Duty:
@@ -15,4 +16,4 @@ def scheduling(store: ScheduleStore, queue: str, max_bytes: int, scan_interval: 
         following = await firing.round()
         return scan_interval if following is None else min(following, scan_interval)
 
-    return Duty("scheduling", turn, store.wait_fires)
+    return Duty("scheduling", turn, punctual(store.wait_fires))
