@@ -7,7 +7,6 @@ import pytest
 
 from holdfast.core.deliveries import Settle
 from holdfast.core.states import State
-from holdfast.defining import read_spec
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast.schedules import Schedules
 from tests.schedules.stage import Stage, utc
@@ -430,11 +429,3 @@ async def test_a_schedule_that_cannot_be_fired_stops_no_other(stage: Stage) -> N
     await stage.space.do("HSET", stage.space.key("schedule:broken"), "spec", "{")
     assert await stage.until(60) == ["sound@20270101T000100Z"]
     assert (await stage.schedules.get("broken")).paused.startswith("cannot be fired")
-
-
-async def test_a_preview_stores_nothing(stage: Stage) -> None:
-    from holdfast.schedules import preview
-
-    found = preview(read_spec({"cron": "0 0 31 * *", "text": "x"}), stage.origin, 3)
-    assert [utc(moment) for moment in found] == ["01-31T00:00:00", "03-31T00:00:00", "05-31T00:00:00"]
-    assert (await stage.schedules.list()).schedules == ()

@@ -21,7 +21,8 @@ from holdfast.core.states import State
 from holdfast.errors import ClosedError, InvalidTaskError, StoreUnavailableError, UnknownTaskError
 from holdfast.patience import Patience
 from holdfast.results import read_result
-from holdfast.sync import Schedules, TaskManager
+from holdfast.sync import TaskManager
+from holdfast.sync_schedules import Schedules
 from holdfast.taskspec import TaskSpec
 from holdfast_config import RedisSettings
 from tests.worker.processes import PATIENCE, worker

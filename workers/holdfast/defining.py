@@ -11,10 +11,11 @@ import msgspec
 
 from holdfast.arguments import check
 from holdfast.core.cadence import Cadence, Every, Rule, cron, every, read, rule, stored
+from holdfast.core.cadence.every import LONGEST
 from holdfast.core.cadence.moments import moment_at, read_moment, zone
 from holdfast.core.cadence.once import At, Continue
 from holdfast.core.definitions import Definition, read_misfire
-from holdfast.core.schedules import Bounds, Overlap, Policy, expected_after
+from holdfast.core.schedules import MOST_AT_ONCE, Bounds, Overlap, Policy, expected_after
 from holdfast.errors import InvalidScheduleError, InvalidTaskError
 from holdfast.plainjson import shown
 from holdfast.schedulespec import ScheduleSpec
@@ -22,8 +23,6 @@ from holdfast.taskspec import TaskSpec
 from holdfast_config.durations import seconds
 
 ID_RULE = "1 to 90 letters, digits and . _ : -"
-LONGEST = 3660 * 86400.0  # seconds: of any length
-MOST_MISSED = 1000
 SECOND = 1000
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,90}", re.ASCII)
 _ENDINGS = ("continue", "stop")
@@ -153,9 +152,9 @@ def _bounds(spec: ScheduleSpec) -> Bounds:
 
 def _policy(spec: ScheduleSpec, cadence: Cadence) -> Policy:
     misfire = read_misfire(spec.misfire)
-    if misfire is None or misfire.most > MOST_MISSED:
+    if misfire is None or misfire.most > MOST_AT_ONCE:
         raise InvalidScheduleError(
-            f"misfire {spec.misfire!r}: latest, skip and all:N, up to all:{MOST_MISSED}, are allowed"
+            f"misfire {spec.misfire!r}: latest, skip and all:N, up to all:{MOST_AT_ONCE}, are allowed"
         )
     jitter = _length("jitter", spec.jitter)
     if isinstance(cadence, Every) and jitter > cadence.interval:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 from holdfast.arguments import check_batch, check_id, check_lane, check_list, check_reason
@@ -22,12 +23,12 @@ from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError, StoreError, UnknownTaskError
 from holdfast.looking import Looking
 from holdfast.patience import Patience
-from holdfast.schedules import Schedules
 from holdfast.submitting import raise_refusals, registered, submission
 from holdfast.taskspec import TaskSpec
 
 if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
+    from holdfast.schedules import Schedules
 
 CHUNK = 100  # submissions in one call of the store, entries in one step of `clear_queue`
 
@@ -52,7 +53,15 @@ class TaskManager(Looking):
         self._queue = check_lane(queue)
         self._max_bytes = max_message_bytes
         self._handlers = handlers
-        self.schedules = Schedules(store, queue, max_message_bytes, patience)
+        self._whole = store
+        self._patience = patience
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """Set, look at, pause and remove what runs again and again."""
+        from holdfast.schedules import Schedules  # what it brings along is not small, and not every producer needs it
+
+        return Schedules(self._whole, self._queue, self._max_bytes, self._patience)
 
     async def run_task(
         self,

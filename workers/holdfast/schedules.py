@@ -8,6 +8,7 @@ Everything is checked before anything is written. A schedule is known by the id 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from holdfast.arguments import check_limit
@@ -15,8 +16,8 @@ from holdfast.broker.port import ScheduleStore
 from holdfast.core import firing
 from holdfast.core.cadence.moments import local
 from holdfast.core.definitions import Occurrence, Put, SchedulePage, ScheduleRecord
-from holdfast.core.schedules import due, expected_after
-from holdfast.defining import check_schedule_id, define, read_spec
+from holdfast.core.schedules import due, expected_after, series
+from holdfast.defining import Defined, check_schedule_id, define, read_spec
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast.firing import Firing, resume
 from holdfast.patience import Patience
@@ -45,11 +46,18 @@ class Schedules:
 
     async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
         """The same, for a spec. `again`: one that has ended begins anew. `after` (ms): what was due by then is made."""
-        now = await self._call(self._store.clock_ms)
-        defined = define(schedule_id, spec, now, after)
-        self._firing.check(defined.definition)
+        defined = await self._define(schedule_id, spec, after)
         first = None if defined.expected is None else due(defined.definition.schedule(), defined.expected)
         return await self._call(self._store.put_schedule, defined.definition, defined.expected, first, again=again)
+
+    async def check(self, schedule_id: str, spec: ScheduleSpec) -> None:
+        """Whether `put` would take it; InvalidScheduleError. Writes nothing."""
+        await self._define(schedule_id, spec)
+
+    async def _define(self, schedule_id: str, spec: ScheduleSpec, after: int | None = None) -> Defined:
+        defined = define(schedule_id, spec, await self._call(self._store.clock_ms), after)
+        self._firing.check(defined.definition)
+        return defined
 
     async def get(self, schedule_id: str) -> ScheduleRecord:
         """The schedule; UnknownScheduleError."""
@@ -104,24 +112,7 @@ class Schedules:
         """The moments of its next fires, which a pause would skip."""
         record = await self.get(schedule_id)
         first = record.expected if after is None else expected_after(record.schedule, after)
-        return _series(record, first, count)
-
-
-def preview(spec: ScheduleSpec, now: int, count: int, after: int | None = None) -> tuple[int, ...]:
-    """The moments of the first fires of what is not stored."""
-    defined = define("preview", spec, now, after)
-    return _series(defined.definition.schedule(), defined.expected, count)
-
-
-def _series(source: Any, first: int | None, count: int) -> tuple[int, ...]:
-    schedule = source.schedule if isinstance(source, ScheduleRecord) else source
-    moments: list[int] = []
-    limit = schedule.bounds.limit
-    most = count if limit is None else min(count, limit - schedule.fires)
-    while first is not None and len(moments) < most:
-        moments.append(first)
-        first = expected_after(schedule, first)
-    return tuple(moments)
+        return tuple(islice(series(record.schedule, first), count))
 
 
 def _known(schedule_id: str, word: str) -> None:

@@ -25,13 +25,13 @@ from holdfast.background import CLOSED, Background
 from holdfast.broker import open_store
 from holdfast.core.records import Submission, TaskRecord
 from holdfast.errors import ClosedError
-from holdfast.schedules import Schedules as AsyncSchedules
 
 if TYPE_CHECKING:
     from typing import Self
 
     from holdfast.handler.registry import Handlers
     from holdfast.patience import Patience
+    from holdfast.sync_schedules import Schedules
     from holdfast.taskspec import TaskSpec
     from holdfast_config import RedisSettings
     from holdfast_config.postgres_settings import PostgresSettings
@@ -144,6 +144,10 @@ class TaskManager:
     @property
     def schedules(self) -> Schedules:
         """Set, look at, pause and remove what runs again and again."""
+        from holdfast.sync_schedules import (
+            Schedules,  # what it brings along is not small, and not every producer needs it
+        )
+
         return Schedules(self)
 
     @functools.wraps(asynchronous.TaskManager.prepare)
@@ -154,35 +158,6 @@ class TaskManager:
     def wait_all(self, task_ids: Iterable[str]) -> Iterator[TaskRecord]:
         background = self._running()
         return _each(background, background.served.wait_all(task_ids))
-
-
-def _scheduling(
-    method: Callable[Concatenate[AsyncSchedules, P], Awaitable[R]],
-) -> Callable[Concatenate[Schedules, P], R]:
-    @functools.wraps(method)
-    def call(self: Schedules, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        background = self.manager._running()  # pyright: ignore[reportPrivateUsage]  # of the class above
-        return background.call(functools.partial(method, background.served.schedules), *args, **kwargs)
-
-    return call
-
-
-class Schedules:
-    """The schedules of a manager's queue."""
-
-    def __init__(self, manager: TaskManager) -> None:
-        self.manager = manager
-
-    upsert = _scheduling(AsyncSchedules.upsert)
-    put = _scheduling(AsyncSchedules.put)
-    get = _scheduling(AsyncSchedules.get)
-    list = _scheduling(AsyncSchedules.list)
-    pause = _scheduling(AsyncSchedules.pause)
-    resume = _scheduling(AsyncSchedules.resume)
-    remove = _scheduling(AsyncSchedules.remove)
-    run = _scheduling(AsyncSchedules.run)
-    history = _scheduling(AsyncSchedules.history)
-    preview = _scheduling(AsyncSchedules.preview)
 
 
 def _each(background: Background[Any], records: AsyncGenerator[TaskRecord, None]) -> Iterator[TaskRecord]:

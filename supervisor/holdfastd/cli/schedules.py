@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import click
@@ -12,11 +12,12 @@ import rich_click
 
 from holdfast.core.cadence import restored, words
 from holdfast.core.cadence.moments import read_moment
+from holdfast.core.schedules import series
 from holdfast.defining import define
-from holdfast.schedules import Schedules, preview
+from holdfast.schedules import Schedules
 from holdfastd.cli import options, output
 from holdfastd.cli import schedule_views as views
-from holdfastd.cli.schedule_files import Difference, difference, read_file, stored
+from holdfastd.cli.schedule_applying import apply, diff
 from holdfastd.cli.schedule_options import spec_of, what, when
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import manage
@@ -25,7 +26,6 @@ from holdfastd.cli.tables import table
 _limit = click.option(
     "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most to show.", metavar="N"
 )
-_file = click.argument("file", type=click.Path(path_type=Path))
 
 
 @rich_click.group(epilog="Example: supervisor schedules set nightly --cron '0 2 * * *' --name billing.close_day")
@@ -120,8 +120,9 @@ def next_(session: Session, /, schedule_id: str | None, count: int, after: str |
         timezone = spec.timezone
         now = round(time.time() * 1000)
         moment = now if after is None else read_moment(after, timezone)
-        told = words(restored(define("preview", spec, moment, moment).definition.cadence))
-        moments = preview(spec, moment, count, moment)
+        defined = define("preview", spec, moment, moment)
+        told = words(restored(defined.definition.cadence))
+        moments = tuple(islice(series(defined.definition.schedule(), defined.expected), count))
     rows = [(views.there(moment, timezone), views.utc(moment)) for moment in moments]
     if session.json:
         output.document({"words": told, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
@@ -197,54 +198,8 @@ def run(session: Session, /, schedule_id: str) -> None:
         output.text(task_id)
 
 
-@schedules.command(epilog="Example: supervisor schedules diff schedules.toml")
-@_file
-@options.store
-@options.pass_session
-def diff(session: Session, /, file: Path) -> int:
-    """Show what `apply` would do; exit 1 if that is anything."""
-    declared = read_file(file)
-
-    async def work(manager: Any) -> Difference:
-        return difference(declared, await stored(manager.schedules))
-
-    found = manage(session, work)
-    _tell_difference(session, found)
-    return 0 if found.is_none else 1
-
-
-@schedules.command(epilog="Example: supervisor schedules apply schedules.toml")
-@_file
-@options.store
-@options.pass_session
-def apply(session: Session, /, file: Path) -> None:
-    """Have the schedules of a file, and no others of its owner. All are checked before the first is written."""
-    declared = read_file(file)
-
-    async def work(manager: Any) -> Difference:
-        schedules: Schedules = manager.schedules
-        for name, spec in declared.specs.items():
-            define(name, spec, round(time.time() * 1000))
-        found = difference(declared, await stored(schedules))
-        for name in (*found.create, *found.change):
-            await schedules.put(name, declared.specs[name])
-        for name in found.prune:
-            await schedules.remove(name)
-        return found
-
-    _tell_difference(session, manage(session, work))
-
-
-def _tell_difference(session: Session, found: Difference) -> None:
-    told = {"create": found.create, "change": found.change, "prune": found.prune, "same": found.same}
-    if session.json:
-        output.document({word: list(names) for word, names in told.items()})
-        return
-    for word, names in told.items():
-        for name in names if word != "same" else ():
-            output.text(f"{word:<7} {name}")
-    if found.is_none:
-        output.text(f"nothing to do: {len(found.same)} as declared")
+schedules.add_command(diff)
+schedules.add_command(apply)
 
 
 def _say(session: Session, schedule_id: str, word: str) -> None:

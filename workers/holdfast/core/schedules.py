@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, takewhile
 
 from holdfast.core.cadence import Cadence, following
 
@@ -88,6 +88,16 @@ def expected_after(schedule: Schedule, after: int) -> int | None:
     return found if found is None or bounds.end is None or found <= bounds.end else None
 
 
+def series(schedule: Schedule, first: int | None) -> Iterator[int]:
+    """The moments of its fires from `first` on, as many as its limit leaves."""
+    limit = schedule.bounds.limit
+    left = None if limit is None else limit - schedule.fires
+    while first is not None and left != 0:
+        yield first
+        first = expected_after(schedule, first)
+        left = None if left is None else left - 1
+
+
 def due(schedule: Schedule, scheduled_at: int) -> int:
     """When the fire is to be made: the same for the same fire, wherever it is asked."""
     if not schedule.policy.jitter:
@@ -126,20 +136,14 @@ def _last_due(schedule: Schedule, first: int, now: int) -> int:
     return low
 
 
-def _series(schedule: Schedule, first: int, last: int) -> Iterator[int]:
-    moment: int | None = first
-    while moment is not None and moment <= last:
-        yield moment
-        moment = expected_after(schedule, moment)
-
-
 def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
     misfire = schedule.policy.misfire
     if now - due(schedule, last) <= ON_TIME and not (misfire.most and first != last):
         return [last]  # on time; what was missed before it is another matter
     if misfire.latest:
         return [last]
-    return list(islice(_series(schedule, first, last), min(misfire.most, MOST_AT_ONCE)))
+    missed = takewhile(lambda moment: moment <= last, series(schedule, first))
+    return list(islice(missed, min(misfire.most, MOST_AT_ONCE)))
 
 
 def _too_late(schedule: Schedule, moment: int, now: int) -> bool:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from holdfast.defining import define, read_spec
 from holdfast.errors import HandlerError, InvalidScheduleError
 from holdfast.handler.callee import Callee, callee
 from holdfast.handler.handler import Handler
@@ -72,6 +71,8 @@ class Handlers:
         However many workers and hosts have it, each of its fires is made once. What is no longer here stays in the
         store until it is removed. Raises HandlerError.
         """
+        from holdfast.defining import define, read_spec  # calendars are not small, and few applications need them
+
         if schedule_id in self._schedules:
             raise HandlerError(f"schedule {shown(schedule_id)} is defined twice: ids are unique")
         try:

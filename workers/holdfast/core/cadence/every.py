@@ -9,7 +9,7 @@ from holdfast.errors import InvalidScheduleError
 from holdfast_config.durations import seconds
 
 SHORTEST = 0.1  # seconds
-LONGEST = 3660 * 86400.0
+LONGEST = 3660 * 86400.0  # of any length in a schedule
 
 _ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
 _ISO_UNITS = (604800.0, 86400.0, 3600.0, 60.0, 1.0)

@@ -1,0 +1,67 @@
+"""`supervisor schedules diff` and `apply`: have the schedules that a file declares, and no others of its owner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import rich_click
+
+from holdfast.schedules import Schedules
+from holdfastd.cli import options, output
+from holdfastd.cli.schedule_files import Difference, difference, read_file, stored
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import manage
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+@rich_click.command(epilog="Example: supervisor schedules diff schedules.toml")
+@_file
+@options.store
+@options.pass_session
+def diff(session: Session, /, file: Path) -> int:
+    """Show what `apply` would do; exit 1 if that is anything."""
+    declared = read_file(file)
+
+    async def work(manager: Any) -> Difference:
+        return difference(declared, await stored(manager.schedules))
+
+    found = manage(session, work)
+    _tell_difference(session, found)
+    return 0 if found.is_none else 1
+
+
+@rich_click.command(epilog="Example: supervisor schedules apply schedules.toml")
+@_file
+@options.store
+@options.pass_session
+def apply(session: Session, /, file: Path) -> None:
+    """Have the schedules of a file, and no others of its owner. All are checked before the first is written."""
+    declared = read_file(file)
+
+    async def work(manager: Any) -> Difference:
+        schedules: Schedules = manager.schedules
+        for name, spec in declared.specs.items():
+            await schedules.check(name, spec)
+        found = difference(declared, await stored(schedules))
+        for name in (*found.create, *found.change):
+            await schedules.put(name, declared.specs[name])
+        for name in found.prune:
+            await schedules.remove(name)
+        return found
+
+    _tell_difference(session, manage(session, work))
+
+
+def _tell_difference(session: Session, found: Difference) -> None:
+    told = {"create": found.create, "change": found.change, "prune": found.prune, "same": found.same}
+    if session.json:
+        output.document({word: list(names) for word, names in told.items()})
+        return
+    for word, names in told.items():
+        for name in names if word != "same" else ():
+            output.text(f"{word:<7} {name}")
+    if found.is_none:
+        output.text(f"nothing to do: {len(found.same)} as declared")

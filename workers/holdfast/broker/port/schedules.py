@@ -1,0 +1,50 @@
+"""The port of those who set schedules and of those who fire them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from holdfast.core.definitions import Definition, Due, FireOrder, Occurrence, Put, SchedulePage, ScheduleRecord
+
+
+class ScheduleStore(Protocol):
+    """What schedules need; producers define them, stewards fire them. Moments are milliseconds of the store's clock."""
+
+    async def put_schedule(self, definition: Definition, expected: int | None, due: int | None, *, again: bool) -> Put:
+        """Set a schedule. The same spec changes nothing; with `again` one that has ended begins anew."""
+        ...
+
+    async def due_schedules(self, limit: int) -> Due: ...
+
+    async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
+        """Per order: fired, paused, changed (it is not as it was seen) or gone. A fire is made once."""
+        ...
+
+    async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
+        """`paused`, or `unknown`."""
+        ...
+
+    async def resume_schedule(self, schedule_id: str, generation: int, expected: int | None, due: int | None) -> str:
+        """`resumed`, `running` (it was not paused), `changed`, or `unknown`."""
+        ...
+
+    async def remove_schedule(self, schedule_id: str) -> str:
+        """`removed`, or `unknown`. Its running task goes on."""
+        ...
+
+    async def schedule(self, schedule_id: str) -> ScheduleRecord | None: ...
+
+    async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
+        """The next to fire first, those without a next fire last."""
+        ...
+
+    async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
+        """What became of its fires, newest first; the last hundred are kept."""
+        ...
+
+    async def wait_fires(self, timeout: float) -> bool:
+        """Block until an earlier fire appears, at most `timeout` seconds."""
+        ...
+
+    async def clock_ms(self) -> int: ...

@@ -1,0 +1,79 @@
+"""The port of a steward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from holdfast.core.lanes import Lanes, Rule
+from holdfast.core.records import Counts, Epoch
+
+
+class StewardStore(Protocol):
+    """What a steward needs."""
+
+    async def preflight(self) -> None:
+        """Reachable, new enough, not evicting, our schema: else StoreUnavailableError or StoreRefusedError."""
+        ...
+
+    async def vouch(self, incarnations: Sequence[str]) -> None: ...
+
+    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
+        """Tombstone the incarnation and put back what it owned; how many. A second call answers 0."""
+        ...
+
+    async def reap(self, lease_ms: int, grace_ms: int) -> dict[str, int]:
+        """Recover incarnations whose lease has lapsed, seen twice; how many tasks each owned."""
+        ...
+
+    async def promote(self, limit: int) -> tuple[int, int | None]:
+        """Submit due tasks; how many, and milliseconds until the next is due (None: nothing delayed)."""
+        ...
+
+    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None]:
+        """Whether anything of these lanes waits, runs or is due; milliseconds until a delayed task is due."""
+        ...
+
+    async def counts(self) -> Counts: ...
+
+    async def peek(self, lane: str, timeout: float) -> bool:
+        """Block while the lane is empty, at most `timeout` seconds; whether it has something."""
+        ...
+
+    async def ring(self, lane: str) -> int:
+        """Ring the lane's bell if it holds entries; how many it holds."""
+        ...
+
+    async def lanes(self, lanes: Sequence[str]) -> Lanes: ...
+
+    async def declare(self, host: str, rules: Sequence[Rule]) -> int:
+        """All bounds that the settings of this host say; what they said and say no longer goes. How many changed."""
+        ...
+
+    async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
+        """Put back own entries that somebody else took (seen missing twice); how many, and the next cursor."""
+        ...
+
+    async def trim(self, keep_ms: int, limit: int) -> int:
+        """Delete tasks that ended more than `keep_ms` ago; how many."""
+        ...
+
+    async def wait_alarm(self, timeout: float) -> bool:
+        """Block until an earlier due time appears, at most `timeout` seconds."""
+        ...
+
+    async def run_id(self) -> str:
+        """Changes when the store was restarted or failed over: leases are not to be believed for a while."""
+        ...
+
+    async def epoch(self, known: Epoch, fresh: str) -> Epoch:
+        """The store's present life, under the name `fresh` if it has none; `known` is what the caller last saw of it,
+        or has no name. A store that comes back empty begins another one."""
+        ...
+
+    async def latest(self, seen: str) -> tuple[str, int | None]:
+        """The id of the last event, to be shown the next time; and where the one `seen` is not there any more, although
+        older ones are, how many milliseconds of what was seen are gone at least."""
+        ...
+
+    async def clock_ms(self) -> int: ...

@@ -1,0 +1,44 @@
+"""Schedules without async: `manager.schedules` of `holdfast.sync.TaskManager`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from holdfast.schedules import Schedules as AsyncSchedules
+
+if TYPE_CHECKING:
+    from holdfast.sync import TaskManager
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _scheduling(
+    method: Callable[Concatenate[AsyncSchedules, P], Awaitable[R]],
+) -> Callable[Concatenate[Schedules, P], R]:
+    @functools.wraps(method)
+    def call(self: Schedules, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        background = self.manager._running()  # pyright: ignore[reportPrivateUsage]  # a friend of that class
+        return background.call(functools.partial(method, background.served.schedules), *args, **kwargs)
+
+    return call
+
+
+class Schedules:
+    """The schedules of a manager's queue."""
+
+    def __init__(self, manager: TaskManager) -> None:
+        self.manager = manager
+
+    upsert = _scheduling(AsyncSchedules.upsert)
+    put = _scheduling(AsyncSchedules.put)
+    get = _scheduling(AsyncSchedules.get)
+    list = _scheduling(AsyncSchedules.list)
+    pause = _scheduling(AsyncSchedules.pause)
+    resume = _scheduling(AsyncSchedules.resume)
+    remove = _scheduling(AsyncSchedules.remove)
+    run = _scheduling(AsyncSchedules.run)
+    history = _scheduling(AsyncSchedules.history)
+    preview = _scheduling(AsyncSchedules.preview)
