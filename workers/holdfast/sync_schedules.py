@@ -34,6 +34,7 @@ class Schedules:
 
     upsert = _scheduling(AsyncSchedules.upsert)
     put = _scheduling(AsyncSchedules.put)
+    check = _scheduling(AsyncSchedules.check)
     get = _scheduling(AsyncSchedules.get)
     list = _scheduling(AsyncSchedules.list)
     pause = _scheduling(AsyncSchedules.pause)
