@@ -9,6 +9,7 @@ from holdfast.core.deliveries import Settle
 from holdfast.core.states import State
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast.schedules import Schedules
+from holdfast_config.lanes import lanes
 from tests.schedules.stage import Stage, utc
 
 pytestmark = pytest.mark.anyio
@@ -374,6 +375,25 @@ async def test_34_count_is_kept_when_everything_begins_anew(stage: Stage) -> Non
     await stage.schedules.upsert("j", rrule="FREQ=MINUTELY;COUNT=2", text="go", overlap="allow")
     made += await stage.until(1200, step=30)
     assert len(made) == 2
+
+
+async def test_36_lanes_by_their_spelling(stage: Stage) -> None:
+    space, spelled = stage.space, lanes("A:A:B")
+    names, weights = [lane.name for lane in spelled], [lane.weight for lane in spelled]
+
+    async def served(number: int) -> str:
+        """The lanes of the next tasks, claimed one at a time."""
+        order = ""
+        for _ in range(number):
+            [delivery] = (await space.pull("w", 1, lanes=names, weights=weights)).deliveries
+            order += delivery.lane
+        return order
+
+    for number in range(4):
+        await space.submit(f"a{number}", lane="A")
+        await space.submit(f"b{number}", lane="B")
+    assert await served(6) == "AABAAB"
+    assert await served(2) == "BB"
 
 
 async def test_37_jitter_is_the_same_for_the_same_fire(stage: Stage) -> None:
