@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -19,11 +20,12 @@ HEAVIEST = 1000
 MOST = 1_000_000
 AT_ONCE_MS = 100  # a rate's burst, where none is given, is what it allows in this time
 LONGEST_PERIOD_MS = 366 * 86_400_000
+SHORTEST, LONGEST = 0.001, 3_155_760_000.0  # seconds that a run may be given
 
 _NAME = re.compile(r"[^{}\s]+")
 _OWN = re.compile(r"\{(.*)\}:lane:(.*)")
 _RATE = re.compile(r"(\d{1,9}) ?/ ?(\S+)", re.ASCII)
-_OPTIONS = ("weight", "rate", "burst", "limit", "keys")
+_OPTIONS = ("weight", "rate", "burst", "limit", "keys", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,21 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A list that workers take from. `limit`: tasks that run at once; `keys`: of those, tasks of one key."""
+    """A list that workers take from. `limit`: tasks that run at once; `keys`: of those, tasks of one key; `timeout`:
+    seconds that one run may take."""
 
     name: str
     weight: int = 1
     rate: Rate | None = None
     limit: int | None = None
     keys: int | None = None
+    timeout: float | None = None
 
     def __str__(self) -> str:
         bounds = {"rate": self.rate, "burst": self.rate and self.rate.burst, "limit": self.limit, "keys": self.keys}
-        return ";".join([f"{self.name}={self.weight}", *(f"{key}={value}" for key, value in bounds.items() if value)])
+        told = [f"{key}={value}" for key, value in bounds.items() if value]
+        told += [f"timeout={self.timeout:g}"] if self.timeout else []
+        return ";".join([f"{self.name}={self.weight}", *told])
 
 
 def lanes(value: object) -> tuple[Lane, ...]:
@@ -134,7 +140,8 @@ def _lane(name: object, told: Mapping[object, object]) -> Lane:
         raise ValueError("a burst belongs to a rate")
     weight = _whole("weight", told.get("weight", 1), HEAVIEST) or 1
     limit, keys = (_whole(key, told.get(key), MOST) for key in ("limit", "keys"))
-    return Lane(list_name(name), weight, rate(told["rate"], told.get("burst")) if "rate" in told else None, limit, keys)
+    bound = rate(told["rate"], told.get("burst")) if "rate" in told else None
+    return Lane(list_name(name), weight, bound, limit, keys, _duration("timeout", told.get("timeout")))
 
 
 def list_name(value: object) -> str:
@@ -152,6 +159,15 @@ def _whole(what: str, value: object, most: int) -> int | None:
     if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 1 <= int(text) <= most:
         raise ValueError(f"a {what} must be a whole number from 1 to {most}, not {value!r}")
     return int(text)
+
+
+def _duration(what: str, value: object) -> float | None:
+    if value is None:
+        return None
+    with suppress(ValueError):
+        if SHORTEST <= (seconds := durations.seconds(value)) <= LONGEST:
+            return seconds
+    raise ValueError(f"a {what} must be a duration from 1 ms, as in 30s or 5m, not {value!r}")
 
 
 def _assigned(value: object) -> Iterator[tuple[object, object]]:

@@ -186,6 +186,14 @@ class Settings(BaseSettings):
         """One for each lane; none where the first that holds something is always served."""
         return () if self.strict else tuple(lane.weight for lane in self.lanes)
 
+    def timeout_of(self, lane: str) -> float | None:
+        """Seconds that a run of this lane's tasks may take, where neither task nor handler has a timeout; None: for
+        ever. A lane of the queue may be called by its list, too."""
+        beside = f"{{{self.queue_name}}}:lane:"
+        same = (one for one in self.lanes if one.name.removeprefix(beside) == lane.removeprefix(beside))
+        own = next((one.timeout for one in same), None)
+        return self.task_timeout if own is None else own
+
     @property
     def redis(self) -> RedisSettings:
         """What a Redis client is made from."""

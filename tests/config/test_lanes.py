@@ -25,6 +25,8 @@ TWO = (Lane("bindu:tasks:high", 6), Lane("bindu:tasks", 3))
         ("A:B", (Lane("A:B"),)),
         ("a=6;rate=100/m;limit=20,b", (Lane("a", 6, Rate(100, 60_000, 1), 20), Lane("b"))),
         ("a;rate=100/s;burst=7;keys=2", (Lane("a", 1, Rate(100, 1000, 7), None, 2),)),
+        ("a;timeout=1m30s,b", (Lane("a", timeout=90.0), Lane("b"))),
+        ({"a": {"timeout": 0.5}}, (Lane("a", timeout=0.5),)),
         ({"a": {"rate": "20/10s", "limit": 5}}, (Lane("a", 1, Rate(20, 10_000, 1), 5),)),
         ("a,b=2", (Lane("a"), Lane("b", 2))),
         ("bindu:tasks:high", (Lane("bindu:tasks:high"),)),
@@ -50,7 +52,10 @@ def test_a_spelling_of_lanes(given: object, found: tuple[Lane, ...]) -> None:
         ("a;rate=5/x", f"{RATE}, not '5/x'"),
         ("a;burst=5", "a burst belongs to a rate"),
         ("a;limit=1;limit=2", "gives the limit of lane a twice"),
-        ("a;speed=1", "a lane has weight, rate, burst, limit and keys, not 'speed'"),
+        ("a;speed=1", "a lane has weight, rate, burst, limit, keys and timeout, not 'speed'"),
+        ("a;timeout=0", "a timeout must be a duration from 1 ms, as in 30s or 5m, not '0'"),
+        ("a;timeout=soon", "a timeout must be a duration from 1 ms, as in 30s or 5m, not 'soon'"),
+        ("a;timeout=", "a timeout must be a duration from 1 ms, as in 30s or 5m, not ''"),
         ("=3", "must be 1 to 128 printable characters without spaces and braces"),
         ("A::B:", "must be 1 to 128 printable characters without spaces and braces"),
     ],
@@ -94,3 +99,10 @@ def test_rates_of_handlers_that_are_refused(problems: Problems, value: str, allo
 
 def test_lanes_are_shown_as_they_are_written() -> None:
     assert ",".join(map(str, TWO)) == "bindu:tasks:high=6,bindu:tasks=3"
+    assert str(Lane("a", timeout=90.0)) == "a=1;timeout=90"
+
+
+def test_the_timeout_of_a_lane_counts_before_that_of_all_tasks(read: Load) -> None:
+    settings = read(lanes="{bindu:tasks}:lane:quick;timeout=5s,bindu:tasks", task_timeout=60)
+    assert settings.timeout_of("quick") == settings.timeout_of("{bindu:tasks}:lane:quick") == 5.0
+    assert settings.timeout_of("bindu:tasks") == settings.timeout_of("elsewhere") == 60.0

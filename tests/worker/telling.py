@@ -119,3 +119,16 @@ async def narrow(task: Task) -> str:
 @named.register("patient", max_attempts=1)
 async def patient() -> None:
     raise ValueError("once is enough")
+
+
+limited = Handlers()
+
+
+@limited.register("endless")
+async def endless() -> None:
+    await anyio.sleep(LONGEST)
+
+
+@limited.register("brief", timeout=0.03)
+async def brief() -> None:
+    await anyio.sleep(LONGEST)

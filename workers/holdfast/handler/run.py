@@ -37,8 +37,8 @@ async def run(
     on_stuck: Callable[[], None] = lambda: None,
     thread_grace: float = 5.0,
 ) -> Outcome:
-    """The outcome of `delivery`; `task` is its Task. `task_timeout` in seconds counts where neither delivery nor
-    handler has one.
+    """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds: of its lane, or of the worker) counts
+    where neither delivery nor handler has one.
 
     Cancelled, it ends as soon as the handler has: an async one is interrupted, one in a thread of `limiter` has to see
     `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was

@@ -116,7 +116,7 @@ class Hands:
         return self.handler.options(running.task.operation.name)
 
     async def _run(self, delivery: Delivery, running: Running) -> Outcome:
-        timeout = self.post.spec.settings.task_timeout
+        timeout = self.post.spec.settings.timeout_of(delivery.lane)
         with self.telemetry.delivery(delivery, running.task) as span:
             outcome = await run(
                 self.handler, delivery, running.task, self._threads, timeout, on_stuck=self.post.stuck.set
