@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from holdfast_config.submit_settings import SubmitSettings
 from holdfast_config.url import mask
 
 
@@ -17,6 +18,7 @@ class RedisSettings:
     queue: str = "bindu:tasks"
     connect_timeout: float = 5.0
     answer_timeout: float = 5.0
+    submit: SubmitSettings = field(default_factory=SubmitSettings)
 
     @property
     def masked_url(self) -> str:

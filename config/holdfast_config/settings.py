@@ -15,6 +15,7 @@ from holdfast_config.lanes import Lane
 from holdfast_config.postgres_settings import PostgresSettings
 from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.redis_settings import RedisSettings
+from holdfast_config.submit_settings import SubmitSettings
 
 STORE_SOCKET = "store.sock"
 QUEUE = "bindu:tasks"
@@ -98,6 +99,12 @@ class Settings(BaseSettings):
     redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(10, "The most connections one process opens.")
     redis_poll_timeout: _Long = _set(1.0, "How long a worker waits for a bell before it looks for itself.")
     redis_answer_timeout: _Long = _set(5.0, "How long an answer of Redis may take before its connection is given up.")
+    submit_attempts: Annotated[int, whole(1, 1_000)] = _set(
+        8, "How often a producer asks a Redis that is away, before it is told so."
+    )
+    submit_timeout: _Long = _set(10.0, "How long a producer goes on asking a Redis that is away.")
+    submit_wait: _Any = _set(0.05, "The longest pause before a producer asks again; it doubles with each one.")
+    submit_wait_cap: _Any = _set(2.0, "What that pause may grow to.")
     queue_name: kinds.Queue = _set(QUEUE, "The public queue, a Redis list; its name is also the namespace.")
     lanes: kinds.Lanes = Field(
         default_factory=_only_queue,
@@ -203,6 +210,7 @@ class Settings(BaseSettings):
             self.redis_poll_timeout,
             self.queue_name,
             answer_timeout=self.redis_answer_timeout,
+            submit=SubmitSettings(self.submit_attempts, self.submit_timeout, self.submit_wait, self.submit_wait_cap),
         )
 
     @property

@@ -18,6 +18,7 @@ from holdfast.broker import open_store
 from holdfast.handler.registry import Handlers
 from holdfast.handler.resolve import handler_from
 from holdfast.manager import TaskManager
+from holdfast.patience import Patience
 from holdfast_config import ConfigError, Settings, load
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from holdfast.broker.port import Store
-    from holdfast.patience import Patience
 
 MEMORY_POLL = 0.1  # seconds in which a worker beside a store in memory sees that a delayed task is due
 DRAIN = 10.0  # seconds for what still runs when a `working` block ends
@@ -47,8 +47,9 @@ def create_broker(
     """The broker of these settings, to be entered; else of the keywords, and below them of the environment and files.
 
     `type` is `redis` or `memory`. Where nobody says which, a URL or a host means Redis, and nothing set means memory.
-    `handlers` and `patience` are the TaskManager's. Raises ConfigError, which is a ValueError: an unknown type, Redis
-    without URL or host, settings and keywords at once; MissingPackageError, also one, where a package is missing.
+    `handlers` and `patience` are the TaskManager's; without `patience` the settings say it (`submit_attempts` …).
+    Raises ConfigError, which is a ValueError: an unknown type, Redis without URL or host, settings and keywords at
+    once; MissingPackageError, also one, where a package is missing.
     """
     keywords = {
         "scheduler_type": type,
@@ -100,7 +101,7 @@ class Broker:
             self.store,
             queue=self._settings.queue_name,
             max_message_bytes=self._settings.max_message_bytes,
-            patience=self._patience,
+            patience=self._patience or Patience.of(self._settings.redis.submit),
             handlers=self._handlers,
         )
         return self

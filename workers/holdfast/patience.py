@@ -11,6 +11,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt,
 from tenacity.wait import wait_random_exponential
 
 from holdfast.errors import StoreUnavailableError
+from holdfast_config.submit_settings import SubmitSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,6 +25,11 @@ class Patience:
     seconds: float = 10.0
     first_wait: float = 0.05
     longest_wait: float = 2.0
+
+    @classmethod
+    def of(cls, settings: SubmitSettings) -> Patience:
+        """What the settings say."""
+        return cls(settings.attempts, settings.seconds, settings.first_wait, settings.longest_wait)
 
     async def call(self, operation: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer of `operation`; raises its last StoreUnavailableError."""

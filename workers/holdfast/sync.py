@@ -25,12 +25,12 @@ from holdfast.background import CLOSED, Background
 from holdfast.broker import open_store
 from holdfast.core.records import Submission, TaskRecord
 from holdfast.errors import ClosedError
+from holdfast.patience import Patience
 
 if TYPE_CHECKING:
     from typing import Self
 
     from holdfast.handler.registry import Handlers
-    from holdfast.patience import Patience
     from holdfast.sync_schedules import Schedules
     from holdfast.taskspec import TaskSpec
     from holdfast_config import RedisSettings
@@ -77,7 +77,7 @@ class TaskManager:
                     store,
                     queue=settings.queue,
                     max_message_bytes=max_message_bytes,
-                    patience=patience,
+                    patience=patience or Patience.of(settings.submit),
                     handlers=handlers,
                 )
 

@@ -13,6 +13,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.manager import TaskManager
 from holdfast.patience import Patience
+from holdfast_config import Settings
 from holdfastd.cli.endings import CommandError, lies_below, only
 from holdfastd.cli.session import Session
 
@@ -29,7 +30,7 @@ def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
     """The store's answer to one question."""
 
     async def inside(store: Store) -> T:
-        return await PATIENCE.call(question, store)
+        return await patience_of(session.settings).call(question, store)
 
     return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
 
@@ -39,17 +40,24 @@ def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
     return anyio.run(_with_store, session, work, backend_options={"use_uvloop": True})
 
 
-def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], patience: Patience = PATIENCE) -> T:
-    """What came of `work`, which is given the producer's API. `patience`: with a store that has answered once."""
-    settings = session.settings
+def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], later: Patience | None = None) -> T:
+    """What came of `work`, which is given the producer's API. `later`: the patience with a store that answered once."""
+    settings, first = session.settings, patience_of(session.settings)
 
     async def inside(store: Store) -> T:
-        if patience is not PATIENCE:
-            await PATIENCE.call(store.ping)
+        if later is not None:
+            await first.call(store.ping)
         limit = settings.max_message_bytes
-        return await work(TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, patience=patience))
+        manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, patience=later or first)
+        return await work(manager)
 
     return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
+
+
+def patience_of(settings: Settings) -> Patience:
+    """What the settings say, if they say anything of it: somebody at a terminal has less."""
+    told = any(field.startswith("submit_") for field in settings.model_fields_set)
+    return Patience.of(settings.redis.submit) if told else PATIENCE
 
 
 async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:

@@ -21,7 +21,7 @@ from holdfastd.cli.endings import CommandError, only
 from holdfastd.cli.kinds import DURATION, JSON, WHEN
 from holdfastd.cli.progress import Progress
 from holdfastd.cli.session import Session
-from holdfastd.cli.storing import LONG_PATIENCE, PATIENCE, manage
+from holdfastd.cli.storing import LONG_PATIENCE, manage
 from holdfastd.cli.submitting import Listener, Tally, submit_all
 
 EXAMPLES = """Examples:
@@ -101,8 +101,8 @@ def submit(
                     only(error).add_note(upto)
                 raise
 
-    patience = PATIENCE if stream is None and not wait else LONG_PATIENCE
-    return _finish(manage(session, work, patience), tally, stream)
+    later = None if stream is None and not wait else LONG_PATIENCE
+    return _finish(manage(session, work, later), tally, stream)
 
 
 async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[sources.Item]]:
