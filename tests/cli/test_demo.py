@@ -49,7 +49,7 @@ def test_on_a_terminal_it_is_drawn(place: Cli) -> None:
     assert "the ledger balances" in done.out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_leaves_nothing(place: Cli, number: signal.Signals) -> None:
     process = subprocess.Popen(
         [SUPERVISOR, "demo", "--tasks", "10000", "--seconds", "600"],

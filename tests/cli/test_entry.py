@@ -56,6 +56,7 @@ def test_help_and_version_import_neither_settings_nor_redis(tmp_path: Path, argu
 def test_version_as_text_and_as_document(bare: Cli) -> None:
     assert bare("version").out.startswith("holdfast ")
     assert bare("version", "--json").document.keys() == {"version", "python"}
+    assert bare("--version").out == bare("version").out
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["version", "--nonsense"], ["scale", "many"], ["tasks", "show"]])

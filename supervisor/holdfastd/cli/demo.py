@@ -37,7 +37,8 @@ def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: in
     the end: each task completed once, with the right result. Exit status 1 if they do not balance. Nothing is left
     behind.
     """
-    signal.signal(signal.SIGTERM, _as_interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal may be closed, too
+        signal.signal(number, _as_interrupt)
     program = Program(tasks, seconds, workers, seed)
     try:
         ledger = _watched(program) if session.for_people else give(program, _told(session))

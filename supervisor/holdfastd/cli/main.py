@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn, TextIO, cast
 
+import click
 import rich_click
 
 from holdfastd.cli.lazy import lazy
@@ -57,9 +58,26 @@ drained with tasks given back unfinished, 77 no permission, 78 configuration or 
 Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order.
 """
 
+
+def _version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:  # as everybody types it
+    if is_asked:
+        cli.main(["version"], prog_name="supervisor", standalone_mode=False, obj=context.obj)
+        context.exit()
+
+
 cli = rich_click.RichGroup(
     name="supervisor",
     commands=COMMANDS,
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Print the version and exit.",
+        )
+    ],
     help="Keeps worker processes alive that run the tasks of a Redis queue, and loses none of the tasks.",
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
