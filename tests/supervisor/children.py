@@ -226,7 +226,7 @@ def steward(log: Path, first: bool, channel: socket.socket) -> int:
         with log.open("a") as file:
             print(os.getpid(), first, encode_told(message), file=file)
         if isinstance(message, Died):
-            talk.say(Acknowledged(message.incarnation, 1))
+            talk.say(Acknowledged(message.incarnation, int(message.cause.startswith("signal"))))  # others owned nothing
         if isinstance(message, Leave):
             return ChildExit.OK
     return ChildExit.ORPHANED

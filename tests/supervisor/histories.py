@@ -100,8 +100,8 @@ class History:
         self.hear(slot, BootFailed(code, error, traceback))
         return self.die(slot, code)
 
-    def acknowledge(self, incarnation: str) -> list[Command]:
-        return self.hear(STEWARD, Acknowledged(incarnation, 1))
+    def acknowledge(self, incarnation: str, recovered: int = 1) -> list[Command]:
+        return self.hear(STEWARD, Acknowledged(incarnation, recovered))
 
     def child(self, slot: Slot) -> Child:
         child = self.view.child(slot)

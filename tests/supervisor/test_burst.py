@@ -21,7 +21,7 @@ def test_two_looks_in_a_row_that_find_nothing_end_the_service_with_zero() -> Non
     assert said(history.hear(STEWARD, NOTHING)) == ["draining"]
     history.tick()
     history.leave(worker(0))
-    history.acknowledge(next(iter(history.view.untold)))
+    history.acknowledge(next(iter(history.view.untold)), recovered=0)
     history.die(STEWARD, 0)
     assert history.view.over == 0
     assert shown(history.done)[-1] == "nothing is left: 0 completed"

@@ -123,6 +123,29 @@ def test_a_worker_that_crashes_with_work_while_draining_ends_with_75() -> None:
     assert history.view.over == 75
 
 
+@pytest.mark.parametrize(("recovered", "code"), [(0, 0), (2, 75)])
+def test_what_the_store_put_back_counts_though_no_beat_had_told_of_it(recovered: int, code: int) -> None:
+    history = History(1).started()
+    gone = history.child(W).incarnation
+    history.event(TERM)
+    history.tick()
+    history.die(W, -signal.SIGSEGV)
+    history.acknowledge(gone, recovered)
+    history.die(STEWARD, 0)
+    assert (history.view.over, history.view.cut_off) == (code, recovered)
+
+
+def test_what_a_beat_has_told_of_is_not_counted_twice() -> None:
+    history = busy()
+    gone = history.child(W).incarnation
+    history.event(TERM)
+    history.tick()
+    history.die(W, -signal.SIGSEGV)
+    known = history.view.cut_off
+    history.acknowledge(gone, known)
+    assert history.view.cut_off == known > 0
+
+
 def test_a_worker_that_overruns_is_aborted_then_killed() -> None:
     history = busy()
     history.event(TERM)

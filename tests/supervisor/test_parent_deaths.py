@@ -70,6 +70,7 @@ def test_what_a_dead_child_has_started_is_killed_however_it_fled(start: Start) -
     service.kill("worker 0")
     service.until("died", slot="worker 0")
     wait_dead(*grandchildren)
+    service.ever("recovered")
     assert service.stopped() == 0
 
 
@@ -125,6 +126,7 @@ def test_a_parent_without_descriptors_keeps_what_it_has(start: Start) -> None:
     service.ever("ready", slot="worker 0")
     service.kill("worker 0")
     service.until("died", slot="worker 0")
+    service.ever("recovered")
     assert service.stopped() == 0
 
 
@@ -133,6 +135,7 @@ def test_a_signal_between_fork_and_reset_ends_the_child_and_not_the_parent(start
     assert service.until("died", slot="worker 0")["cause"] == "signal: SIGTERM"
     service.until("ready", slot="worker 0")
     assert not service.said("draining")
+    service.ever("recovered")
     assert service.stopped() == 0
 
 

@@ -88,7 +88,8 @@ def exited(view: View, event: Exited, now: float) -> Step:
     young = restart.is_young(child, cause, now)
     reported = _report(child, cause, now, old_news=boot.is_old_news(view, child))
     view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
-    view, told = tell.died(view, child, cause, now)
+    lost = 0 if view.stopping is None or child.slot.kind is not Kind.WORKER else drain.cut_off(child)
+    view, told = tell.died(replace(view, cut_off=view.cut_off + lost), child, cause, lost, now)
     view, counted = _consequences(view, child, cause, young, event.jitter, now)
     return view, (*reported, *told, *counted)
 
@@ -102,8 +103,6 @@ def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) ->
 
 
 def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: float, now: float) -> Step:
-    if view.stopping is not None and child.slot.kind is Kind.WORKER:
-        view = replace(view, cut_off=view.cut_off + drain.cut_off(child))
     counted: tuple[Command, ...] = ()
     if young and child.slot.kind is Kind.WORKER and view.stopping is None:
         view, counted = breaker.young_death(view, child, str(cause), jitter, now)

@@ -9,7 +9,7 @@ from holdfastd.core.commands import Command, Say, Send
 from holdfastd.core.death import Cause
 from holdfastd.core.policy import RETELL
 from holdfastd.core.slots import STEWARD, Child, Kind
-from holdfastd.core.view import Step, View
+from holdfastd.core.view import Step, Untold, View
 
 
 def born(view: View, child: Child) -> tuple[Command, ...]:
@@ -22,23 +22,26 @@ def born(view: View, child: Child) -> tuple[Command, ...]:
     return ()
 
 
-def died(view: View, child: Child, cause: Cause, now: float) -> Step:
+def died(view: View, child: Child, cause: Cause, cut_off: int, now: float) -> Step:
     """Remember the death of a worker until it is acknowledged, and tell it now."""
     if child.slot.kind is not Kind.WORKER:
         return view, ()
     message = Died(child.incarnation, str(cause), cause.charged)
     told_at = view.told_at if view.untold else now
-    view = replace(view, untold={**view.untold, child.incarnation: message}, told_at=told_at)
+    view = replace(view, untold={**view.untold, child.incarnation: Untold(message, cut_off)}, told_at=told_at)
     return view, _if_steward(view, Send(STEWARD, message))
 
 
 def acknowledged(view: View, message: Acknowledged) -> Step:
+    """What was put back while the service stops was cut off, and the store knows better than the last beat how much."""
     if message.incarnation not in view.untold:
         return view, ()
-    untold = {name: told for name, told in view.untold.items() if name != message.incarnation}
+    untold = dict(view.untold)
+    unknown = max(0, message.recovered - untold.pop(message.incarnation).cut_off)
     fields = {"incarnation": message.incarnation, "tasks": message.recovered}
     said = Say("info" if message.recovered else "debug", "recovered", fields)
-    return replace(view, untold=untold), (said,)
+    cut_off = view.cut_off + (0 if view.stopping is None else unknown)
+    return replace(view, untold=untold, cut_off=cut_off), (said,)
 
 
 def again(view: View, now: float) -> Step:
@@ -49,7 +52,7 @@ def again(view: View, now: float) -> Step:
 
 
 def _untold(view: View) -> tuple[Command, ...]:
-    return tuple(Send(STEWARD, message) for message in view.untold.values())
+    return tuple(Send(STEWARD, one.message) for one in view.untold.values())
 
 
 def _if_steward(view: View, command: Command) -> tuple[Command, ...]:

@@ -86,6 +86,14 @@ class Burst:
 
 
 @dataclass(frozen=True, slots=True)
+class Untold:
+    """A death that no steward has acknowledged yet; `cut_off` of its tasks are counted already."""
+
+    message: Died
+    cut_off: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     policy: Policy
     target: int
@@ -93,7 +101,7 @@ class View:
     seats: Mapping[Slot, Seat] = field(default_factory=dict[Slot, Seat])
     reached: frozenset[Kind] = frozenset()  # kinds of which one has been ready
     breaker: Breaker = field(default_factory=Breaker)
-    untold: Mapping[str, Died] = field(default_factory=dict[str, Died])  # not acknowledged by a steward yet
+    untold: Mapping[str, Untold] = field(default_factory=dict[str, Untold])
     told_at: float = 0.0
     boot_failures: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
     shown: str = ""  # the last traceback printed
