@@ -71,7 +71,7 @@ MUTANTS: dict[str, Mutant] = {
         script("shared/settling.lua", "r[2] ~= s.claim or not OPEN[state]", "not OPEN[state]"), ("host frozen",)
     ),
     "a claim needs no state": Mutant(
-        script("pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' or", "if r[2] == '1' or")
+        script("pull.lua", "if state ~= 'submitted' or solo == '1' or", "if solo == '1' or")
     ),
     "recover puts nothing back": Mutant(
         script(

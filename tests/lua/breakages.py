@@ -56,7 +56,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
         "elseif false then",
     ),
     ("recover leaves no tombstone", "shared/recovery.lua", "call('HSET', worker, 'state', 'dead', ", "call('HSET', worker, "),
-    ("a claim needs no state", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' or", "if r[2] == '1' or"),
+    ("a claim needs no state", "pull.lua", "if state ~= 'submitted' or solo == '1' or", "if solo == '1' or"),
     ("messages may come twice", "shared/message.lua", "  if verdict then return verdict end\n", ""),
     ("audit puts nothing back", "audit.lua", "if not is_there(id, r[1]) then", "if false then"),
     ("a retry is not indexed", "shared/lane.lua", "  call('ZADD', T .. 'due', due, id)\n", ""),
@@ -81,7 +81,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("renew believes any claim", "renew.lua", "r[1] ~= 'working' or r[2] ~= claim", "r[1] ~= 'working'", renew.test_what_is_held_but_no_longer_owned_is_named),
     ("recover believes any claim", "shared/recovery.lua", "r[1] ~= 'working' or r[2] ~= claim", "false", recover.test_a_record_that_is_gone_does_not_stop_recovery),
     ("deliveries do not grow", "shared/claiming.lua", "local delivery = tonumber(r[3] or '0') + 1", "local delivery = tonumber(r[3] or '1')"),
-    ("a replayed settlement is lost", "shared/settling.lua", "rest, 'last_claim', s.claim, 'progress'", "rest, 'progress'", settle.test_an_outcome_ends_the_task_with_its_result, (Settle.COMPLETED,)),
+    ("a replayed settlement is lost", "shared/settling.lua", "s.known, 'last_claim', s.claim, 'progress'", "s.known, 'progress'", settle.test_an_outcome_ends_the_task_with_its_result, (Settle.COMPLETED,)),
     # Rule 4: nothing is popped before it is journaled.
     ("popped before it is claimed", "pull.lua", "if #window == 0 then break end", "if #window == 0 then break end\n    for _ = 1, #window do call('LPOP', list) end"),
     # Rule 5: duplicates, messages, conflicts, inbox.
@@ -110,7 +110,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     # Rule 8: crashes and solo.
     ("a bound worker claims more", "pull.lua", "if not bound then take_share(offers, waiting, busy) end", "take_share(offers, waiting, busy)"),
     ("solo among others", "pull.lua", "if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then", "if slots > 0 then"),
-    ("solo is claimed by its entry", "pull.lua", "if r[1] ~= 'submitted' or r[2] == '1' or", "if r[1] ~= 'submitted' or", solo.test_others_leave_a_reserved_task_alone),
+    ("solo is claimed by its entry", "pull.lua", "if state ~= 'submitted' or solo == '1' or", "if state ~= 'submitted' or", solo.test_others_leave_a_reserved_task_alone),
     ("two reserve the same", "pull.lua", "return r[1] == 'live' and r[2] == id", "return false", solo.test_others_leave_a_reserved_task_alone),
     ("a reservation outlives its worker", "pull.lua", "return r[1] == 'live' and r[2] == id", "return true", solo.test_a_reservation_ends_with_its_worker_and_the_others_are_rung_for, ("dead",)),
     ("solo crashes do not count", "shared/recovery.lua", ">= SOLO_CRASHES then", ">= 1000 then", solo.test_three_solo_crashes_are_a_dead_letter),
@@ -126,7 +126,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("audit puts back in any order", "audit.lua", "for i = #missing, 1, -1 do", "for i = 1, #missing do", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
     ("audit does not search the head", "audit.lua", "if not is_there(id, r[1]) then missing", "if true then missing", audit.test_what_many_deaths_put_back_is_not_stolen),
     ("audit believes forged numbers", "audit.lua", "if id and read(id, 'seq')[1] == seq and", "if id and", audit.test_forged_numbers_are_not_believed),
-    ("pull believes forged numbers", "pull.lua", "  if not r[1] then count('stale') return end", "  if not r[1] then heads[QUEUE] = tonumber(seq) return end", audit.test_forged_numbers_are_not_believed),
+    ("pull believes forged numbers", "pull.lua", "  if not state then count('stale') return end", "  if not state then heads[QUEUE] = tonumber(seq) return end", audit.test_forged_numbers_are_not_believed),
     ("audit sees foreign entries only", "audit.lua", "if not lowest and #window > 0 then return {0, ''} end", "", audit.test_foreign_entries_at_the_head_blind_it_for_a_while),
     ("audit puts suspects into the lane", "audit.lua", "elseif r[3] == '1' or (r[4]", "elseif (r[4]", audit.test_tasks_that_wait_alone_are_not_lost),
     # The order of a lane, its share, its bell; indexes, ends, and what is kept.
@@ -243,9 +243,9 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a claim takes no permit", "shared/claiming.lua", "  if BOUNDED or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end\n", ""),
     ("a limit is not looked at", "shared/gates.lua", "local limit = b.rule('limit', lane)", "local limit = false"),
     ("a limit does not count what runs", "bound.lua", "if bounds().rule('limit', subject) then count_running(subject) end", "", bounds.test_a_limit_counts_what_runs_already),
-    ("other lanes' lists are a way round", "pull.lua", "  if r[4] ~= lane and room_of(r[4]) < 1 then return end\n", "", bounds.test_an_entry_in_another_lane_is_no_way_round_a_limit, (True,)),
+    ("other lanes' lists are a way round", "pull.lua", "  if own_lane ~= lane and room_of(own_lane) < 1 then return end\n", "", bounds.test_an_entry_in_another_lane_is_no_way_round_a_limit, (True,)),
     ("what other lanes took is forgotten", "pull.lua", "    want = math.min(want, (room_of(lane)))", "    want = want", bounds.test_an_entry_in_another_lane_is_no_way_round_a_limit, (False,)),
-    ("an entry is a way past its gate", "pull.lua", " or (r[7] or '') ~= '' then return end", " then return end", gates.test_an_entry_is_no_way_past_a_gate_whose_rule_somebody_deleted),
+    ("an entry is a way past its gate", "pull.lua", " or (held or '') ~= '' then return end", " then return end", gates.test_an_entry_is_no_way_past_a_gate_whose_rule_somebody_deleted),
     ("keys are not looked at", "shared/gates.lua", "if key and call('SCARD'", "if false and call('SCARD'"),
     ("a key's next task is not woken", "shared/gates.lua", "      b.open_key_gates(r[3])\n", "", gates.test_tasks_of_one_key_run_one_at_a_time_in_their_order),
     ("a death puts a key's tasks out of order", "shared/lane.lua", "if not gate or not call('ZSCORE', T .. 'gates:' .. r[1], gate) then", "if true then", gates.test_a_death_gives_the_permit_of_a_key_back_and_order_stays, (True,)),

@@ -23,12 +23,12 @@ end
 
 local rows = {}
 
-local function take(id) rows[#rows + 1] = claim(id, incarnation, request) end   -- none if it has expired
+local function take(id, r) rows[#rows + 1] = claim(id, incarnation, request, r or facts(id)) end   -- none if it has expired
 
--- Claim a task that was met in a lane, unless its key or its handler's rate keeps it back.
-local function take_or_hold(id, lane, key, name, seq)
+-- Claim a task that was met in a lane, unless its key or its handler's rate keeps it back. `r`: its facts, if known.
+local function take_or_hold(id, lane, key, name, seq, r)
   if (key or BOUNDED) and bounds().hold_back(id, lane, key, name, seq) then return end
-  take(id)
+  take(id, r)
 end
 
 -- The highest own number taken from a lane so far. Only a number that the record confirms: anybody can write entries.
@@ -46,12 +46,13 @@ end
 -- An own entry is a hint: the record decides. Solo tasks are only claimed by reservation, those at a gate from there.
 -- One that somebody put into another lane is no way round the bounds of its own: audit puts it back there.
 local function take_own(id, seq, lane)
-  local r = read(id, 'state', 'solo', 'seq', 'lane', 'concurrency_key', 'name', 'held')
-  if not r[1] then count('stale') return end
-  if r[1] ~= 'submitted' or r[2] == '1' or (r[7] or '') ~= '' then return end
-  if r[3] == seq then heads[r[4]] = math.max(head_of(r[4]), tonumber(seq)) end
-  if r[4] ~= lane and room_of(r[4]) < 1 then return end
-  take_or_hold(id, r[4], r[5], r[6], r[3])
+  local r = facts(id)
+  local own_lane, solo, key, name, state, number, held = r[1], r[8], r[10], r[11], r[12], r[13], r[14]
+  if not state then count('stale') return end
+  if state ~= 'submitted' or solo == '1' or (held or '') ~= '' then return end
+  if number == seq then heads[own_lane] = math.max(head_of(own_lane), tonumber(seq)) end
+  if own_lane ~= lane and room_of(own_lane) < 1 then return end
+  take_or_hold(id, own_lane, key, name, number, r)
 end
 
 local function take_resume(id, message, raw, lane)

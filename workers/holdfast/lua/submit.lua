@@ -13,7 +13,7 @@ local function accept(id, message, digest, operation, lane, due, delay, name, at
   if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end
   record(id, message, digest, operation, lane, name, attempts, timeout, key)
   if canceled_early(id) then return 'new' end
-  begin(id, beginning(due, delay))
+  begin(id, beginning(due, delay), lane, operation)
   return 'new'
 end
 

@@ -1,9 +1,10 @@
 -- use: record lane journal expiry gates
 -- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see broker/redis/rows.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
+-- All that a claim has to know of a task, read once.
 local function facts(id)
   return read(id, 'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires',
-    'concurrency_key', 'name')
+    'concurrency_key', 'name', 'state', 'seq', 'held')
 end
 
 local function row(id, name, delivery, r)
@@ -14,9 +15,8 @@ local function row(id, name, delivery, r)
     call('GET', T .. 'op:' .. id), checkpoint, history}
 end
 
--- Nothing is claimed where the task has expired.
-local function claim(id, incarnation, request)
-  local r = facts(id)
+-- Nothing is claimed where the task has expired. `r`: its facts.
+local function claim(id, incarnation, request, r)
   local delivery = tonumber(r[3] or '0') + 1
   if r[9] then
     local expiry = expiry()

@@ -11,6 +11,7 @@ end
 -- A cancel may overtake its task: another lane, another connection. It is kept for a while; see canceled_early.
 local function cancel_early(id)
   local cancels = T .. 'cancels'
+  cancels_wait = 1
   call('ZADD', cancels, NOW, id)
   call('ZREMRANGEBYSCORE', cancels, '-inf', NOW - CANCELS_KEPT_MS)
   call('ZREMRANGEBYRANK', cancels, 0, -CANCELS_KEPT - 1)

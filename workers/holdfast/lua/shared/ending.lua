@@ -18,14 +18,15 @@ end
 -- What the handler that has just completed asked for, ms: its schedule may be one that goes on from there.
 local backoff_asked = nil
 
--- The end of a task. `rest`: whether has_rest; what follows are further fields to write.
-local function finish(id, state, reason, rest, ...)
+-- The end of a task. `rest`: whether has_rest; `known`: the fields that are read here, from who has read them before;
+-- what follows are further fields to write.
+local function finish(id, state, reason, rest, known, ...)
   write(id, 'state', state, 'owner', '', 'claim', '', 'due', '', 'finished', NOW, 'reason', reason, ...)
   call('ZADD', T .. 'finished', NOW, id)
   tally(state, 1)
   if rest then drop_rest(id, state) end
   tell_waiters(id, state)
-  local r = read(id, 'schedule', 'generation', 'turn', 'webhook')
+  local r = known or read(id, 'schedule', 'generation', 'turn', 'webhook')
   tell_webhook(id, state, r[3], r[4])
   if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, backoff_asked) end
 end

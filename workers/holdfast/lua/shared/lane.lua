@@ -5,10 +5,13 @@ local function list_of(lane)
   return T .. 'lane:' .. lane
 end
 
+local rung = {}   -- lanes whose bell waits to be heard: in one call that stays so
+
 -- In a lane that is closed (paused, or at its limit) nothing can start: whoever opens it rings.
 local function ring(lane)
+  if rung[lane] then return end
   local bell = T .. 'bell:' .. lane
-  if call('LLEN', bell) < BELLS and call('HEXISTS', T .. 'closed', lane) == 0 then call('RPUSH', bell, '1') end
+  if call('LLEN', bell) < BELLS and call('HEXISTS', T .. 'closed', lane) == 0 then rung[lane] = call('RPUSH', bell, '1') end
 end
 
 local function entry(id, seq, operation)
@@ -21,21 +24,22 @@ local function own(raw)
   return string.match(raw, '^{"_b":"([^:"]+):(%d+)",')
 end
 
-local function enqueue(id, lane, seq, solo, push)
+local function enqueue(id, lane, seq, solo, push, operation)
   write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '')
   call('ZADD', T .. 'submitted:' .. lane, seq, id)
   if solo == '1' then
     call('ZADD', T .. 'solo', seq, id)
   else
-    call(push, list_of(lane), entry(id, seq, call('GET', T .. 'op:' .. id)))
+    call(push, list_of(lane), entry(id, seq, operation or call('GET', T .. 'op:' .. id)))
   end
   ring(lane)
 end
 
--- At the tail, under a new sequence number.
-local function to_tail(id)
-  local r = read(id, 'lane', 'solo')
-  enqueue(id, r[1], call('HINCRBY', T .. 'seq', r[1], 1), r[2], 'RPUSH')
+-- At the tail, under a new sequence number. `lane` and `operation`: of a task that was just made.
+local function to_tail(id, lane, operation)
+  local solo
+  if not lane then lane, solo = unpack(read(id, 'lane', 'solo')) end
+  enqueue(id, lane, call('HINCRBY', T .. 'seq', lane, 1), solo, 'RPUSH', operation)
 end
 
 -- Of the tasks that wait to run alone, whoever reserved one has left: the others of its lane are to look.
@@ -81,6 +85,6 @@ local function to_later(id, due)
   alarm(T .. 'due', id)
 end
 
-local function begin(id, at)
-  if at > NOW then to_later(id, at) else to_tail(id) end
+local function begin(id, at, lane, operation)
+  if at > NOW then to_later(id, at) else to_tail(id, lane, operation) end
 end

@@ -8,8 +8,12 @@ local function create(id, lane, operation, message, digest, origin, seq)
   tell('accepted', id, origin)
 end
 
+local cancels_wait   -- for their tasks, once that was looked for: 1 or 0
+
 -- Whether a new task was canceled before it came: then it has ended.
 local function canceled_early(id)
+  cancels_wait = cancels_wait or call('EXISTS', T .. 'cancels')
+  if cancels_wait == 0 then return false end
   local at = call('ZSCORE', T .. 'cancels', id)
   if not at then return false end
   call('ZREM', T .. 'cancels', id)

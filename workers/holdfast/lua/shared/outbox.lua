@@ -21,8 +21,11 @@ local function outbox()
   return {index = index, hash = hash_of, put = put, drop = drop}
 end
 
+local of_queue   -- its webhook, false for none, once it was looked for
+
 -- The task has ended or asks for something: its own webhook, else the queue's.
 local function tell_webhook(id, state, turn, own)
-  local url = own or call('HGET', T .. 'meta', 'webhook')
+  if of_queue == nil then of_queue = call('HGET', T .. 'meta', 'webhook') end
+  local url = own or of_queue
   if url then outbox().put(id, turn, state, url) end
 end
