@@ -148,7 +148,7 @@ class TaskManager:
             Schedules,  # what it brings along is not small, and not every producer needs it
         )
 
-        return Schedules(self)
+        return Schedules(self._running)
 
     @functools.wraps(asynchronous.TaskManager.prepare)
     def prepare(self, spec: TaskSpec) -> Submission:

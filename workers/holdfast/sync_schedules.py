@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
+from holdfast.background import Background
+from holdfast.manager import TaskManager
 from holdfast.schedules import Schedules as AsyncSchedules
-
-if TYPE_CHECKING:
-    from holdfast.sync import TaskManager
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,7 +19,7 @@ def _scheduling(
 ) -> Callable[Concatenate[Schedules, P], R]:
     @functools.wraps(method)
     def call(self: Schedules, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        background = self.manager._running()  # pyright: ignore[reportPrivateUsage]  # a friend of that class
+        background = self.running()
         return background.call(functools.partial(method, background.served.schedules), *args, **kwargs)
 
     return call
@@ -29,8 +28,8 @@ def _scheduling(
 class Schedules:
     """The schedules of a manager's queue."""
 
-    def __init__(self, manager: TaskManager) -> None:
-        self.manager = manager
+    def __init__(self, running: Callable[[], Background[TaskManager]]) -> None:
+        self.running = running
 
     upsert = _scheduling(AsyncSchedules.upsert)
     put = _scheduling(AsyncSchedules.put)
