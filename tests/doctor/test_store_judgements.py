@@ -20,6 +20,7 @@ from holdfast.core.facts import (
     Stranger,
     TimingFacts,
 )
+from holdfast.core.hosts import Quiet
 from holdfast.core.records import Counts
 from holdfast.core.states import State
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
@@ -118,6 +119,8 @@ ROWS: list[tuple[str, StoreFacts, str, str]] = [
     ("vouched for long ago", changed("queue", members=(FORGOTTEN,)), "warning", "stewards"),
     ("no list", changed("queue", lanes=(replace(LANE, kind="string"),)), "problem", f"lane {QUEUE}"),
     ("pushed at the head", changed("queue", lanes=(replace(LANE, pushed_at_head=True),)), "warning", f"lane {QUEUE}"),
+    ("all hosts are quiet", changed("queue", quiet=(Quiet("*", 400_000, "op@desk", "why"),)), "warning", "quiet hosts"),
+    ("a host is quiet", changed("queue", quiet=(Quiet("one", 400_000, "op@desk", "why"),)), "warning", "quiet hosts"),
     ("rights unseen", replace(FACTS, rights=None, unseen=(("rights", "no"),)), "problem", "rights"),
     ("settings unseen", replace(FACTS, unseen=(("settings", "no"),)), "note", "settings"),
 ]  # fmt: skip

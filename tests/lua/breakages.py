@@ -22,6 +22,7 @@ from tests.lua import test_list as listing
 from tests.lua import test_messages as messages
 from tests.lua import test_once as once
 from tests.lua import test_pull as pull
+from tests.lua import test_quiet as quiet
 from tests.lua import test_reap as reap
 from tests.lua import test_recover as recover
 from tests.lua import test_renew as renew
@@ -283,5 +284,15 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a handler cannot stop its schedule", "shared/scheduling.lua", "if same and reason == 'stop-schedule'", "if false", on_stage(scenarios.test_05_a_handler_ends_its_schedule_and_setting_it_again_runs), ("stop-schedule",)),
     ("continue knows no bounds", "shared/scheduling.lua", "if not may_go_on(id, at) then", "if false then", on_stage(scenarios.test_continue_keeps_its_bounds)),
     ("a run of before goes on", "shared/scheduling.lua", "elseif same and string.sub(r[2], 1, 8)", "elseif string.sub(r[2], 1, 8)", on_stage(scenarios.test_a_run_of_before_a_change_has_no_say)),
+    ("a quiet host claims", "pull.lua", "known[1] == 'live' and word == 'OK', false", "known[1] == 'live', false", quiet.test_a_quiet_host_finishes_and_claims_nothing),
+    ("who starts on a quiet host is not quiet", "register.lua", "if is_quiet(host) then", "if false then", quiet.test_whoever_starts_anew_on_a_quiet_host_is_quiet),
+    ("all hosts are no host", "shared/hosts.lua", "(r[1] or r[2]) and true", "r[2] and true", quiet.test_whoever_starts_anew_on_a_quiet_host_is_quiet),
+    ("one host is no host", "shared/hosts.lua", "(r[1] or r[2]) and true", "r[1] and true", quiet.test_a_quiet_host_finishes_and_claims_nothing),
+    ("nobody is told to look", "shared/hushing.lua", "      hint(incarnation, 'look')\n", "", quiet.test_each_worker_is_told_once_to_look_again),
+    ("all are told to look", "shared/hushing.lua", "if r[1] and quiet ~= (r[2] == '1') then", "if r[1] then", quiet.test_each_worker_is_told_once_to_look_again),
+    ("a quiet worker keeps its suspect", "pull.lua", "r[2] == id and not r[3]", "r[2] == id", quiet.test_a_quiet_worker_keeps_no_suspect_to_itself),
+    ("nobody hears of a quiet worker's suspect", "shared/hushing.lua", "      if quiet then ring_for_solo(r[3]) end\n", "", quiet.test_a_quiet_worker_keeps_no_suspect_to_itself),
+    ("a renewal keeps quiet", "renew.lua", "known[5] and 1 or 0", "0", quiet.test_a_renewal_tells_it_too),
+    ("a burst waits for ever", "left.lua", "  if call('HEXISTS', T .. 'quiet', '*') == 1 then return false end\n", "", quiet.test_while_all_are_quiet_nothing_is_left_to_do),
 ]
 # fmt: on

@@ -40,7 +40,7 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "retried": ((ENDED,), ""),
 }
 SETTLED = {"input-required": PARKED, "auth-required": PARKED}
-OTHERS = frozenset({"worker-registered", "worker-died", "lane-paused", "lane-resumed"})  # not of tasks
+OTHERS = frozenset({"worker-registered", "worker-died", "lane-paused", "lane-resumed", "host-quiet", "host-resumed"})
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14 to I17, tally.
+"""The invariants of the protocol (design, section 6), from one atomic snapshot: I1 to I6, I11, I12, I14 to I18, tally.
 
     breaches(await store.snapshot(), queue, concurrency=10)     # a list of texts, empty when all is well
 
@@ -38,6 +38,7 @@ def breaches(
         _solo_alone(view),
         _tally(view),
         _retries(view),
+        _quiet(view),
         messages_breaches(view),
         gates_breaches(view),
         orphans(view),
@@ -164,6 +165,14 @@ def _retries(view: View) -> Iterator[str]:
         run = view.tasks.get(after or "", {})
         if run.get("origin") == "retry" and run["retry_of"] != task_id:  # an id that begins anew is another task
             yield f"{task_id} was retried as {after}, which is a retry of {run['retry_of']}"
+
+
+def _quiet(view: View) -> Iterator[str]:
+    told = view.index("quiet")
+    for incarnation, worker in view.workers.items():
+        wanted = "*" in told or worker.get("host") in told
+        if worker["state"] != "dead" and wanted != (worker.get("quiet") == "1"):
+            yield f"I18 {incarnation} of {worker.get('host')} is quiet: {worker.get('quiet')}, told: {sorted(told)}"
 
 
 def _tally(view: View) -> Iterator[str]:

@@ -32,6 +32,7 @@ SINGLE = frozenset(
         "rules",
         "rates",
         "closed",
+        "quiet",
         "gated",
         "alarms",
         "control:steward",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 
 import click
 import rich_click
 
+from holdfast.broker.port import Store
+from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import NO_BOUND, Bound, Lanes, LaneState, Rule, Said
 from holdfast_config.lanes import Rate, list_name, rate
-from holdfastd.cli import options, output
+from holdfastd.cli import hosts, options, output
 from holdfastd.cli.bounds import COUNT, RATE
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
@@ -32,15 +35,22 @@ def list_(session: Session, /) -> None:
     """Show lanes: what waits and runs, the weight they have here, their bounds, and why one stands still."""
     settings = session.settings
     weights = {lane.name: lane.weight for lane in settings.lanes}
-    found = ask(session, lambda store: store.lanes(settings.lane_names))
+    found, quiet = ask(session, partial(_look, settings.lane_names))
     if session.json:
         handlers = {name: _rate(said) for name, said in found.handlers.items()}
-        output.document({"lanes": [_document(lane, found, weights) for lane in found.lanes], "handlers": handlers})
+        told = {"lanes": [_document(lane, found, weights) for lane in found.lanes], "handlers": handlers}
+        output.document(told | {"quiet": hosts.documents(quiet)})
         return
+    for line in hosts.lines(quiet, found.now_ms):
+        output.text(line)
     table(COLUMNS, [_cells(lane, found, weights) for lane in found.lanes])
     if bounded := [(name, _rate(said)) for name, said in found.handlers.items() if said.value]:
         output.text("")
         table(("handler", "rate"), bounded)
+
+
+async def _look(names: Sequence[str], store: Store) -> tuple[Lanes, tuple[Quiet, ...]]:
+    return await store.lanes(names), await store.quiet_hosts()
 
 
 @lanes.command(epilog='Example: supervisor lanes pause bindu:tasks:mail --reason "the provider is down"')

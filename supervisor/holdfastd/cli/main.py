@@ -9,7 +9,7 @@ from typing import NoReturn, TextIO, cast
 import click
 import rich_click
 
-from holdfastd.cli.lazy import lazy
+from holdfastd.cli.lazy import LazyCommand, lazy
 from holdfastd.cli.session import Session
 
 COMMANDS = [
@@ -21,6 +21,9 @@ COMMANDS = [
     lazy("status", "Show the supervisor, its processes and the store."),
     lazy("reload", "Replace the workers by ones that run the new code."),
     lazy("scale", "Change how many workers run."),
+    lazy("quiet", "Have hosts claim nothing more, until they are resumed."),
+    LazyCommand("resume", "holdfastd.cli.quiet:resume", "Let quiet hosts claim tasks again."),
+    LazyCommand("control", "holdfastd.cli.quiet:control", "HALT and RESUME: other words for quiet and resume."),
     lazy("submit", "Submit tasks, and wait for their results if asked to."),
     lazy("tasks", "List, show, cancel, pause, resume, retry and count tasks."),
     lazy("why", "Tell what happened to a task, and what will."),

@@ -19,7 +19,7 @@ TIMES = {1: "once", 2: "twice"}
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known at one moment. `keep_ms` and `max_attempts` are those of the settings; `owner` runs the task;
-    `parents` are the first of those that it waits for."""
+    `parents` are the first of those that it waits for; `held_up`: why no host claims anything, empty where some do."""
 
     task: TaskRecord
     steps: tuple[Step, ...]
@@ -30,6 +30,7 @@ class Facts:
     place: Place | None = None
     owner: WorkerRecord | None = None
     parents: tuple[TaskRecord, ...] = ()
+    held_up: str = ""
 
 
 def prospect(facts: Facts) -> str:
@@ -43,7 +44,9 @@ def prospect(facts: Facts) -> str:
 
 def _submitted(facts: Facts) -> str:
     where = _alone_in_line(facts) if facts.task.solo else _in_line(facts)
-    return where if facts.living else f"{where}; no worker is there to take it: supervisor start"
+    if not facts.living:
+        return f"{where}; no worker is there to take it: supervisor start"
+    return f"{where}; {facts.held_up}" if facts.held_up else where
 
 
 def _in_line(facts: Facts) -> str:

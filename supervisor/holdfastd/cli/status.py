@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
 import rich_click
 
 from holdfast.broker.port import Store
+from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import Lanes
 from holdfast.core.records import Counts, LedgerFacts
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
-from holdfastd.cli import deaths, ledger, options, output
+from holdfastd.cli import deaths, hosts, ledger, options, output
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask as ask_store
@@ -22,7 +23,24 @@ from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskStatus, ProcessStatus, Status
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
-QUIET = 5.0  # seconds without a word from a process that are worth mentioning
+SILENT = 5.0  # seconds without a word from a process that are worth mentioning
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the store tells, by its clock."""
+
+    counts: Counts
+    lanes: Lanes
+    quiet: tuple[Quiet, ...]
+
+    @property
+    def paused(self) -> dict[str, str]:
+        """Why lanes are paused."""
+        return {lane.name: lane.paused_because for lane in self.lanes.lanes if lane.is_paused}
+
+    def document(self) -> dict[str, Any]:
+        return {"counts": asdict(self.counts), "paused": self.paused, "quiet": hosts.documents(self.quiet)}
 
 
 @rich_click.command(epilog="Example: supervisor status --json")
@@ -34,9 +52,7 @@ def status(session: Session, /) -> int:
     found = _numbers(session, service)
     standing = ledger.facts_or_why(session)
     if session.json:
-        numbers = (
-            {"counts": found} if isinstance(found, str) else {"counts": asdict(found[0]), "paused": _told(found[1])}
-        )
+        numbers = {"counts": found} if isinstance(found, str) else found.document()
         kept = asdict(standing) if isinstance(standing, LedgerFacts) else standing
         output.document(msgspec.to_builtins(service) | numbers | ({"ledger": kept} if kept else {}))
     else:
@@ -46,16 +62,11 @@ def status(session: Session, /) -> int:
     return Exit.OK
 
 
-def _told(lanes: Lanes) -> dict[str, str]:
-    """Why lanes are paused."""
-    return {lane.name: lane.paused_because for lane in lanes.lanes if lane.is_paused}
+async def _look(store: Store) -> Numbers:
+    return Numbers(await store.counts(), await store.lanes([]), await store.quiet_hosts())
 
 
-async def _look(store: Store) -> tuple[Counts, Lanes]:
-    return await store.counts(), await store.lanes([])
-
-
-def _numbers(session: Session, service: Status) -> tuple[Counts, Lanes] | str:
+def _numbers(session: Session, service: Status) -> Numbers | str:
     """The numbers, or why there are none: a store that is away must not hide the rest."""
     if session.settings.embedded and not service.store.embedded:
         return f"the supervisor uses {service.store.url}: name it here too (--redis-url, or REDIS_URL)"
@@ -65,7 +76,7 @@ def _numbers(session: Session, service: Status) -> tuple[Counts, Lanes] | str:
         return str(error)
 
 
-def _print(service: Status, found: tuple[Counts, Lanes] | str) -> None:
+def _print(service: Status, found: Numbers | str) -> None:
     workers = f"{service.ready} of {service.target} workers ready"
     up = duration(service.uptime)
     output.text(f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}")
@@ -73,6 +84,8 @@ def _print(service: Status, found: tuple[Counts, Lanes] | str) -> None:
     for word, cause in (("degraded", service.degraded), ("held back", service.breaker)):
         if cause:
             output.text(f"{word}: {cause}")
+    for line in () if isinstance(found, str) else hosts.lines(found.quiet, found.lanes.now_ms):
+        output.text(line)
     output.text("")
     table(COLUMNS, [_cells(process) for process in service.processes])
     _print_deaths(service)
@@ -80,8 +93,8 @@ def _print(service: Status, found: tuple[Counts, Lanes] | str) -> None:
     if isinstance(found, str):
         output.text(f"no numbers from the store: {found}")
     else:
-        _print_counts(found[0])
-        for lane, why in _told(found[1]).items():
+        _print_counts(found.counts)
+        for lane, why in found.paused.items():
             output.text(f"lane {lane} is paused: {why}")
 
 
@@ -89,7 +102,7 @@ def _cells(process: ProcessStatus) -> tuple[object, ...]:
     name = f"worker {process.slot}" if process.kind == "worker" else process.kind
     memory = None if process.memory_bytes is None else round(process.memory_bytes / 2**20, 1)
     done = (len(process.running), process.settled, process.restarts)
-    state = f"{process.state}, silent for {duration(process.silent)}" if process.silent > QUIET else process.state
+    state = f"{process.state}, silent for {duration(process.silent)}" if process.silent > SILENT else process.state
     return (name, process.pid, state, duration(process.uptime), *done, process.cpu_percent, memory)
 
 

@@ -12,11 +12,12 @@ import rich_click
 
 from holdfast.arguments import check_id
 from holdfast.broker.port import Store
+from holdfast.core.hosts import Quiet
 from holdfast.core.records import TaskRecord, WorkerRecord
 from holdfast.core.states import State
 from holdfast.core.trail import KEPT, Step, read_trail
 from holdfast.errors import UnknownTaskError
-from holdfastd.cli import options, output, story
+from holdfastd.cli import hosts, options, output, story
 from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.prospect import Facts, prospect
 from holdfastd.cli.records import duration, moment, span
@@ -67,9 +68,15 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Fact
         living=(await store.counts()).workers,
         place=await store.place(task_id) if task.state is State.SUBMITTED else None,
         owner=workers.get(task.owner),
+        held_up=_held_up(await store.quiet_hosts()),
         parents=await _parents(store, task.waits_for[:PARENTS]),
     )
     return facts, workers
+
+
+def _held_up(quiet: Sequence[Quiet]) -> str:
+    told = [f"{hosts.who(one)} ({one.reason}): {hosts.remedy(one)}" for one in quiet if one.is_all]
+    return "".join(told)
 
 
 async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord, ...]:

@@ -9,9 +9,11 @@ import click
 import msgspec
 import rich_click
 
+from holdfast.broker.port import Store
+from holdfast.core.hosts import Quiet
 from holdfast.core.records import WorkerRecord
 from holdfast.errors import StoreError
-from holdfastd.cli import deaths, options, output
+from holdfastd.cli import deaths, hosts, options, output
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
@@ -35,11 +37,17 @@ def workers(session: Session, /, of_the_dead: bool) -> None:
 
 
 def _print_living(session: Session, /) -> None:
-    found = ask(session, lambda store: store.workers())
+    found, quiet, now_ms = ask(session, _look)
     if session.json:
         output.document([asdict(worker) for worker in found])
     else:
+        for line in hosts.lines(quiet, now_ms):
+            output.text(line)
         table(COLUMNS, [_cells(worker) for worker in sorted(found, key=lambda one: (one.host, one.slot))])
+
+
+async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], int]:
+    return await store.workers(), await store.quiet_hosts(), await store.clock_ms()
 
 
 def _print_deaths(session: Session, /) -> None:
@@ -63,4 +71,5 @@ def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[s
 
 def _cells(worker: WorkerRecord) -> tuple[object, ...]:
     heard = f"{duration(worker.beat_ago_ms / 1000)} ago"
-    return (worker.host, worker.slot, worker.pid, worker.state, heard, len(worker.running), worker.incarnation)
+    state = "quiet" if worker.quiet and worker.state == "live" else worker.state
+    return (worker.host, worker.slot, worker.pid, state, heard, len(worker.running), worker.incarnation)

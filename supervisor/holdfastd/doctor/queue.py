@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.core.facts import LaneFacts, Member, QueueFacts
+from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import LaneState
 from holdfast.core.records import Counts
 from holdfast.core.states import State
@@ -39,6 +40,8 @@ def judge(queue: QueueFacts, lease: float) -> Iterator[Finding]:
         yield from judge_lane(lane)
     for state in queue.states:
         yield from _judge_pause(state, queue.now_ms)
+    for one in queue.quiet:
+        yield _judge_quiet(one, queue.now_ms)
 
 
 def _judge_epoch(queue: QueueFacts) -> Finding:
@@ -74,6 +77,13 @@ def _judge_pause(lane: LaneState, now_ms: int) -> Iterator[Finding]:
     ago = max(0, now_ms - lane.paused_since_ms) / 1000
     found = f"paused for {ago:.0f} s: {lane.paused_because}; {lane.waiting} wait in it"
     yield Look("queue", f"lane {lane.name}").warning(found, f"supervisor lanes resume {lane.name}")
+
+
+def _judge_quiet(one: Quiet, now_ms: int) -> Finding:
+    ago = max(0, now_ms - one.since_ms) / 1000
+    which, command = ("all hosts", "") if one.is_all else (f"host {one.host}", f" --host {one.host}")
+    found = f"{which} quiet for {ago:.0f} s, claiming nothing; {one.by} said so: {one.reason}"
+    return Look("queue", "quiet hosts").warning(found, f"supervisor resume{command}")
 
 
 def _judge_set_aside(counts: Counts) -> Iterator[Finding]:

@@ -71,6 +71,7 @@ class Standing(StrEnum):
     """What the store thinks of the incarnation that asks."""
 
     OK = "OK"
+    QUIET = "QUIET"  # as OK, but its host, or all, were told to claim nothing
     REPLAY = "REPLAY"  # this request was answered before; here is the same answer
     STALE = "STALE"  # a lower request than the last one answered
     DEAD = "DEAD"  # tombstoned: cancel everything and exit
@@ -105,18 +106,20 @@ class Holding:
 class Renewed:
     """`lost`: held but no longer owned, to be cancelled; `returned`: owned but not held, put back;
     `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never); `waiting`: 0 where no
-    lane has an entry that somebody might claim."""
+    lane has an entry that somebody might claim; `quiet`: its host is to claim nothing."""
 
     standing: Standing
     lost: tuple[str, ...] = ()
     returned: int = 0
     vouched_ago_ms: int | None = None
     waiting: int = 0
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a worker's blocking wait brought: `bell`, `wake`, `cancel` or `pause` (with task and claim)."""
+    """What a worker's blocking wait brought: `bell`, `wake`, `look` (ask the store again), `cancel` or `pause` (with
+    task and claim)."""
 
     kind: str
     task_id: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import LaneState
 from holdfast.core.records import Counts
 
@@ -123,6 +124,7 @@ class QueueFacts:
     emptied_ms: int | None = None
     lost: int = 0
     states: tuple[LaneState, ...] = ()
+    quiet: tuple[Quiet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,8 +128,8 @@ class RetryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """An incarnation as the store has it; `beat_ago_ms` since its last heartbeat. Of a dead one, remembered for a day:
-    its cause, when it was recovered, and the first of the tasks it held then."""
+    """An incarnation as the store has it; `beat_ago_ms` since its last heartbeat; `quiet`: it is to claim nothing. Of a
+    dead one, remembered for a day: its cause, when it was recovered, and the first of the tasks it held then."""
 
     incarnation: str
     state: str
@@ -141,6 +141,7 @@ class WorkerRecord:
     cause: str = ""
     died_ms: int | None = None
     held: tuple[str, ...] = ()
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

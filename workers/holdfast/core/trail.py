@@ -55,6 +55,8 @@ EVENTS = (
     "webhook-dropped",
     "lane-paused",
     "lane-resumed",
+    "host-quiet",
+    "host-resumed",
     *(f"schedule-{what}" for what in CHRONICLE),
 )
 

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: the lanes.
 -- Answers: {1 if there is, else 0; milliseconds until the next delayed task is due, -1 if none is delayed}.
 -- Left is what waits in a lane, runs, is due by now, or lies unread in an inbox; not what is delayed or parked, nor what
--- a paused lane keeps, nor what waits for others, unless these have ended and it is to be told.
+-- a paused lane keeps, nor, while all hosts are quiet, what waits in any; nor what waits for others, unless these have ended and it is to be told.
 -- flags: no-writes, allow-oom
 -- use: record lane clock rules
 local served = {}
@@ -10,6 +10,7 @@ for _, lane in ipairs(ARGV) do served[lane] = true end
 
 -- Tasks that wait to run alone are among the submitted.
 local function waits()
+  if call('HEXISTS', T .. 'quiet', '*') == 1 then return false end
   for _, lane in ipairs(ARGV) do
     if not (BOUNDED and call('HEXISTS', T .. 'rules', 'paused:' .. lane) == 1) and (call('LLEN', list_of(lane)) > 0 or call('ZCARD', T .. 'submitted:' .. lane) > 0) then return true end
   end

@@ -2,7 +2,7 @@
 -- KEYS: the public queue.
 -- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
 --       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), then the lanes.
--- Answers: {standing, verdicts, rows of claims, backlog left, solo (1 or 0), entries in the inbox}.
+-- Answers: {standing (QUIET: its host is to claim nothing), verdicts, rows of claims, backlog left, solo (1 or 0), entries in the inbox}.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
@@ -168,8 +168,8 @@ end
 local function reserved_elsewhere(id)
   local holder = read(id, 'reserved')[1]
   if not holder or holder == incarnation then return false end
-  local r = call('HMGET', T .. 'worker:' .. holder, 'state', 'solo')
-  return r[1] == 'live' and r[2] == id
+  local r = call('HMGET', T .. 'worker:' .. holder, 'state', 'solo', 'quiet')
+  return r[1] == 'live' and r[2] == id and not r[3]
 end
 
 -- Whether the bounds of its lane, its key or its handler keep a task from starting now.
@@ -250,7 +250,7 @@ end
 
 ring_later = true
 local verdicts = settle_all()
-local known = call('HMGET', worker, 'state', 'request', 'solo')
+local known = call('HMGET', worker, 'state', 'request', 'solo', 'quiet')
 if known[1] ~= 'live' or request <= tonumber(known[2]) then ring_for(freed) end
 if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0, 0} end
 if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0, 0} end
@@ -260,7 +260,8 @@ if request == tonumber(known[2]) then
     call('LLEN', inbox_of(incarnation))}
 end
 call('HSET', worker, 'request', request)
-local live, bound = known[1] == 'live', false
+local word = known[4] and 'QUIET' or 'OK'
+local live, bound = known[1] == 'live' and word == 'OK', false
 if live then promote(PROMOTED) end
 local solo_waits = call('EXISTS', T .. 'solo') == 1
 local offers, waiting, busy = look()
@@ -271,7 +272,7 @@ if live then
 end
 if solo_waits then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end
 -- An idle pull, the commonest of all, has looked often enough.
-if waiting == 0 and not BOUNDED then return {'OK', verdicts, rows, 0, bound and 1 or 0, 0} end
+if waiting == 0 and not BOUNDED then return {word, verdicts, rows, 0, bound and 1 or 0, 0} end
 local left = ring_on()
 ring_for(freed)
-return {'OK', verdicts, rows, left, bound and 1 or 0, call('LLEN', inbox_of(incarnation))}
+return {word, verdicts, rows, left, bound and 1 or 0, call('LLEN', inbox_of(incarnation))}

@@ -1,9 +1,9 @@
 -- Make an incarnation known. An id is never used again: another process is refused, the same one may repeat itself.
 -- KEYS: the public queue. ARGV: incarnation, host, boot, pid, slot.
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
--- Keeps: I2: an owner exists before it owns.
+-- Keeps: I2: an owner exists before it owns. I18: on a quiet host it claims nothing from its first pull on.
 -- flags: allow-oom
--- use: clock record journal
+-- use: clock record journal hosts
 local incarnation, host, boot, pid, slot = unpack(ARGV)
 local worker = T .. 'worker:' .. incarnation
 local known = call('HMGET', worker, 'state', 'host', 'pid')
@@ -13,6 +13,7 @@ if known[1] then
   return 'TAKEN'
 end
 call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host, 'boot', boot, 'pid', pid, 'slot', slot)
+if is_quiet(host) then call('HSET', worker, 'quiet', '1') end
 call('ZADD', T .. 'workers', NOW, incarnation)
 tell('worker-registered', incarnation, host .. ' ' .. pid)
 return 'OK'

@@ -3,16 +3,16 @@
 -- ARGV: incarnation, state (live or draining), the last request it has seen answered, then per holding (unsettled results
 --       included) task id, claim, progress, checkpoint ('' for none).
 -- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never),
---          0 if no lane has an entry}.
+--          0 if no lane has an entry, 1 if its host is quiet}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
 -- use: clock record lane journal gates
 local LOOKED_AT = 16  -- lanes
 local incarnation, state, answered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
-local known = call('HMGET', worker, 'state', 'vouched', 'solo', 'heartbeat')
-if not known[1] then return {'UNKNOWN', {}, 0, -1, 0} end
-if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0} end
+local known = call('HMGET', worker, 'state', 'vouched', 'solo', 'heartbeat', 'quiet')
+if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0} end
+if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0} end
 call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
 call('ZADD', T .. 'workers', NOW, incarnation)
 if state ~= 'live' and known[1] == 'live' then ring_for_solo(known[3]) end
@@ -51,4 +51,4 @@ local function length(lane)
 end
 local waiting, lanes = length(QUEUE), call('HKEYS', T .. 'seq')
 for place = 1, math.min(#lanes, LOOKED_AT) do waiting = waiting + length(lanes[place]) end
-return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting}
+return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0}

@@ -27,6 +27,7 @@ class Claims:
     answered: Callable[[], None]
     inbox: anyio.Event = field(default_factory=anyio.Event)
     _solo: bool = False
+    _quiet: bool = False
     _due: anyio.Event = field(default_factory=anyio.Event)
     _asked: int = 0
     _done: int = 0
@@ -35,12 +36,23 @@ class Claims:
     @property
     def hungry(self) -> bool:
         """Whether a bell would be of use now: not to a worker that is about to ask anyway."""
-        return self.appetite() > 0 and not self._solo and self.post.exchange.free > 0 and not self._due.is_set()
+        return (
+            self.appetite() > 0
+            and not self._solo
+            and not self._quiet
+            and self.post.exchange.free > 0
+            and not self._due.is_set()
+        )
 
     @property
     def bound(self) -> bool:
         """To a task that is to run alone: no other is claimed until that one has run."""
         return self._solo
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the store has said that this host is to claim nothing: no bell is for it."""
+        return self._quiet
 
     @property
     def stranded(self) -> bool:
@@ -84,9 +96,7 @@ class Claims:
         return request, pulled
 
     def _take(self, request: Request, pulled: Pulled) -> None:
-        for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
-            if verdict in {Verdict.LOST, Verdict.GONE}:
-                _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
+        _tell_losses(request, pulled)
         started = self.post.exchange.answer(request, pulled)
         if request.settlements:
             reached(Point.SETTLED)
@@ -94,6 +104,8 @@ class Claims:
             reached(Point.PULLED)
             self.start(delivery)
         self._solo = pulled.solo
+        if pulled.standing in {Standing.OK, Standing.QUIET}:
+            self._note_quiet(pulled.standing is Standing.QUIET)
         if pulled.inbox:
             self.inbox.set()
         if pulled.standing is Standing.DEAD:
@@ -101,3 +113,14 @@ class Claims:
         elif pulled.standing is Standing.UNKNOWN:
             self.post.unknown.set()
         self.answered()
+
+    def _note_quiet(self, quiet: bool) -> None:
+        if quiet != self._quiet:
+            _log.warning("this host is quiet: nothing is claimed" if quiet else "this host claims again")
+        self._quiet = quiet
+
+
+def _tell_losses(request: Request, pulled: Pulled) -> None:
+    for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
+        if verdict in {Verdict.LOST, Verdict.GONE}:
+            _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))

@@ -55,7 +55,9 @@ class Life:
         self._own_process = own_process
         self._exit = ChildExit.OK
         self._hands = Hands(post, handler, telemetry, group, self._ended)
-        self._renewal = Renewal(post, self._hands, Lease(post.spec.settings.lease, clock()), self._seek)
+        self._renewal = Renewal(
+            post, self._hands, Lease(post.spec.settings.lease, clock()), self._seek, self._heed_quiet
+        )
         self._registration = Registration(post, self._renewal)
         self._claims = Claims(post, self._appetite, self._start, self._answered)
         self._listener = Listener(post, self._claims, self._hands.stop, self._renewal.poll_timeout)
@@ -119,6 +121,10 @@ class Life:
 
     def _seek(self) -> None:
         if self._claims.hungry:
+            self._claims.poke()
+
+    def _heed_quiet(self, quiet: bool) -> None:
+        if quiet != self._claims.quiet:
             self._claims.poke()
 
     def _start(self, delivery: Delivery) -> None:

@@ -58,6 +58,8 @@ class Listener:
         match hint:
             case Hint("cancel" | "pause" as why, task_id, claim):
                 self.stop(task_id, claim, why)
+            case Hint("look"):
+                await self.claims.ask_now()
             case Hint("bell"):
                 reached(Point.BELL)
                 # Even a worker that has become full asks: the store then rings on for the others.

@@ -28,12 +28,14 @@ def clock() -> float:
 @dataclass(slots=True)
 class Renewal:
     """With `fence = strict` a kernel timer that renewals re-arm ends this process when its lease does. `seek` is called
-    when tasks wait: their bell may have been rung on a connection that is dead without a word."""
+    when tasks wait: their bell may have been rung on a connection that is dead without a word. `heed_quiet` is told
+    whether this host is to claim nothing: the hint to look may have been lost the same way."""
 
     post: Post
     hands: Hands
     lease: Lease
     seek: Callable[[], None]
+    heed_quiet: Callable[[bool], None]
     _vouched: bool = False
     _soon: anyio.Event = field(default_factory=anyio.Event)
 
@@ -69,6 +71,7 @@ class Renewal:
         else:
             self._extend(renewed, sent_at)
             self.hands.noted(held for held in holdings if held.task_id not in renewed.lost)
+            self.heed_quiet(renewed.quiet)
             if renewed.waiting:
                 self.seek()
             self._drop(renewed, {held.task_id: held.claim for held in holdings})

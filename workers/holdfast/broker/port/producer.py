@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Protocol
 
 from holdfast.core.facts import StoreFacts
+from holdfast.core.hosts import Quiet, Told
 from holdfast.core.lanes import Lanes, Rule
 from holdfast.core.records import (
     Accepted,
@@ -127,6 +128,18 @@ class ProducerStore(Protocol):
 
     async def resume_lane(self, lane: str) -> bool:
         """False: it was not paused."""
+        ...
+
+    async def quiet_host(self, host: str, by: str, reason: str) -> Told:
+        """Have a host (ALL_HOSTS: all) claim nothing more, until it is resumed, whatever starts anew meanwhile."""
+        ...
+
+    async def resume_host(self, host: str, by: str) -> Told:
+        """Take that back. Where all and this host were told, each word is taken back by itself."""
+        ...
+
+    async def quiet_hosts(self) -> tuple[Quiet, ...]:
+        """Who was told to claim nothing; all hosts first."""
         ...
 
     async def clear(self, lane: str, limit: int) -> int:

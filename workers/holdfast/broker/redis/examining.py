@@ -9,6 +9,7 @@ from typing import TypeVar
 from holdfast.broker.redis import reports
 from holdfast.broker.redis.client import NAME
 from holdfast.broker.redis.connection import Connection
+from holdfast.broker.redis.hosts import HostsRole
 from holdfast.broker.redis.keys import SCHEMA
 from holdfast.broker.redis.lanes import LanesRole
 from holdfast.broker.redis.rights import needed
@@ -149,6 +150,7 @@ class Examination:
             members=tuple([await self._member(name, now_ms, float(beat)) for name, beat in beats.items()]),
             lanes=await watched(self._connection, self._lanes, watch),
             states=(await LanesRole(self._connection).lanes(self._lanes)).lanes,
+            quiet=await HostsRole(self._connection).quiet_hosts(),
             emptied_ms=int(emptied) if emptied else None,
             lost=int(lost or 0),
         )

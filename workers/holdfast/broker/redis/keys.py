@@ -114,6 +114,10 @@ class Keys:
         return f"{self.prefix}events"
 
     @property
+    def quiet(self) -> str:
+        return f"{self.prefix}quiet"
+
+    @property
     def unreadable(self) -> str:
         return f"{self.prefix}unreadable"
 

@@ -113,6 +113,7 @@ def worker_record(
         cause=text("cause"),
         died_ms=int(text("died") or 0) or None,
         held=tuple(text("held").split()),
+        quiet=text("quiet") == "1",
     )
 
 

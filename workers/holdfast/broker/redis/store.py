@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.broker.redis.connection import Connection
 from holdfast.broker.redis.given_up import GivenUpRole
+from holdfast.broker.redis.hosts import HostsRole
 from holdfast.broker.redis.lanes import LanesRole
 from holdfast.broker.redis.operator import OperatorRole
 from holdfast.broker.redis.outbox import OutboxRole
@@ -29,6 +30,7 @@ class RedisStore(
     OperatorRole,
     GivenUpRole,
     LanesRole,
+    HostsRole,
     StoryRole,
     SchedulingRole,
     OutboxRole,

@@ -61,13 +61,14 @@ class WorkerRole(Role):
         args: list[Value] = [incarnation, state, answered]
         for held in holdings:
             args += (held.task_id, held.claim, held.progress, held.checkpoint or b"")
-        standing, lost, returned, vouched, waiting = await self._run("renew", *args)
+        standing, lost, returned, vouched, waiting, quiet = await self._run("renew", *args)
         return Renewed(
             standing=Standing(standing.decode()),
             lost=tuple(task_id.decode() for task_id in lost),
             returned=returned,
             vouched_ago_ms=None if vouched < 0 else vouched,
             waiting=waiting,
+            quiet=quiet == 1,
         )
 
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:

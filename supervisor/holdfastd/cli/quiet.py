@@ -1,0 +1,115 @@
+"""`supervisor quiet` and `supervisor resume`, in other words `control HALT` and `RESUME`: whether hosts claim tasks."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+
+import click
+import rich_click
+
+from holdfast.broker.port import Store
+from holdfast.core.hosts import ALL_HOSTS, Quiet, Told
+from holdfastd.cli import hosts, options, output
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import ask
+
+THIS = "this"
+REASON = "said an operator"
+LONGEST = 255
+
+
+def _host(_: click.Context, __: click.Parameter, value: str | None) -> str:
+    """The host that an option names."""
+    if value is None:
+        return ALL_HOSTS
+    if value == THIS:
+        return socket.gethostname()
+    if value == ALL_HOSTS or not 1 <= len(value) <= LONGEST or not value.isprintable() or " " in value:
+        raise click.BadParameter(f"{value[:80]!r}: the name of a host, or this; for all hosts leave it out")
+    return value
+
+
+host_option = click.option("--host", callback=_host, metavar="NAME|this", help="This host alone; else all of them.")
+reason_option = click.option("--reason", default=REASON, show_default=True, help="What others are shown.")
+
+
+@rich_click.command(epilog="Examples: supervisor quiet --reason 'the database moves'; supervisor quiet --host this")
+@host_option
+@reason_option
+@options.store
+@options.pass_session
+def quiet(session: Session, /, host: str, reason: str) -> None:
+    """Have all hosts that use this queue, or one, claim nothing more, until `supervisor resume`.
+
+    What runs is finished. What is submitted waits, and schedules fire; whatever starts anew meanwhile is quiet too.
+    """
+    _quiet(session, host, reason)
+
+
+@rich_click.command(epilog="Examples: supervisor resume; supervisor resume --host this")
+@host_option
+@options.store
+@options.pass_session
+def resume(session: Session, /, host: str) -> None:
+    """Let all hosts that use this queue, or one, claim tasks again.
+
+    A host that was told to be quiet by itself stays so, until it is resumed by its name.
+    """
+    _resume(session, host)
+
+
+@rich_click.command(epilog="Examples: supervisor control HALT; supervisor control RESUME --host this")
+@click.argument("order", type=click.Choice(["HALT", "RESUME"], case_sensitive=False), metavar="HALT|RESUME")
+@host_option
+@reason_option
+@options.store
+@options.pass_session
+def control(session: Session, /, order: str, host: str, reason: str) -> None:
+    """HALT is `supervisor quiet`, RESUME is `supervisor resume`."""
+    if order.upper() == "HALT":
+        _quiet(session, host, reason)
+    else:
+        _resume(session, host)
+
+
+def _quiet(session: Session, host: str, reason: str) -> None:
+    told = ask(session, lambda store: store.quiet_host(host, _who(), output.safe(reason)[:1000]))
+    if session.json:
+        output.document(_document(host, "quiet", told))
+        return
+    output.text(f"{_named(host)} quiet{'' if told.is_new else ' already'}: {_workers(told)} nothing more")
+
+
+def _resume(session: Session, host: str) -> None:
+    async def work(store: Store) -> tuple[Told, tuple[Quiet, ...]]:
+        return await store.resume_host(host, _who()), await store.quiet_hosts()
+
+    told, left = ask(session, work)
+    if session.json:
+        output.document(_document(host, "resumed", told) | {"quiet": hosts.documents(left)})
+        return
+    output.text(f"{_named(host)} {'resumed' if told.is_new else 'not quiet'}: {_workers(told)} tasks")
+    for one in left:
+        output.note(f"still quiet: {hosts.who(one)} ({one.reason}); to go on: {hosts.remedy(one)}")
+
+
+def _document(host: str, word: str, told: Told) -> dict[str, object]:
+    return {"host": None if host == ALL_HOSTS else host, "word": word, "changed": told.is_new, "workers": told.workers}
+
+
+def _named(host: str) -> str:
+    return "all hosts are" if host == ALL_HOSTS else f"host {host} is"
+
+
+def _workers(told: Told) -> str:
+    return "1 worker claims" if told.workers == 1 else f"{told.workers} workers claim"
+
+
+def _who() -> str:
+    """Whoever calls, as far as the system knows."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in a container
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"

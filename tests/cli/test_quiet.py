@@ -1,0 +1,75 @@
+"""`supervisor quiet` and `resume` against a real store: who is told, and where it is shown."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from holdfast.core.records import Introduction
+from tests.cli.commands import Cli
+from tests.cli.stores import with_store
+
+HERE = socket.gethostname()
+
+
+@pytest.fixture
+def hosts(inside: Cli) -> Cli:
+    """Commands of a queue on which a worker of this host and one of another live."""
+
+    async def register(store: object) -> None:
+        for name, host in (("a", HERE), ("b", "other")):
+            await store.register(Introduction(name, host, "boot", 1, 0))  # type: ignore[attr-defined]  # a RedisStore
+
+    with_store(inside, register)
+    return inside
+
+
+def states(cli: Cli) -> dict[str, bool]:
+    return {worker["host"]: worker["quiet"] for worker in cli("workers", "--json").document}
+
+
+def test_all_hosts_are_quiet_until_they_are_resumed(hosts: Cli) -> None:
+    assert hosts("quiet", "--reason", "the bank\x1b moves").out == "all hosts are quiet: 2 workers claim nothing more\n"
+    assert hosts("quiet").out == "all hosts are quiet already: 2 workers claim nothing more\n"
+    assert states(hosts) == {HERE: True, "other": True}
+    assert hosts("resume").out == "all hosts are resumed: 2 workers claim tasks\n"
+    assert hosts("resume").out == "all hosts are not quiet: 2 workers claim tasks\n"
+    assert states(hosts) == {HERE: False, "other": False}
+
+
+def test_one_host_is_quiet_by_its_own_name(hosts: Cli) -> None:
+    assert hosts("quiet", "--host", "this").out == f"host {HERE} is quiet: 1 worker claims nothing more\n"
+    assert states(hosts) == {HERE: True, "other": False}
+    hosts("quiet", "--host", "other")
+    answer = hosts("resume", "--host", "this")
+    assert (answer.status, answer.out) == (0, f"host {HERE} is resumed: 1 worker claims tasks\n")
+    assert "still quiet: host other claims no task" in answer.err
+    assert "supervisor resume --host other" in answer.err
+
+
+def test_halt_and_resume_are_the_same(hosts: Cli) -> None:
+    assert hosts("control", "HALT", "--json").document == {"host": None, "word": "quiet", "changed": True, "workers": 2}
+    assert hosts("control", "resume", "--host", "other", "--json").document["changed"] is False
+    [left] = hosts("control", "RESUME", "--host", "this", "--json").document["quiet"]
+    assert (left["host"], left["reason"]) == (None, "said an operator")
+    assert hosts("control", "RESUME", "--json").document["quiet"] == []
+
+
+def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
+    hosts("submit", "x", "--task-id", "t1")
+    hosts("quiet", "--reason", "the bank moves")
+    for command in (["workers"], ["lanes", "list"]):
+        first = hosts(*command).out.splitlines()[0]
+        assert first.startswith("QUIET: no host claims a task since ")
+        assert f"@{HERE}: the bank moves; to go on: supervisor resume" in first
+    assert "no host claims a task (the bank moves): supervisor resume" in hosts("why", "t1").out
+    assert "all hosts quiet for" in hosts("doctor").out
+    assert [one["reason"] for one in hosts("lanes", "list", "--json").document["quiet"]] == ["the bank moves"]
+
+
+@pytest.mark.parametrize("host", ["*", "", "a b", "a\x1bb", "x" * 256])
+def test_what_is_no_host_is_refused(hosts: Cli, host: str) -> None:
+    answer = hosts("quiet", "--host", host)
+    assert answer.status == 2
+    assert "the name of a host, or this; for all hosts leave it out" in answer.err

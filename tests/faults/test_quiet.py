@@ -1,0 +1,81 @@
+"""A quiet pool: what runs is finished, nothing is claimed, whatever starts anew; a resume is heard at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.hosts import ALL_HOSTS
+from holdfast.core.states import State
+from holdfast.manager import TaskManager
+from tests.faults.scene import Scene, stage
+from tests.faults.work import QUEUE
+
+pytestmark = pytest.mark.anyio
+
+NOTED = "this host is quiet: nothing is claimed"
+BELL = f"{{{QUEUE}}}:bell:{QUEUE}"
+RENEWALS = 3
+
+
+async def quiet(scene: Scene) -> None:
+    """And every worker has heard of it."""
+    told = await scene.store.quiet_host(ALL_HOSTS, "op@desk", "why")
+    scene.pool.told_of(NOTED, told.workers)
+
+
+async def test_what_runs_is_finished_and_nothing_more_is_begun_until_it_is_resumed(short_path: Path) -> None:
+    async with stage(short_path, workers=2) as scene:
+        await scene.submit("runs", text="wait")
+        scene.started("runs")
+        await quiet(scene)
+        await scene.submit("waits")
+        scene.go("runs")
+        await scene.completed("runs")
+        assert (await scene.record("waits")).state is State.SUBMITTED
+        await scene.store.resume_host(ALL_HOSTS, "op@desk")
+        await scene.completed("waits")
+
+
+async def test_a_restart_and_a_death_do_not_undo_it(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        await quiet(scene)
+        assert scene.pool.stop() == 0
+        scene.restart().ready(1).told_of(NOTED)
+        await scene.submit("t1")
+        os.kill(scene.pool.pid_of("worker 0"), signal.SIGKILL)
+        scene.pool.told_of(NOTED, 2)
+        assert scene.runs("t1") == 0
+        await scene.store.resume_host(ALL_HOSTS, "op@desk")
+        await scene.completed("t1")
+
+
+async def test_a_quiet_worker_hears_no_bells_and_asks_for_nothing(short_path: Path) -> None:
+    async with stage(short_path, workers=1, redis_poll_timeout=0.02, lease=0.3) as scene:
+        await quiet(scene)
+        await scene.submit("t1", "t2")
+        [worker] = await scene.store.workers()
+        key = f"{{{QUEUE}}}:worker:{worker.incarnation}"
+        asked, beats = scene.client.hmget(key, "request", "heartbeat")
+        while int(scene.client.hget(key, "heartbeat")) < int(beats) + RENEWALS:
+            scene.client.blpop(["nothing"], timeout=0.02)
+        assert scene.client.hget(key, "request") == asked
+        assert scene.client.llen(BELL) == 1
+        await scene.store.resume_host(ALL_HOSTS, "op@desk")
+        for task_id in ("t1", "t2"):
+            await scene.completed(task_id)
+
+
+async def test_schedules_fire_on_a_quiet_pool_and_what_they_make_waits(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        manager = TaskManager(scene.store, queue=QUEUE)
+        await quiet(scene)
+        await manager.schedules.upsert("j", every=0.1, limit=3, overlap="forbid", text="echo")
+        fired = scene.happened("schedule-fired", "j")["detail"].split(" ")[1]
+        scene.happened("schedule-skipped", "j", 2)
+        assert (await scene.record(fired)).state is State.SUBMITTED
+        await scene.store.resume_host(ALL_HOSTS, "op@desk")
+        await scene.completed(fired)

@@ -1,0 +1,160 @@
+"""Quiet hosts: they finish what they run, claim nothing, and stay so whatever starts anew, until they are resumed."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.deliveries import Hint, Settle, Standing
+from holdfast.core.hosts import ALL_HOSTS, Quiet, Told
+from holdfast.core.records import Introduction
+from tests.lua.namespace import Namespace, settlement
+from tests.lua.operations import introduction
+from tests.lua.test_solo import suspect
+
+pytestmark = pytest.mark.anyio
+
+
+async def on_host(space: Namespace, incarnation: str, host: str) -> None:
+    assert await space.store.register(Introduction(incarnation, host, "boot", 1, 0)) is Standing.OK
+
+
+async def quiet(space: Namespace, host: str = ALL_HOSTS) -> Told:
+    return await space.store.quiet_host(host, "op@desk", "the bank is closed")
+
+
+async def resume(space: Namespace, host: str = ALL_HOSTS) -> Told:
+    return await space.store.resume_host(host, "op@desk")
+
+
+async def claimed(space: Namespace, incarnation: str, slots: int = 1) -> list[str]:
+    return [delivery.task_id for delivery in await space.take(incarnation, slots)]
+
+
+async def test_a_quiet_host_finishes_and_claims_nothing(space: Namespace) -> None:
+    await on_host(space, "a", "one")
+    await space.submit("t1", "t2")
+    [held] = await space.take("a", 1)
+    assert await quiet(space, "one") == Told(True, 1)
+    pulled = await space.pull("a", 5, settlement(held, Settle.COMPLETED))
+    assert (pulled.standing, pulled.verdicts, pulled.deliveries) == (Standing.QUIET, ("OK",), ())
+    assert await resume(space, "one") == Told(True, 1)
+    assert await claimed(space, "a") == ["t2"]
+    await space.check()
+
+
+async def test_others_work_on_beside_a_quiet_host(space: Namespace) -> None:
+    await on_host(space, "a", "one")
+    await on_host(space, "b", "two")
+    await quiet(space, "one")
+    await space.submit("t1")
+    assert await claimed(space, "a") == []
+    assert (await space.store.listen("b", [space.queue], 1.0)) == Hint("bell")
+    assert await claimed(space, "b") == ["t1"]
+    await space.check()
+
+
+async def test_whoever_starts_anew_on_a_quiet_host_is_quiet(space: Namespace) -> None:
+    await quiet(space, "one")
+    await space.submit("t1", "t2")
+    await on_host(space, "a", "one")
+    await on_host(space, "b", "two")
+    assert (await space.pull("a", 1)).standing is Standing.QUIET
+    assert await claimed(space, "b") == ["t1"]
+    await quiet(space)
+    await on_host(space, "c", "three")
+    assert (await space.pull("c", 1)).standing is Standing.QUIET
+    await space.check()
+
+
+async def test_what_all_were_told_and_what_one_was_told_are_taken_back_apart(space: Namespace) -> None:
+    await on_host(space, "a", "one")
+    await on_host(space, "b", "two")
+    await quiet(space, "one")
+    assert await quiet(space) == Told(True, 2)
+    assert await resume(space, "one") == Told(True, 0)
+    await space.submit("t1", "t2")
+    assert await claimed(space, "a") == []
+    await quiet(space, "one")
+    await resume(space)
+    assert await claimed(space, "a") == []
+    assert await claimed(space, "b") == ["t1"]
+    await space.check()
+
+
+async def test_each_worker_is_told_once_to_look_again(space: Namespace) -> None:
+    await on_host(space, "a", "one")
+    for order in (quiet, quiet, resume, resume):
+        await order(space)
+    heard = [await space.store.listen("a", [], 0.01) for _ in range(3)]
+    assert heard == [Hint("look"), Hint("look"), None]
+
+
+async def test_a_renewal_tells_it_too(space: Namespace) -> None:
+    await on_host(space, "a", "one")
+    assert not (await space.store.renew("a", "live", 0, [])).quiet
+    await quiet(space)
+    assert (await space.store.renew("a", "live", 0, [])).quiet
+
+
+async def test_it_is_known_who_is_quiet_since_when_and_why(space: Namespace) -> None:
+    await space.register("a")
+    since = await space.store.clock_ms()
+    await quiet(space, "one")
+    await space.advance(1000)
+    assert await space.store.quiet_host("one", "b@desk", "a bad\ndisk") == Told(False, 0)
+    await quiet(space)
+    one, all_hosts = (
+        Quiet("one", since, "b@desk", "a bad disk"),
+        Quiet(ALL_HOSTS, since + 1000, "op@desk", "the bank is closed"),
+    )
+    assert await space.store.quiet_hosts() == (all_hosts, one)
+    assert [worker.quiet for worker in await space.store.workers()] == [True]
+    assert all_hosts.is_all
+    assert not one.is_all
+    assert await resume(space, "two") == Told(False, 0)
+    assert await space.store.quiet_hosts() == (all_hosts, one)
+
+
+async def test_a_quiet_worker_keeps_no_suspect_to_itself(space: Namespace) -> None:
+    await on_host(space, "a", "one")
+    await on_host(space, "b", "two")
+    await space.submit("t1")
+    await space.take("a", 1)
+    await suspect(space)
+    assert (await space.pull("a", 5)).solo
+    while await space.store.listen("b", [space.queue], 0.01):
+        pass  # bells of before
+    await quiet(space, "one")
+    assert (await space.store.listen("b", [space.queue], 1.0)) == Hint("bell")
+    pulled = await space.pull("b", 5)
+    assert (pulled.solo, [d.task_id for d in pulled.deliveries]) == (True, ["s1"])
+    await space.check()
+
+
+async def test_an_answer_that_was_lost_is_given_again_on_a_quiet_host(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    first = await space.pull("a", request=1)
+    await quiet(space)
+    again = await space.pull("a", request=1)
+    assert (again.standing, again.deliveries) == (Standing.REPLAY, first.deliveries)
+    assert await space.store.register(introduction("a")) is Standing.OK
+    assert (await space.pull("a", 2)).standing is Standing.QUIET
+
+
+async def test_while_all_are_quiet_nothing_is_left_to_do(space: Namespace) -> None:
+    await space.submit("t1")
+    assert (await space.store.left([space.queue]))[0]
+    await quiet(space)
+    assert not (await space.store.left([space.queue]))[0]
+
+
+async def test_what_comes_due_is_submitted_and_waits(space: Namespace) -> None:
+    await space.register("a")
+    await quiet(space)
+    await space.submit("t1", delay_ms=1000)
+    await space.advance(1000)
+    assert (await space.store.promote(10))[0] == 1
+    assert await claimed(space, "a") == []
+    assert len(await space.entries()) == 1
+    await space.check()
