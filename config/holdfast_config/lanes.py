@@ -22,10 +22,12 @@ AT_ONCE_MS = 100  # a rate's burst, where none is given, is what it allows in th
 LONGEST_PERIOD_MS = 366 * 86_400_000
 SHORTEST, LONGEST = 0.001, 3_155_760_000.0  # seconds that a run may be given
 
+HEAD, TAIL = "head", "tail"  # from which end of the list it is served
+
 _NAME = re.compile(r"[^{}\s]+")
 _OWN = re.compile(r"\{(.*)\}:lane:(.*)")
 _RATE = re.compile(r"(\d{1,9}) ?/ ?(\S+)", re.ASCII)
-_OPTIONS = ("weight", "rate", "burst", "limit", "keys", "timeout")
+_OPTIONS = ("weight", "rate", "burst", "limit", "keys", "timeout", "end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Rate:
 @dataclass(frozen=True, slots=True)
 class Lane:
     """A list that workers take from. `limit`: tasks that run at once; `keys`: of those, tasks of one key; `timeout`:
-    seconds that one run may take."""
+    seconds that one run may take; `end`: of the list, at which its front is."""
 
     name: str
     weight: int = 1
@@ -56,11 +58,13 @@ class Lane:
     limit: int | None = None
     keys: int | None = None
     timeout: float | None = None
+    end: str = HEAD
 
     def __str__(self) -> str:
         bounds = {"rate": self.rate, "burst": self.rate and self.rate.burst, "limit": self.limit, "keys": self.keys}
         told = [f"{key}={value}" for key, value in bounds.items() if value]
         told += [f"timeout={self.timeout:g}"] if self.timeout else []
+        told += [f"end={self.end}"] if self.end != HEAD else []
         return ";".join([f"{self.name}={self.weight}", *told])
 
 
@@ -141,7 +145,8 @@ def _lane(name: object, told: Mapping[object, object]) -> Lane:
     weight = _whole("weight", told.get("weight", 1), HEAVIEST) or 1
     limit, keys = (_whole(key, told.get(key), MOST) for key in ("limit", "keys"))
     bound = rate(told["rate"], told.get("burst")) if "rate" in told else None
-    return Lane(list_name(name), weight, bound, limit, keys, _duration("timeout", told.get("timeout")))
+    timeout, end = _duration("timeout", told.get("timeout")), _end(told.get("end", HEAD))
+    return Lane(list_name(name), weight, bound, limit, keys, timeout, end)
 
 
 def list_name(value: object) -> str:
@@ -159,6 +164,12 @@ def _whole(what: str, value: object, most: int) -> int | None:
     if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 1 <= int(text) <= most:
         raise ValueError(f"a {what} must be a whole number from 1 to {most}, not {value!r}")
     return int(text)
+
+
+def _end(value: object) -> str:
+    if isinstance(value, str) and (end := value.strip().lower()) in (HEAD, TAIL):
+        return end
+    raise ValueError(f"an end must be {HEAD} or {TAIL}, not {value!r}")
 
 
 def _duration(what: str, value: object) -> float | None:

@@ -154,6 +154,15 @@ class Scene:
         """What has happened so far, as far as it was listened to."""
         return [each for each in self._events if each["event"] == event]
 
+    def bounded(self, bound: str) -> None:
+        """Waits until a steward has told the store what the settings say of the queue."""
+        field = f"set:{bound}:{QUEUE}"
+        for _ in range(round(PATIENCE / 0.05)):
+            if self.client.hexists(f"{{{QUEUE}}}:rules", field):
+                return
+            self.news(0.05)
+        raise AssertionError(f"nobody says {field}\n{self.pool.told()}")
+
     async def says_that_it_came_back_empty(self) -> None:
         """The log, the status and the doctor, each in its way."""
         self.pool.told_of("the store has come back empty: all that it held is lost")

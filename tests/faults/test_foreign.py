@@ -73,3 +73,18 @@ async def test_cancel_pushed_by_a_foreign_producer_reaches_a_running_handler(sho
         scene.client.rpush(QUEUE, json.dumps({"operation": "cancel", "params": {"task_id": "t"}}))
         scene.happened("canceled", "t")
         assert (await scene.record("t")).state is State.CANCELED
+
+
+async def test_a_producer_that_pushes_at_the_head_is_served_in_its_order(short_path: Path) -> None:
+    names = [f"t{number}" for number in range(8)]
+    async with stage(short_path, workers=1, concurrency=1, lanes=f"{QUEUE};end=tail") as scene:
+        scene.bounded("end")
+        await scene.submit("first", text="wait")
+        scene.started("first")
+        for name in names:
+            scene.client.lpush(QUEUE, entry(name, "echo"))
+        await scene.submit("last")
+        scene.go("first")
+        await scene.completed("last")
+        claimed = [event["id"] for event in scene.heard("claimed")]
+        assert claimed == ["first", *names, "last"]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import redis
 
+from holdfast.core.states import State
 from holdfast.exits import Exit
 from tests.faults.process import Pool
 from tests.faults.scene import PATIENT, stage
-from tests.faults.work import QUEUE, entry, named_pipe
+from tests.faults.work import QUEUE, entry, named_pipe, submission
 from tests.servers import valkey
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +58,23 @@ async def test_a_killed_store_that_keeps_nothing_is_begun_anew_loudly(short_path
         assert {worker.incarnation for worker in await PATIENT.call(scene.store.workers)} == workers
         assert [await PATIENT.call(scene.store.get, lost) for lost in ("running", "waiting")] == [None, None]
         assert scene.pool.deaths() == []
+
+
+async def test_bounds_of_lanes_are_kept_again_after_a_loss(short_path: Path) -> None:
+    async with stage(short_path, lanes=f"{QUEUE};limit=1,other") as scene:
+        scene.bounded("limit")
+        workers = {worker.incarnation for worker in await scene.store.workers()}
+        scene.client.flushall()
+        scene.pool.told_of("the store has lost this worker; it registers anew", times=len(workers))
+        scene.bounded("limit")
+        await scene.submit("a", "b", text="wait")
+        scene.started("a")
+        await scene.store.submit([replace(submission("c", "echo"), lane="other")])
+        await scene.completed("c")
+        assert (await scene.record("b")).state is State.SUBMITTED
+        scene.go("a", "b")
+        for task_id in ("a", "b"):
+            await scene.completed(task_id)
 
 
 def test_a_queue_of_another_schema_is_refused_and_left_as_it_is(short_path: Path) -> None:

@@ -32,6 +32,7 @@ from tests.lua import test_solo as solo
 from tests.lua import test_story as story
 from tests.lua import test_strays as strays
 from tests.lua import test_submit as submit
+from tests.lua import test_turned as turned
 from tests.lua import test_turns as turns
 from tests.lua import test_upkeep as upkeep
 from tests.lua.operations import resume_with
@@ -84,7 +85,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("deliveries do not grow", "shared/claiming.lua", "local delivery = tonumber(r[3] or '0') + 1", "local delivery = tonumber(r[3] or '1')"),
     ("a replayed settlement is lost", "shared/settling.lua", "s.known, 'last_claim', s.claim, 'progress'", "s.known, 'progress'", settle.test_an_outcome_ends_the_task_with_its_result, (Settle.COMPLETED,)),
     # Rule 4: nothing is popped before it is journaled.
-    ("popped before it is claimed", "pull.lua", "if #window == 0 then break end", "if #window == 0 then break end\n    for _ = 1, #window do call('LPOP', list) end"),
+    ("popped before it is claimed", "pull.lua", "if #window == 0 then break end", "if #window == 0 then break end\n    for _ = 1, #window do call('LPOP', list_of(lane)) end"),
     # Rule 5: duplicates, messages, conflicts, inbox.
     ("other bytes are duplicates", "shared/message.lua", "and known ~= digest then return 'conflict' end", "and false then return 'conflict' end"),
     ("a pushed conflict is dropped", "shared/message.lua", "elseif verdict == 'conflict' then", "elseif false then", foreign.test_other_content_under_a_known_message_id_is_set_aside),
@@ -294,5 +295,13 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("nobody hears of a quiet worker's suspect", "shared/hushing.lua", "      if quiet then ring_for_solo(r[3]) end\n", "", quiet.test_a_quiet_worker_keeps_no_suspect_to_itself),
     ("a renewal keeps quiet", "renew.lua", "known[5] and 1 or 0", "0", quiet.test_a_renewal_tells_it_too),
     ("a burst waits for ever", "left.lua", "  if call('HEXISTS', T .. 'quiet', '*') == 1 then return false end\n", "", quiet.test_while_all_are_quiet_nothing_is_left_to_do),
+    # Lanes whose front is the tail of their list.
+    ("a turned lane is read from the head", "shared/front.lua", "call('LRANGE', list_of(lane), -number, -1), {}", "call('LRANGE', list_of(lane), 0, number - 1), {}", turned.test_what_is_pushed_at_the_head_is_taken_in_its_order),
+    ("a turned lane is filled at the tail", "shared/lane.lua", "command == 'LPUSH' and 'RPUSH' or 'LPUSH'", "'RPUSH'", turned.test_our_own_producers_join_the_same_order),
+    ("back to the wrong end of a turned lane", "shared/lane.lua", "command == 'LPUSH' and 'RPUSH' or 'LPUSH'", "'LPUSH'", turned.test_what_a_dead_worker_held_goes_back_to_the_front),
+    ("a turned lane is emptied from its head", "shared/lane.lua", "command == 'LPOP' and 'RPOP' or", "command == 'LPOP' and 'LPOP' or", turned.test_our_own_producers_join_the_same_order),
+    ("an inbox goes back to the head of a turned lane", "shared/recovery.lua", "on_lane('LPUSH', lane, raw)", "call('LPUSH', list_of(lane), raw)", turned.test_an_unread_inbox_goes_back_to_the_front),
+    ("a turned lane is searched from the wrong end", "shared/front.lua", "return at and call('LLEN', list_of(lane)) - 1 - at", "return at", turned.test_its_front_is_what_is_shown_and_cleared_first),
+    ("a turned lane stays turned", "bound.lua", "and 'SADD' or 'SREM'", "and 'SADD' or 'SCARD'", turned.test_where_it_is_said_no_more_the_head_is_the_front),
 ]
 # fmt: on

@@ -2,7 +2,8 @@
 
 I16 of a lane with a limit, and of each concurrency key, the set of permits holds what runs, within the bound.
 I17 a held task is submitted, in the gate it names and nowhere else; a gate that is closed for good has a task running
-whose end opens it, and a lane that a rate has closed has an alarm.
+whose end opens it, and a lane that a rate has closed has an alarm. The lanes that are served from their tails are those
+that the rules name.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ def gates_breaches(view: View) -> Iterator[str]:
     yield from _permits_of_keys(view)
     yield from _held(view)
     yield from _gates(view)
+    yield from _turned(view)
+
+
+def _turned(view: View) -> Iterator[str]:
+    subjects = {field.split(":", 2)[2] for field in view.index("rules") if field.split(":")[1] == "end"}
+    wanted = {lane for lane in subjects if said(view, "end", lane) == "tail"}
+    if wanted != set(view.items("turned")):
+        yield f"I17 turned are {view.items('turned')}, the rules say {sorted(wanted)}"
 
 
 def _permits_of_lanes(view: View) -> Iterator[str]:

@@ -13,6 +13,7 @@ SINGLE = frozenset(
         "workers",
         "seq",
         "heads",
+        "turned",
         "due",
         "waiting",
         "agenda",

@@ -148,7 +148,7 @@ def _document(lane: LaneState, found: Lanes, weights: dict[str, int]) -> dict[st
 
 
 def _bounds(lane: LaneState) -> Sequence[tuple[str, Said]]:
-    return (("limit", lane.limit), ("per_key", lane.keys), ("rate", lane.rate))
+    return (("limit", lane.limit), ("per_key", lane.keys), ("rate", lane.rate), ("end", lane.end))
 
 
 def _rate(said: Said) -> str:

@@ -136,7 +136,11 @@ def judge_lane(lane: LaneFacts) -> Iterator[Finding]:
         found = f"this key is a {lane.kind}, and a lane is a list"
         yield look.problem(found, f"rename that key, or use another name (RENAME {lane.name} …)")
     elif lane.pushed_at_head:
-        found = "somebody pushes at its head (LPUSH): the last in are the first out, and the first may wait for ever"
-        yield look.warning(found, "have that producer RPUSH")
+        end, wrong, right = ("tail", "RPUSH", "LPUSH") if lane.turned else ("head", "LPUSH", "RPUSH")
+        found = (
+            f"somebody pushes at its {end} ({wrong}): the last in are the first out, and the first may wait for ever"
+        )
+        way_out = "" if lane.turned else f", or serve the lane from its tail: -Q '{lane.name};end=tail'"
+        yield look.warning(found, f"have that producer {right}{way_out}")
     else:
         yield look.ok(f"{lane.length} entries; nobody was seen to push at the wrong end")

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from holdfast.broker.port import StewardStore
 from holdfast.core.lanes import Bound, Lanes, Rule
 from holdfast_config import Settings
+from holdfast_config.lanes import HEAD
 from holdfastd.steward.duty import Duty
 
-EVERY = 60.0  # seconds
+EVERY = 5.0  # seconds: so long may a store that was emptied go without them
 
 
 class Bounding:
@@ -35,7 +36,7 @@ class Bounding:
 
     def _is_silent(self, lanes: Lanes) -> bool:
         """Whether no settings say anything, of any lane or handler."""
-        said = [said for lane in lanes.lanes for said in (lane.limit, lane.keys, lane.rate)]
+        said = [said for lane in lanes.lanes for said in (lane.limit, lane.keys, lane.rate, lane.end)]
         return not any(one.told for one in (*said, *lanes.handlers.values()))
 
 
@@ -47,5 +48,7 @@ def _rules(settings: Settings) -> Iterator[Rule]:
             yield Rule(Bound.KEYS, lane.name, str(lane.keys))
         if lane.rate:
             yield Rule(Bound.RATE, lane.name, lane.rate.stored)
+        if lane.end != HEAD:
+            yield Rule(Bound.END, lane.name, lane.end)
     for name, rate in settings.handler_rates or ():
         yield Rule(Bound.NAME, name, rate.stored)

@@ -85,9 +85,9 @@ class RightsFacts:
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """`kind` of key, as TYPE says. `pushed_at_head`: a foreign entry was seen to arrive before the head of the lane.
+    """`kind` of key, as TYPE says. `pushed_at_head`: a foreign entry was seen to arrive before the front of the lane.
 
-    `suspects`: own entries that the audit misses now.
+    `suspects`: own entries that the audit misses now. `turned`: its front is the tail of its list.
     """
 
     name: str
@@ -95,6 +95,7 @@ class LaneFacts:
     length: int
     pushed_at_head: bool
     suspects: int
+    turned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ class Bound(StrEnum):
     KEYS = "keys"  # of those, tasks of one concurrency key
     RATE = "rate"  # starts in a time
     NAME = "name"  # starts in a time of one handler
+    END = "end"  # tail: it is filled at the head of its list, so its front is the tail
 
 
 NO_BOUND = "none"
@@ -20,7 +21,8 @@ NO_BOUND = "none"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One bound. `value`: a number; rates as count/period in ms/burst; `none`: no bound; empty: take the word back."""
+    """One bound. `value`: a number; rates as count/period in ms/burst; of an end `tail`; `none`: no bound; empty: take
+    the word back."""
 
     bound: Bound
     subject: str
@@ -57,6 +59,7 @@ class LaneState:
     limit: Said = field(default_factory=Said)
     keys: Said = field(default_factory=Said)
     rate: Said = field(default_factory=Said)
+    end: Said = field(default_factory=Said)
 
     @property
     def is_paused(self) -> bool:

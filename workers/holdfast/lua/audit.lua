@@ -8,7 +8,7 @@
 -- Answers: {how many were put back, next cursor ('' to begin again)}.
 -- Keeps: I4, I16.
 -- flags: allow-oom
--- use: record lane journal gates
+-- use: record lane front journal gates
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
@@ -31,7 +31,7 @@ for _, gate in ipairs(call('ZRANDMEMBER', T .. 'gates:' .. lane, COMPARED)) do
   if key and compare_permits(T .. 'keyed:' .. key) > 0 then bounds().open_key_gates(key) end
 end
 
-local window = call('LRANGE', list_of(lane), 0, WINDOW - 1)
+local window = front_of(lane, WINDOW)
 local lowest
 for _, raw in ipairs(window) do
   local id, seq = own(raw)
@@ -46,7 +46,7 @@ local function suspects()
 end
 
 local function is_there(id, seq)
-  return call('LPOS', list_of(lane), entry(id, seq, call('GET', T .. 'op:' .. id)), 'MAXLEN', SEARCHED)
+  return place_in(lane, entry(id, seq, call('GET', T .. 'op:' .. id)), SEARCHED)
 end
 
 local previous = {}

@@ -1,8 +1,8 @@
 -- Change the bounds of lanes and handlers.
 -- KEYS: the public queue.
 -- ARGV: who says it: `asked` (an operator), or `set@<host>` (what the settings of a host say, all of it: what they said
---       before and say no longer goes); then per bound limit, keys, rate or name; the lane or handler; the value (rates as
---       count/period in ms/burst; none: no bound; '' to take the word back).
+--       before and say no longer goes); then per bound limit, keys, rate, name or end; the lane or handler; the value (rates as
+--       count/period in ms/burst; tail of end; none: no bound; '' to take the word back).
 -- Answers: how many words changed.
 -- Keeps: I16: where a limit is new, the permits of those that run already are made from the hashes `running`.
 -- flags:
@@ -53,6 +53,8 @@ local function apply(name, subject)
   if name == 'limit' then
     call('DEL', T .. 'active:' .. subject)
     if bounds().rule('limit', subject) then count_running(subject) end
+  elseif name == 'end' then
+    call(bounds().rule('end', subject) == 'tail' and 'SADD' or 'SREM', T .. 'turned', subject)
   elseif (name == 'rate' or name == 'name') and not bounds().rule(name, subject) then
     call('HDEL', T .. 'rates', name .. ':' .. subject)
   end

@@ -2,8 +2,8 @@
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
--- use: record lane journal control
-local entries = call('LRANGE', list_of(ARGV[1]), 0, tonumber(ARGV[2]) - 1)
+-- use: record lane front journal control
+local entries = front_of(ARGV[1], tonumber(ARGV[2]))
 for _, raw in ipairs(entries) do
   local id = own(raw)
   if not id then
@@ -12,7 +12,7 @@ for _, raw in ipairs(entries) do
     cancel(id, 'the queue was cleared')
   end
 end
-if #entries > 0 then call('LPOP', list_of(ARGV[1]), #entries) end
+if #entries > 0 then on_lane('LPOP', ARGV[1], #entries) end
 if #entries > 0 then return #entries end
 
 -- The list is empty: now those at the lane's gates.

@@ -13,6 +13,7 @@ local rules = call('HGETALL', T .. 'rules')
 for i = 1, #rules, 2 do
   local lane = string.match(rules[i], '^paused:(.*)$') or string.match(rules[i], '^%a+:limit:(.*)$')
     or string.match(rules[i], '^%a+:keys:(.*)$') or string.match(rules[i], '^%a+:rate:(.*)$')
+    or string.match(rules[i], '^%a+:end:(.*)$')
   if lane then lanes[lane] = true end
 end
 

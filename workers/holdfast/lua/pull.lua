@@ -6,7 +6,7 @@
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
--- use: record lane journal aside message control settling claiming reading promoting turns gates alarms
+-- use: record lane front journal aside message control settling claiming reading promoting turns gates alarms
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
@@ -122,13 +122,13 @@ end
 -- Claim up to `want` from one lane; how many were claimed. One that goes to the inbox ends the round: the worker admits
 -- it to the head before it asks for what was behind it, so a lane stays in order.
 local function take_lane(lane, want)
-  local list, before, looked, inboxed = list_of(lane), #rows, 0, false
+  local before, looked, inboxed = #rows, 0, false
   if BOUNDED then
     want = math.min(want, (room_of(lane)))   -- entries of other lanes may have taken some of what it offered
     take_from_gates(lane, want)
   end
   while #rows - before < want and looked < want + SCAN and not inboxed do
-    local window, done = call('LRANGE', list, 0, math.min(want - (#rows - before), WINDOW) - 1), 0
+    local window, done = front_of(lane, math.min(want - (#rows - before), WINDOW)), 0
     if #window == 0 then break end
     for _, raw in ipairs(window) do
       local id, seq = own(raw)
@@ -138,7 +138,7 @@ local function take_lane(lane, want)
       done = done + 1
       if inboxed then break end
     end
-    call('LPOP', list, done)
+    on_lane('LPOP', lane, done)
     looked = looked + done
   end
   return #rows - before

@@ -8,6 +8,6 @@ local size, lane, raw = string.match(ARGV[1], '^%d+|(%d+)@?([^|]*)|[^|]*|(.*)$')
 if tonumber(size) ~= #raw then return 'cut' end
 if call('LREM', T .. 'unreadable', 1, ARGV[1]) == 0 then return 'gone' end
 lane = lane == '' and QUEUE or string.gsub(lane, '%%%x%x', {['%25'] = '%', ['%7C'] = '|'})
-call('RPUSH', list_of(lane), raw)
+on_lane('RPUSH', lane, raw)
 ring(lane)
 return 'back'

@@ -90,6 +90,10 @@ class Keys:
         return f"{self.prefix}heads"
 
     @property
+    def turned(self) -> str:
+        return f"{self.prefix}turned"
+
+    @property
     def due(self) -> str:
         return f"{self.prefix}due"
 

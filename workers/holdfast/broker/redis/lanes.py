@@ -52,7 +52,8 @@ def _lane(row: tuple[bytes, int, int, int, int, bytes, bytes], said: Mapping[tup
     name, entries, held, running, oldest, paused, closed = row
     lane = name.decode(errors="replace")
     since, _, because = paused.decode(errors="replace").partition(" ")
-    limit, keys, rate = (said.get((bound, lane), Said()) for bound in (Bound.LIMIT, Bound.KEYS, Bound.RATE))
+    bounds = (Bound.LIMIT, Bound.KEYS, Bound.RATE, Bound.END)
+    limit, keys, rate, end = (said.get((bound, lane), Said()) for bound in bounds)
     return LaneState(
         name=lane,
         entries=entries,
@@ -65,4 +66,5 @@ def _lane(row: tuple[bytes, int, int, int, int, bytes, bytes], said: Mapping[tup
         limit=limit,
         keys=keys,
         rate=rate,
+        end=end,
     )

@@ -57,7 +57,11 @@ class OperatorRole(Role):
         return paging.page(await self._run("list", begin, limit, lane, wanted.name, older, newer, *states))
 
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
-        entries: list[bytes] = await self._command("LRANGE", self._keys.lane(lane), 0, limit - 1)
+        list_, name = self._keys.lane(lane), self._keys.name(lane)
+        if await self._command("SISMEMBER", self._keys.turned, name):
+            behind: list[bytes] = await self._command("LRANGE", list_, -limit, -1)
+            return behind[::-1]
+        entries: list[bytes] = await self._command("LRANGE", list_, 0, limit - 1)
         return entries
 
     async def clear(self, lane: str, limit: int) -> int:

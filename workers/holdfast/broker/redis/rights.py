@@ -33,10 +33,12 @@ _ON_KEYS: dict[str, Command] = {
     "LRANGE": ("0", "1"),
     "LTRIM": ("0", "1"),
     "PEXPIRE": ("1",),
+    "RPOP": (),
     "RPUSH": ("v",),
     "SADD": ("m",),
     "SCARD": (),
     "SET": ("v",),
+    "SISMEMBER": ("m",),
     "SMEMBERS": (),
     "SREM": ("m",),
     "UNLINK": (),
@@ -56,7 +58,7 @@ _ON_KEYS: dict[str, Command] = {
     "ZREVRANK": ("m",),
     "ZSCORE": ("m",),
 }
-_ON_LANES = ("LINDEX", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPUSH")
+_ON_LANES = ("LINDEX", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPOP", "RPUSH")
 
 
 def needed(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Command]]:

@@ -24,11 +24,18 @@ class Watch:
 
     async def look(self) -> None:
         name = self._connection.keys.name(self._lane)
-        kind, length, first, second, pushed, suspects = await self._connection.run("glance", name, *self._earlier)
+        kind, length, first, second, pushed, suspects, turned = await self._connection.run(
+            "glance", name, *self._earlier
+        )
         self._earlier = (first, second)
         pushed_at_head = self.facts.pushed_at_head or pushed == 1
         self.facts = replace(
-            self.facts, kind=kind.decode(), length=length, pushed_at_head=pushed_at_head, suspects=suspects
+            self.facts,
+            kind=kind.decode(),
+            length=length,
+            pushed_at_head=pushed_at_head,
+            suspects=suspects,
+            turned=turned == 1,
         )
 
 

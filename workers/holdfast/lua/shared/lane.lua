@@ -5,6 +5,19 @@ local function list_of(lane)
   return T .. 'lane:' .. lane
 end
 
+-- The front of a turned lane (`end=tail`, for producers that LPUSH) is the tail of its list.
+local any_turned
+local function is_turned(lane)
+  if any_turned == nil then any_turned = call('EXISTS', T .. 'turned') == 1 end
+  return any_turned and call('SISMEMBER', T .. 'turned', lane) == 1
+end
+
+-- LPUSH, RPUSH or LPOP, where left is the front.
+local function on_lane(command, lane, ...)
+  if is_turned(lane) then command = command == 'LPOP' and 'RPOP' or command == 'LPUSH' and 'RPUSH' or 'LPUSH' end
+  return call(command, list_of(lane), ...)
+end
+
 local rung = {}   -- lanes whose bell waits to be heard: in one call that stays so
 
 -- In a lane that is closed (paused, or at its limit) nothing can start: whoever opens it rings.
@@ -30,7 +43,7 @@ local function enqueue(id, lane, seq, solo, push, operation)
   if solo == '1' then
     call('ZADD', T .. 'solo', seq, id)
   else
-    call(push, list_of(lane), entry(id, seq, operation or call('GET', T .. 'op:' .. id)))
+    on_lane(push, lane, entry(id, seq, operation or call('GET', T .. 'op:' .. id)))
   end
   ring(lane)
 end

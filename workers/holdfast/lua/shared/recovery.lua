@@ -40,7 +40,7 @@ local function return_inbox(incarnation)
   local entries = call('LRANGE', inbox_of(incarnation), 0, -1)
   for i = #entries, 1, -1 do
     local lane, raw = string.match(entries[i], '^([^\n]*)\n(.*)$')
-    call('LPUSH', list_of(lane), raw)
+    on_lane('LPUSH', lane, raw)
     ring(lane)
   end
   call('DEL', inbox_of(incarnation))

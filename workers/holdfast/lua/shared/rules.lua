@@ -3,6 +3,7 @@
 -- before what the settings of some host say (`value@host`); `none` is an operator's word that there is no bound.
 --   limit <lane>: tasks that run at once.  keys <lane>: of those, tasks of one key (1 where nothing is said).
 --   rate <lane>, name <handler>: starts in a time, as count/period in ms/burst.  paused <lane>: since when, and why.
+--   end <lane>: `tail`, where its producers LPUSH; those lanes are in the set `turned`.
 -- Where there are no rules and nobody waits at a gate, all this costs one look. Its functions are made only where they
 -- are needed: in the server, making one at each call of a script costs as much as a command.
 local BOUNDED = call('EXISTS', T .. 'rules', T .. 'gated') > 0
