@@ -60,7 +60,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("recover leaves no tombstone", "shared/recovery.lua", "call('HSET', worker, 'state', 'dead', ", "call('HSET', worker, "),
     ("a claim needs no state", "pull.lua", "if state ~= 'submitted' or solo == '1' or", "if solo == '1' or"),
     ("messages may come twice", "shared/message.lua", "  if verdict then return verdict end\n", ""),
-    ("audit puts nothing back", "audit.lua", "if not is_there(id, r[1]) then", "if false then"),
+    ("audit puts nothing back", "audit.lua", "elseif not is_there(id, seq) then", "elseif false then"),
     ("a retry is not indexed", "shared/lane.lua", "  call('ZADD', T .. 'due', due, id)\n", ""),
     ("waiting messages are dropped", "shared/message.lua", "  if not item then return false end", "  if true then return false end"),
     # Rule 1: numbered requests.
@@ -125,8 +125,10 @@ BREAKAGES: list[tuple[Any, ...]] = [
     # Rule 13: audit.
     ("one look is enough for audit", "audit.lua", "  elseif previous[key] then\n", "  elseif true then\n", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
     ("audit forgets where the task was", "audit.lua", "local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')", "local key = id", audit.test_one_look_is_not_enough_when_the_task_has_moved),
-    ("audit puts back in any order", "audit.lua", "for i = #missing, 1, -1 do", "for i = 1, #missing do", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
-    ("audit does not search the head", "audit.lua", "if not is_there(id, r[1]) then missing", "if true then missing", audit.test_what_many_deaths_put_back_is_not_stolen),
+    ("audit puts back in any order", "audit.lua", "for i = #seen_twice, 1, -1 do", "for i = 1, #seen_twice do", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
+    ("audit does not search the head", "audit.lua", "elseif not is_there(id, seq) then missing", "else missing", audit.test_what_many_deaths_put_back_is_not_stolen),
+    ("audit puts back without bounds", "audit.lua", "if #seen_twice - i >= SEARCHES then", "if false then", audit.test_a_large_theft_is_put_back_in_steps),
+    ("audit forgets what it has not come to", "audit.lua", ">= SEARCHES then suspect(key)", ">= SEARCHES then", audit.test_a_large_theft_is_put_back_in_steps),
     ("audit believes forged numbers", "audit.lua", "if id and read(id, 'seq')[1] == seq and", "if id and", audit.test_forged_numbers_are_not_believed),
     ("pull believes forged numbers", "pull.lua", "  if not state then count('stale') return end", "  if not state then heads[QUEUE] = tonumber(seq) return end", audit.test_forged_numbers_are_not_believed),
     ("audit sees foreign entries only", "audit.lua", "if not lowest and #window > 0 then return {0, ''} end", "", audit.test_foreign_entries_at_the_head_blind_it_for_a_while),

@@ -13,7 +13,7 @@ from holdfast.core.records import Happening, Happenings
 from holdfast.errors import StoreUnavailableError
 from holdfastd.cli.storing import PATIENCE
 
-PAGE = 1000  # events read at once
+PAGE = 250  # events read at once: some milliseconds of the store
 WAIT = 10.0  # seconds: then it is asked again
 AWAY = 0.5  # seconds between two tries of a store that is away
 

@@ -6,7 +6,7 @@ from holdfast.broker.port import StewardStore
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.punctual import punctual
 
-BATCH = 500
+BATCH = 100  # some milliseconds of the store
 LONGEST_REST = 5.0  # seconds: what a lost alarm costs at most
 
 

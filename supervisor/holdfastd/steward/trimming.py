@@ -5,9 +5,9 @@ from __future__ import annotations
 from holdfast.broker.port import StewardStore
 from holdfastd.steward.duty import Duty
 
-BATCH = 200
+BATCH = 100  # some milliseconds of the store
 EVERY = 30.0  # seconds
-NEXT_BATCH = 0.05  # seconds: others shall not wait for a backlog of old tasks
+NEXT_BATCH = 0.02  # seconds: others shall not wait for a backlog of old tasks
 
 
 def trimming(store: StewardStore, keep: float) -> Duty:

@@ -12,6 +12,7 @@
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
+local SEARCHES = 64     -- of the head, in one step: some milliseconds of the server; the others stay suspects
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = T .. 'audit:' .. lane
 
@@ -52,7 +53,12 @@ end
 local previous = {}
 for _, key in ipairs(call('SMEMBERS', suspects_key)) do previous[key] = true end
 call('DEL', suspects_key)
-local missing, fresh, last = {}, 0, ''
+local seen_twice, fresh, last = {}, 0, ''
+local function suspect(key)
+  call('SADD', suspects_key, key)
+  fresh = fresh + 1
+end
+
 local ids = suspects()
 for _, id in ipairs(ids) do
   local r = read(id, 'seq', 'delivery', 'solo', 'held')
@@ -63,18 +69,25 @@ for _, id in ipairs(ids) do
   elseif r[3] == '1' or (r[4] and call('ZSCORE', T .. 'held:' .. lane .. ':' .. r[4], id)) then
     -- waits in `solo` or at a gate, not in the lane
   elseif previous[key] then
-    if not is_there(id, r[1]) then missing[#missing + 1] = id end
+    seen_twice[#seen_twice + 1] = {id, r[1], key}
   else
-    call('SADD', suspects_key, key)
-    fresh = fresh + 1
+    suspect(key)
   end
 end
-for i = #missing, 1, -1 do
-  note('put-back', missing[i], 'its entry was taken from the lane')
-  if read(missing[i], 'held')[1] then write(missing[i], 'held', '') end
-  to_head(missing[i])
+
+-- The highest first: what is put back hides only what is above it.
+local missing = {}
+for i = #seen_twice, 1, -1 do
+  local id, seq, key = unpack(seen_twice[i])
+  if #seen_twice - i >= SEARCHES then suspect(key)
+  elseif not is_there(id, seq) then missing[#missing + 1] = id end
+end
+for _, id in ipairs(missing) do
+  note('put-back', id, 'its entry was taken from the lane')
+  if read(id, 'held')[1] then write(id, 'held', '') end
+  to_head(id)
 end
 if #missing > 0 then count('stolen', #missing) end
--- A page with fresh suspects is looked at again before the next one.
+-- A page with suspects is looked at again before the next one.
 if fresh > 0 then return {#missing, cursor} end
 return {#missing, #ids == limit and last or ''}

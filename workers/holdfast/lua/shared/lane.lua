@@ -37,8 +37,9 @@ local function own(raw)
   return string.match(raw, '^{"_b":"([^:"]+):(%d+)",')
 end
 
+-- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
 local function enqueue(id, lane, seq, solo, push, operation)
-  write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '')
+  if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '') end
   call('ZADD', T .. 'submitted:' .. lane, seq, id)
   if solo == '1' then
     call('ZADD', T .. 'solo', seq, id)
