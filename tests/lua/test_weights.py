@@ -1,0 +1,37 @@
+"""What a task weighs in the server: a record of short fields is packed, and a million of them fit."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from holdfast.core.deliveries import Settle
+from tests.lua.namespace import Namespace, namespace
+from tests.lua.operations import submission
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_usual_record_is_packed_as_it_waits_runs_and_when_it_has_ended(server_url: str) -> None:
+    async with namespace(server_url) as space:
+        task_id, worker = str(uuid4()), uuid4().hex
+        await space.register(worker)
+        await space.store.submit([submission(task_id, space.queue, str(uuid4()))])
+        assert await _packed(space, task_id)
+        [delivery] = await space.take(worker)
+        assert await _packed(space, task_id)
+        await space.settle(worker, delivery, Settle.COMPLETED)
+        assert await _packed(space, task_id)
+
+
+async def test_a_record_that_waits_has_no_empty_fields(server_url: str) -> None:
+    async with namespace(server_url) as space:
+        await space.submit("t1")
+        fields = await space.do("HGETALL", space.key("task:t1"))
+        assert fields[b"state"] == b"submitted"
+        assert b"" not in fields.values()
+
+
+async def _packed(space: Namespace, task_id: str) -> bool:
+    return await space.do("OBJECT", "ENCODING", space.key(f"task:{task_id}")) == b"listpack"
