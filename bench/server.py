@@ -1,4 +1,4 @@
-"""A fresh server of the bundled kind on a unix socket, with nothing kept on disk."""
+"""A fresh server on a unix socket, with nothing kept on disk: the bundled one, if no other is named."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from holdfastd.store import binary
 
 
 @contextmanager
-def server(place: Path) -> Generator[str]:
+def server(place: Path, program: str | None = None) -> Generator[str]:
     """Its URL."""
     path = place / "server.sock"
     options = ["--port", "0", "--unixsocket", str(path), "--dir", str(place), "--save", "", "--appendonly", "no"]
-    process = subprocess.Popen([binary.find().path, *options, "--logfile", str(place / "server.log")])
+    process = subprocess.Popen([program or binary.find().path, *options, "--logfile", str(place / "server.log")])
     try:
         until(lambda: _listens(path), 10.0, "the server listens")
         yield f"unix://{path}"

@@ -1,0 +1,65 @@
+"""What a steward, a worker and people ask of the store all the time, each call as they make it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+
+from bench import work
+from bench.hand import INCARNATION, Hand
+from bench.producing import QUEUE
+from holdfast.broker.port import Store
+from holdfast.core.records import Epoch, Wanted
+from holdfast.core.states import State
+from holdfastd.cli.following import PAGE as EVENTS
+from holdfastd.cli.listing import PAGE
+from holdfastd.cli.recover import PAGE as KEYS
+from holdfastd.steward import audit, promotion, trimming
+
+LOOKED = work.task_id(500)
+LONG_MS = 86_400_000
+Look = Callable[[], Awaitable[object]]
+
+
+def looks(store: Store, hand: Hand) -> Iterator[tuple[str, Look]]:
+    yield "status", lambda: _status(store)
+    for name, wanted in _LISTS.items():
+        yield f"tasks list{name}", lambda wanted=wanted: store.tasks(wanted, PAGE)
+    yield "tasks list --cursor", lambda: _second_page(store)
+    yield "tasks show", lambda: store.get(LOOKED)
+    yield "why", lambda: store.place(LOOKED)
+    yield "queue peek", lambda: store.peek_entries(QUEUE, 10)
+    yield "events", lambda: store.events("", EVENTS)
+    yield "dead list", lambda: store.dead_letters(PAGE)
+    yield "workers", store.workers
+    yield "recover --dry-run, a page", lambda: store.strays("", KEYS, LONG_MS, put_back=False)
+    yield "a worker renews", hand.renew
+    yield "steward: vouch", lambda: store.vouch([INCARNATION])
+    yield "steward: reap", lambda: store.reap(LONG_MS, LONG_MS)
+    yield "steward: ring", lambda: store.ring(QUEUE)
+    yield "steward: promote, nothing due", lambda: store.promote(promotion.BATCH)
+    yield "steward: audit, nothing lost", lambda: store.audit(QUEUE, audit.WINDOW, "")
+    yield "steward: trim, nothing old", lambda: store.trim(LONG_MS, trimming.BATCH)
+    yield "steward: what is left", lambda: store.left([QUEUE])
+    yield "steward: epoch", lambda: store.epoch(Epoch("", 0), "bench")
+    yield "steward: latest event", lambda: store.latest("")
+    yield "steward: due schedules", lambda: store.due_schedules(PAGE)
+
+
+_LISTS = {
+    "": Wanted(),
+    " --state submitted": Wanted(states=(State.SUBMITTED,)),
+    " --state completed": Wanted(states=(State.COMPLETED,)),
+    " --name, of nobody": Wanted(name="nobody"),
+    " --older, than any": Wanted(older_ms=LONG_MS),
+    " --newer, than any": Wanted(newer_ms=0),
+}
+
+
+async def _status(store: Store) -> None:
+    await store.counts()
+    await store.lanes([])
+
+
+async def _second_page(store: Store) -> None:
+    first = await store.tasks(Wanted(), 1)
+    await store.tasks(Wanted(), PAGE, first.cursor)
