@@ -67,6 +67,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name in view.index("webhooks")
     if kind == "schedule":
         return name.removesuffix(":history") in view.index("schedules")
+    if kind == "owner":
+        return set(view.index(f"owner:{name}")) <= set(view.index("schedules"))
     if kind == "control":
         return name in view.workers or view.ttl[f"control:{name}"] >= 0
     return kind in OF_LANES + CHECKED

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
+
+import anyio.lowlevel
 import msgspec
 import structlog
 
@@ -13,11 +17,13 @@ from holdfast.core.records import Submission
 from holdfast.core.schedules import due, expected_after
 from holdfast.defining import task_of
 from holdfast.errors import InvalidScheduleError, InvalidTaskError
+from holdfast.foresight import Foresight
 from holdfast.killpoints import Point, reached
 from holdfast.schedulespec import ScheduleSpec
 from holdfast.submitting import submission
 
-PAGE = 100
+PAGE = 100  # schedules that are read at once
+MOST_FIRES = 50  # that one call of the store makes: some 2 ms, for which all others wait
 REST = 1.0  # seconds
 
 _log = structlog.get_logger("holdfast.firing")
@@ -32,35 +38,51 @@ class Firing:
         self._store = store
         self._queue = queue
         self._max_bytes = max_bytes
+        self._foresight = Foresight(store, self.order, time.monotonic)
 
     async def round(self) -> float | None:
-        """Seconds until the next fire is due, None if none is known."""
+        """Seconds until the next round, None if nothing is known to come."""
+        await self._obeyed(self._foresight.due())
         while True:
             found = await self._store.due_schedules(PAGE)
-            orders = await self._orders(found)
-            if orders:
-                reached(Point.BEFORE_FIRE)
-                await self._store.fire(orders)
-                reached(Point.FIRED)
-            for record in found.records:
-                if record.paused:
-                    await self._resume(record, found.now)
+            self._foresight.note(found.now)
             if not found.records:
-                return None if found.wait is None else found.wait / 1000
-            if not orders and not any(record.paused for record in found.records):
+                return None if found.wait is None else await self._foresight.look(found.now, found.wait)
+            if not await self._catch_up(found):
                 return REST  # what is due by the store's index is not by its record: never in a tight loop
 
-    async def _orders(self, found: Due) -> list[FireOrder]:
-        orders: list[FireOrder] = []
+    async def _catch_up(self, found: Due) -> bool:
+        """Do what is due; whether anything was. What takes longer is done in parts, as other duties wait meanwhile."""
+        anything, orders = False, list[FireOrder]()
         for record in found.records:
-            try:
-                order = self.order(record, found.now)
-            except Exception as error:  # the border of one schedule: what is wrong with it shall not stop the others
-                _log.exception("a schedule cannot be fired; it is paused", schedule=record.definition.schedule_id)
-                await self._store.pause_schedule(record.definition.schedule_id, f"cannot be fired: {error}", None)
-            else:
-                orders += [order] if order is not None else []
-        return orders
+            orders += await self._ordered(record, found.now)
+            if sum(len(one.fires) for one in orders) >= MOST_FIRES:
+                anything |= await self._obeyed(orders)
+                orders = []
+            if record.paused:
+                await self._resume(record, found.now)
+                anything = True
+        return await self._obeyed(orders) or anything
+
+    async def _obeyed(self, orders: Sequence[FireOrder]) -> bool:
+        """Have the store carry out what was ordered; whether anything came of it."""
+        anything = False
+        for some in _parts(orders):
+            reached(Point.BEFORE_FIRE)
+            answers = await self._store.fire(some)
+            reached(Point.FIRED)
+            anything |= any(answer != "stale" for answer in answers)
+        return anything
+
+    async def _ordered(self, record: ScheduleRecord, now: int) -> list[FireOrder]:
+        await anyio.lowlevel.checkpoint()
+        try:
+            order = self.order(record, now)
+        except Exception as error:  # the border of one schedule: what is wrong with it shall not stop the others
+            _log.exception("a schedule cannot be fired; it is paused", schedule=record.definition.schedule_id)
+            await self._store.pause_schedule(record.definition.schedule_id, f"cannot be fired: {error}", None)
+            return []
+        return [] if order is None else [order]
 
     def order(self, record: ScheduleRecord, now: int) -> FireOrder | None:
         """What is to be done about a schedule now; None for nothing."""
@@ -84,6 +106,19 @@ class Firing:
     async def _resume(self, record: ScheduleRecord, now: int) -> None:
         """Its pause is over."""
         await resume(self._store, record, now)
+
+
+def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
+    """In order, each of so many fires that one call should make."""
+    part, fires = list[FireOrder](), 0
+    for one in orders:
+        if part and fires + len(one.fires) > MOST_FIRES:
+            yield part
+            part, fires = [], 0
+        part.append(one)
+        fires += max(1, len(one.fires))
+    if part:
+        yield part
 
 
 async def resume(store: ScheduleStore, record: ScheduleRecord, now: int) -> str:

@@ -7,9 +7,12 @@ Everything is checked before anything is written. A schedule is known by the id 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
+
+import anyio.lowlevel
 
 from holdfast.arguments import check_limit
 from holdfast.broker.port import ScheduleStore
@@ -46,18 +49,36 @@ class Schedules:
 
     async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
         """The same, for a spec. `again`: one that has ended begins anew. `after` (ms): what was due by then is made."""
-        defined = await self._define(schedule_id, spec, after)
-        first = None if defined.expected is None else due(defined.definition.schedule(), defined.expected)
-        return await self._call(self._store.put_schedule, defined.definition, defined.expected, first, again=again)
+        return await self._put(self._define(schedule_id, spec, await self._now(), after), again=again)
+
+    async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
+        """Have all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
+        now = await self._now()
+        for defined in [await self._one_of_many(schedule_id, spec, now) for schedule_id, spec in specs.items()]:
+            await self._put(defined)
 
     async def check(self, schedule_id: str, spec: ScheduleSpec) -> None:
         """Whether `put` would take it; InvalidScheduleError. Writes nothing."""
-        await self._define(schedule_id, spec)
+        self._define(schedule_id, spec, await self._now())
 
-    async def _define(self, schedule_id: str, spec: ScheduleSpec, after: int | None = None) -> Defined:
-        defined = define(schedule_id, spec, await self._call(self._store.clock_ms), after)
+    async def _now(self) -> int:
+        return await self._call(self._store.clock_ms)
+
+    def _define(self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> Defined:
+        defined = define(schedule_id, spec, now, after)
         self._firing.check(defined.definition)
         return defined
+
+    async def _one_of_many(self, schedule_id: str, spec: ScheduleSpec, now: int) -> Defined:
+        await anyio.lowlevel.checkpoint()  # of many: others may need the loop meanwhile
+        try:
+            return self._define(schedule_id, spec, now)
+        except InvalidScheduleError as error:
+            raise InvalidScheduleError(f"schedules.{schedule_id}: {error}") from None
+
+    async def _put(self, defined: Defined, *, again: bool = False) -> Put:
+        first = None if defined.expected is None else due(defined.definition.schedule(), defined.expected)
+        return await self._call(self._store.put_schedule, defined.definition, defined.expected, first, again=again)
 
     async def get(self, schedule_id: str) -> ScheduleRecord:
         """The schedule; UnknownScheduleError."""

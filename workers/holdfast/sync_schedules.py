@@ -33,6 +33,7 @@ class Schedules:
 
     upsert = _scheduling(AsyncSchedules.upsert)
     put = _scheduling(AsyncSchedules.put)
+    put_all = _scheduling(AsyncSchedules.put_all)
     check = _scheduling(AsyncSchedules.check)
     get = _scheduling(AsyncSchedules.get)
     list = _scheduling(AsyncSchedules.list)

@@ -64,13 +64,15 @@ class Fire:
 @dataclass(frozen=True, slots=True)
 class FireOrder:
     """What to do about one schedule, if it still is as it was seen: `generation` and `seen` (the expected moment,
-    or the one that waited) are compared. `following` and `due` are written then, unless the order is for an `extra`
-    fire."""
+    or the one that waited) are compared; and if it is carried out between `good_from` and `good_until`, for which it
+    was decided. `following` and `due` are written then, unless the order is for an `extra` fire."""
 
     schedule_id: str
     generation: int
     seen: int | None
     kind: str
+    good_from: int
+    good_until: int
     fires: tuple[Fire, ...]
     following: int | None = None
     due: int | None = None

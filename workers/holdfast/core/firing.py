@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from holdfast.core.cadence.moments import local
 from holdfast.core.definitions import Fire, FireOrder, ScheduleRecord
 from holdfast.core.records import Submission
-from holdfast.core.schedules import due, plan
+from holdfast.core.schedules import ON_TIME, Schedule, due, plan
 
 MakeTask = Callable[[ScheduleRecord, str], Submission]
 
@@ -24,33 +25,37 @@ def order(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | None:
     if record.paused:
         return None
     if record.pending is not None and record.released:
-        return _waited(record, record.pending, make)
+        return _order(record, record.pending, "waited", (_fire(record, record.pending, make),), now)
     decided = plan(record.schedule, now)
     if not decided.fires and decided.missed is None:
         return None
-    expected = decided.expected
-    return FireOrder(
-        record.definition.schedule_id,
-        record.generation,
-        record.expected,
-        "due",
-        tuple(_fire(record, moment, make) for moment in decided.fires),
-        expected,
-        None if expected is None else due(record.schedule, expected),
-        decided.missed,
-        decided.why,
+    fires = tuple(_fire(record, moment, make) for moment in decided.fires)
+    return replace(
+        _order(record, record.expected, "due", fires, now, _in_time(record.schedule, decided.fires, now)),
+        following=decided.expected,
+        due=None if decided.expected is None else due(record.schedule, decided.expected),
+        missed=decided.missed,
+        why=decided.why,
     )
 
 
 def out_of_turn(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder:
     """One fire out of turn, as asked for by an operator; what is expected stays so."""
-    fires = (_fire(record, now, make),)
-    return FireOrder(record.definition.schedule_id, record.generation, record.expected, "extra", fires)
+    return _order(record, record.expected, "extra", (_fire(record, now, make),), now)
 
 
-def _waited(record: ScheduleRecord, scheduled_at: int, make: MakeTask) -> FireOrder:
-    fires = (_fire(record, scheduled_at, make),)
-    return FireOrder(record.definition.schedule_id, record.generation, scheduled_at, "waited", fires)
+def _order(
+    record: ScheduleRecord, seen: int | None, kind: str, fires: tuple[Fire, ...], now: int, within: int = ON_TIME
+) -> FireOrder:
+    return FireOrder(record.definition.schedule_id, record.generation, seen, kind, now, now + within, fires)
+
+
+def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
+    """How much later than `now` the same would be decided about these."""
+    deadline = schedule.policy.deadline
+    if deadline is None or not moments:
+        return ON_TIME
+    return min(ON_TIME, *(due(schedule, moment) + deadline - now for moment in moments))
 
 
 def _fire(record: ScheduleRecord, scheduled_at: int, make: MakeTask) -> Fire:

@@ -10,7 +10,7 @@
 local id, again, expected, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local schedules = scheduling()
 local key = schedules.hash(id)
-local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended')
+local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended', 'owner')
 local over = r[5] and r[5] ~= ''
 if r[2] == ARGV[6] and not (again == '1' and over) then return {'same', tonumber(r[1]), r[3]} end
 
@@ -18,6 +18,7 @@ local generation = (r[1] or 0) + 1
 call('HSET', key, 'generation', generation, 'expected', expected, 'due', due, 'fires', 0, 'pending', '', 'released', '',
   'ended', expected == '' and 'stopped' or '', 'streak', 0, 'updated', NOW, unpack(ARGV, 5))
 if not r[1] then call('HSET', key, 'created', NOW, 'paused', '', 'until', '', 'task', '') end
+schedules.belong(id, r[6], call('HGET', key, 'owner'))
 schedules.index(id)
 schedules.chronicle(id, 'set', expected, '', '')
 -- What was to stop does not begin: a fire that still waits in its lane is taken back.

@@ -17,8 +17,13 @@ class ScheduleStore(Protocol):
 
     async def due_schedules(self, limit: int) -> Due: ...
 
+    async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
+        """A page of those that something is to be done about after one moment and up to another, the first first."""
+        ...
+
     async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
-        """Per order: fired, paused, changed (it is not as it was seen) or gone. A fire is made once."""
+        """Per order: fired, stale (decided for another moment), paused, changed (it is not as it was seen) or gone.
+        A fire is made once."""
         ...
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
@@ -37,6 +42,10 @@ class ScheduleStore(Protocol):
 
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
         """The next to fire first, those without a next fire last."""
+        ...
+
+    async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
+        """A page of the ids of an owner's schedules, and the cursor that continues it, empty at its end."""
         ...
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:

@@ -77,6 +77,10 @@ class Keys:
     def schedule(self, schedule_id: str) -> str:
         return f"{self.prefix}schedule:{schedule_id}"
 
+    def owner(self, name: str) -> str:
+        """The ids of the schedules of an owner."""
+        return f"{self.prefix}owner:{name}"
+
     @property
     def schedules(self) -> str:
         return f"{self.prefix}schedules"

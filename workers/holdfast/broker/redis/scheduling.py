@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.broker.redis.connection import Role, Value
+from holdfast.broker.redis.paging import read_position
 from holdfast.broker.redis.rows import pairs
 from holdfast.core.definitions import (
     Definition,
@@ -40,8 +41,10 @@ class SchedulingRole(Role):
 
     async def due_schedules(self, limit: int) -> Due:
         now, wait, *found = await self._run("schedule_due", limit)
-        records = tuple(_record(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True))
-        return Due(now, records, None if wait < 0 else wait)
+        return Due(now, _records(found), None if wait < 0 else wait)
+
+    async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
+        return _records(await self._run("schedule_soon", after, until, offset, limit))
 
     async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
         answers = await self._run("schedule_fire", _pack([_order(one, self._keys.name) for one in orders]))
@@ -61,11 +64,16 @@ class SchedulingRole(Role):
         return _record(schedule_id, fields) if fields else None
 
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
-        start = int(cursor or 0)
+        start = read_position(cursor)
         names = await self._command("ZRANGE", self._keys.schedules, start, start + limit - 1)
         found = [await self.schedule(name.decode()) for name in names]
         following = str(start + limit) if len(names) == limit else ""
         return SchedulePage(tuple(one for one in found if one is not None), following)
+
+    async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
+        start = read_position(cursor)
+        found = await self._command("ZRANGE", self._keys.owner(owner), start, start + limit - 1)
+        return tuple(name.decode() for name in found), str(start + limit) if len(found) == limit else ""
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
         lines = await self._command("LRANGE", f"{self._keys.schedule(schedule_id)}:history", -limit, -1)
@@ -92,6 +100,10 @@ def _fields(definition: Definition) -> list[tuple[str, Value]]:
         ("backoff", definition.backoff),
         ("owner", definition.owner),
     ]
+
+
+def _records(found: Sequence[Any]) -> tuple[ScheduleRecord, ...]:
+    return tuple(_record(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True))
 
 
 def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
@@ -136,6 +148,8 @@ def _order(order: FireOrder, lane_name: Any) -> list[Any]:
         order.generation,
         _text(order.seen),
         order.kind,
+        order.good_from,
+        order.good_until,
         _text(order.following),
         _text(order.due),
         _text(first),

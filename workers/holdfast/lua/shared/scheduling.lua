@@ -9,8 +9,8 @@ local function scheduling()
 
   local function chronicle(id, what, scheduled_at, task, detail)
     local history = schedule_of(id) .. ':history'
-    call('RPUSH', history, NOW .. '|' .. what .. '|' .. scheduled_at .. '|' .. task .. '|' .. (detail or ''))
-    call('LTRIM', history, -HISTORY_KEPT, -1)
+    local line = NOW .. '|' .. what .. '|' .. scheduled_at .. '|' .. task .. '|' .. (detail or '')
+    if call('RPUSH', history, line) > HISTORY_KEPT then call('LTRIM', history, -HISTORY_KEPT, -1) end
     tell('schedule-' .. what, id, scheduled_at .. ' ' .. task .. ' ' .. (detail or ''))
   end
 
@@ -24,7 +24,15 @@ local function scheduling()
     if at ~= '' and call('ZRANK', T .. 'schedules', id) == 0 and call('LLEN', alarm) == 0 then call('RPUSH', alarm, 'due') end
   end
 
+  -- Whose it is: who prunes what it has made finds it without a look at all others.
+  local function belong(id, before, owner)
+    if before == owner then return end
+    if before and before ~= '' then call('ZREM', T .. 'owner:' .. before, id) end
+    if owner ~= '' then call('ZADD', T .. 'owner:' .. owner, 0, id) end
+  end
+
   local function forget_schedule(id)
+    belong(id, call('HGET', schedule_of(id), 'owner') or '', '')
     call('UNLINK', schedule_of(id), schedule_of(id) .. ':history')
     call('ZREM', T .. 'schedules', id)
   end
@@ -70,5 +78,6 @@ local function scheduling()
     end
   end
 
-  return {hash = schedule_of, chronicle = chronicle, index = index_schedule, forget = forget_schedule, fire_ended = fire_ended}
+  return {hash = schedule_of, chronicle = chronicle, index = index_schedule, belong = belong, forget = forget_schedule,
+    fire_ended = fire_ended}
 end
