@@ -82,10 +82,14 @@ class Plan:
 def expected_after(schedule: Schedule, after: int) -> int | None:
     """The moment of the first fire after `after` that its bounds allow."""
     bounds = schedule.bounds
-    if bounds.limit is not None and schedule.fires >= bounds.limit:
+    if not _has_room(schedule):
         return None
     found = following(schedule.cadence, after if bounds.start is None else max(after, bounds.start - 1))
     return found if found is None or bounds.end is None or found <= bounds.end else None
+
+
+def _has_room(schedule: Schedule) -> bool:
+    return schedule.bounds.limit is None or schedule.fires < schedule.bounds.limit
 
 
 def series(schedule: Schedule, first: int | None) -> Iterator[int]:
@@ -112,15 +116,17 @@ def plan(schedule: Schedule, now: int) -> Plan:
     first = schedule.expected
     if first is None or due(schedule, first) > now:
         return Plan(expected=first)
-    last = _last_due(schedule, first, now)
+    second = expected_after(schedule, first)  # not asked twice: of most schedules one is due, and a search takes time
+    last = first if second is None or due(schedule, second) > now else _last_due(schedule, second, now)
     chosen = [moment for moment in _chosen(schedule, first, last, now) if not _too_late(schedule, moment, now)]
     room = schedule.bounds.limit - schedule.fires if schedule.bounds.limit is not None else len(chosen)
     fires = tuple(chosen[:room])
     after = Schedule(
         schedule.schedule_id, schedule.cadence, schedule.bounds, schedule.policy, None, schedule.fires + len(fires)
     )
-    left_out = _left_out(schedule, first, last, fires)
-    return Plan(fires, left_out, _reason(schedule, left_out, now), expected_after(after, last))
+    left_out = None if fires == (first,) and first == last else _left_out(schedule, first, last, fires)
+    expected = second if last == first and _has_room(after) else expected_after(after, last)
+    return Plan(fires, left_out, _reason(schedule, left_out, now), expected)
 
 
 def _last_due(schedule: Schedule, first: int, now: int) -> int:

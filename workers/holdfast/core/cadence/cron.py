@@ -7,13 +7,14 @@ it), what is set for every hour or minute goes on with the clock.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
-from holdfast.core.cadence.moments import LATEST, local, moment_of, zone
+from holdfast.core.cadence.moments import LATEST, exists, local, moment_at, moment_of, zone
 from holdfast.errors import InvalidScheduleError
 
 ALIASES = {
@@ -47,15 +48,50 @@ class Cron:
     timezone: str
 
     def following(self, after: int) -> int | None:
-        start = local(after, self.timezone)
-        for when in CronSim(self.expression, start.astimezone(UTC) if self._universal else start):
-            if moment_of(when) > after:  # in an hour that comes twice cronsim looks from its first time
-                return moment_of(when)
-        return None
+        if self.timezone == "UTC":
+            return next((moment_of(when) for when in _series(self.expression, local(after, "UTC"))), None)
+        if self._is_for_fixed_hours:
+            walls = _series(self.expression, self._wall(after))
+            return next((moment for wall in walls if (moment := self._right_after(wall)) > after), None)
+        return self._quickly(after) or self._with_the_clock(after)
 
     @property
-    def _universal(self) -> bool:
-        return self.timezone == "UTC"  # without a change of the clock cronsim needs no look at it
+    def _is_for_fixed_hours(self) -> bool:
+        minute, hour, *_ = self.expression.split()[-5:]
+        return not minute.startswith("*") and not hour.startswith("*")
+
+    def _wall(self, after: int) -> datetime:
+        """The local time as if it were one of UTC: without a change of the clock cronsim is ten times as fast."""
+        return local(after, self.timezone).replace(tzinfo=UTC, fold=0)
+
+    def _right_after(self, wall: datetime) -> int:
+        """The moment of a local time, the first of two; of one that the clock leaves out, the first after it."""
+        wall = wall.replace(tzinfo=None)
+        while not exists(wall, self.timezone):
+            wall = wall.replace(second=0) + timedelta(minutes=1)
+        return moment_at(wall, self.timezone)
+
+    def _quickly(self, after: int) -> int | None:
+        """Where the clock does not change between now and then; else None."""
+        now = local(after, self.timezone)
+        wall = next(_series(self.expression, self._wall(after)), None)
+        if wall is None:
+            return None
+        there = (wall.replace(tzinfo=now.tzinfo, fold=fold) for fold in (0, 1))
+        if any(one.utcoffset() != now.utcoffset() for one in there):
+            return None
+        return moment_of(wall - (now.utcoffset() or timedelta()))
+
+    def _with_the_clock(self, after: int) -> int | None:
+        found = (moment_of(when) for when in _series(self.expression, local(after, self.timezone)))
+        return next((moment for moment in found if moment > after), None)
+
+
+def _series(expression: str, after: datetime) -> Iterator[datetime]:
+    try:
+        yield from CronSim(expression, after)
+    except (OverflowError, ValueError):  # beyond the year 9999
+        return
 
 
 def cron(text: str, timezone: str = "UTC") -> Cron:

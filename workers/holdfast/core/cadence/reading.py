@@ -6,7 +6,7 @@ from holdfast.core.cadence.cron import Cron, cron
 from holdfast.core.cadence.every import Every
 from holdfast.core.cadence.moments import read_moment
 from holdfast.core.cadence.once import At, Continue, Stop
-from holdfast.core.cadence.rule import Rule, rule
+from holdfast.core.cadence.rule import Rule, checked, rule
 from holdfast.errors import InvalidScheduleError
 
 Cadence = Cron | Every | Rule | At | Continue | Stop
@@ -62,7 +62,7 @@ def restored(text: str) -> Cadence:
         case "every":
             return Every(*map(int, rest.split()))
         case "rule":
-            return rule(rest, "UTC", 0)
+            return checked(rest)
         case "at":
             return At(int(rest))
         case "continue":

@@ -1,33 +1,29 @@
-"""One RRULE, by dateutil, whose own search walks from DTSTART and does not end: it is given a start near by and an end.
+"""One RRULE. Which days it names is dateutil's, which times of a day is in `times`; both searches are bounded.
 
-The start is moved on by whole intervals, so that the phase is kept. A rule below a day that has BY parts is searched
-day by day: which days, by a daily rule of its date parts; then within the day.
+dateutil's own search walks from DTSTART: it is given a start near by, moved on by whole intervals, so that the phase is
+kept. Times of day are not left to it, as it would try each second, and write out whole years of them. Only a BYSETPOS
+on days is its alone, as that counts days and times together.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from math import lcm
 
-from dateutil.rrule import rrule, rrulestr
-
 from holdfast.core.cadence.every import Every
 from holdfast.core.cadence.moments import exists, local, moment_at
+from holdfast.core.cadence.parts import Parts, dates_only, days
+from holdfast.core.cadence.times import STEPS, Clock, clock
 
-BELOW_A_DAY = {
-    "HOURLY": timedelta(hours=1),
-    "MINUTELY": timedelta(minutes=1),
-    "SECONDLY": timedelta(seconds=1),
-}
-_STEPS = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(weeks=1), **BELOW_A_DAY}
-_DATES = ("BYMONTH", "BYMONTHDAY", "BYDAY", "BYYEARDAY", "BYWEEKNO")
-
-# How many days of those that the date parts name are searched for a time, by what a day of steps costs.
-_DAYS = {"HOURLY": 4000, "MINUTELY": 100, "SECONDLY": 3}
+_DAYS = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(weeks=1)}
+_EMPTY = 4000  # days in a row, of those that the date parts name, which are searched for a time
 _YEARS = 60  # more than the longest gap of a sensible rule (29 February on a Monday: 40 years, around 2100)
+_LAST = datetime(9999, 12, 30)  # noqa: DTZ001 - a local time, after which nothing is searched
 _SHIFT = timedelta(hours=3)  # more than any clock is put back
 
 
@@ -37,56 +33,68 @@ class Recurrence:
 
     frequency: str
     interval: int
-    parts: tuple[tuple[str, str], ...] = ()
+    parts: Parts = ()
     count: int | None = None
     until: int | None = None
 
     def following(self, start: datetime, timezone: str, after: int) -> int | None:
-        found = self._found(start, timezone, after)
+        if self.frequency in STEPS and not self.parts:
+            found = self._elapsed(moment_at(start, timezone), after)
+        else:
+            found = self._found(start, timezone, after)
         return found if found is None or self.until is None or found <= self.until else None
 
-    def _found(self, start: datetime, timezone: str, after: int) -> int | None:
-        if self.frequency in BELOW_A_DAY and not self.parts:
-            return self._elapsed(moment_at(start, timezone), after)
-        if self.count is not None:
-            first = islice(_existing(self._walls(start, start), timezone), self.count)
-            return next((moment for moment in first if moment > after), None)
-        walls = self._walls(start, max(start, _wall_before(after, timezone)))
-        return next((moment for moment in _existing(walls, timezone) if moment > after), None)
-
     def _elapsed(self, first: int, after: int) -> int | None:
-        step = Every(self.interval * round(BELOW_A_DAY[self.frequency].total_seconds()) * 1000, first)
+        step = Every(self.interval * STEPS[self.frequency] * 1000, first)
         found = step.following(after)
         return found if self.count is None or found < first + self.count * step.interval else None
 
-    def _walls(self, start: datetime, first: datetime) -> Iterator[datetime]:
-        """Local times from `first` on, which is not before `start`; they end after a bounded search."""
-        if self.frequency not in BELOW_A_DAY:
-            yield from self._rule(self._near(start, first), _later(first)).xafter(first, inc=True)
+    def _found(self, start: datetime, timezone: str, after: int) -> int | None:
+        if self.count is not None:
+            last = _last(self, start, timezone)
+            if last is None or after >= last:
+                return None
+        walls = self.walls(start, max(start, _wall_before(after, timezone)))
+        return next((moment for moment in existing(walls, timezone) if moment > after), None)
+
+    def walls(self, start: datetime, first: datetime) -> Iterator[datetime]:
+        """Local times from `first` on, which is not before `start`. They end when none was found for long."""
+        begin = first
+        while begin < _LAST:
+            end = min(_LAST, begin.replace(year=min(9999, begin.year + _YEARS), day=min(begin.day, 28)))
+            found = None
+            for found in self._within(start, begin, end):
+                yield found
+            if found is None:
+                return
+            begin = end + timedelta(seconds=1)
+
+    def _within(self, start: datetime, begin: datetime, end: datetime) -> Iterator[datetime]:
+        """Local times from `begin` to `end`, both included."""
+        if self.frequency in STEPS:
+            midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
+            named = days("DAILY", 1, dates_only(self.parts), midnight, end)
+        elif any(name == "BYSETPOS" for name, _ in self.parts):
+            near = self._near(start, begin)
+            yield from days(self.frequency, self.interval, self.parts, near, end).xafter(begin, inc=True)
             return
-        for day in islice(self._days(first), _DAYS[self.frequency]):
-            begin = max(first, day)
-            end = day + timedelta(days=1) - timedelta(seconds=1)
-            yield from self._rule(self._near(start, begin), end).xafter(begin, inc=True)
-
-    def _days(self, first: datetime) -> Iterator[datetime]:
-        midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
-        dates = "".join(f";{name}={value}" for name, value in self.parts if name in _DATES)
-        return iter(_made(f"FREQ=DAILY{dates}", midnight, _later(midnight)))
-
-    def _rule(self, start: datetime, end: datetime) -> rrule:
-        parts = "".join(f";{name}={value}" for name, value in self.parts)
-        return _made(f"FREQ={self.frequency};INTERVAL={self.interval}{parts}", start, end)
+        else:
+            near = self._near(start.replace(hour=0, minute=0, second=0), begin)
+            midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
+            named = days(self.frequency, self.interval, dates_only(self.parts), near, end).xafter(midnight, inc=True)
+        yield from _times(named, clock(self.frequency, self.interval, self.parts, start), begin, end)
 
     def _near(self, start: datetime, first: datetime) -> datetime:
         """The last start in phase with `start` that lies one interval or more before `first`, or `start` itself."""
-        if self.frequency in _STEPS:
-            step = _STEPS[self.frequency] * self.interval
+        if self.frequency in _DAYS:
+            step = _DAYS[self.frequency] * self.interval
             return start + max(0, (first - start) // step - 1) * step
-        months = lcm(self.interval * (12 if self.frequency == "YEARLY" else 1), 48)  # so that 29 February stays one
-        years = max(0, (first.year - start.year - 1) * 12 // months) * months // 12
+        months = self.interval * (12 if self.frequency == "YEARLY" else 1)
+        step_months = months if start.day <= 28 else lcm(months, 48)  # so that 29 February stays one
+        apart = (first.year - start.year) * 12 + first.month - start.month
+        to = start.year * 12 + start.month - 1 + max(0, (apart - months) // step_months) * step_months
         try:
-            return start.replace(year=start.year + years)
+            return start.replace(year=to // 12, month=to % 12 + 1)
         except ValueError:  # 29 February 2100
             return start
 
@@ -99,17 +107,31 @@ class Recurrence:
         return ";".join(f"{name}={value}" for name, value in pairs)
 
 
-def _made(text: str, start: datetime, end: datetime) -> rrule:
-    made = rrulestr(f"{text};UNTIL={end:%Y%m%dT%H%M%S}", dtstart=start)
-    assert isinstance(made, rrule)
-    return made
+@lru_cache(maxsize=4096)
+def _last(rule: Recurrence, start: datetime, timezone: str) -> int | None:
+    """The moment of the last one that COUNT allows: they are counted once, not at each search."""
+    found = deque(islice(existing(rule.walls(start, start), timezone), rule.count), maxlen=1)
+    return found[0] if found else None
 
 
-def _later(first: datetime) -> datetime:
-    return first.replace(year=min(9999, first.year + _YEARS), day=min(first.day, 28))
+def _times(named: Iterator[datetime], of_day: Clock, begin: datetime, end: datetime) -> Iterator[datetime]:
+    empty: set[int] = set()  # phases of days without a time
+    for day in named:
+        phase = of_day.phase(day)
+        if phase in empty and day > begin:
+            continue
+        found = None
+        for found in of_day.times(day, begin):
+            if found > end:
+                return
+            yield found
+        if found is None and day > begin:
+            empty.add(phase)
+            if len(empty) > _EMPTY:
+                return
 
 
-def _existing(walls: Iterator[datetime], timezone: str) -> Iterator[int]:
+def existing(walls: Iterator[datetime], timezone: str) -> Iterator[int]:
     return (moment_at(wall, timezone) for wall in walls if exists(wall, timezone))
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from datetime import datetime, timedelta
-
-from dateutil.rrule import rrulestr
+from math import prod
 
 from holdfast.core.cadence.moments import moment_at
+from holdfast.core.cadence.parts import Parts, numbers
 from holdfast.core.cadence.recurrence import Recurrence
+from holdfast.core.cadence.times import STEPS
 from holdfast.errors import InvalidScheduleError
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
+MOST_TIMES = 60  # of a day, where BYSETPOS has all of a period written out: 366 days of them at worst
 MOST = 10_000  # the largest COUNT: the times before are counted again at each search
 
 _NUMBERS = r"[+-]?\d{1,3}(?:,[+-]?\d{1,3})*"
@@ -126,12 +128,10 @@ def _accepted(made: Recurrence, text: str) -> Recurrence:
         raise InvalidScheduleError(f"rule {text!r}: BYDAY may say which of a month only with FREQ=MONTHLY or YEARLY")
     if not _has_such_a_day(parts):
         raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
-    try:
-        rrulestr(
-            f"{made};UNTIL=20000101T000000" if made.until is None and made.count is None else str(made), ignoretz=True
-        )
-    except (ValueError, TypeError) as error:
-        raise InvalidScheduleError(f"rule {text!r} is none: {error}") from error
+    if "BYSETPOS" in parts and set(parts) <= {"BYSETPOS", "WKST"}:
+        raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among the times of another BY part; give one")
+    if "BYSETPOS" in parts and made.frequency not in STEPS and _times_a_day(made.parts) > MOST_TIMES:
+        raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among at most {MOST_TIMES} times a day")
     return made
 
 
@@ -139,3 +139,7 @@ def _has_such_a_day(parts: dict[str, str]) -> bool:
     months = [int(month) for month in parts.get("BYMONTH", "1").split(",")]
     days = [abs(int(day)) for day in parts.get("BYMONTHDAY", "1").split(",")]
     return min(days) <= max(monthrange(2000, month)[1] for month in months)
+
+
+def _times_a_day(parts: Parts) -> int:
+    return prod(max(1, len(numbers(parts, name))) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))

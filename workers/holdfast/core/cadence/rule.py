@@ -8,16 +8,20 @@ count elapsed time instead, so that no hour is lost or doubled.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 
-from holdfast.core.cadence.moments import local, moment_at, zone
+from holdfast.core.cadence.moments import EPOCH, local, moment_at, zone
 from holdfast.core.cadence.recurrence import Recurrence
 from holdfast.core.cadence.recurrence_reading import recurrence
 from holdfast.errors import InvalidScheduleError
 
 _LINE = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[A-Z]+=[^:;]+)*):(.+)", re.ASCII)
-_FORMATS = ("%Y%m%dT%H%M%S", "%Y%m%dT%H%M", "%Y%m%d")
+_DATE = re.compile(r"\d{8}(?:T\d{4}(?:\d{2})?Z?)?", re.ASCII)
+MOST_DATES = 1000  # RDATEs and EXDATEs together
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +35,17 @@ class Rule:
     without: tuple[int, ...] = ()
 
     def following(self, after: int) -> int | None:
-        while (found := self._candidate(after)) is not None and found in self.without:
+        while (found := self._candidate(after)) is not None and self._is_without(found):
             after = found  # at most as often as there are EXDATEs
         return found
 
+    def _is_without(self, moment: int) -> bool:
+        place = bisect_left(self.without, moment)
+        return place < len(self.without) and self.without[place] == moment
+
     def _candidate(self, after: int) -> int | None:
         found = [one.following(self.start, self.timezone, after) for one in self.recurrences]
-        found.append(next((moment for moment in self.extra if moment > after), None))
+        found += self.extra[bisect_right(self.extra, after) :][:1]
         return min((moment for moment in found if moment is not None), default=None)
 
     def __str__(self) -> str:
@@ -53,13 +61,27 @@ def rule(text: str, timezone: str, now: int) -> Rule:
 
     Without a DTSTART the rule starts at `now`, on a full second. TZID goes before `timezone`.
     """
-    made = Rule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ())
-    for line in sorted(map(_parted, _lines(text)), key=lambda line: line[0] != "DTSTART"):
-        made = _with(made, *line)
+    made = _read(text, Rule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ()))
+    if len(made.extra) + len(made.without) > MOST_DATES:
+        raise InvalidScheduleError(
+            f"rule: {len(made.extra) + len(made.without)} dates, at most {MOST_DATES} are allowed"
+        )
     if not made.recurrences and not made.extra:
         raise InvalidScheduleError(f"rule {text!r} has neither an RRULE nor an RDATE")
     if made.following(-1) is None:
         raise InvalidScheduleError(f"rule {text!r} never fires: no such time was found")
+    return made
+
+
+@lru_cache(maxsize=4096)
+def checked(text: str) -> Rule:
+    """What `str` made of a rule that was read: it needs no other look."""
+    return _read(text, Rule(EPOCH.replace(tzinfo=None), "UTC", ()))
+
+
+def _read(text: str, made: Rule) -> Rule:
+    for line in sorted(map(_parted, _lines(text)), key=lambda line: line[0] != "DTSTART"):
+        made = _with(made, *line)
     return made
 
 
@@ -101,12 +123,9 @@ def _moments(value: str, timezone: str) -> list[int]:
 
 def _wall(text: str) -> tuple[datetime, bool]:
     """A date and time of RFC 5545, and whether it is one of UTC."""
-    for spelling in _FORMATS:
-        try:
-            found = datetime.strptime(text.removesuffix("Z"), spelling)  # noqa: DTZ007 - its zone stands elsewhere
-        except ValueError:
-            continue
-        return found, text.endswith("Z")
+    if _DATE.fullmatch(text):
+        with suppress(ValueError):  # no such date or time
+            return datetime.fromisoformat(text.removesuffix("Z")), text.endswith("Z")
     raise InvalidScheduleError(f"rule date {text!r} is none: write 20270131T093000, with Z for UTC")
 
 
