@@ -148,8 +148,17 @@ def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
         return [last]  # on time; what was missed before it is another matter
     if misfire.latest:
         return [last]
-    missed = takewhile(lambda moment: moment <= last, series(schedule, first))
-    return list(islice(missed, min(misfire.most, MOST_AT_ONCE)))
+    in_time = (
+        moment for moment in series(schedule, _useful(schedule, first, now)) if not _too_late(schedule, moment, now)
+    )
+    return list(islice(takewhile(lambda moment: moment <= last, in_time), min(misfire.most, MOST_AT_ONCE)))
+
+
+def _useful(schedule: Schedule, first: int, now: int) -> int | None:
+    """The first moment that may not be too late yet."""
+    deadline = schedule.policy.deadline
+    oldest = first if deadline is None else now - deadline - schedule.policy.jitter
+    return first if oldest <= first else expected_after(schedule, oldest - 1)
 
 
 def _too_late(schedule: Schedule, moment: int, now: int) -> bool:
