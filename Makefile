@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million picture chaos clean
+.PHONY: run test coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-schedules picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -61,6 +61,8 @@ bench-lost-host: .venv/developing ## from the death of a whole host to its tasks
 
 bench-million: .venv/developing ## 1,000,000 tasks: what they weigh, how long the server is busy with each call; TASKS=… for fewer
 	$(BIN)/python -m bench.million $(TASKS)
+bench-schedules: .venv/developing ## 100,000 schedules, a thousand due at once: lateness, cost, ten stewards racing
+	$(BIN)/python -m bench.schedules
 
 chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=300 SEED=1 choose
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio
 import pytest
 
@@ -301,6 +303,44 @@ async def test_a_fire_that_was_decided_before_a_change_is_not_made(stage: Stage)
     orders = [stage.firing.order(record, due.now) for record in due.records]
     assert await stage.space.store.fire([one for one in orders if one]) == ["changed"]
     assert len(await stage.round()) == 1
+
+
+async def test_what_was_decided_for_another_moment_is_decided_anew(stage: Stage) -> None:
+    await stage.set("j", at=stage.at(5) / 1000, misfire="skip")
+    await stage.space.advance(5000)
+    due = await stage.space.store.due_schedules(10)
+    orders = [one for record in due.records if (one := stage.firing.order(record, due.now))]
+    await stage.space.advance(-1)
+    assert await stage.space.store.fire(orders) == ["stale"]
+    await stage.space.advance(600_001)
+    assert await stage.space.store.fire(orders) == ["stale"]
+    assert await stage.round() == []
+    assert await stage.told("j") == ["missed"]
+
+
+async def test_a_fire_that_waits_is_made_also_when_the_next_is_due(stage: Stage) -> None:
+    await stage.set("j", every=1, overlap="queue-one")
+    [first] = await stage.until(1)
+    await stage.work()
+    await stage.until(2)
+    await stage.end(first)
+    await stage.space.advance(1000)
+    due = await stage.space.store.due_schedules(10)
+    [record] = due.records
+    assert record.released
+    orders = [stage.firing.order(replace(record, released=False), due.now)]  # as a steward saw it before the end
+    assert await stage.space.store.fire([one for one in orders if one]) == ["fired"]
+    assert (await stage.space.store.due_schedules(10)).records
+
+
+async def test_an_owner_finds_its_own(stage: Stage) -> None:
+    for name, owner in (("a", "billing"), ("b", "billing"), ("c", ""), ("d", "others")):
+        await stage.set(name, every=60, owner=owner)
+    assert await stage.schedules.owned("billing") == {"a", "b"}
+    await stage.set("a", every=60, owner="others")
+    await stage.schedules.remove("b")
+    assert await stage.schedules.owned("billing") == frozenset()
+    assert await stage.schedules.owned("others") == {"a", "d"}
 
 
 async def test_continue_keeps_its_bounds(stage: Stage) -> None:

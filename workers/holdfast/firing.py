@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import anyio.lowlevel
 import msgspec
@@ -32,13 +32,15 @@ _spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 
 class Firing:
-    """`queue` is the lane of what names none."""
+    """`queue` is the lane of what names none; `clock` counts seconds."""
 
-    def __init__(self, store: ScheduleStore, queue: str, max_bytes: int) -> None:
+    def __init__(
+        self, store: ScheduleStore, queue: str, max_bytes: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._store = store
         self._queue = queue
         self._max_bytes = max_bytes
-        self._foresight = Foresight(store, self.order, time.monotonic)
+        self._foresight = Foresight(store, self.order, clock)
 
     async def round(self) -> float | None:
         """Seconds until the next round, None if nothing is known to come."""

@@ -7,7 +7,7 @@ Everything is checked before anything is written. A schedule is known by the id 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -53,28 +53,34 @@ class Schedules:
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
         """Have all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
-        now = await self._now()
-        for defined in [await self._one_of_many(schedule_id, spec, now) for schedule_id, spec in specs.items()]:
+        for defined in await self._defined(specs):
             await self._put(defined)
 
     async def check(self, schedule_id: str, spec: ScheduleSpec) -> None:
         """Whether `put` would take it; InvalidScheduleError. Writes nothing."""
         self._define(schedule_id, spec, await self._now())
 
+    async def check_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
+        """Whether `put_all` would take them; InvalidScheduleError. Writes nothing."""
+        await self._defined(specs)
+
     async def _now(self) -> int:
         return await self._call(self._store.clock_ms)
+
+    async def _defined(self, specs: Mapping[str, ScheduleSpec]) -> list[Defined]:
+        now, found = await self._now(), list[Defined]()
+        for schedule_id, spec in specs.items():
+            await anyio.lowlevel.checkpoint()  # of many: others may need the loop meanwhile
+            try:
+                found.append(self._define(schedule_id, spec, now))
+            except InvalidScheduleError as error:
+                raise InvalidScheduleError(f"schedules.{schedule_id}: {error}") from None
+        return found
 
     def _define(self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> Defined:
         defined = define(schedule_id, spec, now, after)
         self._firing.check(defined.definition)
         return defined
-
-    async def _one_of_many(self, schedule_id: str, spec: ScheduleSpec, now: int) -> Defined:
-        await anyio.lowlevel.checkpoint()  # of many: others may need the loop meanwhile
-        try:
-            return self._define(schedule_id, spec, now)
-        except InvalidScheduleError as error:
-            raise InvalidScheduleError(f"schedules.{schedule_id}: {error}") from None
 
     async def _put(self, defined: Defined, *, again: bool = False) -> Put:
         first = None if defined.expected is None else due(defined.definition.schedule(), defined.expected)
@@ -90,6 +96,20 @@ class Schedules:
     async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
         """The next to fire first, then those that will not."""
         return await self._call(self._store.schedules, check_limit(limit), cursor)
+
+    async def owned(self, owner: str) -> frozenset[str]:
+        """The ids of all schedules of an owner."""
+        found, cursor = set[str](), ""
+        while True:
+            page, cursor = await self._call(self._store.schedules_of, owner, MOST_SHOWN, cursor)
+            found.update(page)
+            if not cursor:
+                return frozenset(found)
+
+    async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
+        """Of these, the ones that there are."""
+        found = [await self._call(self._store.schedule, check_schedule_id(one)) for one in schedule_ids]
+        return tuple(one for one in found if one is not None)
 
     async def pause(
         self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None
@@ -121,7 +141,10 @@ class Schedules:
         _known(schedule_id, word)
         (last, *_) = await self.history(schedule_id, 1)
         task_id = order.fires[0].task.task_id
-        if last.what == "skipped" and last.scheduled_at == order.fires[0].scheduled_at:
+        is_this = (
+            last.scheduled_at == order.fires[0].scheduled_at and last.task != task_id
+        )  # else the call was repeated
+        if last.what == "skipped" and is_this:
             raise ScheduleBusyError(f"schedule {schedule_id} was not run: {last.detail} ({last.task})")
         return task_id
 
@@ -140,7 +163,7 @@ def _known(schedule_id: str, word: str) -> None:
     match word:
         case "unknown" | "gone":
             raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
-        case "changed":
+        case "changed" | "stale":
             raise ScheduleBusyError(f"schedule {schedule_id} was changed by somebody else meanwhile; try again")
         case _:
             pass

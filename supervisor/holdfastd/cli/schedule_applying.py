@@ -26,7 +26,7 @@ def diff(session: Session, /, file: Path) -> int:
     declared = read_file(file)
 
     async def work(manager: Any) -> Difference:
-        return difference(declared, await stored(manager.schedules))
+        return difference(declared, await stored(manager.schedules, declared))
 
     found = manage(session, work)
     _tell_difference(session, found)
@@ -43,11 +43,9 @@ def apply(session: Session, /, file: Path) -> None:
 
     async def work(manager: Any) -> Difference:
         schedules: Schedules = manager.schedules
-        for name, spec in declared.specs.items():
-            await schedules.check(name, spec)
-        found = difference(declared, await stored(schedules))
-        for name in (*found.create, *found.change):
-            await schedules.put(name, declared.specs[name])
+        await schedules.check_all(declared.specs)
+        found = difference(declared, await stored(schedules, declared))
+        await schedules.put_all({name: declared.specs[name] for name in (*found.create, *found.change)})
         for name in found.prune:
             await schedules.remove(name)
         return found

@@ -26,8 +26,6 @@ from holdfast.errors import InvalidScheduleError
 from holdfast.schedules import Schedules
 from holdfast.schedulespec import ScheduleSpec
 
-PAGE = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Declared:
@@ -73,14 +71,10 @@ def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
         raise InvalidScheduleError(f"{path}: schedules.{name}: {error}") from None
 
 
-async def stored(schedules: Schedules) -> dict[str, ScheduleRecord]:
-    found: dict[str, ScheduleRecord] = {}
-    cursor = ""
-    while True:
-        page = await schedules.list(PAGE, cursor)
-        found |= {record.definition.schedule_id: record for record in page.schedules}
-        if not (cursor := page.cursor):
-            return found
+async def stored(schedules: Schedules, declared: Declared) -> dict[str, ScheduleRecord]:
+    """Those that are declared, and all others of the owner; whoever else has some is not looked at."""
+    names = {*declared.specs, *await schedules.owned(declared.owner)}
+    return {record.definition.schedule_id: record for record in await schedules.known(names)}
 
 
 def difference(declared: Declared, found: dict[str, ScheduleRecord]) -> Difference:
