@@ -15,6 +15,7 @@ from tests.lua import test_control as control
 from tests.lua import test_early_cancel as early_cancel
 from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
+from tests.lua import test_forgetting as forgetting
 from tests.lua import test_gates as gates
 from tests.lua import test_given_up as given_up
 from tests.lua import test_inbox as inbox
@@ -309,5 +310,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("an inbox goes back to the head of a turned lane", "shared/recovery.lua", "on_lane('LPUSH', lane, raw)", "call('LPUSH', list_of(lane), raw)", turned.test_an_unread_inbox_goes_back_to_the_front),
     ("a turned lane is searched from the wrong end", "shared/front.lua", "return at and call('LLEN', list_of(lane)) - 1 - at", "return at", turned.test_its_front_is_what_is_shown_and_cleared_first),
     ("a turned lane stays turned", "bound.lua", "and 'SADD' or 'SREM'", "and 'SADD' or 'SCARD'", turned.test_where_it_is_said_no_more_the_head_is_the_front),
+    ("what has not ended is forgotten", "forget_tasks.lua", "if TERMINAL[read(id, 'state')[1]] then", "if read(id, 'state')[1] then", forgetting.test_only_what_has_ended_is_forgotten),
+    ("a queue is deleted under its workers", "obliterate.lua", "if workers > 0 and not force then", "if false then", forgetting.test_a_namespace_with_workers_is_obliterated_only_by_force),
+    ("lists of any name stay", "obliterate.lua", "if empty_lanes() then return {cursor, 0} end", "", forgetting.test_nothing_is_left_of_an_obliterated_namespace),
 ]
 # fmt: on

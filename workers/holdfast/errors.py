@@ -43,6 +43,14 @@ class CannotRetryError(HoldfastError):
     """The task cannot be retried as it is; nothing was written."""
 
 
+class TaskOpenError(HoldfastError):
+    """The task has not ended, and so cannot be removed; nothing was deleted."""
+
+
+class QueueBusyError(HoldfastError):
+    """Workers take from the queue; nothing was deleted."""
+
+
 class UnknownTaskError(HoldfastError):
     """No task with this id."""
 

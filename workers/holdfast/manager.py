@@ -16,12 +16,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
-from holdfast.arguments import check_batch, check_id, check_lane, check_list, check_reason
+from holdfast.arguments import check_batch, check_id, check_list, check_reason
 from holdfast.broker.port import Store
 from holdfast.core.records import Receipt, Submission
 from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError, StoreError, UnknownTaskError
-from holdfast.looking import Looking
+from holdfast.operating import CHUNK, Operating
 from holdfast.patience import Patience
 from holdfast.submitting import raise_refusals, registered, submission
 from holdfast.taskspec import TaskSpec
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
     from holdfast.schedules import Schedules
 
-CHUNK = 100  # submissions in one call of the store, entries in one step of `clear_queue`
 
-
-class TaskManager(Looking):
+class TaskManager(Operating):
     """Producers and operators of one queue; needs a running event loop, starts nothing of its own.
 
     `max_message_bytes` is the largest operation that may be submitted. A registry in `handlers` gives named tasks their
@@ -49,8 +47,7 @@ class TaskManager(Looking):
         patience: Patience | None = None,
         handlers: Handlers | None = None,
     ) -> None:
-        super().__init__(store, patience)
-        self._queue = check_lane(queue)
+        super().__init__(store, queue, patience)
         self._max_bytes = max_message_bytes
         self._handlers = handlers
         self._whole = store
@@ -189,13 +186,6 @@ class TaskManager(Looking):
         answer = await self._call(self._store.message, one)
         raise_refusals([one], [Receipt(answer, task_id)])
         return (await self._get(task_id, payloads=False)).state
-
-    async def clear_queue(self, lane: str | None = None) -> int:
-        """Cancel what waits in a lane (None: the public queue), in steps that do not hold up others; how many went."""
-        cleared, cleared_lane = 0, self._queue if lane is None else check_lane(lane)
-        while step := await self._call(self._store.clear, cleared_lane, CHUNK):
-            cleared += step
-        return cleared
 
 
 def _known(task_id: str, state: str) -> State:

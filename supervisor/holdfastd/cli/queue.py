@@ -1,4 +1,4 @@
-"""`supervisor queue`: how much waits, what waits, what could not be read; and clearing it."""
+"""`supervisor queue`: how much waits, what waits, what could not be read; clearing it, and its end."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import rich_click
 from holdfastd.cli import options, output, records
 from holdfastd.cli.asking import sure
 from holdfastd.cli.session import Session
-from holdfastd.cli.storing import ask, manage
+from holdfastd.cli.storing import LONG_PATIENCE, ask, manage
 from holdfastd.cli.tables import table
 from holdfastd.cli.unreadable import unreadable
 
 lane_option = click.option("--lane", help="A lane; else the public queue.", metavar="NAME")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 10_000), default=10, show_default=True, help="The most entries to show."
 )
@@ -20,7 +21,7 @@ limit_option = click.option(
 
 @rich_click.group(epilog="Example: supervisor queue length")
 def queue() -> None:
-    """Look at the queue, and clear it."""
+    """Look at the queue, clear it, delete it."""
 
 
 @queue.command(epilog="Example: supervisor queue length --json")
@@ -52,18 +53,35 @@ def peek(session: Session, /, lane: str | None, limit: int) -> None:
 
 @queue.command(epilog="Example: supervisor queue clear --lane high --yes")
 @lane_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--delayed", is_flag=True, help="Also what is due later.")
+@yes_option
 @options.store
 @options.pass_session
-def clear(session: Session, /, lane: str | None, yes: bool) -> None:
+def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> None:
     """Cancel all tasks that wait in the queue; those that run go on."""
     name = lane or session.settings.queue_name
     sure(f"Cancel all that waits in {name}?", "clearing a queue cannot be undone", yes=yes)
-    cleared = manage(session, lambda manager: manager.clear_queue(lane))
+    cleared = manage(session, lambda manager: manager.clear_queue(lane, delayed=delayed))
     if session.json:
         output.document({"cleared": cleared})
     else:
         output.text(f"{cleared} cleared")
+
+
+@queue.command(epilog="Example: supervisor queue obliterate --yes")
+@click.option("--force", is_flag=True, help="Even while workers are there: what they run comes to nothing.")
+@yes_option
+@options.store
+@options.pass_session
+def obliterate(session: Session, /, force: bool, yes: bool) -> None:
+    """Delete everything of this queue: tasks in every state, its lanes, schedules, dead letters, history."""
+    name = session.settings.queue_name
+    sure(f"Delete everything of {name}?", "what is deleted is gone for good", yes=yes)
+    deleted = manage(session, lambda manager: manager.obliterate_queue(force=force), LONG_PATIENCE)
+    if session.json:
+        output.document({"deleted": deleted})
+    else:
+        output.text(f"{name} is gone: {deleted} keys deleted")
 
 
 queue.add_command(unreadable)

@@ -1,4 +1,4 @@
-"""`supervisor tasks`: show, retry and count them; `listing` and `orders` have the rest."""
+"""`supervisor tasks`: show, retry and count them; `listing`, `orders` and `removing` have the rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import rich_click
 
 from holdfast.core.records import TaskRecord
 from holdfast.exits import Exit
-from holdfastd.cli import listing, options, orders, output, records, retrying
+from holdfastd.cli import listing, options, orders, output, records, removing, retrying
 from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask, manage
@@ -16,10 +16,10 @@ from holdfastd.cli.tables import table
 
 @rich_click.group(epilog="Example: supervisor tasks list --state working")
 def tasks() -> None:
-    """List, show, cancel, pause, resume, retry and count tasks."""
+    """List, show, cancel, pause, resume, retry, count, remove and clean away tasks."""
 
 
-for command in (listing.list_tasks, orders.cancel, orders.pause, orders.resume):
+for command in (listing.list_tasks, orders.cancel, orders.pause, orders.resume, removing.remove, removing.clean):
     tasks.add_command(command)
 
 

@@ -210,6 +210,16 @@ class Strays:
 
 
 @dataclass(frozen=True, slots=True)
+class Obliterated:
+    """One step of deleting a queue: how many keys went, where to go on ('' at the end). `workers`: so many are there,
+    and nothing was deleted."""
+
+    keys: int
+    cursor: str
+    workers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """The namespace in numbers: `states` counts tasks, `lanes` entries per lane, `counters` since the beginning."""
 

@@ -13,6 +13,7 @@ from holdfast.core.records import (
     Counts,
     Happening,
     Happenings,
+    Obliterated,
     Page,
     Place,
     Receipt,
@@ -56,6 +57,8 @@ class ProducerStore(Protocol):
         ...
 
     async def counts(self) -> Counts: ...
+
+    async def clock_ms(self) -> int: ...
 
     async def workers(self) -> list[WorkerRecord]: ...
 
@@ -140,6 +143,14 @@ class ProducerStore(Protocol):
 
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
         """Who was told to claim nothing; all hosts first."""
+        ...
+
+    async def forget_tasks(self, task_ids: Sequence[str]) -> int:
+        """Delete those of these tasks that have ended, with all that is kept of them; how many."""
+        ...
+
+    async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
+        """One step ('' to begin) of deleting everything of the queue, schedules and settings of lanes included."""
         ...
 
     async def clear(self, lane: str, limit: int) -> int:

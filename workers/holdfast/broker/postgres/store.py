@@ -20,6 +20,7 @@ from holdfast.core.records import (
     Accepted,
     Kept,
     LedgerFacts,
+    Obliterated,
     Page,
     Receipt,
     RetryAnswer,
@@ -27,7 +28,7 @@ from holdfast.core.records import (
     TaskRecord,
     Wanted,
 )
-from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
+from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError, StoreUnavailableError
 from holdfast.killpoints import Point, reached
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
@@ -142,6 +143,22 @@ class PostgresStore(RedisStore, LedgerRole):
             gone = [task_id for task_id in task_ids if task_id not in there]
             await requests.forget(sql, self._queue, gone)
             return max(purged, await tasks.forget(sql, self._queue, gone))
+
+    async def forget_tasks(self, task_ids: Sequence[str]) -> int:
+        """The ledger is brought up to date first, so that no end is read of a task that is gone."""
+        await self.keep()
+        forgotten = await super().forget_tasks(task_ids)
+        async with self.database.transaction() as sql:
+            there = {dump.task_id for dump in (await self.dump(task_ids)).tasks}
+            gone = [task_id for task_id in task_ids if task_id not in there]
+            await requests.forget(sql, self._queue, gone)
+            return max(forgotten, await tasks.forget_ended(sql, self._queue, gone))
+
+    async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
+        raise StoreRefusedError(
+            "PostgreSQL keeps these tasks, and would put back what Redis alone loses; clear the lanes, and clean "
+            "away what has ended"
+        )
 
     async def trim(self, keep_ms: int, limit: int) -> int:
         """Only tasks whose end the ledger has read: it is brought up to date first."""

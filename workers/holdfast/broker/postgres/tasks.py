@@ -112,6 +112,12 @@ async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
     return len(await sql.fetch(delete, queue, list(task_ids)))
 
 
+async def forget_ended(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
+    """Delete those of these tasks that have ended; how many."""
+    delete = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2) AND finished_ms IS NOT NULL RETURNING 1"
+    return len(await sql.fetch(delete, queue, list(task_ids)))
+
+
 async def trim(sql: Any, queue: str, before_ms: int, limit: int) -> None:
     """Forget tasks that ended before that, at most so many, the oldest first."""
     await sql.execute(_TRIM, queue, before_ms, limit)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from holdfast.broker.redis import paging, rows
 from holdfast.broker.redis.connection import Role, given
 from holdfast.core.facts import StoreFacts
-from holdfast.core.records import Counts, Page, Wanted, WorkerRecord
+from holdfast.core.records import Counts, Obliterated, Page, Wanted, WorkerRecord
 from holdfast.core.states import TERMINAL, State
 
 
@@ -66,6 +66,15 @@ class OperatorRole(Role):
 
     async def clear(self, lane: str, limit: int) -> int:
         return await self._number("clear", self._keys.name(lane), limit)
+
+    async def forget_tasks(self, task_ids: Sequence[str]) -> int:
+        return await self._number("forget_tasks", *task_ids)
+
+    async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
+        following, number = await self._run("obliterate", cursor or "0", page, int(force))
+        if following == b"busy":
+            return Obliterated(0, "", number)
+        return Obliterated(number, "" if following == b"0" else following.decode())
 
     async def examine(self, lanes: Sequence[str], watch: float) -> StoreFacts:
         from holdfast.broker.redis.examining import Examination  # for operators alone: no child need hold it
