@@ -63,7 +63,8 @@ class Exchange:
         """A handler has ended. Nothing is reported of a task that is held no more, nor without a settlement."""
         delivery = self.held.pop(task_id, None)
         if delivery and settlement:
-            self.unsettled.append(replace(settlement, claim=delivery.claim))
+            now = settlement.claim == delivery.claim  # else it runs on under another
+            self.unsettled.append(settlement if now else replace(settlement, claim=delivery.claim))
 
     def holds(self, task_id: str, claim: str) -> bool:
         delivery = self.held.get(task_id)

@@ -54,7 +54,7 @@ class Life:
         self._post, self._link, self._group = post, link, group
         self._own_process = own_process
         self._exit = ChildExit.OK
-        self._hands = Hands(post, handler, telemetry, group, self._ended)
+        self._hands = Hands(post, handler, telemetry, self._ended)
         self._renewal = Renewal(
             post, self._hands, Lease(post.spec.settings.lease, clock()), self._seek, self._heed_quiet
         )
@@ -69,7 +69,7 @@ class Life:
 
     async def live(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
-        self._begin(self._heed_parent, self._heed_fence, self._heed_stuck, self._report.serve)
+        self._begin(self._hands.serve, self._heed_parent, self._heed_fence, self._heed_stuck, self._report.serve)
         if self._own_process:
             self._begin(self._heed_signals)
         if too_heavy := self._wearing.begin():

@@ -1,7 +1,12 @@
-"""The deliveries in hand: each runs in a scope of its own, and what came of it is left for the next request."""
+"""The deliveries in hand: each runs in a scope of its own, and what came of it is left for the next request.
+
+They are tasks of an asyncio group, as one of anyio's costs several times as much to begin. But they are only ever
+cancelled through their scopes, the last ones too: that reaches handlers in threads, and waits for them.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable, Iterable
@@ -9,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup
 
 from holdfast.core.deliveries import Delivery, Holding, Settle
 from holdfast.core.outcomes import Deferred, Outcome, Stopped
@@ -30,7 +34,7 @@ _log = structlog.get_logger("holdfast.worker")
 class Running:
     task: Task
     scope: anyio.CancelScope
-    why: str = ""  # it was stopped: cancel, pause, drain, lost or fenced
+    why: str = ""  # it was stopped: cancel, pause, drain, lost, fenced or over
 
     def stop(self, why: str) -> None:
         self.why = self.why or why
@@ -46,11 +50,12 @@ class Hands:
     post: Post
     handler: Handler
     telemetry: Telemetry
-    group: TaskGroup
     ended: Callable[[bool], None]
     done: int = 0
     released: int = 0
     _running: dict[str, Running] = field(default_factory=dict[str, Running])
+    _empty: anyio.Event = field(default_factory=anyio.Event)
+    _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
     _threads: anyio.CapacityLimiter = field(init=False)
     _policy: RetryPolicy = field(init=False)
     _rooms: Rooms = field(init=False)
@@ -61,10 +66,22 @@ class Hands:
         self._rooms = Rooms(settings.concurrency, time.monotonic)
         self._policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
 
+    async def serve(self) -> None:
+        """Be there for what is started, for ever; cancelled, stop it and wait for its end."""
+        async with self._group:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.stop_all("over")
+                with anyio.CancelScope(shield=True):
+                    while self._running:
+                        self._empty = anyio.Event()
+                        await self._empty.wait()
+
     def start(self, delivery: Delivery) -> None:
         task = Task(delivery, self.post.spec.settings.max_message_bytes)
         running = self._running[delivery.task_id] = Running(task, anyio.CancelScope())
-        self.group.start_soon(self._deliver, delivery, running)
+        self._group.create_task(self._deliver(delivery, running))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
         """End this handler, if it still runs under this claim."""
@@ -115,6 +132,10 @@ class Hands:
     def _options(self, running: Running) -> Options:
         return self.handler.options(running.task.operation.name)
 
+    def _policy_of(self, running: Running) -> RetryPolicy:
+        attempts = self._options(running).max_attempts
+        return replace(self._policy, max_attempts=attempts) if attempts else self._policy
+
     async def _run(self, delivery: Delivery, running: Running) -> Outcome:
         timeout = self.post.spec.settings.timeout_of(delivery.lane)
         with self.telemetry.delivery(delivery, running.task) as span:
@@ -126,15 +147,15 @@ class Hands:
 
     def _end(self, delivery: Delivery, running: Running, outcome: Outcome | Deferred) -> None:
         checkpoint = running.task.notes.checkpoint
-        attempts = self._options(running).max_attempts or self._policy.max_attempts
-        policy = replace(self._policy, max_attempts=attempts)
-        report = settlement(outcome, delivery, policy, random.random(), checkpoint)
+        report = settlement(outcome, delivery, self._policy_of(running), random.random(), checkpoint)
         if isinstance(outcome, Stopped):
             _log.info("stopped a handler", task=delivery.task_id, why=outcome.why)
         if report and report.kind is Settle.RELEASE:
             self.released += 1
         del self._running[delivery.task_id]
         self.post.exchange.finish(delivery.task_id, report)
+        if not self._running:
+            self._empty.set()
         begun = not isinstance(outcome, Deferred)
         self.done += begun
         self.ended(begun)

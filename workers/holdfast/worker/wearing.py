@@ -53,8 +53,7 @@ class Wearing:
 
     def ended(self) -> None:
         """One task more."""
-        self._wear = replace(self._wear, done=self._wear.done + 1)
-        self._look()
+        self._look(done=1)
 
     async def serve(self) -> None:
         """A second look soon after one that found too much."""
@@ -72,8 +71,9 @@ class Wearing:
         self._look()
         self.tried()
 
-    def _look(self) -> None:
-        self._wear = replace(self._wear, before=self._wear.memory, memory=self._memory())
+    def _look(self, done: int = 0) -> None:
+        before = self._wear
+        self._wear = replace(before, done=before.done + done, before=before.memory, memory=self._memory())
         if wear.heavy(self.limits, self._wear):
             self._heavy.set()
         if not self.worn and (why := wear.worn(self.limits, self._wear)):
