@@ -1,0 +1,66 @@
+"""The handlers of a worker whose life is cut short: none is left behind, not even in a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from holdfast.broker.memory import MemoryStore
+from holdfast.core.exchange import Exchange
+from holdfast.handler.task import Task
+from holdfast.telemetry import open_telemetry
+from holdfast.worker.post import Post
+from holdfast.worker.running import Hands
+from holdfast.worker.spec import WorkerSpec
+from holdfast_config import Settings
+from tests.worker.handlers import delivery_of, handler_of
+from tests.worker.test_handler_stopping import PATIENCE, wait_until_cancelled
+
+pytestmark = pytest.mark.anyio
+
+
+def hands_of(handler: Callable[..., Any]) -> Hands:
+    post = Post(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), Exchange(10))
+    return Hands(post, handler_of(handler), open_telemetry(None, "tests"), lambda _: None)
+
+
+async def cut_short(hands: Hands, begun: threading.Event) -> None:
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as life:
+            life.start_soon(hands.serve)
+            await anyio.wait_all_tasks_blocked()
+            hands.start(delivery_of())
+            await anyio.to_thread.run_sync(begun.wait, PATIENCE)
+            life.cancel_scope.cancel()
+
+
+async def test_a_handler_in_a_thread_is_asked_to_stop_and_waited_for() -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def handle(task: Task) -> None:
+        begun.set()
+        wait_until_cancelled(task)
+        over.set()
+
+    await cut_short(hands_of(handle), begun)
+    assert over.is_set()
+
+
+async def test_an_async_handler_is_interrupted_wherever_it_waits() -> None:
+    begun, interrupted = threading.Event(), list[str]()
+
+    async def handle(task: Task) -> None:
+        begun.set()
+        for place in ("work", "cleaning up"):
+            try:
+                await anyio.sleep_forever()
+            except anyio.get_cancelled_exc_class():
+                interrupted.append(place)
+        raise ValueError("at last")
+
+    await cut_short(hands_of(handle), begun)
+    assert interrupted == ["work", "cleaning up"]
