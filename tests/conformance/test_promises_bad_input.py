@@ -127,7 +127,17 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         *({"task_ids": bad} for bad in [5, None, "waits"]),
     ],
     "queue_length": [{"lane": bad} for bad in [5, "", "a b"]],
-    "clear_queue": [{"lane": bad} for bad in [5, "", "a b"]],
+    "clear_queue": [*({"lane": bad} for bad in [5, "", "a b"]), *({"delayed": bad} for bad in [1, "no", None])],
+    "pause_queue": [*({"lane": bad} for bad in [5, "", "a b"]), *({"reason": bad} for bad in BAD_TEXTS)],
+    "resume_queue": [{"lane": bad} for bad in [5, "", "a b"]],
+    "remove_task": [{"task_id": bad} for bad in BAD_IDS],
+    "clean_tasks": [
+        *({"older_than": bad} for bad in [*BAD_NUMBERS, None]),
+        *({"lane": bad} for bad in [5, "", "a b"]),
+        *({"name": bad} for bad in [5, "", "x" * 201, "\udc80"]),
+        *({"limit": bad} for bad in [0, -1, 10_001, 1.5, "3", True, Hostile()]),
+    ],
+    "obliterate_queue": [{"force": bad} for bad in [1, "no", None, Hostile()]],
 }
 UNREFUSABLE = {"count_tasks", "health_check", "schedules"}  # arguments by position alone, none, and no call
 

@@ -119,6 +119,12 @@ def check_limit(limit: object) -> int:
     return limit
 
 
+def check_flag(what: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidTaskError(f"{what} {shown(value)}: True or False is expected")
+    return value
+
+
 def check_seconds(what: str, value: object, *, positive: bool = False) -> None:
     if not is_number(value) or not 0 <= value <= CENTURY or (positive and value == 0):
         allowed = "above 0" if positive else "from 0"

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.arguments import check_id, check_lane, check_limit, check_name, check_reason, check_seconds, check_states
+from holdfast.arguments import (
+    check_flag,
+    check_id,
+    check_lane,
+    check_limit,
+    check_name,
+    check_reason,
+    check_seconds,
+    check_states,
+)
 from holdfast.broker.port import Store
 from holdfast.core.records import TaskRecord, Wanted
 from holdfast.core.states import TERMINAL, State
@@ -33,10 +42,10 @@ class Operating(Looking):
     async def clear_queue(self, lane: str | None = None, *, delayed: bool = False) -> int:
         """Cancel what waits in a lane, in steps that do not hold up others; how many went. `delayed`: what is due later
         as well. What runs goes on."""
-        cleared, cleared_lane = 0, self._lane(lane)
+        cleared, cleared_lane, both = 0, self._lane(lane), check_flag("delayed", delayed)
         while step := await self._call(self._store.clear, cleared_lane, CHUNK):
             cleared += step
-        return cleared + (await self._cancel_delayed(cleared_lane) if delayed else 0)
+        return cleared + (await self._cancel_delayed(cleared_lane) if both else 0)
 
     async def _cancel_delayed(self, lane: str) -> int:
         canceled, cursor = 0, ""
@@ -75,7 +84,9 @@ class Operating(Looking):
         check_seconds("older_than", older_than)
         most = None if limit is None else check_limit(limit)
         wanted = Wanted(
-            _ended(check_states(states)), self._lane(lane) if lane else "", check_name(name) if name else ""
+            states=_ended(check_states(states)),
+            lane="" if lane is None else check_lane(lane),
+            name="" if name is None else check_name(name),
         )
         before_ms = await self._call(self._store.clock_ms) - round(older_than * 1000)
         removed, cursor = 0, ""
@@ -94,9 +105,9 @@ class Operating(Looking):
         """Delete everything of this queue: tasks in every state, lanes and their bounds, schedules, dead letters; how
         many keys went. It cannot be undone. Raises QueueBusyError while workers are there, unless it is forced: what
         they run then comes to nothing. Raises StoreRefusedError where PostgreSQL keeps the tasks."""
-        deleted, cursor = 0, ""
+        deleted, cursor, forced = 0, "", check_flag("force", force)
         while True:
-            step = await self._call(self._store.obliterate, cursor, KEYS, force=force)
+            step = await self._call(self._store.obliterate, cursor, KEYS, force=forced)
             if step.workers:
                 raise QueueBusyError(f"queue {self._queue} has {step.workers} workers: stop them first, or force it")
             deleted += step.keys
