@@ -23,6 +23,8 @@ def test_a_schedule_is_set_looked_at_and_removed(redis_settings: RedisSettings) 
         manager.schedules.pause("j", "later")
         [record] = manager.schedules.list().schedules
         assert record.paused == "later"
+        manager.schedules.resume("j")
+        assert manager.schedules.get("j").paused == ""
         manager.schedules.remove("j")
         with pytest.raises(UnknownScheduleError):
             manager.schedules.get("j")
