@@ -40,7 +40,7 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "retried": ((ENDED,), ""),
 }
 SETTLED = {"input-required": PARKED, "auth-required": PARKED}
-OTHERS = frozenset({"worker-registered", "worker-died", "lane-paused", "lane-resumed", "host-quiet", "host-resumed"})
+OTHERS = frozenset({"worker-registered", "worker-died", "host-quiet", "host-resumed", "requested"})  # not of tasks
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class History:
 
     def tell(self, events: Iterable[dict[str, str]]) -> None:
         for event in events:
-            if event["event"] not in OTHERS and not event["event"].startswith(("schedule-", "webhook-")):
+            if event["event"] not in OTHERS and not event["event"].startswith(("schedule-", "webhook-", "lane-")):
                 self._one(event["event"], event["id"], event["detail"])
 
     def _one(self, event: str, task_id: str, detail: str) -> None:

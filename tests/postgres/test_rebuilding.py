@@ -208,7 +208,7 @@ async def test_a_redis_that_is_lost_while_it_is_rebuilt_is_rebuilt_again(
     await books.submit(*names)
     await books.keep()
     await books.flush()
-    for _ in range(3):  # the loss is noticed, two pages are back
+    for _ in range(4):  # the loss is noticed, lanes and two pages are back
         await books.store.keep()
     await books.flush()
     await books.keep()

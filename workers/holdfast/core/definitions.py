@@ -55,10 +55,11 @@ class ScheduleRecord:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """One occurrence and the task that it makes."""
+    """One occurrence and the task that it makes; `made`: it is known to have been made before."""
 
     scheduled_at: int
     task: Submission
+    made: bool = False
 
 
 @dataclass(frozen=True, slots=True)

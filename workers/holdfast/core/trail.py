@@ -43,20 +43,25 @@ LAYOUTS: dict[str, str] = {
 }
 
 # What becomes of schedules and their fires (lua/shared/scheduling.lua).
-CHRONICLE = ("set", "fired", "skipped", "waits", "missed", "ended", "paused", "resumed", "stopped")
+CHRONICLE = ("set", "fired", "skipped", "waits", "missed", "ended", "paused", "resumed", "stopped", "restored")
 
 # What the events stream holds besides: the beginning of a task, and the lives of workers and schedules.
 EVENTS = (
     "accepted",
     "asked",
+    "requested",
     *LAYOUTS,
     "worker-registered",
     "worker-died",
+    "webhook-set",
+    "webhook-told",
     "webhook-dropped",
+    "lane-bound",
     "lane-paused",
     "lane-resumed",
     "host-quiet",
     "host-resumed",
+    "schedule-removed",
     *(f"schedule-{what}" for what in CHRONICLE),
 )
 

@@ -8,7 +8,7 @@
 -- A task that waits for others may come before them; those that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: message ties waiting gates
+-- use: message ties waiting gates outbox
 local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 local at = 1
@@ -25,7 +25,8 @@ end
 
 local function take_task()
   local t = {id = take(), record = take_list(), dead = take(), operation = take(), history = take_list(), result = take(),
-    pending = take_list(), messages = take_list(), checkpoint = take(), trail = take_list(), ties = take_list(), has = {}}
+    pending = take_list(), messages = take_list(), checkpoint = take(), trail = take_list(), ties = take_list(),
+    webhooks = take_list(), has = {}}
   for i = 1, #t.record, 2 do t.has[t.record[i]] = t.record[i + 1] end
   return t
 end
@@ -149,6 +150,14 @@ local function merge(t)
   return 'merged'
 end
 
+local function put_webhooks(t)
+  local box = outbox()
+  for i = 1, #t.webhooks, 5 do
+    local name, turn, state, url, moment = unpack(t.webhooks, i, i + 4)
+    if call('EXISTS', box.hash(name)) == 0 then box.put(t.id, turn, state, url, moment) end
+  end
+end
+
 local function restore(t)
   if not REBUILDING and not TERMINAL[t.has.state] then return 'ended' end
   local r = read(t.id, 'created', 'turn', 'state', 'delivery')
@@ -157,6 +166,7 @@ local function restore(t)
   if r[1] then remove(t.id) else count('accepted') end
   put_content(t)
   put_ties(t)
+  if #t.webhooks > 0 then put_webhooks(t) end
   note('restored', t.id, t.has.state .. ' ' .. t.has.turn)
   put_in_place(t)
   return 'restored'

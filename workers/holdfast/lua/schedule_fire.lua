@@ -2,7 +2,7 @@
 -- KEYS: the public queue.
 -- ARGV: a MessagePack list of orders: id, generation, seen, kind (due, waited, extra), good from, good until, expected,
 --       due, first missed, last missed, why missed, fires; a fire: scheduled at, task id, message id, digest, operation, lane, name,
---       max attempts, timeout; '' where there is none.
+--       max attempts, timeout, 1 if it is known that its task was made; '' where there is none.
 -- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen) or gone.
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
 -- Refused when out of memory, before anything is written: the fire is late then, not lost.
@@ -11,8 +11,8 @@
 local schedules = scheduling()
 
 local function submit(id, generation, fire)
-  local at, task, message, digest, operation, lane, name, attempts, timeout = unpack(fire)
-  if call('EXISTS', T .. 'task:' .. task) == 1 then return false end
+  local at, task, message, digest, operation, lane, name, attempts, timeout, made = unpack(fire)
+  if made == '1' or call('EXISTS', T .. 'task:' .. task) == 1 then return false end
   create(task, lane, operation, message, digest, 'schedule', 0)
   local fields = {'schedule', id, 'generation', generation}
   local function add(field, value)
@@ -71,8 +71,12 @@ local function obey(order)
     call('ZADD', T .. 'schedules', due, id)
     return 'fired'
   end
-  if kind == 'due' and expected == '' and string.sub(call('HGET', schedules.hash(id), 'cadence'), 1, 8) ~= 'continue' then
-    call('HSET', schedules.hash(id), 'ended', 'it has fired for the last time')
+  if kind == 'due' and expected == '' then
+    if string.sub(call('HGET', schedules.hash(id), 'cadence'), 1, 8) == 'continue' then
+      schedules.catch_up(id)   -- if its task was made and has ended before
+    else
+      call('HSET', schedules.hash(id), 'ended', 'it has fired for the last time')
+    end
   end
   schedules.index(id)
   return 'fired'

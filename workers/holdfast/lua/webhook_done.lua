@@ -7,5 +7,5 @@ local box = outbox()
 local task = call('HGET', box.hash(ARGV[1]), 'task')
 if not box.drop(ARGV[1]) then return 0 end
 count(ARGV[2] == '' and 'webhooks' or 'webhooks-dropped')
-if ARGV[2] ~= '' then tell('webhook-dropped', task, ARGV[2]) end
+if ARGV[2] == '' then tell('webhook-told', task) else tell('webhook-dropped', task, ARGV[2]) end
 return 1

@@ -8,10 +8,12 @@ from typing import Any
 
 import structlog
 
-from holdfast.broker.postgres import requests, tasks
+from holdfast.broker.postgres import changes, requests, tasks
 from holdfast.broker.postgres.requests import Waiting
-from holdfast.broker.redis.ledger import LedgerRole
+from holdfast.broker.redis.facts import FactsRole
+from holdfast.broker.redis.ledger import ELSEWHERE, LedgerRole
 from holdfast.core.records import Accepted, Submission
+from holdfast.errors import StoreError, StoreUnavailableError
 
 LIMIT = 100
 PATIENCE = 1.0  # seconds in which the producer gives it itself
@@ -72,6 +74,27 @@ async def _give_asks(sql: Any, _: str, redis: LedgerRole, epoch: str, some: list
         else:
             await requests.given(sql, [one.request])
     return True
+
+
+async def give_changes(sql: Any, queue: str, redis: FactsRole, epoch: str, of: str = "", patience: float = 0.0) -> None:
+    """Carry out the changes that wait, of facts whose names begin so; those of the last `patience` seconds are their
+    producers' yet. Only when all events were read: one that was carried out is none that waits then."""
+    while some := await changes.waiting(sql, queue, of, patience, LIMIT):
+        for one in some:
+            await _give_change(sql, redis, epoch, one)
+
+
+async def _give_change(sql: Any, redis: FactsRole, epoch: str, one: changes.Change) -> None:
+    try:
+        answer = await redis.request(epoch, one.fact, one.request, one.operation, one.args)
+    except StoreUnavailableError:
+        raise
+    except StoreError as error:  # it will never be done, and the others wait behind it
+        _log.warning("a change was refused when its turn came", fact=one.fact, reason=str(error))
+        return await requests.drop(sql, [one.request])
+    if answer == ELSEWHERE:
+        raise StoreUnavailableError("this Redis is not the one that the ledger follows, any more")
+    return await requests.given(sql, [one.request])
 
 
 async def _refused(sql: Any, one: Waiting, word: Accepted) -> None:

@@ -6,9 +6,7 @@ next round, whoever holds the queue's row does this one.
 
 Redis may lose what it knew: flushed, replaced, restarted empty, or set back to an earlier moment. It is known by the
 epoch that a followed Redis bears, and by the last event that was seen, which must still be there. Then a new epoch
-begins: what the ledger has goes back page by page, each page noted when it is done; everything that Redis knows is read
-once; and what was accepted since is given again. A Redis that was followed too slowly, so that events were trimmed
-unread, is treated the same: what it still knows is left as it is.
+begins, and it is rebuilt: see `rebuilding`.
 """
 
 from __future__ import annotations
@@ -17,30 +15,29 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-import structlog
-
-from holdfast.broker.postgres import giving, queues, requests, tasks
+from holdfast.broker.postgres import facts, giving, queues, requests
 from holdfast.broker.postgres.database import Database
+from holdfast.broker.postgres.ingesting import Ingesting
 from holdfast.broker.postgres.queues import Phase, Queue
-from holdfast.broker.redis.ledger import Dump, LedgerRole, Look
+from holdfast.broker.postgres.rebuilding import Rebuilding
+from holdfast.broker.redis.facts import FactsRole
+from holdfast.broker.redis.ledger import Look
 from holdfast.core.records import Kept, LedgerFacts
 from holdfast.errors import StoreRefusedError
 from holdfast.killpoints import Point, reached
 
 EVENTS = 500  # ingested in one round
-TASKS = 100  # read from Redis in one call, or put back
-KEYS = 1000  # looked at in one step of a sweep
-
-_log = structlog.get_logger("holdfast.ledger")
 
 
 class Keeper:
     """`redis` is where claims are decided."""
 
-    def __init__(self, queue: str, database: Database, redis: LedgerRole) -> None:
+    def __init__(self, queue: str, database: Database, redis: FactsRole) -> None:
         self._name = queue
         self._database = database
         self._redis = redis
+        self._ingesting = Ingesting(queue, redis)
+        self._rebuilding = Rebuilding(queue, database.url, redis, self._ingesting)
         self._position = ""
 
     async def round(self) -> Kept:
@@ -75,16 +72,16 @@ class Keeper:
         look = await self._redis.follow(queue.epoch, queue.position, queue.witness, 1)
         if look.word != "ok":
             return 0
-        return _ms(queue.position) if look.ids or look.more else look.now_ms
+        return queue.position_ms if look.ids or look.more else look.now_ms
 
-    async def facts(self, sql: Any) -> LedgerFacts:
+    async def standing(self, sql: Any) -> LedgerFacts:
         """How the ledger stands, for operators."""
         waiting = await requests.count(sql, self._name)
         queue = await queues.read(sql, self._name)
         if queue is None:
             return LedgerFacts("not begun", 0, waiting, 0, 0)
         last = await self._redis.dump([])
-        behind = last.now_ms - _ms(queue.position) if last.last and last.last != queue.position else 0
+        behind = last.now_ms - queue.position_ms if last.last and last.last != queue.position else 0
         return LedgerFacts(queue.phase, behind, waiting, queue.losses, queue.restored)
 
     async def check_owner(self) -> None:
@@ -107,88 +104,27 @@ class Keeper:
         )
 
     async def _step(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
-        match queue.phase:
-            case Phase.FOLLOWING:
-                return await self._follow(sql, queue)
-            case Phase.CORRECTING:
-                page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
-                return await self._put_back(sql, queue, page, Phase.RESTORING), True
-            case Phase.RESTORING:
-                page = await tasks.to_put_back(sql, self._name, queue.cursor, TASKS)
-                return await self._put_back(sql, queue, page, Phase.SWEEPING), True
-            case Phase.SWEEPING:
-                return await self._sweep(sql, queue), True
+        if queue.phase is Phase.FOLLOWING:
+            return await self._follow(sql, queue)
+        return await self._rebuilding.step(sql, queue), True
 
     async def _follow(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
         look = await self._redis.follow(queue.epoch, queue.position, queue.witness, EVENTS)
         match look.word:
             case "ok":
-                witness = await self._ingest(sql, look.ids)
-                gave = await giving.give(sql, self._name, self._redis, queue.epoch)
-                return replace(queue, position=look.position, witness=witness or queue.witness), look.more or gave
+                return await self._ingest(sql, queue, look)
             case "other":
                 raise self._stranger()
             case _:
-                return await self._lost(sql, queue, look), True
+                return await self._rebuilding.begin(sql, queue, look), True
 
-    async def _ingest(self, sql: Any, task_ids: tuple[str, ...] | list[str]) -> str:
-        """Write these tasks as they are; the last event there was when they were read."""
-        witness = ""
-        for start in range(0, len(task_ids), TASKS):
-            page = task_ids[start : start + TASKS]
-            dumps = await self._redis.dump(page)
-            witness = dumps.last
-            await tasks.keep(sql, self._name, dumps)
-            await requests.confirm(sql, self._name, page)
-        return witness
-
-    async def _lost(self, sql: Any, queue: Queue, look: Look) -> Queue:
-        """Redis has forgotten something: begin a new epoch."""
-        await requests.give_again(sql, self._name)
-        told = {"queue": self._name, "postgres": self._database.url}
-        if look.word == "missed":
-            _log.warning("events were trimmed before they were ingested; everything is read anew", **told)
-        else:
-            _log.error("REDIS HAS LOST DATA: it is rebuilt from PostgreSQL", since=look.position or "ever", **told)
-        return Queue(
-            epoch=uuid4().hex,
-            phase=Phase.CORRECTING if look.position else Phase.RESTORING,
-            cursor="",
-            position="",
-            witness="",
-            since_ms=_ms(look.position),
-            losses=queue.losses + (look.word == "lost"),
-            restored=queue.restored,
-        )
-
-    async def _put_back(self, sql: Any, queue: Queue, page: tuple[list[Dump], str], following: Phase) -> Queue:
-        dumps, cursor = page
-        if await self._redis.rebuilding() != queue.epoch:
-            if queue.cursor:  # lost again, in the midst of it
-                return replace(queue, phase=Phase.RESTORING, cursor="", since_ms=0)
-            await self._redis.begin_rebuild(queue.epoch)
-        if not dumps:
-            return replace(queue, phase=following, cursor="")
-        parents = await tasks.ended_parents(sql, self._name, dumps)
-        words = await self._redis.restore(queue.epoch, [*parents, *dumps])
-        reached(Point.RESTORED)
-        restored = words.count("restored") + words.count("merged")
-        return replace(queue, cursor=cursor, restored=queue.restored + restored)
-
-    async def _sweep(self, sql: Any, queue: Queue) -> Queue:
-        if await self._redis.rebuilding() != queue.epoch:
-            return replace(queue, phase=Phase.RESTORING, cursor="", since_ms=0)
-        if not queue.cursor:  # what happens from here on is followed
-            last = (await self._redis.dump([])).last
-            queue = replace(queue, position=last, witness=last)
-        cursor, ids = await self._redis.known(queue.cursor, KEYS)
-        await self._ingest(sql, ids)
-        if cursor:
-            return replace(queue, cursor=cursor)
-        await self._redis.end_rebuild(queue.epoch)
-        _log.info("the ledger follows Redis", queue=self._name, put_back=queue.restored, losses=queue.losses)
-        return replace(queue, phase=Phase.FOLLOWING, cursor="")
-
-
-def _ms(position: str) -> int:
-    return int(position.partition("-")[0]) if position else 0
+    async def _ingest(self, sql: Any, queue: Queue, look: Look) -> tuple[Queue, bool]:
+        witness = await self._ingesting.tasks(sql, look.ids)
+        await facts.note(sql, self._name, look.facts)
+        after = replace(queue, position=look.position, witness=witness or queue.witness)
+        more = look.more
+        if not look.more:
+            after, more = await self._ingesting.facts(sql, after)
+            await giving.give_changes(sql, self._name, self._redis, queue.epoch, patience=giving.PATIENCE)
+        gave = await giving.give(sql, self._name, self._redis, queue.epoch)
+        return after, more or gave

@@ -36,7 +36,7 @@ _WAITING = """
 SELECT r.id, r.verb, r.content, r.task_id, r.message_id, t.finished_ms, r.message_id = ANY(t.message_ids) AS known,
     floor(extract(epoch FROM clock_timestamp() - r.created) * 1000)::bigint AS age_ms
 FROM holdfast_requests r LEFT JOIN holdfast_tasks t ON t.queue = r.queue AND t.task_id = r.task_id
-WHERE r.queue = $1 AND r.given IS NULL AND r.refused IS NULL
+WHERE r.queue = $1 AND r.given IS NULL AND r.refused IS NULL AND r.verb <> 'change'
     AND r.created < clock_timestamp() - $2::float8 * interval '1 second'
 ORDER BY r.id LIMIT $3"""
 _CONFIRM = """

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from holdfast.broker.postgres import giving, migrating, queues, reading, requests, tasks
+from holdfast.broker.postgres import facts, giving, migrating, queues, reading, requests, tasks
+from holdfast.broker.postgres.asking import Asking
 from holdfast.broker.postgres.database import Database
 from holdfast.broker.postgres.keeping import Keeper
-from holdfast.broker.postgres.queues import Phase
+from holdfast.broker.postgres.queues import Phase, Queue
 from holdfast.broker.redis import RedisStore
-from holdfast.broker.redis.ledger import LedgerRole
+from holdfast.broker.redis.connection import Value
+from holdfast.broker.redis.facts import FactsRole
+from holdfast.broker.redis.ledger import ELSEWHERE
+from holdfast.broker.redis.scheduling import found_due
+from holdfast.core.definitions import Due, FireOrder
 from holdfast.core.records import (
     Accepted,
     Kept,
@@ -34,12 +40,13 @@ from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
 
 UNKNOWN = "unknown"
+AGAIN_MS = 1000  # after which a Redis that is rebuilt is looked at again
 LOOKS = 20  # at pages of the ledger, for one page of a list
 
 T = TypeVar("T")
 
 
-class PostgresStore(RedisStore, LedgerRole):
+class PostgresStore(RedisStore, FactsRole):
     """Implements `holdfast.broker.port.Store` and `Ledger`. `replaced`: as for RedisStore."""
 
     def __init__(
@@ -50,6 +57,9 @@ class PostgresStore(RedisStore, LedgerRole):
         self._remember_ms = round(database.keep * 1000)
         self.database = Database(database)
         self._keeper = Keeper(self._queue, self.database, self)
+        self._last_seen: Queue | None = None
+        asking = Asking(self._queue, self.database, self, self._connection.run, self.keep)
+        self._run, self._word, self._number = asking.run, asking.word, asking.number
 
     async def preflight(self) -> None:
         await super().preflight()
@@ -93,6 +103,24 @@ class PostgresStore(RedisStore, LedgerRole):
 
     async def resume(self, task_id: str, reason: str) -> str:
         return await self._ask_for("resume", task_id, reason)
+
+    async def due_schedules(self, limit: int) -> Due:
+        """None while Redis is not all that the ledger knows of it: a schedule might be there that was removed."""
+        queue = await self._followed()
+        found = None if queue is None else await self._behind("schedule_due", queue, limit)
+        return Due(await self.clock_ms(), (), AGAIN_MS) if found is None else found_due(found)
+
+    async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
+        """A fire whose task the ledger knows is not made again, whatever Redis remembers; and none as above."""
+        queue = await self._followed()
+        with suppress(LedgerUnavailableError):
+            orders = await self._marked(orders)
+        answers = None if queue is None else await self._behind("schedule_fire", queue, self._packed(orders))
+        if answers is not None:
+            return [answer.decode() for answer in answers]
+        if any(order.kind == "extra" for order in orders):
+            raise StoreUnavailableError("Redis is being rebuilt from PostgreSQL: a schedule can be run after that")
+        return ["stale"] * len(orders)
 
     async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
         record = await super().get(task_id, payloads=payloads)
@@ -167,6 +195,7 @@ class PostgresStore(RedisStore, LedgerRole):
             before_ms = await self._keeper.read_until(sql)
             await tasks.trim(sql, self._queue, before_ms - self._remember_ms, limit)
             await requests.trim(sql, self._queue, self._remember_ms)
+            await facts.trim(sql, self._queue, before_ms - self._remember_ms)
         return await self._trim_before(keep_ms, limit, before_ms) if before_ms else 0
 
     async def keep(self) -> Kept:
@@ -177,11 +206,36 @@ class PostgresStore(RedisStore, LedgerRole):
 
     async def ledger(self) -> LedgerFacts:
         async with self.database.transaction() as sql:
-            return await self._keeper.facts(sql)
+            return await self._keeper.standing(sql)
 
     async def aclose(self) -> None:
         await super().aclose()
         await self.database.aclose()
+
+    async def _behind(self, operation: str, queue: Queue, value: Value) -> Any:
+        """What an operation answers that only a Redis may do which has forgotten nothing; None where it has."""
+        answer = await self._run_behind("followed", operation, value, queue.epoch, queue.seen)
+        return None if answer == ELSEWHERE else answer
+
+    async def _followed(self) -> Queue | None:
+        """How far the ledger has come, as far as it can be asked; None while it follows no Redis."""
+        try:
+            async with self.database.transaction() as sql:
+                self._last_seen = await queues.read(sql, self._queue)
+        except LedgerUnavailableError:
+            if self._last_seen is None:
+                raise
+        queue = self._last_seen
+        return queue if queue is not None and queue.phase is Phase.FOLLOWING else None
+
+    async def _marked(self, orders: Sequence[FireOrder]) -> list[FireOrder]:
+        ids = [fire.task.task_id for order in orders for fire in order.fires]
+        async with self.database.transaction() as sql:
+            known = await tasks.known(sql, self._queue, ids)
+        return [
+            replace(order, fires=tuple(replace(fire, made=fire.task.task_id in known) for fire in order.fires))
+            for order in orders
+        ]
 
     async def _epoch(self, sql: Any) -> str:
         """Of the Redis that may be given requests; empty where none is followed now."""

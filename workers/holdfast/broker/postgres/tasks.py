@@ -22,7 +22,7 @@ DELETE FROM holdfast_tasks t USING unnest($2::text[], $3::bigint[]) AS n (task_i
 WHERE t.queue = $1 AND t.task_id = n.task_id AND t.created_ms <> n.created_ms"""
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
-    *("record", "pending", "checkpoint", "trail", "ties"),
+    *("record", "pending", "checkpoint", "trail", "ties", "webhooks"),
 )
 _KEEP = f"""
 INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
@@ -34,11 +34,11 @@ INSERT INTO holdfast_turns AS t (queue, task_id, turn, operation, result) VALUES
 ON CONFLICT (queue, task_id, turn) DO UPDATE SET result = EXCLUDED.result
 WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
 
-_COLUMNS = (
-    "task_id, turn, dead, record, pending, checkpoint, trail, ties, message_ids, digests, seq, created_ms, seen_ms"
-)
+_COLUMNS = """
+task_id, turn, dead, record, pending, checkpoint, trail, ties, webhooks, message_ids, digests, seq, created_ms, seen_ms"""
 _OPEN = f"""
-SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND (finished_ms IS NULL OR dead <> '')
+SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1
+    AND (finished_ms IS NULL OR dead <> '' OR webhooks <> '\\x90')
     AND (seq, created_ms, task_id) > ($2, $3, $4) ORDER BY seq, created_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words
 _ENDED_SINCE = f"""
 SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND finished_ms IS NOT NULL AND seen_ms >= $2
@@ -68,7 +68,8 @@ async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
 
 
 async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
-    """Tasks that have not ended, and dead letters, in the order of their lanes; and the next cursor."""
+    """Tasks that have not ended, dead letters, and those with a webhook to be told, in the order of their lanes; and
+    the next cursor."""
     after = msgspec.json.decode(cursor, type=tuple[int, int, str]) if cursor else (-1, 0, "")
     rows = await sql.fetch(_OPEN, queue, *after, limit)
     last = (rows[-1]["seq"], rows[-1]["created_ms"], rows[-1]["task_id"]) if rows else ()
@@ -85,6 +86,12 @@ async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: i
 
 async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
     return await _dumps(sql, queue, await sql.fetch(_THESE, queue, list(task_ids)))
+
+
+async def known(sql: Any, queue: str, task_ids: Sequence[str]) -> set[str]:
+    """Those of these tasks that the ledger has ever seen, and not forgotten."""
+    query = "SELECT task_id FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
+    return {row["task_id"] for row in await sql.fetch(query, queue, list(task_ids))}
 
 
 async def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> list[Dump]:
@@ -133,7 +140,7 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
     seen = message_ids(dump)
     finished = dump.number("finished") or None
     numbers = (dump.number("seq"), dump.number("created"), finished, seen_ms, dump.number("asked"), dump.number("turn"))
-    packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, _pack(dump.trail), _pack(dump.ties))
+    packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, _pack(dump.trail))
     return (
         queue,
         dump.task_id,
@@ -143,6 +150,8 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
         list(seen),
         list(seen.values()),
         *packed,
+        _pack(dump.ties),
+        _pack(dump.webhooks),
     )
 
 
@@ -176,4 +185,5 @@ def _dump(row: Any, turns: dict[int, tuple[bytes, bytes]]) -> Dump:
         checkpoint=row["checkpoint"],
         trail=_list(row["trail"]),
         ties=_list(row["ties"]),
+        webhooks=_list(row["webhooks"]),
     )

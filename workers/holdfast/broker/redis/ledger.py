@@ -16,19 +16,21 @@ ELSEWHERE = b"elsewhere"  # this Redis does not follow that ledger, or is being 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """`word`: ok, missed, lost or other (see follow.lua); `position` of the last event, the ids that events named, and
-    Redis's clock."""
+    """`word`: ok, missed, lost or other (see follow.lua); `position` of the last event, the tasks that events named,
+    Redis's clock, and the facts they named, each with the last request that was carried out on it (0: none)."""
 
     word: str
     position: str
     more: bool
     ids: tuple[str, ...]
     now_ms: int
+    facts: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A whole task. `history` has operation and result of each earlier turn, `dead` the moment it was given up."""
+    """A whole task. `history` has operation and result of each earlier turn, `dead` the moment it was given up,
+    `webhooks` name, turn, state, URL and moment of each that waits to be told."""
 
     task_id: str
     record: dict[str, bytes]
@@ -41,6 +43,7 @@ class Dump:
     checkpoint: bytes
     trail: tuple[bytes, ...]
     ties: tuple[bytes, ...]
+    webhooks: tuple[bytes, ...] = ()
 
     def text(self, field: str) -> str:
         return self.record.get(field, b"").decode()
@@ -70,8 +73,9 @@ class Dumps:
 
 class LedgerRole(Role):
     async def follow(self, epoch: str, after: str, witness: str, limit: int) -> Look:
-        word, position, more, ids, now = await self._run("follow", epoch, after, witness, limit)
-        return Look(word.decode(), position.decode(), more == 1, tuple(each.decode() for each in ids), now)
+        word, position, more, ids, now, *facts = await self._run("follow", epoch, after, witness, limit)
+        named = {name.decode(): int(request or 0) for name, request in zip(*facts, strict=True)}
+        return Look(word.decode(), position.decode(), more == 1, tuple(each.decode() for each in ids), now, named)
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
         """These tasks; unknown ones are left out."""
@@ -130,7 +134,7 @@ class LedgerRole(Role):
 
 
 def _dump(task: list[Any]) -> Dump:
-    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail, ties = task
+    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail, ties, webhooks = task
     return Dump(
         task_id=task_id.decode(),
         record=dict(pairs(record)),
@@ -143,6 +147,7 @@ def _dump(task: list[Any]) -> Dump:
         checkpoint=checkpoint,
         trail=tuple(trail),
         ties=tuple(ties),
+        webhooks=tuple(webhooks),
     )
 
 
@@ -163,4 +168,5 @@ def _flat(dump: Dump) -> list[Value]:
         dump.checkpoint,
         *counted(dump.trail),
         *counted(dump.ties),
+        *counted(dump.webhooks),
     ]

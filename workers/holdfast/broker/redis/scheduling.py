@@ -40,15 +40,17 @@ class SchedulingRole(Role):
         return Put(word.decode(), generation, int(moment) if moment else None)
 
     async def due_schedules(self, limit: int) -> Due:
-        now, wait, *found = await self._run("schedule_due", limit)
-        return Due(now, _records(found), None if wait < 0 else wait)
+        return found_due(await self._run("schedule_due", limit))
 
     async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
         return _records(await self._run("schedule_soon", after, until, offset, limit))
 
     async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
-        answers = await self._run("schedule_fire", _pack([_order(one, self._keys.name) for one in orders]))
-        return [answer.decode() for answer in answers]
+        return [answer.decode() for answer in await self._run("schedule_fire", self._packed(orders))]
+
+    def _packed(self, orders: Sequence[FireOrder]) -> Value:
+        packed: bytes = _pack([_order(one, self._keys.name) for one in orders])
+        return packed
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
         return await self._word("schedule_pause", schedule_id, reason, _text(until))
@@ -81,6 +83,12 @@ class SchedulingRole(Role):
 
     async def wait_fires(self, timeout: float) -> bool:
         return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
+
+
+def found_due(answer: Any) -> Due:
+    """What `schedule_due` answers."""
+    now, wait, *found = answer
+    return Due(now, _records(found), None if wait < 0 else wait)
 
 
 def _fields(definition: Definition) -> list[tuple[str, Value]]:
@@ -171,6 +179,7 @@ def _fire(fire: Fire, lane_name: Any) -> list[Any]:
         task.name,
         _text(task.max_attempts),
         _text(task.timeout_ms),
+        "1" if fire.made else "",
     ]
 
 

@@ -5,10 +5,10 @@ local function outbox()
   local index = T .. 'webhooks'
   local function hash_of(name) return T .. 'webhook:' .. name end
 
-  local function put(id, turn, state, url)
+  local function put(id, turn, state, url, at)
     local name = id .. '|' .. turn .. '|' .. state
     if call('ZCARD', index) >= OUTBOX_KEPT then return tell('webhook-dropped', id, 'the outbox is full') end
-    call('HSET', hash_of(name), 'task', id, 'turn', turn, 'state', state, 'url', url, 'at', NOW, 'tries', 0)
+    call('HSET', hash_of(name), 'task', id, 'turn', turn, 'state', state, 'url', url, 'at', at or NOW, 'tries', 0)
     call('ZADD', index, NOW, name)
     if call('LLEN', T .. 'control:webhooks') == 0 then call('RPUSH', T .. 'control:webhooks', 'due') end
   end
@@ -18,7 +18,24 @@ local function outbox()
     return call('ZREM', index, name) == 1
   end
 
-  return {index = index, hash = hash_of, put = put, drop = drop}
+  -- Those of a task that wait: name, turn, state, URL and moment of each.
+  local function of(id)
+    local found = {}
+    local function add(turn, state)
+      local name = id .. '|' .. turn .. '|' .. state
+      local r = call('HMGET', hash_of(name), 'url', 'at')
+      if r[1] then for _, word in ipairs({name, turn, state, r[1], r[2]}) do found[#found + 1] = word end end
+    end
+    local r = read(id, 'turn', 'state')
+    for turn = 1, tonumber(r[1]) do
+      add(turn, 'input-required')
+      add(turn, 'auth-required')
+    end
+    if TERMINAL[r[2]] then add(r[1], r[2]) end
+    return found
+  end
+
+  return {index = index, hash = hash_of, put = put, drop = drop, of = of}
 end
 
 local of_queue   -- its webhook, false for none, once it was looked for

@@ -33,7 +33,7 @@ local function scheduling()
 
   local function forget_schedule(id)
     belong(id, call('HGET', schedule_of(id), 'owner') or '', '')
-    call('UNLINK', schedule_of(id), schedule_of(id) .. ':history')
+    if call('UNLINK', schedule_of(id), schedule_of(id) .. ':history') > 0 then tell('schedule-removed', id) end
     call('ZREM', T .. 'schedules', id)
   end
 
@@ -58,6 +58,18 @@ local function scheduling()
     index_schedule(id)
   end
 
+  -- Its last task may have ended unnoticed, while this Redis had lost it: what waits for that end waits no longer.
+  local function catch_up(id)
+    local r = call('HMGET', schedule_of(id), 'task', 'pending', 'cadence', 'expected', 'ended', 'backoff')
+    local state = r[1] ~= '' and read(r[1], 'state')[1]
+    if r[1] == '' or (state and not TERMINAL[state]) then return end
+    if r[2] ~= '' then
+      call('HSET', schedule_of(id), 'released', '1')
+    elseif string.sub(r[3], 1, 8) == 'continue' and r[4] == '' and r[5] == '' then
+      go_on(id, NOW + r[6])
+    end
+  end
+
   -- What the end of a fire's task means for its schedule. `backoff`: what the handler asked for, ms, nil for nothing.
   local function fire_ended(id, generation, task, state, reason, backoff)
     local r = call('HMGET', schedule_of(id), 'generation', 'cadence', 'task', 'pending', 'on_failure', 'backoff', 'streak', 'ended')
@@ -79,5 +91,5 @@ local function scheduling()
   end
 
   return {hash = schedule_of, chronicle = chronicle, index = index_schedule, belong = belong, forget = forget_schedule,
-    fire_ended = fire_ended}
+    fire_ended = fire_ended, catch_up = catch_up}
 end

@@ -1,0 +1,137 @@
+"""Rebuilding a Redis that has lost data, step by step, each in a transaction that notes how far it has come.
+
+What is said of lanes and hosts goes back first, so that no task starts that a pause keeps; then tasks, page by page; then
+schedules, which fire nothing until the Redis is followed again. What was asked of lanes and schedules, and is not known
+to be done, is asked again before that. Then everything that Redis knows is read once. What was accepted of tasks since
+is given when it is followed. A Redis that was followed too slowly, so that events were trimmed unread, is treated the
+same: what it still knows is left as it is, and what is not there was removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from holdfast.broker.postgres import changes, facts, giving, requests, tasks
+from holdfast.broker.postgres.ingesting import Ingesting
+from holdfast.broker.postgres.queues import Phase, Queue, moment
+from holdfast.broker.redis.facts import Fact, FactsRole
+from holdfast.broker.redis.ledger import Dump, Look
+from holdfast.killpoints import Point, reached
+
+TASKS = 100  # put back in one step
+FACTS = 200  # put back, or read, in one step
+KEYS = 1000  # looked at in one step of a sweep
+
+_log = structlog.get_logger("holdfast.ledger")
+
+
+class Rebuilding:
+    """`where`: the database, without its password."""
+
+    def __init__(self, queue: str, where: str, redis: FactsRole, ingesting: Ingesting) -> None:
+        self._name = queue
+        self._where = where
+        self._redis = redis
+        self._ingesting = ingesting
+
+    async def begin(self, sql: Any, queue: Queue, look: Look) -> Queue:
+        """Redis has forgotten something: a new epoch begins."""
+        only_events = look.word == "missed"
+        await requests.give_again(sql, self._name)
+        await facts.lost(sql, self._name, only_events=only_events)
+        told = {"queue": self._name, "postgres": self._where}
+        if only_events:
+            _log.warning("events were trimmed before they were ingested; everything is read anew", **told)
+        else:
+            _log.error("REDIS HAS LOST DATA: it is rebuilt from PostgreSQL", since=look.position or "ever", **told)
+        return Queue(
+            epoch=uuid4().hex,
+            phase=Phase.BOUNDING,
+            cursor="",
+            position="",
+            witness="",
+            since_ms=moment(look.position),
+            losses=queue.losses + (look.word == "lost"),
+            restored=queue.restored,
+        )
+
+    async def step(self, sql: Any, queue: Queue) -> Queue:
+        """What is next; the beginning, where Redis was lost again in the midst of it."""
+        if queue.phase is Phase.BOUNDING:
+            return await self._bound(sql, queue)
+        if await self._redis.rebuilding() != queue.epoch and await self._redis.owner() != queue.epoch:
+            return await self._begin_again(sql, queue)
+        match queue.phase:
+            case Phase.CORRECTING:
+                page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
+                return await self._put_back(sql, queue, page, Phase.RESTORING)
+            case Phase.RESTORING:
+                page = await tasks.to_put_back(sql, self._name, queue.cursor, TASKS)
+                return await self._put_back(sql, queue, page, Phase.SCHEDULING)
+            case Phase.SCHEDULING:
+                return await self._schedule(sql, queue)
+            case Phase.SWEEPING:
+                return await self._sweep(sql, queue)
+            case _:
+                return await self._list(sql, queue)
+
+    async def _begin_again(self, sql: Any, queue: Queue) -> Queue:
+        await facts.lost(sql, self._name, only_events=False)
+        return replace(queue, phase=Phase.BOUNDING, cursor="", since_ms=0)
+
+    async def _bound(self, sql: Any, queue: Queue) -> Queue:
+        await self._redis.begin_rebuild(queue.epoch)
+        await self._put_facts_back(queue, await facts.before_tasks(sql, self._name, queue.since_ms))
+        await giving.give_changes(sql, self._name, self._redis, queue.epoch, of="rules|")
+        await giving.give_changes(sql, self._name, self._redis, queue.epoch, of="quiet|")
+        return replace(queue, phase=Phase.CORRECTING if queue.since_ms else Phase.RESTORING)
+
+    async def _put_back(self, sql: Any, queue: Queue, page: tuple[list[Dump], str], following: Phase) -> Queue:
+        dumps, cursor = page
+        if not dumps:
+            return replace(queue, phase=following, cursor="")
+        parents = await tasks.ended_parents(sql, self._name, dumps)
+        words = await self._redis.restore(queue.epoch, [*parents, *dumps])
+        reached(Point.RESTORED)
+        restored = words.count("restored") + words.count("merged")
+        return replace(queue, cursor=cursor, restored=queue.restored + restored)
+
+    async def _schedule(self, sql: Any, queue: Queue) -> Queue:
+        page = await facts.after_tasks(sql, self._name, queue.since_ms, queue.cursor, FACTS)
+        if page:
+            await self._put_facts_back(queue, page)
+            return replace(queue, cursor=page[-1].name)
+        await giving.give_changes(sql, self._name, self._redis, queue.epoch)
+        return replace(queue, phase=Phase.SWEEPING, cursor="")
+
+    async def _put_facts_back(self, queue: Queue, page: Sequence[Fact]) -> None:
+        await self._redis.restore_facts(queue.epoch, page, set_back=queue.since_ms > 0)
+        reached(Point.RESTORED)
+
+    async def _sweep(self, sql: Any, queue: Queue) -> Queue:
+        if not queue.cursor:  # what happens from here on is followed
+            last = (await self._redis.dump([])).last
+            queue = replace(queue, position=last, witness=last)
+        cursor, ids = await self._redis.known(queue.cursor, KEYS)
+        await self._ingesting.tasks(sql, ids)
+        return replace(queue, cursor=cursor) if cursor else replace(queue, phase=Phase.LISTING, cursor="")
+
+    async def _list(self, sql: Any, queue: Queue) -> Queue:
+        """Facts last: what they tell of fires is not ahead of the tasks that were read."""
+        cursor, ids = await self._redis.known_schedules(queue.cursor, FACTS)
+        names = [*facts.BEFORE_TASKS, *(f"schedule|{each}" for each in ids)]
+        last = await self._ingesting.these_facts(sql, queue, names)
+        if last is None:
+            return await self._begin_again(sql, queue)
+        if cursor:
+            return replace(queue, cursor=cursor)
+        await facts.all_read(sql, self._name, moment(last))
+        await changes.carried_out(sql, self._name)
+        await self._redis.end_rebuild(queue.epoch)
+        _log.info("the ledger follows Redis", queue=self._name, put_back=queue.restored, losses=queue.losses)
+        return replace(queue, phase=Phase.FOLLOWING, cursor="")

@@ -1,0 +1,50 @@
+"""Facts: what a ledger keeps besides tasks. Schedules, and what is said of lanes and hosts, by name: `schedule|<id>`,
+`rules|`, `quiet|`, `webhook|`. What they hold is read and put back here, and changed on request of a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.broker.redis.connection import Value
+from holdfast.broker.redis.ledger import ELSEWHERE, LedgerRole
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`content` as names and values in turn, empty where it was removed; `seen_ms`: when the last event was that Redis
+    knew when it was read."""
+
+    name: str
+    content: tuple[bytes, ...]
+    seen_ms: int = 0
+
+
+class FactsRole(LedgerRole):
+    """Redis, as its ledger sees it."""
+
+    async def facts(self, epoch: str, witness: str, names: Sequence[str]) -> tuple[str, list[Fact]] | None:
+        """The last event of all, and these facts; None where this Redis is not what the ledger follows, any more."""
+        answer = await self._run("facts", epoch, witness, *names)
+        if answer == ELSEWHERE:
+            return None
+        last, contents = answer[0].decode(), answer[1]
+        seen_ms = int(last.partition("-")[0] or 0)
+        return last, [Fact(name, tuple(some), seen_ms) for name, some in zip(names, contents, strict=True)]
+
+    async def restore_facts(self, epoch: str, facts: Sequence[Fact], *, set_back: bool) -> None:
+        """Put these back into a Redis that is rebuilt: `set_back` to an earlier moment, or emptied."""
+        args: list[Value] = [epoch, int(set_back)]
+        for fact in facts:
+            args += (fact.name, fact.seen_ms, len(fact.content), *fact.content)
+        await self._run("restore_facts", *args)
+
+    async def request(self, epoch: str, fact: str, number: int, operation: str, args: Sequence[Value]) -> Any:
+        """What the operation answers; ELSEWHERE as above, and nothing was done."""
+        return await self._run_behind("requested", operation, *args, fact, number, epoch)
+
+    async def known_schedules(self, cursor: str, page: int) -> tuple[str, list[str]]:
+        """Some of the ids that there are, and where to go on ('' at the end)."""
+        following, flat = await self._command("ZSCAN", self._keys.schedules, cursor or "0", "COUNT", page)
+        return "" if following == b"0" else following.decode(), [name.decode() for name in flat[::2]]

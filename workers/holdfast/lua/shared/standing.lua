@@ -1,0 +1,27 @@
+-- use: clock
+-- Whether this is the Redis that a ledger follows, and it has forgotten nothing since an event that was seen (`witness`,
+-- '' for none). `after`: the last event that was ingested.
+--   ok. missed: some events were trimmed unread. lost: this Redis has forgotten what was seen, or knows of no ledger.
+--   other: it belongs to another ledger.
+local function is_before(one, other)
+  local function number(position)
+    local ms, part = string.match(position, '^(%d+)-(%d+)$')
+    return tonumber(ms), tonumber(part)
+  end
+  local a, b = {number(one)}, {number(other)}
+  return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
+end
+
+local function standing(epoch, witness, after)
+  local key = T .. 'events'
+  local owner = call('HGET', T .. 'meta', 'ledger')
+  if not owner then return 'lost' end
+  if owner ~= epoch then return 'other' end
+  if witness == '' then return 'ok' end
+  local first = call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+  if not first then return 'lost' end
+  -- What was seen may have been trimmed since; then it was followed too slowly, and nobody knows what it has missed.
+  if is_before(witness, first[1]) then return 'missed' end
+  if #call('XRANGE', key, witness, witness) == 0 then return 'lost' end
+  return after ~= '' and is_before(after, first[1]) and 'missed' or 'ok'
+end
