@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.broker.postgres import migrating
 from holdfast.exits import Exit
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker.postgres import keeping
+from holdfast.broker.postgres import rebuilding
 from holdfast.core.deliveries import Settle
 from holdfast.core.records import Accepted
 from holdfast.core.states import State
@@ -202,7 +202,7 @@ async def test_another_task_of_the_same_id_takes_over_what_had_not_run(books: Le
 async def test_a_redis_that_is_lost_while_it_is_rebuilt_is_rebuilt_again(
     books: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "TASKS", 10)
+    monkeypatch.setattr(rebuilding, "TASKS", 10)
     await books.keep()
     names = [f"t{n:02}" for n in range(45)]
     await books.submit(*names)

@@ -1,10 +1,10 @@
 -- Put back what a ledger keeps besides tasks and this Redis has lost: schedules, bounds and pauses of lanes, hosts that claim
--- nothing, the queue's webhook.
--- What is put back is later than what this Redis remembers; what was set since its loss is later still.
+-- nothing, the queue's webhook. If it was set back to an earlier moment, the ledger knows it better; if it was emptied, whatever
+-- it knows was said since.
 -- KEYS: the public queue.
--- ARGV: the ledger's epoch, 1 if this Redis was set back to an earlier moment, then per fact its name, when it was seen (ms), its content as pairs with their length before them;
---       none: it was removed by then.
--- Answers: other: this Redis is not being rebuilt from that ledger, nothing was written. Or how many were put back.
+-- ARGV: the ledger's epoch, 1 if this Redis was set back, then per fact its name, 1 if it was removed, its content (if removed:
+--       the last one) as pairs with their length before them.
+-- Answers: other: this Redis is not being rebuilt from that ledger, nothing was written. Or how many were looked at.
 -- Keeps: one schedule an id. Of a schedule that was set meanwhile to something else the new spec holds, and the old pause.
 -- flags: allow-oom
 -- use: scheduling bounding hushing
@@ -16,8 +16,10 @@ local function take()
   return ARGV[at]
 end
 
+local SET_BACK = ARGV[2] == '1'
+
 local function take_fact()
-  local fact = {name = take(), seen = tonumber(take()), pairs = {}, has = {}}
+  local fact = {name = take(), removed = take() == '1', pairs = {}, has = {}}
   for i = 1, tonumber(take()) do fact.pairs[i] = take() end
   for i = 1, #fact.pairs, 2 do fact.has[fact.pairs[i]] = fact.pairs[i + 1] end
   return fact
@@ -31,14 +33,18 @@ local function go_between(key, has, generation)
     'paused', has.paused, 'until', has['until'], 'task', has.task, 'last', has.last or '')
 end
 
+local function remove_schedule(id, has, updated)
+  local set_since = updated and has.updated and tonumber(updated) > tonumber(has.updated)
+  if SET_BACK and updated and not set_since then schedules.forget(id) end
+end
+
 function restore.schedule(id, fact)
   local key, has = schedules.hash(id), fact.has
-  local r = call('HMGET', key, 'updated', 'spec', 'generation')
-  if not has.spec then
-    if r[1] and tonumber(r[1]) <= fact.seen then schedules.forget(id) end
-    return
-  end
-  if r[1] and tonumber(r[1]) > tonumber(has.updated) and r[2] ~= has.spec then
+  local r = call('HMGET', key, 'updated', 'spec', 'generation', 'fires')
+  if fact.removed then return remove_schedule(id, has, r[1]) end
+  local later = r[1] and tonumber(r[1]) - tonumber(has.updated) or -1
+  if later == 0 and not SET_BACK and tonumber(r[4]) >= tonumber(has.fires) then return end
+  if later > 0 and r[2] ~= has.spec then
     go_between(key, has, r[3])
   else
     call('DEL', key)
@@ -49,35 +55,41 @@ function restore.schedule(id, fact)
   schedules.chronicle(id, 'restored', has.expected, '', '')
 end
 
--- What operators said is as it was; what settings said since holds, and the rest of what they said comes back.
-function restore.rules(_, fact)
-  local rules, known = bounding(), {}
-  local flat = call('HGETALL', T .. 'rules')
+local function known_in(key)
+  local known, flat = {}, call('HGETALL', key)
   for i = 1, #flat, 2 do known[flat[i]] = flat[i + 1] end
+  return known
+end
+
+-- What settings said is theirs to say again: what they have said counts.
+function restore.rules(_, fact)
+  local rules, known = bounding(), known_in(T .. 'rules')
   local function put(field, value)
     local lane = string.match(field, '^paused:(.*)$')
     if not lane then return rules.say(field, value) end
     if value == '' then return rules.open(lane) end
     rules.close(lane, value)
   end
+  local function may(field) return not known[field] or (SET_BACK and not string.match(field, '^set:')) end
   for field in pairs(known) do
-    if not fact.has[field] and not string.match(field, '^set:') then put(field, '') end
+    if (fact.removed or not fact.has[field]) and may(field) then put(field, '') end
   end
+  if fact.removed then return rules.count() end
   for field, value in pairs(fact.has) do
-    if not (known[field] and string.match(field, '^set:')) then put(field, value) end
+    if may(field) then put(field, value) end
   end
   rules.count()
 end
 
 function restore.quiet(_, fact)
-  call('DEL', T .. 'quiet')
-  for host, word in pairs(fact.has) do call('HSET', T .. 'quiet', host, word) end
+  if SET_BACK then call('DEL', T .. 'quiet') end
+  for host, word in pairs(fact.removed and {} or fact.has) do call('HSETNX', T .. 'quiet', host, word) end
   mark_workers('*', true)
 end
 
 function restore.webhook(_, fact)
-  local put = ARGV[2] == '1' and 'HSET' or 'HSETNX'   -- a Redis that was emptied may know it from settings that are newer
-  if fact.has.url then call(put, T .. 'meta', 'webhook', fact.has.url) elseif put == 'HSET' then call('HDEL', T .. 'meta', 'webhook') end
+  if SET_BACK then call('HDEL', T .. 'meta', 'webhook') end
+  if not fact.removed then call('HSETNX', T .. 'meta', 'webhook', fact.has.url) end
 end
 
 local restored = 0

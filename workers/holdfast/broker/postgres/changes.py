@@ -1,4 +1,4 @@
-"""Changes: requests for what is kept besides tasks. An operation on a schedule, lanes or hosts, by its name and arguments.
+"""Changes: requests for what is kept besides tasks: an operation on a schedule, lanes or hosts, with its arguments.
 
 As a request on a task it is accepted when PostgreSQL has it, is then given to Redis, and is no request any more when
 the ledger has read what came of it. Those of one fact are carried out in their order.

@@ -25,20 +25,21 @@ FROM unnest($2::text[], $3::bigint[]) AS n (name, asked) ORDER BY name
 ON CONFLICT (queue, name) DO UPDATE SET unread = true, asked = greatest(f.asked, EXCLUDED.asked)"""
 _UNREAD = "SELECT name FROM holdfast_facts WHERE queue = $1 AND unread ORDER BY name LIMIT $2"
 _KEEP = """
-INSERT INTO holdfast_facts (queue, name, content, seen_ms)
-SELECT $1, n.* FROM unnest($2::text[], $3::bytea[], $4::bigint[]) AS n
-ON CONFLICT (queue, name) DO UPDATE
-SET content = EXCLUDED.content, seen_ms = EXCLUDED.seen_ms, unread = false, doubtful = false"""
+INSERT INTO holdfast_facts AS f (queue, name, content, removed, seen_ms)
+SELECT $1, n.*, $5 FROM unnest($2::text[], $3::bytea[], $4::boolean[]) AS n
+ON CONFLICT (queue, name) DO UPDATE SET content = CASE WHEN EXCLUDED.removed THEN f.content ELSE EXCLUDED.content END,
+    removed = EXCLUDED.removed, seen_ms = EXCLUDED.seen_ms, unread = false, doubtful = false"""
 _CONFIRM = """
 DELETE FROM holdfast_requests r USING holdfast_facts f
 WHERE r.queue = $1 AND r.verb = 'change' AND r.task_id = ANY($2)
     AND f.queue = r.queue AND f.name = r.task_id AND r.id <= f.asked"""
 _PAGE = """
-SELECT name, content, seen_ms FROM holdfast_facts WHERE queue = $1 AND (name = ANY($2)) = $3 AND name > $4
+SELECT name, content, removed FROM holdfast_facts WHERE queue = $1 AND (name = ANY($2)) = $3 AND name > $4
     AND seen_ms >= greatest($5::bigint, 1) AND NOT doubtful ORDER BY name LIMIT $6"""
-_LOST = "UPDATE holdfast_facts SET unread = false, asked = 0, doubtful = $2 AND content IS NOT NULL WHERE queue = $1"
-_GONE = "UPDATE holdfast_facts SET content = NULL, doubtful = false, seen_ms = $2 WHERE queue = $1 AND doubtful"
-_TRIM = "DELETE FROM holdfast_facts WHERE queue = $1 AND content IS NULL AND NOT unread AND seen_ms < $2"
+_LOST = "UPDATE holdfast_facts SET unread = false, asked = 0, doubtful = $2 AND NOT removed WHERE queue = $1"
+_DOUBT = "UPDATE holdfast_facts SET doubtful = true WHERE queue = $1 AND NOT removed"
+_GONE = "UPDATE holdfast_facts SET removed = true, doubtful = false, seen_ms = $2 WHERE queue = $1 AND doubtful"
+_TRIM = "DELETE FROM holdfast_facts WHERE queue = $1 AND removed AND NOT unread AND seen_ms < $2"
 
 
 async def note(sql: Any, queue: str, named: Mapping[str, int]) -> None:
@@ -51,11 +52,15 @@ async def unread(sql: Any, queue: str, limit: int) -> list[str]:
     return [row["name"] for row in await sql.fetch(_UNREAD, queue, limit)]
 
 
-async def keep(sql: Any, queue: str, facts: Sequence[Fact]) -> None:
-    """Write these as they are; requests whose effect they show are none any more."""
+async def keep(sql: Any, queue: str, facts: Sequence[Fact], seen_ms: int) -> None:
+    """Write these as they are; requests whose effect they show are none any more.
+
+    `seen_ms`: when the last event was that Redis knew then.
+    """
     names = [fact.name for fact in facts]
-    contents = [_pack(fact.content) if fact.content else None for fact in facts]
-    await sql.execute(_KEEP, queue, names, contents, [fact.seen_ms for fact in facts])
+    await sql.execute(
+        _KEEP, queue, names, [_pack(fact.content) for fact in facts], [fact.removed for fact in facts], seen_ms
+    )
     await sql.execute(_CONFIRM, queue, names)
 
 
@@ -74,6 +79,11 @@ async def lost(sql: Any, queue: str, *, only_events: bool) -> None:
     await sql.execute(_LOST, queue, only_events)
 
 
+async def doubt(sql: Any, queue: str) -> None:
+    """Whatever Redis knows is read from now on: what is not among it was removed."""
+    await sql.execute(_DOUBT, queue)
+
+
 async def all_read(sql: Any, queue: str, now_ms: int) -> None:
     """Whatever Redis knows was read: what is in doubt still is not there."""
     await sql.execute(_GONE, queue, now_ms)
@@ -86,4 +96,4 @@ async def trim(sql: Any, queue: str, before_ms: int) -> None:
 
 async def _page(sql: Any, queue: str, since_ms: int, *, before: bool, cursor: str, limit: int) -> list[Fact]:
     rows = await sql.fetch(_PAGE, queue, list(BEFORE_TASKS), before, cursor, since_ms, limit)
-    return [Fact(row["name"], _content(row["content"]) if row["content"] else (), row["seen_ms"]) for row in rows]
+    return [Fact(row["name"], _content(row["content"]), row["removed"]) for row in rows]

@@ -47,14 +47,16 @@ class Ingesting:
     async def these_facts(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
         """Write these facts as they are; the last event there was then. None where this Redis has lost something."""
         found = await self._redis.facts(queue.epoch, queue.position, names)
-        if found is not None:
-            await facts.keep(sql, self._name, found[1])
-        return None if found is None else found[0]
+        if found is None:
+            return None
+        last, some = found
+        await facts.keep(sql, self._name, some, queues.moment(last))
+        return last
 
     async def _catch_up(self, sql: Any, queue: Queue, last: str) -> Queue:
         """Facts were read when this event was the last: so are the tasks of all events until then."""
         while queues.is_before(queue.position, last):
-            look = await self._redis.follow(queue.epoch, queue.position, queue.witness, EVENTS)
+            look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
             if look.word != "ok":
                 raise StoreUnavailableError("Redis has lost data while it was read: what was read is not believed")
             witness = await self.tasks(sql, look.ids)

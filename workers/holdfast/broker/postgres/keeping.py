@@ -69,7 +69,7 @@ class Keeper:
         queue = await queues.read(sql, self._name)
         if queue is None or queue.phase is not Phase.FOLLOWING:
             return 0
-        look = await self._redis.follow(queue.epoch, queue.position, queue.witness, 1)
+        look = await self._redis.follow(queue.epoch, queue.position, queue.seen, 1)
         if look.word != "ok":
             return 0
         return queue.position_ms if look.ids or look.more else look.now_ms
@@ -109,7 +109,7 @@ class Keeper:
         return await self._rebuilding.step(sql, queue), True
 
     async def _follow(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
-        look = await self._redis.follow(queue.epoch, queue.position, queue.witness, EVENTS)
+        look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
         match look.word:
             case "ok":
                 return await self._ingest(sql, queue, look)

@@ -1,10 +1,10 @@
 """Rebuilding a Redis that has lost data, step by step, each in a transaction that notes how far it has come.
 
-What is said of lanes and hosts goes back first, so that no task starts that a pause keeps; then tasks, page by page; then
-schedules, which fire nothing until the Redis is followed again. What was asked of lanes and schedules, and is not known
-to be done, is asked again before that. Then everything that Redis knows is read once. What was accepted of tasks since
-is given when it is followed. A Redis that was followed too slowly, so that events were trimmed unread, is treated the
-same: what it still knows is left as it is, and what is not there was removed.
+What is said of lanes and hosts goes back first, so that no task starts that a pause keeps; then tasks, page by page;
+then schedules, which fire nothing until the Redis is followed again. What was asked of lanes and schedules, and is not
+known to be done, is asked again before that. Then everything that Redis knows is read once. What was accepted of tasks
+since is given when it is followed. A Redis that was followed too slowly, so that events were trimmed unread, is treated
+the same: what it still knows is left as it is, and what is not there was removed.
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ class Rebuilding:
 
     async def _list(self, sql: Any, queue: Queue) -> Queue:
         """Facts last: what they tell of fires is not ahead of the tasks that were read."""
+        if not queue.cursor:
+            await facts.doubt(sql, self._name)
         cursor, ids = await self._redis.known_schedules(queue.cursor, FACTS)
         names = [*facts.BEFORE_TASKS, *(f"schedule|{each}" for each in ids)]
         last = await self._ingesting.these_facts(sql, queue, names)

@@ -35,11 +35,13 @@ ON CONFLICT (queue, task_id, turn) DO UPDATE SET result = EXCLUDED.result
 WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
 
 _COLUMNS = """
-task_id, turn, dead, record, pending, checkpoint, trail, ties, webhooks, message_ids, digests, seq, created_ms, seen_ms"""
+task_id, turn, dead, record, pending, checkpoint, trail, ties, webhooks, message_ids, digests, seq, created_ms, seen_ms
+"""
 _OPEN = f"""
 SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1
     AND (finished_ms IS NULL OR dead <> '' OR webhooks <> '\\x90')
-    AND (seq, created_ms, task_id) > ($2, $3, $4) ORDER BY seq, created_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words
+    AND (seq, created_ms, task_id) > ($2, $3, $4)
+ORDER BY seq, created_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words
 _ENDED_SINCE = f"""
 SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND finished_ms IS NOT NULL AND seen_ms >= $2
     AND (seen_ms, task_id) > ($3, $4) ORDER BY seen_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words

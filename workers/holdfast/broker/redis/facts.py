@@ -13,12 +13,11 @@ from holdfast.broker.redis.ledger import ELSEWHERE, LedgerRole
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`content` as names and values in turn, empty where it was removed; `seen_ms`: when the last event was that Redis
-    knew when it was read."""
+    """`content` as names and values in turn: the last one, where it was `removed`."""
 
     name: str
     content: tuple[bytes, ...]
-    seen_ms: int = 0
+    removed: bool
 
 
 class FactsRole(LedgerRole):
@@ -29,15 +28,14 @@ class FactsRole(LedgerRole):
         answer = await self._run("facts", epoch, witness, *names)
         if answer == ELSEWHERE:
             return None
-        last, contents = answer[0].decode(), answer[1]
-        seen_ms = int(last.partition("-")[0] or 0)
-        return last, [Fact(name, tuple(some), seen_ms) for name, some in zip(names, contents, strict=True)]
+        last, contents = answer
+        return last.decode(), [Fact(name, tuple(some), not some) for name, some in zip(names, contents, strict=True)]
 
     async def restore_facts(self, epoch: str, facts: Sequence[Fact], *, set_back: bool) -> None:
         """Put these back into a Redis that is rebuilt: `set_back` to an earlier moment, or emptied."""
         args: list[Value] = [epoch, int(set_back)]
         for fact in facts:
-            args += (fact.name, fact.seen_ms, len(fact.content), *fact.content)
+            args += (fact.name, int(fact.removed), len(fact.content), *fact.content)
         await self._run("restore_facts", *args)
 
     async def request(self, epoch: str, fact: str, number: int, operation: str, args: Sequence[Value]) -> Any:

@@ -24,7 +24,7 @@ local function outbox()
     local function add(turn, state)
       local name = id .. '|' .. turn .. '|' .. state
       local r = call('HMGET', hash_of(name), 'url', 'at')
-      if r[1] then for _, word in ipairs({name, turn, state, r[1], r[2]}) do found[#found + 1] = word end end
+      if r[1] then for _, word in ipairs({name, tostring(turn), state, r[1], r[2]}) do found[#found + 1] = word end end
     end
     local r = read(id, 'turn', 'state')
     for turn = 1, tonumber(r[1]) do

@@ -5,8 +5,9 @@
 CREATE TABLE holdfast_facts (
     queue text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,        -- schedule|<id>, rules|, quiet|, webhook|
-    content bytea,                         -- names and values as MessagePack; none: it was removed, or was not read yet
-    seen_ms bigint NOT NULL DEFAULT 0,     -- when the last event was that Redis knew when it was read
+    content bytea NOT NULL DEFAULT '\x90', -- names and values as MessagePack, the last ones where it was removed
+    removed boolean NOT NULL DEFAULT false,
+    seen_ms bigint NOT NULL DEFAULT 0,     -- when the last event was that Redis knew when it was read; 0: it was not
     asked bigint NOT NULL DEFAULT 0,       -- the last request that was carried out on it
     unread boolean NOT NULL DEFAULT false, -- something has happened to it since it was read
     doubtful boolean NOT NULL DEFAULT false, -- events were missed: it may have been removed
