@@ -1,6 +1,7 @@
 """A process that ends itself at a kill point: `python -m tests.postgres.crashing WHAT redis postgres queue ids…`.
 
-WHAT is `submit`, `cancel` (a producer) or `keep` (a steward's rounds, until all is done).
+WHAT is `submit`, `cancel` (a producer's), `set`, `pause`, `remove` (of a schedule), `close` (of the lane), or `keep` (a
+steward's rounds, until all is done).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def crash(point: Point, what: str, redis_url: str, postgres_url: str, queue: str
 
 
 async def _main(what: str, redis_url: str, postgres_url: str, queue: str, *ids: str) -> None:
+    from holdfast.schedules import Schedules
     from tests.postgres.ledger import ledger
 
     async with ledger(redis_url, postgres_url, queue) as books:
@@ -31,6 +33,14 @@ async def _main(what: str, redis_url: str, postgres_url: str, queue: str, *ids: 
             await books.submit(*ids)
         elif what == "cancel":
             await books.store.cancel(ids[0], "enough")
+        elif what == "set":
+            await Schedules(books.store, queue).upsert(ids[0], every="1m", text="go")
+        elif what == "pause":
+            await Schedules(books.store, queue).pause(ids[0], "enough")
+        elif what == "remove":
+            await Schedules(books.store, queue).remove(ids[0])
+        elif what == "close":
+            await books.store.pause_lane(queue, "closed")
         else:
             await books.keep()
 
