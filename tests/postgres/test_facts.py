@@ -43,7 +43,7 @@ async def fires_of(stage: Stage, schedule_id: str) -> int:
 
 
 async def test_a_schedule_comes_back_with_its_count_and_fires_on(books: Ledger, stage: Stage) -> None:
-    await stage.set("j", every="1m", overlap="allow")
+    await stage.set("j", every="1m", overlap="allow", owner="me")
     assert len(await stage.until(180)) == 3
     before = await stage.schedules.get("j")
     await books.keep()
@@ -51,6 +51,7 @@ async def test_a_schedule_comes_back_with_its_count_and_fires_on(books: Ledger, 
     after = await stage.schedules.get("j")
     assert (after.definition, after.fires, after.expected) == (before.definition, 3, before.expected)
     assert (after.generation, after.created) == (before.generation, before.created)
+    assert await stage.schedules.owned("me") == {"j"}
     assert await stage.until(240) == ["j@20270101T000400Z"]
 
 

@@ -40,7 +40,7 @@ end
 
 function restore.schedule(id, fact)
   local key, has = schedules.hash(id), fact.has
-  local r = call('HMGET', key, 'updated', 'spec', 'generation', 'fires')
+  local r = call('HMGET', key, 'updated', 'spec', 'generation', 'fires', 'owner')
   if fact.removed then return remove_schedule(id, has, r[1]) end
   local later = r[1] and tonumber(r[1]) - tonumber(has.updated) or -1
   if later == 0 and not SET_BACK and tonumber(r[4]) >= tonumber(has.fires) then return end
@@ -49,6 +49,7 @@ function restore.schedule(id, fact)
   else
     call('DEL', key)
     call('HSET', key, unpack(fact.pairs))
+    schedules.belong(id, r[5], has.owner)
     schedules.catch_up(id)
   end
   schedules.index(id)
