@@ -61,6 +61,7 @@ bench-lost-host: .venv/developing ## from the death of a whole host to its tasks
 
 bench-million: .venv/developing ## 1,000,000 tasks: what they weigh, how long the server is busy with each call; TASKS=… for fewer
 	$(BIN)/python -m bench.million $(TASKS)
+
 bench-schedules: .venv/developing ## 100,000 schedules, a thousand due at once: lateness, cost, ten stewards racing
 	$(BIN)/python -m bench.schedules
 

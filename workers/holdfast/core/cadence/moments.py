@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from holdfast.errors import InvalidScheduleError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+WEEK = 7 * 86_400_000
 LATEST = 253_402_214_400_000  # 9999-12-31: datetime ends there, and with it every search
 
 
@@ -42,6 +43,34 @@ def exists(wall: datetime, name: str) -> bool:
 def moment_at(wall: datetime, name: str) -> int:
     """The moment of a local time without zone; of two in the hour that comes twice, the first."""
     return moment_of(wall.replace(tzinfo=zone(name), fold=0))
+
+
+def is_plain(wall: datetime, now: datetime, name: str) -> bool:
+    """Whether a local time comes once, and with the same difference to UTC as `now`."""
+    there = (wall.replace(tzinfo=zone(name), fold=fold).utcoffset() for fold in (0, 1))
+    return all(one == now.utcoffset() for one in there)
+
+
+def first_change(after: int, until: int, name: str) -> int | None:
+    """The first moment after `after`, `until` included, at which the clock of a zone has been put forward or back."""
+    before = local(after, name).utcoffset()
+    while after < until:
+        end = min(after + WEEK, until)
+        if local(end, name).utcoffset() != before:
+            return _halved(after, end, name)
+        after = end
+    return None
+
+
+def _halved(low: int, high: int, name: str) -> int:
+    before = local(low, name).utcoffset()
+    while high - low > 1:
+        middle = (low + high) // 2
+        if local(middle, name).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def read_moment(text: str, name: str) -> int:

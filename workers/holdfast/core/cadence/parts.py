@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -43,6 +44,17 @@ def numbers(parts: Parts, name: str) -> tuple[int, ...]:
 def days(frequency: str, interval: int, parts: Parts, start: datetime, end: datetime) -> Any:
     """What dateutil makes of it, from `start` to `end`. ValueError or TypeError for what it cannot be."""
     return rrule.rrule(_FREQUENCIES[frequency], dtstart=start, interval=interval, until=end, **_options(parts))
+
+
+def each_day(interval: int, dates: Parts, origin: datetime, first: datetime, end: datetime) -> Iterator[datetime]:
+    """Every `interval`th day from `origin` on that the date parts name, from `first` to `end`; all are midnights."""
+    if {name for name, _ in dates} <= {"WKST"}:
+        late = -(first - origin).days % interval
+        return (first + timedelta(days=number) for number in range(late, (end - first).days + 1, interval))
+    if {name for name, _ in dates} <= {"WKST", "BYMONTH"}:
+        dates = (*dates, ("BYDAY", ",".join(_WEEKDAYS)))  # else it would take the day of the month that it starts on
+    named: Iterator[datetime] = iter(days("MONTHLY", 1, dates, first, end))  # dateutil is fastest at whole months
+    return (day for day in named if (day - origin).days % interval == 0)
 
 
 @lru_cache(maxsize=4096)

@@ -1,8 +1,8 @@
 """One RRULE. Which days it names is dateutil's, which times of a day is in `times`; both searches are bounded.
 
 dateutil's own search walks from DTSTART: it is given a start near by, moved on by whole intervals, so that the phase is
-kept. Times of day are not left to it, as it would try each second, and write out whole years of them. Only a BYSETPOS
-on days is its alone, as that counts days and times together.
+kept. Times of day are not left to it, as it would try each second, and write out whole years of them. Only the BYSETPOS
+of a week or longer is its alone, as that counts days and times together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from math import lcm
 
 from holdfast.core.cadence.every import Every
 from holdfast.core.cadence.moments import exists, local, moment_at
-from holdfast.core.cadence.parts import Parts, dates_only, days
+from holdfast.core.cadence.parts import Parts, dates_only, days, each_day
 from holdfast.core.cadence.times import STEPS, Clock, clock
 
 _DAYS = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(weeks=1)}
@@ -71,17 +71,19 @@ class Recurrence:
 
     def _within(self, start: datetime, begin: datetime, end: datetime) -> Iterator[datetime]:
         """Local times from `begin` to `end`, both included."""
-        if self.frequency in STEPS:
-            midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
-            named = days("DAILY", 1, dates_only(self.parts), midnight, end)
-        elif any(name == "BYSETPOS" for name, _ in self.parts):
+        midnight = _midnight(begin)
+        by_day = self.frequency in STEPS or self.frequency == "DAILY"
+        if any(name == "BYSETPOS" for name, _ in self.parts) and not by_day:
             near = self._near(start, begin)
             yield from days(self.frequency, self.interval, self.parts, near, end).xafter(begin, inc=True)
             return
+        dates = dates_only(self.parts)
+        if by_day:
+            every = self.interval if self.frequency == "DAILY" else 1
+            named = each_day(every, dates, _midnight(start), midnight, end)
         else:
-            near = self._near(start.replace(hour=0, minute=0, second=0), begin)
-            midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
-            named = days(self.frequency, self.interval, dates_only(self.parts), near, end).xafter(midnight, inc=True)
+            near = self._near(_midnight(start), begin)
+            named = days(self.frequency, self.interval, dates, near, end).xafter(midnight, inc=True)
         yield from _times(named, clock(self.frequency, self.interval, self.parts, start), begin, end)
 
     def _near(self, start: datetime, first: datetime) -> datetime:
@@ -112,6 +114,10 @@ def _last(rule: Recurrence, start: datetime, timezone: str) -> int | None:
     """The moment of the last one that COUNT allows: they are counted once, not at each search."""
     found = deque(islice(existing(rule.walls(start, start), timezone), rule.count), maxlen=1)
     return found[0] if found else None
+
+
+def _midnight(wall: datetime) -> datetime:
+    return wall.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _times(named: Iterator[datetime], of_day: Clock, begin: datetime, end: datetime) -> Iterator[datetime]:

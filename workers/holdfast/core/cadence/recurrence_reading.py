@@ -10,10 +10,10 @@ from math import prod
 from holdfast.core.cadence.moments import moment_at
 from holdfast.core.cadence.parts import Parts, numbers
 from holdfast.core.cadence.recurrence import Recurrence
-from holdfast.core.cadence.times import STEPS
 from holdfast.errors import InvalidScheduleError
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
+LONG = FREQUENCIES[:3]
 MOST_TIMES = 60  # of a day, where BYSETPOS has all of a period written out: 366 days of them at worst
 MOST = 10_000  # the largest COUNT: the times before are counted again at each search
 
@@ -130,7 +130,7 @@ def _accepted(made: Recurrence, text: str) -> Recurrence:
         raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
     if "BYSETPOS" in parts and set(parts) <= {"BYSETPOS", "WKST"}:
         raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among the times of another BY part; give one")
-    if "BYSETPOS" in parts and made.frequency not in STEPS and _times_a_day(made.parts) > MOST_TIMES:
+    if "BYSETPOS" in parts and made.frequency in LONG and _times_a_day(made.parts) > MOST_TIMES:
         raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among at most {MOST_TIMES} times a day")
     return made
 

@@ -82,8 +82,9 @@ def clock(frequency: str, interval: int, parts: Parts, start: datetime) -> Clock
     hours, minutes, seconds = (numbers(parts, name) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
     if frequency not in STEPS:
         every = product(hours or (start.hour,), minutes or (start.minute,), seconds or (start.second,))
-        offsets = tuple(hour * 3600 + minute * 60 + second for hour, minute, second in every)
-        return Clock(DAY, 1, start.replace(hour=0, minute=0, second=0), offsets)
+        offsets = [hour * 3600 + minute * 60 + second for hour, minute, second in every]
+        chosen = _chosen(offsets, numbers(parts, "BYSETPOS") if frequency == "DAILY" else ())
+        return Clock(DAY, 1, start.replace(hour=0, minute=0, second=0), chosen)
     step = STEPS[frequency]
     within = [0]
     if step >= 60:
