@@ -19,17 +19,17 @@ from holdfast import TaskManager, open_store
 from holdfast.broker.port import Store
 from holdfast.core.records import Wanted
 from holdfast.core.states import TERMINAL
-from holdfast.manager import CHUNK
+from holdfast.operating import CLEARED
 from holdfast.taskspec import TaskSpec
 from holdfast_config import RedisSettings
 from holdfastd.steward import audit, promotion, trimming
 
 AT_ONCE = 1000  # tasks given to a producer
-SLOTS = 50  # of a pull, when many are finished
+SLOTS = 50  # of a pull, where many are finished
 STOLEN = 500
 DUE = 1500
 FINISHED = 10  # one in so many is finished
-SAMPLE = 200  # tasks whose keys are weighed
+SAMPLE = 100  # tasks whose keys are weighed
 
 Fill = Callable[["Site", range], Awaitable[object]]
 
@@ -45,19 +45,18 @@ class Site:
 
 @dataclass(slots=True)
 class Measured:
-    """`waiting` and `ended`: bytes a task, the stream of events apart; `kinds`: of those by kind of key."""
+    """`waiting`: bytes a task, of all that is used but for the stream of events; `kinds`: bytes by kind of key."""
 
     server: str
     full: Memory
     waiting: float
     kinds_waiting: Kinds
-    ended: float = 0.0
     kinds_ended: Kinds = field(default_factory=Kinds)
     times: list[Took] = field(default_factory=list[Took])
 
     @property
     def weights(self) -> tuple[int, int]:
-        return round(self.waiting), round(self.ended)
+        return round(self.waiting), round(sum(size for size, _ in self.kinds_ended.values()))
 
     @property
     def numbers(self) -> dict[str, object]:
@@ -132,24 +131,23 @@ async def _worked(site: Site, measured: Measured, tasks: int) -> None:
     clock, hand, store, times = site.clock, site.hand, site.store, measured.times
     times.append(await clock.of("a pull of 1", lambda: hand.pull(1)))
     times.append(await clock.of("a pull of 10", lambda: hand.pull(10)))
+    full, pulls = f"a pull that settles {SLOTS} and claims {SLOTS}", tasks // FINISHED // SLOTS
+    times.append(await clock.of(full, lambda: hand.pull(SLOTS, SLOTS), pulls))
     await hand.pull(0, len(hand.held))
-    before, count = await sizes.memory(site.client), max(SLOTS, tasks // FINISHED)
-    times.append(
-        await clock.of(
-            f"a pull that settles {SLOTS} and claims {SLOTS}", lambda: hand.pull(SLOTS, SLOTS), count // SLOTS + 1
-        )
-    )
-    await hand.pull(0, len(hand.held))
-    after = await sizes.memory(site.client)
-    measured.ended = measured.waiting + (after.tasks - before.tasks) / count
-    ended = Wanted(states=tuple(TERMINAL))
-    times.append(await clock.of("tasks list, of those that ended", lambda: store.tasks(ended, 100)))
-    ids = [one.task_id for one in (await store.tasks(ended, 100)).tasks]
-    kinds = await sizes.by_kind(site.client, ids, await site.manager.count_tasks(*TERMINAL))
-    measured.kinds_ended = {kind: size for kind, size in kinds.items() if kind not in sizes.OF_WAITING}
+    await _ended(site, measured)
     await _due(site, measured)
     times.append(await clock.steps("steward: trim, a step", lambda: store.trim(0, trimming.BATCH)))
-    times.append(await clock.steps("queue clear, a step", lambda: store.clear(QUEUE, CHUNK)))
+    times.append(await clock.steps("queue clear, a step", lambda: store.clear(QUEUE, CLEARED)))
+
+
+async def _ended(site: Site, measured: Measured) -> None:
+    wanted = Wanted(states=tuple(TERMINAL))
+    measured.times.append(
+        await site.clock.of("tasks list, of those that ended", lambda: site.store.tasks(wanted, SAMPLE))
+    )
+    ids = [one.task_id for one in (await site.store.tasks(wanted, SAMPLE)).tasks]
+    kinds = await sizes.by_kind(site.client, ids, await site.manager.count_tasks(*TERMINAL))
+    measured.kinds_ended = {kind: size for kind, size in kinds.items() if kind not in sizes.OF_WAITING}
 
 
 async def _due(site: Site, measured: Measured) -> None:

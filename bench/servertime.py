@@ -9,7 +9,7 @@ from typing import Any
 
 Call = Callable[[], Awaitable[object]]
 
-TIMES = 9
+TIMES = 31
 LATE = 5.0  # ms: nobody is to wait for the server as long as that
 _SCRIPT = "cmdstat_evalsha"
 _ASIDE = "cmdstat_info"  # how we ask
@@ -35,11 +35,10 @@ class ServerTime:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._before: dict[str, float] = {}
 
     async def of(self, name: str, call: Call, times: int = TIMES) -> Took:
         """Of one call, made so often."""
-        return took(name, [await self.once(call) for _ in range(times)])
+        return took(name, [(await self._measured(call))[1] for _ in range(times)])
 
     async def steps(self, name: str, call: Call) -> Took:
         """Of each call, as long as one answers with something."""
@@ -49,16 +48,10 @@ class ServerTime:
             spent.append(one)
         return took(name, spent)
 
-    async def once(self, call: Call) -> float:
-        return (await self._measured(call))[1]
-
     async def _measured(self, call: Call) -> tuple[object, float]:
-        if not self._before:
-            self._before = await self._busy()
+        before = await self._busy()
         answer = await call()
-        now = await self._busy()
-        spent = {name: us - self._before.get(name, 0.0) for name, us in now.items()}
-        self._before = now
+        spent = {name: us - before.get(name, 0.0) for name, us in (await self._busy()).items()}
         # A script's time has that of its commands in it.
         return answer, (spent.get(_SCRIPT) or sum(spent.values())) / 1000
 

@@ -84,7 +84,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("renew believes any claim", "renew.lua", "r[1] ~= 'working' or r[2] ~= claim", "r[1] ~= 'working'", renew.test_what_is_held_but_no_longer_owned_is_named),
     ("recover believes any claim", "shared/recovery.lua", "r[1] ~= 'working' or r[2] ~= claim", "false", recover.test_a_record_that_is_gone_does_not_stop_recovery),
     ("deliveries do not grow", "shared/claiming.lua", "local delivery = tonumber(r[3] or '0') + 1", "local delivery = tonumber(r[3] or '1')"),
-    ("a replayed settlement is lost", "shared/settling.lua", "s.known, 'last_claim', s.claim, 'progress'", "s.known, 'progress'", settle.test_an_outcome_ends_the_task_with_its_result, (Settle.COMPLETED,)),
+    ("a replayed settlement is lost", "shared/settling.lua", "s.known, 'last_claim', s.claim)", "s.known)", settle.test_an_outcome_ends_the_task_with_its_result, (Settle.COMPLETED,)),
     # Rule 4: nothing is popped before it is journaled.
     ("popped before it is claimed", "pull.lua", "if #window == 0 then break end", "if #window == 0 then break end\n    for _ = 1, #window do call('LPOP', list_of(lane)) end"),
     # Rule 5: duplicates, messages, conflicts, inbox.
@@ -143,7 +143,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("nobody rings on", "pull.lua", "    if waiting > 0 then ring(lane) end\n", "", pull.test_a_pull_rings_on_while_work_remains),
     ("bells pile up", "shared/lane.lua", "if call('LLEN', bell) < BELLS and", "if"),
     ("promoted and still due", "shared/promoting.lua", "  call('ZREM', T .. 'due', id)\n  to_tail(id)", "  to_tail(id)"),
-    ("an ended task keeps its claim", "shared/ending.lua", "'owner', '', 'claim', '', 'due'", "'due'"),
+    ("an ended task keeps its claim", "shared/ending.lua", "'owner', 'claim', 'due')", "'due')"),
     ("ended and not indexed", "shared/ending.lua", "  call('ZADD', T .. 'finished', NOW, id)\n", ""),
     ("ended and not counted", "shared/ending.lua", "  tally(state, 1)\n", ""),
     ("resumed and still counted", "shared/record.lua", "    tally(state, -1)\n", ""),

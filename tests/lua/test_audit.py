@@ -39,8 +39,8 @@ async def test_a_large_theft_is_put_back_in_steps(space: Namespace) -> None:
     await space.register("a")
     names = [f"t{number}" for number in range(200)]
     await space.submit(*names)
-    await steal(space, 150)
-    assert [await audit(space, 1, limit=500) for _ in range(5)] == [0, 64, 64, 22, 0]
+    await steal(space, 60)
+    assert [await audit(space, 1, limit=500) for _ in range(5)] == [0, 24, 24, 12, 0]
     await space.check()
     assert [delivery.task_id for delivery in await space.take("a", 200)] == names
 

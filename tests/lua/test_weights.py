@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.core.deliveries import Settle
+from holdfast.core.deliveries import Holding, Settle
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import submission
 
@@ -23,6 +23,20 @@ async def test_a_usual_record_is_packed_as_it_waits_runs_and_when_it_has_ended(s
         assert await _packed(space, task_id)
         await space.settle(worker, delivery, Settle.COMPLETED)
         assert await _packed(space, task_id)
+
+
+async def test_an_ended_record_keeps_nothing_of_how_it_ran(server_url: str) -> None:
+    async with namespace(server_url) as space:
+        await space.register("a")
+        await space.submit("t1", "t2")
+        first, second = await space.take("a")
+        held = [Holding(one.task_id, one.claim, progress="half") for one in (first, second)]
+        await space.store.renew("a", "live", 1, held)
+        await space.settle("a", first, Settle.COMPLETED)
+        await space.store.cancel("t2", "enough")
+        completed, canceled = [await space.do("HGETALL", space.key(f"task:{name}")) for name in ("t1", "t2")]
+        assert completed.keys() & {b"owner", b"claim", b"due", b"progress"} == set()
+        assert canceled.keys() & {b"owner", b"claim", b"due", b"progress"} == {b"progress"}
 
 
 async def test_a_record_that_waits_has_no_empty_fields(server_url: str) -> None:

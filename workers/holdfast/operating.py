@@ -19,7 +19,8 @@ from holdfast.errors import InvalidTaskError, QueueBusyError, TaskOpenError, Unk
 from holdfast.looking import Looking
 from holdfast.patience import Patience
 
-CHUNK = 100  # submissions, entries or tasks in one call of the store
+CHUNK = 100  # submissions or tasks in one call of the store
+CLEARED = 50  # entries in one step of clearing a lane: a millisecond or two of the store
 KEYS = 1000  # looked at in one step of deleting a queue
 
 
@@ -43,7 +44,7 @@ class Operating(Looking):
         """Cancel what waits in a lane, in steps that do not hold up others; how many went. `delayed`: what is due later
         as well. What runs goes on."""
         cleared, cleared_lane, both = 0, self._lane(lane), check_flag("delayed", delayed)
-        while step := await self._call(self._store.clear, cleared_lane, CHUNK):
+        while step := await self._call(self._store.clear, cleared_lane, CLEARED):
             cleared += step
         return cleared + (await self._cancel_delayed(cleared_lane) if both else 0)
 

@@ -12,7 +12,7 @@
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
-local SEARCHES = 64     -- of the head, in one step: some milliseconds of the server; the others stay suspects
+local SEARCHES = 24     -- of the head, in one step: some milliseconds of the server; the others stay suspects
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = T .. 'audit:' .. lane
 

@@ -19,9 +19,10 @@ end
 local backoff_asked = nil
 
 -- The end of a task. `rest`: whether has_rest; `known`: the fields that are read here, from who has read them before;
--- what follows are further fields to write.
+-- what follows are further fields to write. Its record is kept for days: without empty fields it is smaller.
 local function finish(id, state, reason, rest, known, ...)
-  write(id, 'state', state, 'owner', '', 'claim', '', 'due', '', 'finished', NOW, 'reason', reason, ...)
+  call('HDEL', T .. 'task:' .. id, 'owner', 'claim', 'due')
+  write(id, 'state', state, 'finished', NOW, 'reason', reason, ...)
   call('ZADD', T .. 'finished', NOW, id)
   tally(state, 1)
   if rest then drop_rest(id, state) end

@@ -29,7 +29,8 @@ local function commit(id, s, state, turn)
     park(id, state, s.reason)
     tell_webhook(id, state, turn, s.known[4])
   else
-    finish(id, state, s.reason, rest, s.known, 'last_claim', s.claim, 'progress', '')
+    if s.known[5] then call('HDEL', T .. 'task:' .. id, 'progress') end
+    finish(id, state, s.reason, rest, s.known, 'last_claim', s.claim)
   end
 end
 
@@ -54,7 +55,7 @@ end
 local function settle(s)
   local id = s.id
   local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits', 'schedule', 'generation',
-    'webhook')
+    'webhook', 'progress')
   local state, committed = r[1], COMMITS[s.kind]
   if not state then return 'GONE' end
   if r[3] == s.claim then return 'ALREADY' end
@@ -63,7 +64,7 @@ local function settle(s)
   leave_index(id, state, r[6], r[4])
   if r[7] then bounds().vacate(id) end
   if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
-  s.known = {r[8], r[9], r[5], r[10]}   -- see finish
+  s.known = {r[8], r[9], r[5], r[10], r[11]}   -- see finish
   backoff_asked = s.delay ~= 0 and tonumber(s.delay) or nil
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   return 'OK'
