@@ -17,6 +17,7 @@ import structlog
 from holdfast.broker import open_store
 from holdfast.handler.registry import Handlers
 from holdfast.handler.resolve import handler_from
+from holdfast.making import check_parts, check_settings
 from holdfast.manager import TaskManager
 from holdfast.patience import Patience
 from holdfast_config import ConfigError, Settings, load
@@ -49,8 +50,11 @@ def create_broker(
     `type` is `redis` or `memory`. Where nobody says which, a URL or a host means Redis, and nothing set means memory.
     `handlers` and `patience` are the TaskManager's; without `patience` the settings say it (`submit_attempts` …).
     Raises ConfigError, which is a ValueError: an unknown type, Redis without URL or host, settings and keywords at
-    once; MissingPackageError, also one, where a package is missing.
+    once; MissingPackageError, also one, where a package is missing. Settings, handlers or patience of another
+    type: InvalidTaskError.
     """
+    check_settings(settings)
+    check_parts(patience, handlers)
     keywords = {
         "scheduler_type": type,
         "redis_url": redis_url,

@@ -26,6 +26,9 @@ ID_RULE = "1 to 90 letters, digits and . _ : -"
 SECOND = 1000
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,90}", re.ASCII)
 _ENDINGS = ("continue", "stop")
+_MOMENTS = ("at", "anchor", "start", "end")
+_MOST_FIRES = 1_000_000_000
+_LONGEST_OWNER = 200
 _WAYS = ("cron", "every", "rrule", "at", "schedule")
 
 
@@ -40,6 +43,7 @@ class Defined:
 def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> Defined:
     """What to store for `spec`. `after`: fires up to this moment count as made; else those up to `now`."""
     check_schedule_id(schedule_id)
+    spec = _checked(spec)
     _check_task(spec)
     zone(spec.timezone)
     cadence = _cadence(spec, now)
@@ -73,11 +77,35 @@ def first_expected(definition: Definition, after: int) -> int | None:
 
 def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
     """A spec from names with values; InvalidScheduleError names what does not fit."""
-    plain = {name: one.isoformat() if isinstance(one, datetime) else one for name, one in values.items()}
+    dates = {name: one.isoformat() for name, one in values.items() if name in _MOMENTS and isinstance(one, datetime)}
     try:
-        return msgspec.convert(plain, ScheduleSpec)
-    except msgspec.ValidationError as error:
+        return msgspec.convert({**values, **dates}, ScheduleSpec)
+    except (msgspec.ValidationError, UnicodeError) as error:
         raise InvalidScheduleError(f"schedule: {error}") from None
+
+
+def _checked(spec: object) -> ScheduleSpec:
+    """One made in code may hold anything."""
+    if not isinstance(spec, ScheduleSpec):
+        raise InvalidScheduleError(f"spec {shown(spec)}: a ScheduleSpec is expected")
+    values = msgspec.structs.asdict(spec)
+    for name, value in values.items():
+        if isinstance(value, str) and not _is_text(value):
+            raise InvalidScheduleError(f"{name} {shown(value)}: half a character of UTF-16 is no text")
+    read = read_spec(values)
+    check_owner(read.owner)
+    return read
+
+
+def check_owner(value: object) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_OWNER or not _is_text(value):
+        raise InvalidScheduleError(f"owner {shown(value)}: a text of at most {_LONGEST_OWNER} characters is expected")
+    return value
+
+
+def _is_text(value: str) -> bool:
+    """Halves of characters of UTF-16 are none."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def check_schedule_id(value: object) -> str:
@@ -145,8 +173,8 @@ def _bounds(spec: ScheduleSpec) -> Bounds:
     start, end = _moment("start", spec.start, spec.timezone), _moment("end", spec.end, spec.timezone)
     if start is not None and end is not None and end < start:
         raise InvalidScheduleError(f"end {spec.end!r} lies before start {spec.start!r}")
-    if spec.limit is not None and (type(spec.limit) is not int or spec.limit < 1):
-        raise InvalidScheduleError(f"limit {spec.limit!r}: a whole number from 1 is allowed")
+    if spec.limit is not None and not 1 <= spec.limit <= _MOST_FIRES:
+        raise InvalidScheduleError(f"limit {shown(spec.limit)}: a whole number from 1 to {_MOST_FIRES} is allowed")
     return Bounds(start, end, spec.limit)
 
 

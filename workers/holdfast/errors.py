@@ -66,6 +66,10 @@ class ClosedError(HoldfastError):
 class InvalidScheduleError(HoldfastError, ValueError):
     """A schedule cannot be accepted; nothing was written."""
 
+    def __init__(self, message: str) -> None:
+        """A rule may be very long: what is wrong with it stands before and behind it."""
+        super().__init__(message if len(message) <= 480 else f"{message[:240]} ... {message[-200:]}")
+
 
 class UnknownScheduleError(HoldfastError):
     """No schedule with this id."""

@@ -21,6 +21,7 @@ from holdfast.broker.port import Store
 from holdfast.core.records import Receipt, Submission
 from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError, StoreError, UnknownTaskError
+from holdfast.making import check_parts
 from holdfast.operating import CHUNK, Operating
 from holdfast.patience import Patience
 from holdfast.submitting import raise_refusals, registered, submission
@@ -47,6 +48,7 @@ class TaskManager(Operating):
         patience: Patience | None = None,
         handlers: Handlers | None = None,
     ) -> None:
+        check_parts(patience, handlers, max_message_bytes)
         super().__init__(store, queue, patience)
         self._max_bytes = max_message_bytes
         self._handlers = handlers

@@ -14,19 +14,21 @@ from typing import Any
 
 import anyio.lowlevel
 
-from holdfast.arguments import check_limit
+from holdfast.arguments import check_limit, check_list, check_moment, check_reason
 from holdfast.broker.port import ScheduleStore
 from holdfast.core import firing
 from holdfast.core.cadence.moments import local
 from holdfast.core.definitions import Occurrence, Put, SchedulePage, ScheduleRecord
 from holdfast.core.schedules import due, expected_after, series
-from holdfast.defining import Defined, check_schedule_id, define, read_spec
+from holdfast.defining import Defined, check_owner, check_schedule_id, define, read_spec
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast.firing import Firing, resume
 from holdfast.patience import Patience
+from holdfast.plainjson import shown
 from holdfast.schedulespec import ScheduleSpec
 
 MOST_SHOWN = 1000
+_DIGITS = 12  # of a cursor
 
 
 class Schedules:
@@ -49,6 +51,8 @@ class Schedules:
 
     async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
         """The same, for a spec. `again`: one that has ended begins anew. `after` (ms): what was due by then is made."""
+        if after is not None:
+            check_moment("after", after)
         return await self._put(self._define(schedule_id, spec, await self._now(), after), again=again)
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
@@ -68,13 +72,14 @@ class Schedules:
         return await self._call(self._store.clock_ms)
 
     async def _defined(self, specs: Mapping[str, ScheduleSpec]) -> list[Defined]:
+        _check_mapping(specs)
         now, found = await self._now(), list[Defined]()
         for schedule_id, spec in specs.items():
             await anyio.lowlevel.checkpoint()  # of many: others may need the loop meanwhile
             try:
                 found.append(self._define(schedule_id, spec, now))
             except InvalidScheduleError as error:
-                raise InvalidScheduleError(f"schedules.{schedule_id}: {error}") from None
+                raise InvalidScheduleError(f"schedules.{_name(schedule_id)}: {error}") from None
         return found
 
     def _define(self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> Defined:
@@ -95,33 +100,30 @@ class Schedules:
 
     async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
         """The next to fire first, then those that will not."""
-        return await self._call(self._store.schedules, check_limit(limit), cursor)
+        return await self._call(self._store.schedules, check_limit(limit), _place(cursor))
 
     async def owned(self, owner: str) -> frozenset[str]:
         """The ids of all schedules of an owner."""
         found, cursor = set[str](), ""
         while True:
-            page, cursor = await self._call(self._store.schedules_of, owner, MOST_SHOWN, cursor)
+            page, cursor = await self._call(self._store.schedules_of, check_owner(owner), MOST_SHOWN, cursor)
             found.update(page)
             if not cursor:
                 return frozenset(found)
 
     async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
         """Of these, the ones that there are."""
-        found = [await self._call(self._store.schedule, check_schedule_id(one)) for one in schedule_ids]
+        ids = [check_schedule_id(one) for one in check_list("schedule_ids", schedule_ids, "ids")]
+        found = [await self._call(self._store.schedule, one) for one in ids]
         return tuple(one for one in found if one is not None)
 
     async def pause(
         self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None
     ) -> None:
         """From now on no fire, until it is resumed or `until` has come. UnknownScheduleError."""
-        if until is not None and until.tzinfo is None:
-            raise InvalidScheduleError(f"until {until.isoformat()}: has no time zone")
-        moment = None if until is None else round(until.timestamp() * 1000)
-        _known(
-            schedule_id,
-            await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), reason or "paused", moment),
-        )
+        moment, told = _moment(until), check_reason(reason) or "paused"
+        word = await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), told, moment)
+        _known(schedule_id, word)
 
     async def resume(self, schedule_id: str) -> None:
         """Go on with the next fire after now; those missed during the pause are not made up for."""
@@ -153,10 +155,40 @@ class Schedules:
         return await self._call(self._store.schedule_history, check_schedule_id(schedule_id), check_limit(limit))
 
     async def preview(self, schedule_id: str, count: int, after: int | None = None) -> tuple[int, ...]:
-        """The moments of its next fires, which a pause would skip."""
+        """The moments of its next fires, at most a thousand, which a pause would skip. `after`: Unix milliseconds."""
+        if type(count) is not int or not 0 <= count <= MOST_SHOWN:
+            raise InvalidScheduleError(f"count {shown(count)}: a whole number up to {MOST_SHOWN} is allowed")
+        if after is not None:
+            check_moment("after", after)
         record = await self.get(schedule_id)
         first = record.expected if after is None else expected_after(record.schedule, after)
         return tuple(islice(series(record.schedule, first), count))
+
+
+def _check_mapping(specs: object) -> None:
+    if not isinstance(specs, Mapping):
+        raise InvalidScheduleError(f"specs {shown(specs)}: ScheduleSpecs by their ids are expected")
+
+
+def _name(schedule_id: object) -> str:
+    """As an error names it."""
+    return schedule_id if isinstance(schedule_id, str) and schedule_id.isprintable() else shown(schedule_id)
+
+
+def _place(cursor: object) -> str:
+    """Where a page begins, as the page before said it."""
+    if isinstance(cursor, str) and (not cursor or (cursor.isascii() and cursor.isdigit() and len(cursor) <= _DIGITS)):
+        return cursor
+    raise InvalidScheduleError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")
+
+
+def _moment(until: object) -> int | None:
+    """Unix milliseconds of a date with its zone."""
+    if until is None:
+        return None
+    if not isinstance(until, datetime) or until.utcoffset() is None:
+        raise InvalidScheduleError(f"until {shown(until)}: a date with its time zone is expected")
+    return check_moment("until", round(until.timestamp() * 1000))
 
 
 def _known(schedule_id: str, word: str) -> None:

@@ -25,6 +25,7 @@ from holdfast.background import CLOSED, Background
 from holdfast.broker import open_store
 from holdfast.core.records import Submission, TaskRecord
 from holdfast.errors import ClosedError
+from holdfast.making import check_database, check_parts, check_redis
 from holdfast.patience import Patience
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class TaskManager:
         patience: Patience | None = None,
         handlers: Handlers | None = None,
     ) -> None:
+        check_redis(settings)
+        check_database(database)
+        check_parts(patience, handlers, max_message_bytes)
+
         @asynccontextmanager
         async def serve() -> AsyncGenerator[asynchronous.TaskManager, None]:
             async with open_store(settings, database) as store:
