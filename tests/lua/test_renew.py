@@ -82,7 +82,7 @@ async def test_it_is_told_whether_entries_wait_own_ones_or_foreign(space: Namesp
     await space.register("a")
 
     async def waits() -> bool:
-        return (await space.store.renew("a", "live", 0, [])).waiting > 0
+        return (await space.store.renew("a", "live", 0, [], [space.queue, "other"])).waiting > 0
 
     assert not await waits()
     await space.submit("t1", lane="other")

@@ -11,7 +11,7 @@ import anyio
 from holdfast.broker.port import StewardStore
 from holdfastd.steward.duty import Duty
 
-PEEK_FOR = 5.0  # seconds
+PEEK_FOR = 15.0  # seconds: what a wait on a connection that died without a word costs at most
 FIRST_PAUSE, LAST_PAUSE = 0.002, 0.2  # seconds
 
 

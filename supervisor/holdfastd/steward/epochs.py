@@ -15,7 +15,7 @@ from holdfast.core.records import Epoch
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.health import Health
 
-EVERY = 1.0  # seconds; what was accepted since the last look is not in the number of tasks that are lost
+EVERY = 2.0  # seconds; what was accepted since the last look is not in the number of tasks that are lost
 LOUD_FOR = 600.0  # seconds for which `status` says it; the doctor goes on saying it
 _TROUBLE = "data loss"
 

@@ -7,7 +7,7 @@ from holdfastd.steward.duty import Duty
 from holdfastd.steward.punctual import punctual
 
 BATCH = 100  # some milliseconds of the store
-LONGEST_REST = 5.0  # seconds: what a lost alarm costs at most
+LONGEST_REST = 10.0  # seconds: what a lost alarm costs at most, where no worker pulls
 
 
 def promotion(store: StewardStore) -> Duty:

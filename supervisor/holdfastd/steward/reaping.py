@@ -13,7 +13,7 @@ from holdfastd.steward.health import Health
 from holdfastd.steward.recovery import Recovered
 from holdfastd.steward.trust import Look, doubt, tolerance
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 2.5  # seconds
 CAUSE = "lease"
 
 _log = structlog.get_logger("holdfast.steward")

@@ -16,6 +16,7 @@ from holdfastd.steward.duty import Duty
 from holdfastd.steward.health import Health
 
 EVERY = 1.0  # seconds; of what happened since the last look nothing is known
+IDLE = 2.0  # seconds, while nothing happens
 LOUD_FOR = 600.0  # seconds for which `status` says it
 _TROUBLE = "rollback"
 
@@ -46,5 +47,5 @@ class Rollbacks:
             self._quiet_at = self._clock() + LOUD_FOR
         elif self._clock() >= self._quiet_at:
             self._health.well(_TROUBLE)
-        self._seen = last
-        return EVERY
+        idle, self._seen = last == self._seen, last
+        return IDLE if idle else EVERY

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast_config import Settings
 
 AT_ONCE = 10  # requests under way
-LONGEST_REST = 5.0  # seconds: what a lost alarm costs at most
+LONGEST_REST = 15.0  # seconds: what a lost alarm costs at most
 LONGEST_PAUSE = 3600.0  # seconds between two tries
 
 _log = structlog.get_logger("holdfast.steward")

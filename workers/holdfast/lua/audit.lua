@@ -15,6 +15,7 @@ local COMPARED = 16     -- keys
 local SEARCHES = 24     -- of the head, in one step: some milliseconds of the server; the others stay suspects
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = T .. 'audit:' .. lane
+if call('EXISTS', T .. 'submitted:' .. lane, suspects_key, T .. 'active:' .. lane, T .. 'gates:' .. lane) == 0 then return {0, ''} end
 
 -- A permit whose task does not run, or does not exist, is nobody's.
 local function compare_permits(permits)

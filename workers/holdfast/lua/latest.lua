@@ -6,6 +6,6 @@ local events, seen = T .. 'events', ARGV[1]
 local function first_of(entries) return entries[1] and entries[1][1] end
 local function ms(id) return tonumber(string.match(id, '^%d+')) end
 local last = first_of(call('XREVRANGE', events, '+', '-', 'COUNT', 1)) or ''
-if seen == '' or last == '' or first_of(call('XRANGE', events, seen, seen)) then return {last, -1} end
+if seen == '' or last == '' or last == seen or first_of(call('XRANGE', events, seen, seen)) then return {last, -1} end
 local before = first_of(call('XREVRANGE', events, seen, '-', 'COUNT', 1))
 return {last, before and ms(seen) - ms(before) or -1}

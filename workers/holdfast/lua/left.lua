@@ -12,7 +12,7 @@ for _, lane in ipairs(ARGV) do served[lane] = true end
 local function waits()
   if call('HEXISTS', T .. 'quiet', '*') == 1 then return false end
   for _, lane in ipairs(ARGV) do
-    if not (BOUNDED and call('HEXISTS', T .. 'rules', 'paused:' .. lane) == 1) and (call('LLEN', list_of(lane)) > 0 or call('ZCARD', T .. 'submitted:' .. lane) > 0) then return true end
+    if not (is_bounded() and call('HEXISTS', T .. 'rules', 'paused:' .. lane) == 1) and (call('LLEN', list_of(lane)) > 0 or call('ZCARD', T .. 'submitted:' .. lane) > 0) then return true end
   end
   return false
 end

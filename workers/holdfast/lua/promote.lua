@@ -5,8 +5,9 @@
 -- Keeps: I3.
 -- flags: allow-oom
 -- use: promoting alarms
-local promoted = promote(tonumber(ARGV[1]))
 call('DEL', T .. 'control:steward')
+if call('EXISTS', T .. 'due', T .. 'agenda', T .. 'alarms') == 0 then return {0, -1} end
+local promoted = promote(tonumber(ARGV[1]))
 sound_alarms()
 local function first(index) return tonumber(call('ZRANGE', T .. index, 0, 0, 'WITHSCORES')[2] or 'inf') end
 local wait = math.min(first('due'), first('agenda'), first('alarms')) - NOW

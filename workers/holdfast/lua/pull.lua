@@ -27,7 +27,7 @@ local function take(id, r) rows[#rows + 1] = claim(id, incarnation, request, r o
 
 -- Claim a task that was met in a lane, unless its key or its handler's rate keeps it back. `r`: its facts, if known.
 local function take_or_hold(id, lane, key, name, seq, r)
-  if (key or BOUNDED) and bounds().hold_back(id, lane, key, name, seq) then return end
+  if (key or is_bounded()) and bounds().hold_back(id, lane, key, name, seq) then return end
   take(id, r)
 end
 
@@ -123,7 +123,7 @@ end
 -- it to the head before it asks for what was behind it, so a lane stays in order.
 local function take_lane(lane, want)
   local before, looked, inboxed = #rows, 0, false
-  if BOUNDED then
+  if is_bounded() then
     want = math.min(want, (room_of(lane)))   -- entries of other lanes may have taken some of what it offered
     take_from_gates(lane, want)
   end
@@ -150,7 +150,7 @@ for weight in string.gmatch(ARGV[5], '%d+') do WEIGHTS[#WEIGHTS + 1] = tonumber(
 -- How much of a lane may start now.
 local function offer_of(lane)
   local waiting = call('LLEN', list_of(lane))
-  if not BOUNDED then return waiting end
+  if not is_bounded() then return waiting end
   return math.min(room_of(lane), waiting + call('ZCOUNT', T .. 'gates:' .. lane, '-inf', NOW))
 end
 
@@ -175,7 +175,7 @@ end
 -- Whether the bounds of its lane, its key or its handler keep a task from starting now.
 local function is_kept_back(id)
   local r = read(id, 'lane', 'concurrency_key', 'name')
-  return room_of(r[1]) < 1 or ((BOUNDED or r[2]) and bounds().kept_back(r[1], r[2], r[3]))
+  return room_of(r[1]) < 1 or ((is_bounded() or r[2]) and bounds().kept_back(r[1], r[2], r[3]))
 end
 
 local function find_solo(except)
@@ -205,7 +205,7 @@ end
 
 local function take_in_order(offers, want)
   for i, lane in ipairs(LANES) do
-    local share = BOUNDED and math.min(want, offers[i]) or want
+    local share = is_bounded() and math.min(want, offers[i]) or want
     if share > 0 then want = want - take_lane(lane, share) end
   end
 end
@@ -235,7 +235,7 @@ end
 local function ring_on()
   local left = 0
   for _, lane in ipairs(LANES) do
-    if BOUNDED then close_or_open(lane) end
+    if is_bounded() then close_or_open(lane) end
     local waiting = offer_of(lane)
     if waiting > 0 then ring(lane) end
     freed[lane] = nil
@@ -262,8 +262,9 @@ end
 call('HSET', worker, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
 local live, bound = known[1] == 'live' and word == 'OK', false
-if live then promote(PROMOTED) end
-local solo_waits = call('EXISTS', T .. 'solo') == 1
+local seldom = call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda') > 0
+if live and seldom then promote(PROMOTED) end
+local solo_waits = seldom and call('EXISTS', T .. 'solo') == 1
 local offers, waiting, busy = look()
 if live then
   bound = attend_solo(known[3] or '', solo_waits)
@@ -272,7 +273,7 @@ if live then
 end
 if solo_waits then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end
 -- An idle pull, the commonest of all, has looked often enough.
-if waiting == 0 and not BOUNDED then return {word, verdicts, rows, 0, bound and 1 or 0, 0} end
+if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, bound and 1 or 0, 0} end
 local left = ring_on()
 ring_for(freed)
 return {word, verdicts, rows, left, bound and 1 or 0, call('LLEN', inbox_of(incarnation))}

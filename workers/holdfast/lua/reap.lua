@@ -1,5 +1,5 @@
--- Recover incarnations whose lease has lapsed: the same heartbeat number seen stale twice, a grace apart. A frozen Redis
--- makes every heartbeat look old at once; its first beat after that clears the suspicion.
+-- Recover incarnations whose lease has lapsed: the same heartbeat, of its own or of who vouches for it, seen stale twice, a
+-- grace apart. A frozen Redis makes every heartbeat look old at once; its first beat after that clears the suspicion.
 -- KEYS: the public queue. ARGV: lease (ms), grace (ms).
 -- Answers: incarnation, tasks put back, incarnation, …
 -- flags: allow-oom
@@ -8,13 +8,14 @@ local lease, grace = tonumber(ARGV[1]), tonumber(ARGV[2])
 local answer = {}
 for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '-inf', NOW - lease, 'LIMIT', 0, 16)) do
   local worker = T .. 'worker:' .. incarnation
-  local r = call('HMGET', worker, 'heartbeat', 'suspect')
-  local beat, since = string.match(r[2] or '', '^(%d+):(%d+)$')
+  local r = call('HMGET', worker, 'heartbeat', 'suspect', 'vouched')
+  local last = (r[1] or '') .. '/' .. (r[3] or '')
+  local beat, since = string.match(r[2] or '', '^(%d+/%d*):(%d+)$')
   if not r[1] then   -- its record was lost: what it owned is nobody's
     answer[#answer + 1] = incarnation
     answer[#answer + 1] = recover(incarnation, 'record lost', false)
-  elseif beat ~= r[1] then
-    call('HSET', worker, 'suspect', r[1] .. ':' .. NOW)
+  elseif beat ~= last then
+    call('HSET', worker, 'suspect', last .. ':' .. NOW)
   elseif NOW - tonumber(since) >= grace then
     answer[#answer + 1] = incarnation
     answer[#answer + 1] = recover(incarnation, 'lease lapsed', false)

@@ -1,14 +1,13 @@
 -- Renew an incarnation's lease and compare what it holds with what it owns.
 -- KEYS: the public queue.
--- ARGV: incarnation, state (live or draining), the last request it has seen answered, then per holding (unsettled results
---       included) task id, claim, progress, checkpoint ('' for none).
+-- ARGV: incarnation, state (live or draining), the last request it has seen answered, how many lanes it serves, these, then
+--       per holding (unsettled results included) task id, claim, progress, checkpoint ('' for none).
 -- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never),
---          0 if no lane has an entry, 1 if its host is quiet}.
+--          0 if none of its lanes has an entry and nobody waits to run alone, 1 if its host is quiet}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
 -- use: clock record lane journal gates
-local LOOKED_AT = 16  -- lanes
-local incarnation, state, answered = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = T .. 'worker:' .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'solo', 'heartbeat', 'quiet')
 if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0} end
@@ -18,7 +17,7 @@ call('ZADD', T .. 'workers', NOW, incarnation)
 if state ~= 'live' and known[1] == 'live' then ring_for_solo(known[3]) end
 
 local held, lost = {}, {}
-for i = 4, #ARGV, 4 do
+for i = 5 + lanes, #ARGV, 4 do
   local id, claim, progress, checkpoint = unpack(ARGV, i, i + 3)
   held[id] = true
   local r = read(id, 'state', 'claim')
@@ -44,11 +43,7 @@ for _, task in ipairs(owned_last_first(incarnation, dropped)) do
   end
 end
 
--- An error where somebody made a lane something else than a list: no reason to end a lease.
-local function length(lane)
-  local found = redis.pcall('LLEN', list_of(lane))
-  return type(found) == 'number' and found or 0
-end
-local waiting, lanes = length(QUEUE), call('HKEYS', T .. 'seq')
-for place = 1, math.min(#lanes, LOOKED_AT) do waiting = waiting + length(lanes[place]) end
+local lists = {T .. 'solo'}
+for i = 5, 4 + lanes do lists[#lists + 1] = list_of(ARGV[i]) end
+local waiting = call('EXISTS', unpack(lists))
 return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0}

@@ -3,12 +3,11 @@
 -- Answers: how many of them live.
 -- flags: allow-oom
 -- use: clock
-local beats = {}
+local lives, beats = {}, {}
+for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do lives[incarnation] = true end   -- none of the dead
 for _, incarnation in ipairs(ARGV) do
-  local worker = T .. 'worker:' .. incarnation
-  local r = call('HMGET', worker, 'state', 'heartbeat')
-  if r[1] and r[1] ~= 'dead' then
-    call('HSET', worker, 'vouched', NOW, 'heartbeat', (r[2] or 0) + 1)
+  if lives[incarnation] then
+    call('HSET', T .. 'worker:' .. incarnation, 'vouched', NOW)
     beats[#beats + 1] = NOW
     beats[#beats + 1] = incarnation
   end

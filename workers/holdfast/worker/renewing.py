@@ -15,7 +15,7 @@ from holdfast.core.lease import Lease
 from holdfast.worker.post import Post
 from holdfast.worker.running import Hands
 
-VOUCHED_POLL = 15.0  # seconds; a steward rings for foreign producers, polling is only the net below it
+VOUCHED_POLL = 60.0  # seconds; a steward rings for foreign producers, and each renewal tells whether anything waits
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -63,7 +63,8 @@ class Renewal:
         post, sent_at = self.post, clock()
         holdings = post.exchange.holdings(self.hands.notes())
         state = "draining" if post.draining.is_set() else "live"
-        renewed = await post.store.renew(post.incarnation, state, post.exchange.answered, holdings)
+        lanes = post.spec.settings.lane_names
+        renewed = await post.store.renew(post.incarnation, state, post.exchange.answered, holdings, lanes)
         if renewed.standing is Standing.DEAD:
             post.fenced.set()
         elif renewed.standing is Standing.UNKNOWN:

@@ -34,7 +34,11 @@ class WorkerStore(Protocol):
         """Take the head of the inbox as read; answers a word of Accepted, `set-aside`, or `gone` (admitted before)."""
         ...
 
-    async def renew(self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding]) -> Renewed: ...
+    async def renew(
+        self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding], lanes: Sequence[str] = ()
+    ) -> Renewed:
+        """Keep the lease, and compare what is held with what is owned; look whether anything waits in these lanes."""
+        ...
 
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
         """Block until something happens, at most `timeout` seconds; with no lanes only for this worker's own hints."""

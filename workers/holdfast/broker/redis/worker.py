@@ -57,8 +57,10 @@ class WorkerRole(Role):
             admission.name,
         )
 
-    async def renew(self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding]) -> Renewed:
-        args: list[Value] = [incarnation, state, answered]
+    async def renew(
+        self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding], lanes: Sequence[str] = ()
+    ) -> Renewed:
+        args: list[Value] = [incarnation, state, answered, len(lanes), *map(self._keys.name, lanes)]
         for held in holdings:
             args += (held.task_id, held.claim, held.progress, held.checkpoint or b"")
         standing, lost, returned, vouched, waiting, quiet = await self._run("renew", *args)

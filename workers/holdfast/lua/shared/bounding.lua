@@ -49,7 +49,7 @@ local function bounding()
 
   -- What was said, counts from now on; how many words changed.
   local function count()
-    BOUNDED = true
+    bounded = true
     for _, one in ipairs(touched) do apply(one[1], one[2]) end
     if changed > 0 then look_at_gates_again() end
     return changed

@@ -27,7 +27,7 @@ local function claim(id, incarnation, request, r)
   call('HSET', running_of(incarnation), id, name)
   write(id, 'state', 'working', 'owner', incarnation, 'claim', name, 'delivery', delivery)
   call('ZREM', T .. 'submitted:' .. r[1], id)
-  if BOUNDED or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end
+  if is_bounded() or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end
   note('claimed', id, name)
   return row(id, name, delivery, r)
 end

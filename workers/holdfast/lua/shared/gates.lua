@@ -114,6 +114,6 @@ end
 
 -- The one look that a task without a key needs where nothing is bounded.
 local function room_of(lane)
-  if not BOUNDED then return math.huge end
+  if not is_bounded() then return math.huge end
   return bounds().room_of(lane)
 end

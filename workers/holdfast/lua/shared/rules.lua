@@ -6,14 +6,19 @@
 --   end <lane>: `tail`, where its producers LPUSH; those lanes are in the set `turned`.
 -- Where there are no rules and nobody waits at a gate, all this costs one look. Its functions are made only where they
 -- are needed: in the server, making one at each call of a script costs as much as a command.
-local BOUNDED = call('EXISTS', T .. 'rules', T .. 'gated') > 0
+local bounded   -- once that was looked for
+
+local function is_bounded()
+  if bounded == nil then bounded = call('EXISTS', T .. 'rules', T .. 'gated') > 0 end
+  return bounded
+end
 
 local function add_rules(b)
   local known = {}
 
   -- The bound in force, or false.
   function b.rule(name, subject)
-    if not BOUNDED then return false end
+    if not is_bounded() then return false end
     local key = name .. ':' .. subject
     if known[key] == nil then
       local r = call('HMGET', T .. 'rules', 'asked:' .. key, 'set:' .. key)
