@@ -78,7 +78,7 @@ async def test_a_wake_ends_a_workers_own_wait_and_leaves_nothing_for_the_dead(sp
     assert await space.do("EXISTS", space.key("control:a")) == 0
 
 
-async def test_it_is_told_whether_entries_wait_own_ones_or_foreign(space: Namespace) -> None:
+async def test_it_is_told_whether_entries_wait_own_ones_or_foreign_or_a_task_that_runs_alone(space: Namespace) -> None:
     await space.register("a")
 
     async def waits() -> bool:
@@ -90,6 +90,9 @@ async def test_it_is_told_whether_entries_wait_own_ones_or_foreign(space: Namesp
     await space.do("DEL", space.key("lane:other"))
     assert not await waits()
     await space.push(b"what somebody pushed")
+    assert await waits()
+    await space.do("DEL", space.queue)
+    await space.do("ZADD", space.key("solo"), 1, "t1")
     assert await waits()
 
 
