@@ -75,6 +75,22 @@ async def test_cancel_pushed_by_a_foreign_producer_reaches_a_running_handler(sho
         assert (await scene.record("t")).state is State.CANCELED
 
 
+async def test_the_log_tells_of_each_task_with_its_worker_and_its_trace(short_path: Path) -> None:
+    trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    async with stage(short_path, workers=1, log_level="debug", max_attempts=1) as scene:
+        (worker,) = [worker.incarnation for worker in await scene.store.workers()]
+        for task_id, text in (("good", "echo"), ("bad", "no such verb")):
+            pushed = json.loads(entry(task_id, text)) | {"trace_id": trace, "span_id": span}
+            scene.client.rpush(QUEUE, json.dumps(pushed))
+            told = {"task": task_id, "lane": QUEUE, "worker": worker, "trace": trace, "delivery": 1}
+            scene.pool.until("task consumed", **told)
+            if task_id == "good":
+                assert scene.pool.until("task settled", **told)["outcome"] == "completed"
+            else:
+                failed = scene.pool.until("task failed", **told)
+                assert (failed["level"], failed["then"]) == ("warning", "exhausted")
+
+
 async def test_a_producer_that_pushes_at_the_head_is_served_in_its_order(short_path: Path) -> None:
     names = [f"t{number}" for number in range(8)]
     async with stage(short_path, workers=1, concurrency=1, lanes=f"{QUEUE};end=tail") as scene:

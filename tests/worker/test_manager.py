@@ -391,3 +391,15 @@ def store_url(store: Any) -> str:
 async def subscribers(admin: Any, task_id: str) -> int:
     channels = await admin.pubsub_channels(f"*done:{task_id}")
     return len(channels)
+
+
+async def test_an_application_that_logs_debug_hears_of_each_submission(
+    store: Store, redis_settings: RedisSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = TaskManager(store, queue=redis_settings.queue)
+    await manager.run_task("quiet")
+    assert caplog.records == []
+    with caplog.at_level("DEBUG", "holdfast.manager"):
+        await manager.run_tasks([TaskSpec(text="x", task_id=f"t{number}") for number in range(150)])
+    said = [(record.__dict__["task"], record.__dict__["lane"], record.__dict__["answer"]) for record in caplog.records]
+    assert said == [(f"t{number}", redis_settings.queue, "new") for number in range(150)]

@@ -11,6 +11,7 @@ store cannot be reached it is made again here, with the same bytes, and then rai
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -30,6 +31,8 @@ from holdfast.taskspec import TaskSpec
 if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
     from holdfast.schedules import Schedules
+
+_log = logging.getLogger("holdfast.manager")  # the application's own logging, silent unless it asks for debug
 
 
 class TaskManager(Operating):
@@ -142,6 +145,8 @@ class TaskManager(Operating):
         try:
             for start in range(0, len(batch), CHUNK):
                 answers += await self._submit(batch[start : start + CHUNK])
+                if _log.isEnabledFor(logging.DEBUG):
+                    _tell(batch[start : start + CHUNK], answers[start:])
         except StoreError as error:
             error.add_note(f"{len(answers)} of {len(batch)} tasks were accepted before")
             raise
@@ -188,6 +193,15 @@ class TaskManager(Operating):
         answer = await self._call(self._store.message, one)
         raise_refusals([one], [Receipt(answer, task_id)])
         return (await self._get(task_id, payloads=False)).state
+
+
+def _tell(chunk: Sequence[Submission], answers: Sequence[Receipt]) -> None:
+    for one, answer in zip(chunk, answers, strict=True):
+        _log.debug(
+            "task scheduled: %s",
+            answer.task_id,
+            extra={"task": answer.task_id, "lane": one.lane, "answer": str(answer.accepted)},
+        )
 
 
 def _known(task_id: str, state: str) -> State:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import anyio
-import structlog
 
 from holdfast.core.deliveries import Delivery, Holding, Settle
 from holdfast.core.outcomes import Deferred, Outcome, Stopped
@@ -26,8 +25,7 @@ from holdfast.handler.task import Task
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.post import Post
 from holdfast.worker.rooms import Rooms
-
-_log = structlog.get_logger("holdfast.worker")
+from holdfast.worker.telling import Telling
 
 
 @dataclass(slots=True)
@@ -59,10 +57,12 @@ class Hands:
     _threads: anyio.CapacityLimiter = field(init=False)
     _policy: RetryPolicy = field(init=False)
     _rooms: Rooms = field(init=False)
+    _telling: Telling = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.post.spec.settings
         self._threads = anyio.CapacityLimiter(settings.concurrency)
+        self._telling = Telling(self.post.incarnation, settings.log_level)
         self._rooms = Rooms(settings.concurrency, time.monotonic)
         self._policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
 
@@ -137,6 +137,7 @@ class Hands:
         return replace(self._policy, max_attempts=attempts) if attempts else self._policy
 
     async def _run(self, delivery: Delivery, running: Running) -> Outcome:
+        self._telling.consumed(delivery, running.task)
         timeout = self.post.spec.settings.timeout_of(delivery.lane)
         with self.telemetry.delivery(delivery, running.task) as span:
             outcome = await run(
@@ -148,8 +149,7 @@ class Hands:
     def _end(self, delivery: Delivery, running: Running, outcome: Outcome | Deferred) -> None:
         checkpoint = running.task.notes.checkpoint
         report = settlement(outcome, delivery, self._policy_of(running), random.random(), checkpoint)
-        if isinstance(outcome, Stopped):
-            _log.info("stopped a handler", task=delivery.task_id, why=outcome.why)
+        self._telling.ended(delivery, running.task, outcome, report)
         if report and report.kind is Settle.RELEASE:
             self.released += 1
         del self._running[delivery.task_id]
