@@ -22,6 +22,15 @@ def test_a_lane_is_listed_with_what_waits_in_it(inside: Cli) -> None:
     assert "slow" in inside("lanes", "list").out
 
 
+def test_what_this_host_says_of_a_lane_is_shown(inside: Cli) -> None:
+    queue = inside.options[-1]
+    (inside.folder / "mine.toml").write_text(f'lanes = "{queue}=3;timeout=90s,slow"\n')
+    given = ["--config", str(inside.folder / "mine.toml")]
+    [found] = [one for one in inside("lanes", "list", "--json", *given).document["lanes"] if one["lane"] == queue]
+    assert (found["weight"], found["timeout"]) == (3, 90.0)
+    assert "1m30s" in inside("lanes", "list", *given).out.replace(" ", "")
+
+
 def test_a_pause_is_shown_with_its_reason_until_it_ends(inside: Cli) -> None:
     first = inside("lanes", "pause", "slow", "--reason", "the bank\x1b is closed")
     assert (first.status, first.out) == (0, "slow paused\n")

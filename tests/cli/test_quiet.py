@@ -61,8 +61,9 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
     hosts("quiet", "--reason", "the bank moves")
     for command in (["workers"], ["lanes", "list"]):
         first = hosts(*command).out.splitlines()[0]
-        assert first.startswith("QUIET: no host claims a task since ")
-        assert f"@{HERE}: the bank moves; to go on: supervisor resume" in first
+        assert first.startswith("QUIET for ")
+        assert ": no host claims a task; " in first
+        assert f"@{HERE} said so: the bank moves; to go on: supervisor resume" in first
     assert "no host claims a task (the bank moves): supervisor resume" in hosts("why", "t1").out
     assert "all hosts quiet for" in hosts("doctor").out
     assert [one["reason"] for one in hosts("lanes", "list", "--json").document["quiet"]] == ["the bank moves"]

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from holdfast_config import Settings
+from holdfast_config.lanes import Lane
 from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, Status, StoreStatus
 from holdfastd.core.room import Host
 from holdfastd.doctor import configuration, folders, handler, kernel, limits, running, unit
@@ -219,3 +220,4 @@ def test_settings_that_are_seldom_meant() -> None:
     assert list(configuration.judge(Settings())) == []
     assert levels(configuration.judge(Settings(lanes=("other:list",)))) == ["warning"]
     assert levels(configuration.judge(Settings(task_timeout=100.0))) == ["note"]
+    assert levels(configuration.judge(Settings(lanes=(Lane("bindu:tasks", timeout=100.0),)))) == ["note"]

@@ -13,7 +13,7 @@ def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
     """One for each."""
     for one in quiet:
         ago = duration(max(0, now_ms - one.since_ms) / 1000)
-        yield f"QUIET: {who(one)} since {ago}, said {one.by}: {one.reason}; to go on: {remedy(one)}"
+        yield f"QUIET for {ago}: {who(one)}; {one.by} said so: {one.reason}; to go on: {remedy(one)}"
 
 
 def who(one: Quiet) -> str:

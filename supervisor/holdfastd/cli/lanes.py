@@ -12,7 +12,7 @@ import rich_click
 from holdfast.broker.port import Store
 from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import NO_BOUND, Bound, Lanes, LaneState, Rule, Said
-from holdfast_config.lanes import Rate, list_name, rate
+from holdfast_config.lanes import Lane, Rate, list_name, rate
 from holdfastd.cli import hosts, options, output
 from holdfastd.cli.bounds import COUNT, RATE
 from holdfastd.cli.records import duration
@@ -20,7 +20,7 @@ from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
 from holdfastd.cli.tables import table
 
-COLUMNS = ("lane", "waiting", "running", "oldest", "weight", "limit", "per key", "rate", "state")
+COLUMNS = ("lane", "waiting", "running", "oldest", "weight", "timeout", "limit", "per key", "rate", "state")
 
 
 @rich_click.group(epilog="Example: supervisor lanes list")
@@ -32,18 +32,18 @@ def lanes() -> None:
 @options.store
 @options.pass_session
 def list_(session: Session, /) -> None:
-    """Show lanes: what waits and runs, the weight they have here, their bounds, and why one stands still."""
+    """Show lanes: what waits and runs, weight and timeout here, bounds everywhere, and why one stands still."""
     settings = session.settings
-    weights = {lane.name: lane.weight for lane in settings.lanes}
+    here = {lane.name: lane for lane in settings.lanes}
     found, quiet = ask(session, partial(_look, settings.lane_names))
     if session.json:
         handlers = {name: _rate(said) for name, said in found.handlers.items()}
-        told = {"lanes": [_document(lane, found, weights) for lane in found.lanes], "handlers": handlers}
+        told = {"lanes": [_document(lane, found, here.get(lane.name)) for lane in found.lanes], "handlers": handlers}
         output.document(told | {"quiet": hosts.documents(quiet)})
         return
     for line in hosts.lines(quiet, found.now_ms):
         output.text(line)
-    table(COLUMNS, [_cells(lane, found, weights) for lane in found.lanes])
+    table(COLUMNS, [_cells(lane, found, here.get(lane.name)) for lane in found.lanes])
     if bounded := [(name, _rate(said)) for name, said in found.handlers.items() if said.value]:
         output.text("")
         table(("handler", "rate"), bounded)
@@ -127,10 +127,11 @@ def _tell(session: Session, subject: str, what: str) -> None:
         output.text(f"{subject} {what}")
 
 
-def _cells(lane: LaneState, found: Lanes, weights: dict[str, int]) -> tuple[object, ...]:
+def _cells(lane: LaneState, found: Lanes, here: Lane | None) -> tuple[object, ...]:
     oldest = None if lane.oldest_ms is None else duration(max(0, found.now_ms - lane.oldest_ms) / 1000)
     bounds = (lane.limit.value, lane.keys.value, _rate(lane.rate))
-    return (lane.name, lane.waiting, lane.running, oldest, weights.get(lane.name), *bounds, _state(lane))
+    ours = (here.weight, duration(here.timeout) if here.timeout else None) if here else (None, None)
+    return (lane.name, lane.waiting, lane.running, oldest, *ours, *bounds, _state(lane))
 
 
 def _state(lane: LaneState) -> str:
@@ -139,12 +140,13 @@ def _state(lane: LaneState) -> str:
     return {"limit": "at its limit", "rate": "at its rate"}.get(lane.closed, "open") if lane.waiting else "open"
 
 
-def _document(lane: LaneState, found: Lanes, weights: dict[str, int]) -> dict[str, object]:
+def _document(lane: LaneState, found: Lanes, here: Lane | None) -> dict[str, object]:
     oldest = None if lane.oldest_ms is None else max(0, found.now_ms - lane.oldest_ms) / 1000
     told = {name: asdict(said) | {"value": said.value} for name, said in _bounds(lane)}
     numbers = {"waiting": lane.waiting, "held": lane.held, "running": lane.running, "oldest_seconds": oldest}
     paused = {"paused": lane.is_paused, "reason": lane.paused_because, "closed": lane.closed}
-    return {"lane": lane.name, **numbers, "weight": weights.get(lane.name), **paused, **told}
+    ours = {"weight": here and here.weight, "timeout": here and here.timeout}
+    return {"lane": lane.name, **numbers, **ours, **paused, **told}
 
 
 def _bounds(lane: LaneState) -> Sequence[tuple[str, Said]]:

@@ -16,9 +16,11 @@ def judge(settings: Settings) -> Iterator[Finding]:
         taken = ", ".join(settings.lane_names)
         found = f"workers take from {taken}, and not from {settings.queue_name}, where tasks go by default"
         yield _LANES.warning(found, f"add it: --lanes {','.join((settings.queue_name, *settings.lane_names))}")
-    if settings.task_timeout is not None and settings.task_timeout > settings.drain_timeout:
+    limits = (settings.task_timeout, *(lane.timeout for lane in settings.lanes))
+    longest = max((seconds for seconds in limits if seconds is not None), default=0.0)
+    if longest > settings.drain_timeout:
         found = (
-            f"a task may run for {settings.task_timeout:g} s, and a stop waits {settings.drain_timeout:g} s: "
+            f"a task may run for {longest:g} s, and a stop waits {settings.drain_timeout:g} s: "
             "longer ones are cut off and run again"
         )
-        yield _DRAIN.note(found, f"--drain-timeout {settings.task_timeout:g}, or checkpoints in the handler")
+        yield _DRAIN.note(found, f"--drain-timeout {longest:g}, or checkpoints in the handler")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core.hosts import ALL_HOSTS
 from holdfast.core.lanes import Bound, Rule
 from holdfast.core.records import Retried
 from tests.lua.fuzz.world import World
@@ -30,6 +31,7 @@ async def retry(world: World) -> None:
             world.require((again.word, again.task_id) == (Retried.AGAIN, answer.task_id), f"again {answer} is {again}")
 
 
+HOSTS = (ALL_HOSTS, "host")
 BOUNDS = (
     Rule(Bound.LIMIT, "slow", "2"),
     Rule(Bound.KEYS, "slow", "2"),
@@ -43,6 +45,16 @@ async def pause_lane(world: World) -> None:
 
 async def resume_lane(world: World) -> None:
     world.seen["resumed"] += await world.space.store.resume_lane(world.dice.choice(world.lanes))
+
+
+async def quiet(world: World) -> None:
+    """All hosts, or the one that all workers of the play are on."""
+    world.seen["quiet"] += (await world.space.store.quiet_host(world.dice.choice(HOSTS), "op", "asked")).is_new
+
+
+async def resume_hosts(world: World) -> None:
+    for host in HOSTS:
+        world.seen["host resumed"] += (await world.space.store.resume_host(host, "op")).is_new
 
 
 async def rate(world: World) -> None:

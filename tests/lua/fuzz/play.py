@@ -23,6 +23,8 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     operators.pause_lane: 0.6,
     operators.resume_lane: 1.5,
     operators.rate: 0.5,
+    operators.quiet: 0.3,
+    operators.resume_hosts: 2,
     workers.pull: 34,
     workers.finish: 30,
     workers.renew: 5,
@@ -87,6 +89,7 @@ async def _rest(world: World) -> None:
         await late()
     store = world.space.store
     await world.check()
+    await operators.resume_hosts(world)
     for lane in world.lanes:
         await store.resume_lane(lane)
     for worker in await world.space.do("ZRANGE", world.space.key("workers"), 0, -1):

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.deliveries import Delivery, Pulled
+from holdfast.core.deliveries import Delivery, Pulled, Standing
 from holdfast.core.exchange import Request
 from tests.lua.fuzz.ledger import Ledger
 from tests.lua.fuzz.process import CAPACITY, Process
@@ -87,9 +87,13 @@ class World:
 
     async def pull(self, process: Process, request: Request) -> Pulled:
         """What this worker asks of the store."""
-        return await self.space.store.pull(
+        pulled = await self.space.store.pull(
             process.incarnation, request.number, request.slots, process.lanes, request.settlements, process.weights
         )
+        is_quiet = pulled.standing is Standing.QUIET
+        self.require(not is_quiet or not pulled.deliveries, f"{process.incarnation} is quiet and was given something")
+        self.seen["quiet pulls"] += is_quiet
+        return pulled
 
     def deliver(self, process: Process, deliveries: Sequence[Delivery]) -> None:
         """A worker starts what it was given."""
