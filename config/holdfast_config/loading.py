@@ -10,13 +10,14 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from holdfast_config import names, reaching, sources
+from holdfast_config import names, reaching, sources, worker_calls
 from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer, shown
 from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.settings import Settings
 
 USUAL = "supervisor.toml"
+IMPLIED = " (implied)"
 
 _FILES = ("config", "env_file")
 _RIVALS = (
@@ -58,7 +59,7 @@ def resolve(
     supervisor.toml and .env of `folder`, which is the current one. Raises ConfigError with all problems.
     """
     layers = _layers(flags, environ, folder or Path())
-    given = _choose(layers)
+    given = _with_implied(_choose(layers))
     problems = [problem for layer in layers for problem in layer.problems]
     problems += _without_server(given) + reaching.problems(given) + _two_handlers(given) + _database(given)
     try:
@@ -119,6 +120,16 @@ def _choose(layers: Iterable[Layer]) -> dict[str, Given]:
                 chosen.pop(rival, None)
         chosen.update(layer.given)
     return chosen
+
+
+def _with_implied(given: dict[str, Given]) -> dict[str, Given]:
+    """A worker that is named as a call says which lanes it takes from, and is not made to run twice at once."""
+    handler = given.get("handler")
+    if handler is None or not isinstance(handler.value, str) or not worker_calls.is_call(handler.value):
+        return given
+    implied: dict[str, object] = {"lanes": worker_calls.implied_lanes(handler.value), "concurrency": 1}
+    told = {field: Given(f"{handler.key}{IMPLIED}", value) for field, value in implied.items() if value is not None}
+    return told | given
 
 
 def _without_server(given: Mapping[str, Given]) -> list[str]:

@@ -147,6 +147,9 @@ class Settings(BaseSettings):
     webhook_timeout: _Long = _set(10.0, "How long telling a webhook may take.")
     webhook_attempts: Annotated[int, whole(1, 1_000)] = _set(12, "How often telling a webhook is tried.")
     scan_interval: _Long = _set(5.0, "The longest that a schedule can be late when a wake-up is lost.")
+    time_file: kinds.Folder | None = _set(
+        None, "Where the steward writes the Unix time of its last look, for others to read; none: nowhere."
+    )
     keep: _Any = _set(604_800.0, "How long a finished task can be asked about.")
     max_message_bytes: Annotated[int, whole(1, 536_870_912)] = _set(
         1_048_576, "A larger message is set aside as unreadable."

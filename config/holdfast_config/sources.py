@@ -1,4 +1,4 @@
-"""The places settings come from, each read into a layer: flags, environment, credentials, .env, a TOML or JSON file."""
+"""The places settings come from, each read into a layer: flags, environment, credentials, .env, a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import cast
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 
-from holdfast_config import agent_file, environment, folders, kill_points, names
+from holdfast_config import agent_file, environment, folders, kill_points, names, timeline_file
 from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer
 
@@ -83,7 +83,9 @@ def read_dotenv(path: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def of_file(path: Path, fields: Iterable[str]) -> Layer:
-    """A TOML or JSON file whose keys are the field names, or the agent framework's JSON file."""
+    """A TOML or JSON file whose keys are the field names, or another system's: JSON of the agent framework, or INI."""
+    if path.suffix.lower() == ".conf":
+        return _of_stanzas(path, fields)
     kind, read = ("JSON", json.loads) if path.suffix.lower() == ".json" else ("TOML", tomllib.loads)
     try:
         content: object = read(path.read_text("utf-8"))
@@ -115,6 +117,27 @@ def _of_blocks(told: Mapping[str, object], known: Collection[str], where: str) -
                 f"{given[field].key.removesuffix(where)} and {key}{where} disagree: "
                 "they are two names of one setting; keep one"
             )
+        else:
+            given[field] = Given(key + where, value)
+    return Layer(given, problems)
+
+
+def _of_stanzas(path: Path, fields: Iterable[str]) -> Layer:
+    try:
+        told = timeline_file.read(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        return Layer({}, [f"{path}: cannot be read: {_cause(error)}"])
+    except ValueError as error:
+        return Layer({}, [f"{path}: not an INI file: {error}"])
+    if not told:
+        return Layer({}, [f"{path}: has neither a stanza [{timeline_file.STANZA}] nor [{timeline_file.SERVER}]"])
+    known, where = set(fields), f" (in {path})"
+    given: dict[str, Given] = {}
+    problems: list[str] = []
+    for key, field, value in timeline_file.entries(told):
+        if field is None or field not in known:
+            stanza = key.partition("]")[0].removeprefix("[")
+            problems.append(names.unknown(key, timeline_file.FIELDS[stanza], f"[{stanza}] {{}}".format, where))
         else:
             given[field] = Given(key + where, value)
     return Layer(given, problems)

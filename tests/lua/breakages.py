@@ -280,6 +280,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a paused schedule fires", "schedule_fire.lua", "if kind ~= 'extra' and r[3] ~= '' then return 'paused' end", "", on_stage(scenarios.test_15_a_pause_lets_a_fire_that_was_seen_do_nothing)),
     ("a paused schedule is due", "shared/scheduling.lua", "if r[2] ~= '' then at = r[3] elseif", "if", on_stage(scenarios.test_12_an_upsert_leaves_a_pause)),
     ("forbid allows", "schedule_fire.lua", "if before and overlap == 'forbid' then", "if false then", on_stage(scenarios.test_21_forbid_skips_and_says_so)),
+    ("a CONTINUE that finds an earlier run is lost", "schedule_fire.lua", "continues and r[5] == 'forbid' and 'queue-one' or r[5]", "r[5]", on_stage(scenarios.test_a_continue_set_while_an_earlier_run_goes_on_begins_after_it), ("forbid",)),
     ("replace does not cancel", "schedule_fire.lua", "if before and overlap == 'replace' then cancel(", "if false then cancel(", on_stage(scenarios.test_20_now_while_it_runs), ("replace", 1, ["fired", "ended", "fired"])),
     ("what waited is made again", "schedule_fire.lua", "if kind == 'waited' and r[4] ~= seen then return 'changed' end", "", on_stage(scenarios.test_a_fire_that_waited_is_made_once)),
     ("what was decided long ago is made", "schedule_fire.lua", "or NOW > till", "", on_stage(scenarios.test_what_was_decided_for_another_moment_is_decided_anew)),

@@ -489,3 +489,18 @@ async def test_a_schedule_that_cannot_be_fired_stops_no_other(stage: Stage) -> N
     await stage.space.do("HSET", stage.space.key("schedule:broken"), "spec", "{")
     assert await stage.until(60) == ["sound@20270101T000100Z"]
     assert (await stage.schedules.get("broken")).paused.startswith("cannot be fired")
+
+
+@pytest.mark.parametrize("overlap", ["forbid", "queue-one"])
+async def test_a_continue_set_while_an_earlier_run_goes_on_begins_after_it(stage: Stage, overlap: str) -> None:
+    await stage.set("j", schedule="NOW")
+    [first] = await stage.round()
+    await stage.work()
+    await stage.until(1)
+    await stage.set("j", schedule="CONTINUE", backoff=5, overlap=overlap)
+    assert await stage.until(2) == []
+    await stage.end(first)
+    [second] = await stage.until(10)
+    await stage.work()
+    await stage.end(second)
+    assert len(await stage.until(20)) == 1

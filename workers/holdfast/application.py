@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from holdfast.broker import open_store
+from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
 from holdfast.handler.resolve import handler_from
+from holdfast.handler.taking import settled
 from holdfast.making import check_parts, check_settings
 from holdfast.manager import TaskManager
 from holdfast.patience import Patience
@@ -117,7 +119,7 @@ class Broker:
 
     @asynccontextmanager
     async def working(
-        self, handler: Callable[..., Any] | Handlers, *, workers: int = 1, drain_timeout: float = DRAIN
+        self, handler: Callable[..., Any] | Handlers | Provider, *, workers: int = 1, drain_timeout: float = DRAIN
     ) -> AsyncGenerator[None]:
         """Run tasks with this function or registry in this process, as `supervisor start` would, while the block runs.
 
@@ -130,7 +132,8 @@ class Broker:
         if self.in_memory:
             changed["redis_poll_timeout"] = MEMORY_POLL
         settings = self._settings.model_copy(update=changed)
-        chosen = handler_from(handler, getattr(handler, "__name__", "the handler"))
+        chosen = handler_from(handler, getattr(handler, "__name__", "the handler"), settings)
+        settings = settled(chosen, settings, may_choose=True)
         async with AsyncExitStack() as stack:
             for slot in range(workers):
                 beside = [self._fire] if self.in_memory and slot == 0 else []

@@ -60,6 +60,13 @@ class Schedules:
         for defined in await self._defined(specs):
             await self._put(defined)
 
+    async def begin(self, schedule_id: str) -> None:
+        """Make its fires that are due, without waiting for a steward to do so. UnknownScheduleError."""
+        record = await self.get(schedule_id)
+        order = self._firing.order(record, await self._now())
+        if order is not None:
+            await self._call(self._store.fire, [order])
+
     async def check(self, schedule_id: str, spec: ScheduleSpec) -> None:
         """Whether `put` would take it; InvalidScheduleError. Writes nothing."""
         self._define(schedule_id, spec, await self._now())

@@ -34,6 +34,7 @@ class Schedules:
     upsert = _scheduling(AsyncSchedules.upsert)
     put = _scheduling(AsyncSchedules.put)
     put_all = _scheduling(AsyncSchedules.put_all)
+    begin = _scheduling(AsyncSchedules.begin)
     check = _scheduling(AsyncSchedules.check)
     check_all = _scheduling(AsyncSchedules.check_all)
     owned = _scheduling(AsyncSchedules.owned)

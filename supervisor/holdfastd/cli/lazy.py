@@ -27,6 +27,6 @@ class LazyCommand(rich_click.RichCommand):
         return self.load().make_context(info_name, args, parent, **extra)
 
 
-def lazy(noun: str, purpose: str) -> LazyCommand:
-    """The command of this name from the file of this name."""
-    return LazyCommand(noun, f"holdfastd.cli.{noun}:{noun}", purpose)
+def lazy(noun: str, purpose: str, target: str | None = None) -> LazyCommand:
+    """The command of this name from the file of this name, or from `target` below this package."""
+    return LazyCommand(noun, f"holdfastd.cli.{target or f'{noun}:{noun}'}", purpose)

@@ -9,6 +9,7 @@ from typing import NoReturn, TextIO, cast
 import click
 import rich_click
 
+from holdfastd.cli import options
 from holdfastd.cli.lazy import LazyCommand, lazy
 from holdfastd.cli.session import Session
 
@@ -31,6 +32,12 @@ COMMANDS = [
     lazy("recover", "Put back tasks whose workers are gone."),
     lazy("events", "Show what happens to tasks and workers, as it happens."),
     lazy("schedules", "Set, list, pause and run what runs again and again."),
+    lazy("set", "Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
+    lazy("unset", "Take a job out of rotation.", "timeline.unset_job:unset"),
+    lazy("tell", "Tell how a job stands, as JSON.", "timeline.tell:tell"),
+    lazy("statuses", "Print how jobs stand, as CSV.", "timeline.statuses:statuses"),
+    lazy("work", "Run one worker in the foreground.", "timeline.work:work"),
+    lazy("dispatch", "Run a steward alone: make the fires of schedules.", "timeline.dispatch:dispatch"),
     lazy("lanes", "List, pause, resume and bound lanes."),
     lazy("queue", "Look at the queue, clear it, delete it."),
     lazy("db", "Set up the tables in PostgreSQL, and see how they stand."),
@@ -68,19 +75,26 @@ def _version(context: click.Context, _: click.Parameter, is_asked: bool) -> None
         context.exit()
 
 
+VERSION = click.Option(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version and exit.",
+)
+CONFIG = click.Option(
+    ["-c", "--config"],
+    metavar="FILE",
+    help="The settings file, of whichever command follows; else ./supervisor.toml.",
+    expose_value=False,
+    callback=options.remember,
+)
+
 cli = rich_click.RichGroup(
     name="supervisor",
     commands=COMMANDS,
-    params=[
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_version,
-            help="Print the version and exit.",
-        )
-    ],
+    params=[VERSION, CONFIG],
     help="Keeps worker processes alive that run the tasks of a Redis queue, and loses none of the tasks.",
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},

@@ -26,14 +26,14 @@ def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
         metavar=metavar,
         help=meaning,
         expose_value=False,
-        callback=_remember,
+        callback=remember,
     )
 
 
 def switch(field: str, meaning: str) -> Decorator[Any]:
     """A flag without a value for a field of Settings that is on or off; its opposite overrules environment and file."""
     names = f"{_flag(field)}/{_flag('no_' + field)}"
-    return click.option(names, field, default=None, help=meaning, expose_value=False, callback=_remember)
+    return click.option(names, field, default=None, help=meaning, expose_value=False, callback=remember)
 
 
 def common(command: F) -> F:
@@ -70,7 +70,8 @@ def _flag(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
+def remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """The callback of an option that is a setting."""
     if value is not None:
         context.ensure_object(Session).flags[parameter.name] = value
 

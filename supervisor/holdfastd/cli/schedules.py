@@ -28,9 +28,26 @@ _limit = click.option(
 )
 
 
-@rich_click.group(epilog="Example: supervisor schedules set nightly --cron '0 2 * * *' --name billing.close_day")
-def schedules() -> None:
+@rich_click.group(
+    invoke_without_command=True,
+    epilog="Examples:\n\nsupervisor schedules set nightly --cron '0 2 * * *' --name billing.close_day\n\n"
+    "supervisor schedules --csv > jobs.csv",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print JOBID,SCHEDULE for each that `supervisor set` could set.")
+@options.store
+@options.pass_session
+@click.pass_context
+def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None:
     """Set, list, pause, run and remove schedules."""
+    if context.invoked_subcommand is not None:
+        if as_csv:
+            raise click.UsageError("--csv prints them all: leave the command out")
+        return
+    if not as_csv:
+        raise click.UsageError(f"Missing command: one of {', '.join(schedules.commands)}, or --csv")
+    from holdfastd.cli.timeline.csv_file import print_schedules  # of one call in a hundred
+
+    print_schedules(session)
 
 
 @schedules.command(

@@ -60,6 +60,15 @@ def patience_of(settings: Settings) -> Patience:
     return Patience.of(settings.redis.submit) if told else PATIENCE
 
 
+def reach(session: Session) -> None:
+    """See that the store answers, before a service begins that would wait for it. StoreUnavailableError."""
+
+    async def ping(store: Store) -> None:
+        await store.ping()
+
+    ask(session, ping)
+
+
 async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
     if session.settings.scheduler_type == "memory":
         raise CommandError(IN_MEMORY, Exit.CONFIG)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -17,20 +16,21 @@ from holdfast.channel import Born, Ready
 from holdfast.channel_inside import InsideLink
 from holdfast.core.states import TERMINAL
 from holdfast.errors import HandlerError
-from holdfast.exits import ChildExit, Exit
+from holdfast.exits import Exit
 from holdfast.handler.chosen import handler_of
+from holdfast.handler.taking import settled
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.inside import Inside, open_worker
 from holdfast_config import Settings
 from holdfastd.parent.notify import Notifier
 from holdfastd.parent.refusal import refusal
+from holdfastd.single.ending import end_threads, status
 from holdfastd.single.signals import SIGNALS, heed
+from holdfastd.single.systemd import pat
 from holdfastd.steward.life import Life
 from holdfastd.steward.spec import StewardSpec
 
 Announce = Callable[[str], None]
-
-LAST_THREADS = 1.0  # seconds for threads, once everything else has ended
 
 
 def run(settings: Settings, announce: Announce) -> int:
@@ -49,6 +49,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
     with anyio.open_signal_receiver(*SIGNALS) as signals, serving(settings.queue_name) as store:
         try:
             handler = handler_of(settings)
+            settings = settled(handler, settings, may_choose=True)
         except HandlerError as error:
             announce(f"{error.traceback}{error}")
             return Exit.CONFIG
@@ -58,20 +59,20 @@ async def _boot(settings: Settings, announce: Announce) -> int:
                 group.start_soon(heed, signals, worker, settings.drain_timeout, announce)
                 await _serve(settings, store, worker, announce)
                 group.cancel_scope.cancel()
-    return _status(worker)
+    return status(worker)
 
 
 async def _serve(settings: Settings, store: MemoryStore, worker: Inside, announce: Announce) -> None:
     """Until the worker is drained."""
     systemd = Notifier()
     async with anyio.create_task_group() as group:
-        group.start_soon(_pat, systemd)
+        group.start_soon(pat, systemd)
         announce(f"1 worker ready, queue {settings.queue_name} in memory: when this process ends, nothing is kept")
         systemd.tell(READY=1, STATUS="1 worker, queue in memory")
         await worker.drained.wait()
         systemd.tell(STOPPING=1)
         await _tell_lost(store, announce)
-        await _end_threads(worker)
+        await end_threads(worker)
         group.cancel_scope.cancel()
     systemd.close()
 
@@ -98,13 +99,6 @@ async def _steward(store: MemoryStore, settings: Settings) -> AsyncGenerator[Ins
     telemetry.shutdown()
 
 
-async def _pat(systemd: Notifier) -> None:
-    """From the loop that everything runs on: while it turns, the service is alive."""
-    while systemd.watchdog is not None:
-        systemd.tell(WATCHDOG=1)
-        await anyio.sleep(systemd.watchdog / 3)
-
-
 async def _tell_lost(store: MemoryStore, announce: Announce) -> None:
     states = (await store.counts()).states
     if waiting := sum(number for state, number in states.items() if state not in TERMINAL):
@@ -114,16 +108,3 @@ async def _tell_lost(store: MemoryStore, announce: Announce) -> None:
             else f"{waiting} tasks are lost with the memory"
         )
         announce(told)
-
-
-async def _end_threads(worker: Inside) -> None:
-    with anyio.move_on_after(LAST_THREADS):
-        await worker.over.wait()
-    if not worker.over.is_set():
-        os._exit(Exit.CUT_OFF)  # a thread that will not stop would keep the process from ending
-
-
-def _status(worker: Inside) -> int:
-    if worker.code is not ChildExit.OK:
-        return Exit.BUG
-    return Exit.CUT_OFF if worker.released else Exit.OK

@@ -32,6 +32,7 @@ from holdfastd.steward.recovery import Recovered, Recovery
 from holdfastd.steward.rollbacks import Rollbacks
 from holdfastd.steward.scheduling import scheduling
 from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.time_file import time_file
 from holdfastd.steward.trimming import trimming
 from holdfastd.steward.vouching import vouching
 from holdfastd.steward.webhooks import Webhooks
@@ -110,6 +111,8 @@ class Life:
         yield Reaping(store, self.health, terms, self.recovered, time.monotonic).duty()
         yield promotion(store)
         yield scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
+        if settings.time_file is not None:
+            yield time_file(store, settings.time_file)
         yield Bounding(store, settings).duty()
         for lane in settings.lane_names:
             yield Bell(store, lane).duty()

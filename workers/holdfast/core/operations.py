@@ -9,6 +9,9 @@ import msgspec
 from holdfast.core.messages import Message
 from holdfast.errors import HoldfastError
 
+USUAL_TIMEOUT = "usual_timeout"  # a key of a message's metadata
+LONGEST_RUN = 366 * 86_400  # seconds
+
 Verb = Literal["cancel", "pause", "resume"]
 
 
@@ -31,6 +34,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     history_length: int | None = None
     metadata: dict[str, Any] = {}
     resumes: bool = False
+
+    @property
+    def usual_timeout(self) -> float | None:
+        """Seconds, as the producer wrote down for where nobody else says how long a run may take."""
+        match self.metadata.get(USUAL_TIMEOUT):
+            case bool():
+                return None
+            case int() | float() as seconds if 0 < seconds <= LONGEST_RUN:
+                return float(seconds)
+            case _:
+                return None
 
 
 class Control(msgspec.Struct, frozen=True):

@@ -33,7 +33,7 @@ class Callee:
 def callee(function: object, what: str, *, named: bool, options: Options | None = None) -> Callee:
     """The function, inspected. `what` names it in errors. Raises HandlerError."""
     if inspect.isclass(function):
-        raise HandlerError(f"{what} is a class: name a function, or an instance with __call__")
+        raise HandlerError(f"{what} is a class: name a function, an instance, or call a worker class: Worker('A')")
     if not callable(function):
         raise HandlerError(f"{what} is {type(function).__name__}, not a function or a Handlers registry")
     return Callee(function, _kind(function), inspect_signature(function, what, named=named), options or Options())

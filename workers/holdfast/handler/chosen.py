@@ -18,7 +18,7 @@ GRACE_MOST = 2.5
 def handler_of(settings: Settings) -> Handler:
     """Imported, or found on PATH. Raises HandlerError."""
     if settings.exec is None:
-        return resolve(settings.handler, settings.app_dir)
+        return resolve(settings.handler, settings.app_dir, settings)
     grace = min(GRACE_MOST, settings.drain_timeout * GRACE_SHARE)
     return Handler(settings.exec, Program(command.find(settings.exec, search_path()), for_commands(), grace))
 

@@ -9,16 +9,19 @@ from holdfast.handler.callee import Callee
 from holdfast.handler.options import Options
 from holdfast.handler.program.program import Program
 from holdfast.schedulespec import ScheduleSpec
+from holdfast_config.lanes import Lane
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """`target` is how the operator named it; `schedules` are those that the application's code defines, by id."""
+    """`target` is how the operator named it; `schedules` are those that the application's code defines, by id;
+    `lanes` those it says it takes from."""
 
     target: str
     default: Callee | Program | None = None
     named: Mapping[str, Callee] = field(default_factory=dict[str, Callee])
     schedules: Mapping[str, ScheduleSpec] = field(default_factory=dict[str, ScheduleSpec])
+    lanes: tuple[Lane, ...] = ()
 
     def choose(self, name: str | None) -> Callee | Program | None:
         """What runs an operation that calls `name`. Where nothing is registered by name, names mean nothing."""

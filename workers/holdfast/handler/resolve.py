@@ -11,7 +11,10 @@ from holdfast.errors import HandlerError
 from holdfast.handler.callee import callee
 from holdfast.handler.failures import user_traceback
 from holdfast.handler.handler import Handler
+from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
+from holdfast_config import Settings
+from holdfast_config.worker_calls import WorkerCall, is_call, read_call
 
 DEFAULT_MODULE = "agent"
 DEFAULT_TARGET = "agent:handle"
@@ -19,20 +22,24 @@ DEFAULT_TARGET = "agent:handle"
 _TARGET = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
-def resolve(handler: str | None, app_dir: Path) -> Handler:
+def resolve(handler: str | None, app_dir: Path, settings: Settings | None = None) -> Handler:
     """The handler named `handler` ("module:attribute"), or `agent:handle` where `app_dir` has an agent.py.
 
-    `app_dir` is put first on the import path. Raises HandlerError: nothing named, not found, or its import raised.
+    `app_dir` is put first on the import path. A class may be called with literals: module:Worker("A:A:B").
+    Raises HandlerError: nothing named, not found, or its import or that call raised.
     """
     target, folder = target_of(handler, app_dir), app_dir.resolve()
-    module, _, attribute = target.partition(":")
+    call = _call(target) if is_call(target) else None
+    module, _, attribute = (call.target if call else target).partition(":")
     _put_first(str(folder))
     found = _attribute(_module(module, folder), attribute, target)
-    return handler_from(found, target)
+    return handler_from(_called(found, call) if call else found, target, settings)
 
 
-def handler_from(found: object, target: str) -> Handler:
-    """A function or a registry, as a worker runs it. Raises HandlerError for anything else."""
+def handler_from(found: object, target: str, settings: Settings | None = None) -> Handler:
+    """A function, a registry or a provider, as a worker runs it. Raises HandlerError for anything else."""
+    if isinstance(found, Provider):
+        return found.__handler__(target, settings)
     if isinstance(found, Handlers):
         return found.frozen(target)
     return Handler(target, callee(found, target, named=False))
@@ -41,9 +48,28 @@ def handler_from(found: object, target: str) -> Handler:
 def target_of(handler: str | None, app_dir: Path) -> str:
     """The handler's full name, without importing anything. Raises HandlerError: nothing named, or not as a name."""
     target = handler or _default_target(app_dir.resolve())
+    if is_call(target) and _TARGET.fullmatch(_call(target).target):
+        return target
     if _TARGET.fullmatch(target) is None:
         raise HandlerError(f"handler {target!a}: write it as module:attribute, as in {_suggestion(target)}")
     return target
+
+
+def _call(target: str) -> WorkerCall:
+    try:
+        return read_call(target)
+    except ValueError as error:
+        raise HandlerError(f"handler {target!a}: {error}") from None
+
+
+def _called(found: object, call: WorkerCall) -> object:
+    """Only a class that is meant for it is called: any other would be called with what an operator typed."""
+    if not isinstance(found, type) or not issubclass(found, Provider):
+        raise HandlerError(f"{call.target} is no worker class of holdfast.timeline: name it without parentheses")
+    try:
+        return found(*call.arguments, **call.named)
+    except Exception as error:
+        raise HandlerError(f"{call.target} cannot be made: {error}", user_traceback(error)) from error
 
 
 def _default_target(folder: Path) -> str:

@@ -38,7 +38,7 @@ async def run(
     thread_grace: float = 5.0,
 ) -> Outcome:
     """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds: of its lane, or of the worker) counts
-    where neither delivery nor handler has one.
+    where neither delivery nor handler has one; where nobody has, what its producer wrote down as usual for it.
 
     Cancelled, it ends as soon as the handler has: an async one is interrupted, one in a thread of `limiter` has to see
     `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was
@@ -49,6 +49,7 @@ async def run(
     operation = task.operation
     own = handler.options(operation.name).timeout
     usual = task_timeout if own is None else own
+    usual = operation.usual_timeout if usual is None else usual
     seconds = usual if delivery.timeout_ms is None else delivery.timeout_ms / 1000
     match handler.choose(operation.name):
         case None:

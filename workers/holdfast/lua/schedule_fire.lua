@@ -66,13 +66,16 @@ local function obey(order)
   if kind == 'due' then call('HSET', schedules.hash(id), 'expected', expected, 'due', due, 'fires', r[7] + #fires) end
   if first ~= '' then schedules.chronicle(id, 'missed', first, '', last .. ' ' .. why) end
   local task = r[6]
-  for _, fire in ipairs(fires) do task = make(id, r[1], r[5], task, fire) end
+  local continues = kind == 'due' and expected == '' and string.sub(call('HGET', schedules.hash(id), 'cadence'), 1, 8) == 'continue'
+  -- A CONTINUE that was skipped would have no run to go on after: it waits for what an earlier definition started.
+  local overlap = continues and r[5] == 'forbid' and 'queue-one' or r[5]
+  for _, fire in ipairs(fires) do task = make(id, r[1], overlap, task, fire) end
   if kind == 'due' and expected ~= '' and r[8] ~= '1' then   -- later than it was: nobody needs to be told
     call('ZADD', T .. 'schedules', due, id)
     return 'fired'
   end
   if kind == 'due' and expected == '' then
-    if string.sub(call('HGET', schedules.hash(id), 'cadence'), 1, 8) == 'continue' then
+    if continues then
       schedules.catch_up(id)   -- if its task was made and has ended before
     else
       call('HSET', schedules.hash(id), 'ended', 'it has fired for the last time')

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from holdfast import locks
 from holdfast.worker.spec import WorkerSpec
 
 
 def hold_lock(spec: WorkerSpec) -> None:
     """Raises RuntimeError where another process is this incarnation."""
-    folder = spec.settings.runtime_dir / "incarnations"
-    folder.mkdir(mode=0o750, parents=True, exist_ok=True)
-    if locks.hold(folder / f"{spec.incarnation}.lock") is None:
+    path = _path(spec)
+    path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+    if locks.hold(path) is None:
         raise RuntimeError(f"incarnation {spec.incarnation} is held by another process")
+
+
+def drop_lock(spec: WorkerSpec) -> None:
+    """For a worker without a parent that has given everything back: nobody else would take its file away."""
+    _path(spec).unlink(missing_ok=True)
+
+
+def _path(spec: WorkerSpec) -> Path:
+    return spec.settings.runtime_dir / "incarnations" / f"{spec.incarnation}.lock"

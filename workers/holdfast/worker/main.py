@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import signal
 import socket
+from dataclasses import replace
 
 import anyio
 import structlog
@@ -16,6 +17,7 @@ from holdfast.core.exchange import Exchange
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.chosen import handler_of
+from holdfast.handler.taking import settled
 from holdfast.killpoints import Point, reached
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.life import Life
@@ -44,6 +46,7 @@ async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
     link = ParentLink(channel)
     try:
         handler = handler_of(spec.settings)
+        spec = replace(spec, settings=settled(handler, spec.settings, may_choose=False))
     except HandlerError as error:
         link.send(BootFailed(ChildExit.BOOT_FAILED, str(error), error.traceback))
         await link.flush(SAY_GOODBYE)

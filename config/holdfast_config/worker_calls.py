@@ -1,0 +1,61 @@
+"""A handler that is named as a call: `module:Worker("A:A:B")`. Its arguments are literals; nothing is evaluated."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass, field
+
+from holdfast_config.lanes import Lane, queue
+
+LITERALS = 'numbers, texts and other literals, as in module:Worker("A:A:B")'
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCall:
+    """`target` is the class, as module:attribute; with what it is called."""
+
+    target: str
+    arguments: tuple[object, ...] = ()
+    named: dict[str, object] = field(default_factory=dict[str, object])
+
+
+def is_call(text: str) -> bool:
+    return "(" in text
+
+
+def read_call(text: str) -> WorkerCall:
+    """ValueError, as the rest of a sentence, for anything but a name called with literals."""
+    target, parenthesis, rest = text.strip().partition("(")
+    try:
+        found = ast.parse(f"f{parenthesis}{rest}", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError('must be a class called with literals: module:Worker("A:A:B")') from None
+    if not isinstance(found, ast.Call) or not isinstance(found.func, ast.Name):
+        raise ValueError('must be one class called once: module:Worker("A:A:B")')
+    if any(keyword.arg is None for keyword in found.keywords):
+        raise ValueError(f"has arguments that are no literals: {LITERALS} are allowed")
+    named = {str(keyword.arg): _literal(keyword.value) for keyword in found.keywords}
+    return WorkerCall(target.strip(), tuple(_literal(one) for one in found.args), named)
+
+
+def implied_lanes(text: object) -> tuple[Lane, ...] | None:
+    """The lanes that the first argument of a call spells: `A:A:B` weighs A twice. None where it spells none."""
+    try:
+        first = read_call(text).arguments[0] if isinstance(text, str) and is_call(text) else None
+        return spelled_lanes(first.split(":")) if isinstance(first, str) else None
+    except (ValueError, IndexError):
+        return None
+
+
+def spelled_lanes(names: list[str]) -> tuple[Lane, ...]:
+    """One lane for each name, as heavy as it is said often; ValueError for what is no name."""
+    return tuple(Lane(queue(name), weight) for name, weight in Counter(names).items())
+
+
+def _literal(node: ast.expr) -> object:
+    try:
+        value: object = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise ValueError(f"has the argument {ast.unparse(node)[:80]!r}: {LITERALS} are allowed") from None
+    return value

@@ -1,0 +1,1 @@
+"""The verbs of a timeline scheduler, in its formats: other words for schedules."""

@@ -1,0 +1,82 @@
+"""Jobs as CSV: JOBID,SCHEDULE in each row. What is printed can be read again."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from holdfast.manager import TaskManager
+from holdfast.timeline.asking import records, set_job
+from holdfast.timeline.job import schedule_of, spec_of
+from holdfastd.cli import output
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import LONG_PATIENCE, manage
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    line: int
+    jobid: str
+    schedule: str
+
+
+def print_row(*cells: str) -> None:
+    """One row; what could act on a terminal is spelled out."""
+    row = io.StringIO()
+    csv.writer(row, lineterminator=output.LINE_END).writerow(
+        [output.safe(cell, keep=output.LINE_END) for cell in cells]
+    )
+    click.echo(row.getvalue(), nl=False)
+
+
+def print_schedules(session: Session) -> None:
+    """What `supervisor set` would be given to have the same jobs; how many have no such word is noted."""
+
+    async def work(manager: TaskManager) -> int:
+        others = 0
+        async for record in records(manager):
+            schedule = schedule_of(record)
+            if schedule is None:
+                others += 1
+            else:
+                print_row(record.definition.schedule_id, schedule)
+        return others
+
+    if others := manage(session, work, LONG_PATIENCE):
+        output.note(f"{others} left out: cron, every and zones have no word here; see `supervisor schedules list`")
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file; click.UsageError names the line that is none."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        return [_row(path, reader.line_num, cells) for cells in reader if cells]
+    except csv.Error as error:
+        raise click.UsageError(f"{path}: line {reader.line_num}: {error}") from None
+
+
+async def set_rows(manager: TaskManager, rows: list[Row], after: int | None) -> int:
+    """Set them, once all have been checked: InvalidScheduleError, and nothing is written. How many."""
+    for row in rows:
+        try:
+            await manager.schedules.check(row.jobid, spec_of(row.jobid, row.schedule))
+        except ValueError as error:
+            error.add_note(f"line {row.line} of the CSV; nothing was set")
+            raise
+    for row in rows:
+        await set_job(manager, row.jobid, row.schedule, after)
+    return len(rows)
+
+
+def _row(path: Path, line: int, cells: list[str]) -> Row:
+    if len(cells) != 2:
+        raise click.UsageError(f"{path}: line {line}: {len(cells)} columns; JOBID,SCHEDULE are two")
+    return Row(line, cells[0].strip(), cells[1].strip())

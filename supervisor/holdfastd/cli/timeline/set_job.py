@@ -1,0 +1,63 @@
+"""`supervisor set`: a job and when it is to run."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast.core.cadence.moments import read_moment
+from holdfast.timeline.asking import set_job
+from holdfast.timeline.job import Manner
+from holdfastd.cli import options, output
+from holdfastd.cli import schedule_views as views
+from holdfastd.cli.kinds import DURATION
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import manage
+
+
+@rich_click.command(
+    "set",
+    epilog="Examples:\n\nsupervisor set crawl:A CONTINUE\n\n"
+    "supervisor set report:B 'RRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=0'\n\nsupervisor set report:B AT:1767225600",
+)
+@click.argument("jobid", metavar="JOBID")
+@click.argument("schedule", metavar="SCHEDULE")
+@click.option(
+    "-a", "--after", metavar="TIME", help="What a rule says up to this moment counts as made; else up to now."
+)
+@click.option(
+    "--on-failure",
+    type=click.Choice(["stop", "continue"]),
+    default="stop",
+    show_default=True,
+    help="After a failed run.",
+)
+@click.option("--max-attempts", type=int, default=1, show_default=True, metavar="N", help="Tries of one run.")
+@click.option(
+    "--timeout", type=DURATION, metavar="DURATION", help="The longest a run may take; else as its worker says, or 10 s."
+)
+@options.store
+@options.pass_session
+def set_(
+    session: Session,
+    /,
+    jobid: str,
+    schedule: str,
+    after: str | None,
+    on_failure: str,
+    max_attempts: int,
+    timeout: float | None,
+) -> None:
+    """Give a job its schedule: a recurrence rule, NOW, AT:<time>, CONTINUE or STOP; times are in UTC.
+
+    What follows the last colon of JOBID is the lane it is queued in; its handler gets JOBID as the message. A run that
+    fails or takes too long ends the job.
+    """
+    moment = None if after is None else read_moment(after, "UTC")
+    manner = Manner(on_failure, max_attempts, timeout)
+    put = manage(session, lambda manager: set_job(manager, jobid, schedule, moment, manner))
+    told = {"jobid": jobid, "word": put.word, "next": views.utc(put.expected)}
+    if session.json:
+        output.document(told)
+    else:
+        output.text(f"{jobid}: {put.word}, next {told['next'] or 'never'}")

@@ -1,0 +1,30 @@
+"""`supervisor statuses`: how all jobs stand."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast.core.cadence.moments import read_moment
+from holdfast.manager import TaskManager
+from holdfast.timeline.asking import jobs
+from holdfastd.cli import options
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import LONG_PATIENCE, manage
+from holdfastd.cli.timeline.csv_file import print_row
+
+
+@rich_click.command(epilog="Example: supervisor statuses --before $(date -d -1day +%s)")
+@click.option("-b", "--before", metavar="TIME", help="Those that have stood so since this moment, or longer.")
+@options.store
+@options.pass_session
+def statuses(session: Session, /, before: str | None) -> None:
+    """Print JOBID,EVENT:TIMESTAMP for each job: since when (Unix seconds) it is TML, ENQ, WRK, STP, DIE or BAD."""
+    latest = None if before is None else read_moment(before, "UTC") / 1000
+
+    async def work(manager: TaskManager) -> None:
+        async for told in jobs(manager):
+            if latest is None or told.status.since <= latest:
+                print_row(told.jobid, str(told.status))
+
+    manage(session, work, LONG_PATIENCE)

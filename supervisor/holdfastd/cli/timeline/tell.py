@@ -1,0 +1,30 @@
+"""`supervisor tell`: how one job stands."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast.errors import UnknownScheduleError
+from holdfast.timeline.asking import NOTHING, tell_job
+from holdfastd.cli import options, output
+from holdfastd.cli.session import Session
+from holdfastd.cli.storing import manage
+
+
+@rich_click.command(epilog="Example: supervisor tell crawl:A")
+@click.argument("jobid", metavar="JOBID")
+@options.store
+@options.pass_session
+def tell(session: Session, /, jobid: str) -> None:
+    """Tell how a job stands, as JSON: status, next_run (Unix seconds), schedule, working.
+
+    The status is TML (waits for its time), ENQ (queued), WRK (runs), STP (stopped), DIE (a run failed) or BAD (cannot
+    be run), and since when. Of a job that is not known all is null, and the exit status is 1.
+    """
+    try:
+        told = manage(session, lambda manager: tell_job(manager, jobid))
+    except UnknownScheduleError:
+        output.document(NOTHING)
+        raise
+    output.document(told.document)

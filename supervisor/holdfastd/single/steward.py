@@ -1,0 +1,56 @@
+"""A steward without a supervisor: the same duties, for workers of any host; nobody restarts it."""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+from collections.abc import Callable
+
+import anyio
+
+from holdfast.broker import open_store
+from holdfast.channel import BootFailed, Ready
+from holdfast.channel_inside import InsideLink
+from holdfast.exits import ChildExit
+from holdfast.telemetry import open_telemetry
+from holdfast_config import Settings
+from holdfastd.parent.notify import Notifier
+from holdfastd.single.systemd import pat
+from holdfastd.steward.life import Life
+from holdfastd.steward.spec import StewardSpec
+
+Announce = Callable[[str], None]
+
+
+def run(settings: Settings, announce: Announce) -> int:
+    """Until it is told to stop; the exit status."""
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    return anyio.run(_serve, settings, announce, backend_options={"use_uvloop": True})
+
+
+async def _serve(settings: Settings, announce: Announce) -> int:
+    telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
+    link, systemd = InsideLink(), Notifier()
+    code = ChildExit.BUG
+    async with open_store(settings.redis, settings.postgres) as store, anyio.create_task_group() as group:
+        group.start_soon(_hear_out, link, settings, announce, systemd)
+        group.start_soon(pat, systemd)
+        code = await Life(StewardSpec(settings, first=True), store, link, telemetry.recovered).live()
+        group.cancel_scope.cancel()
+    systemd.tell(STOPPING=1)
+    systemd.close()
+    telemetry.shutdown()
+    return int(code)
+
+
+async def _hear_out(link: InsideLink, settings: Settings, announce: Announce, systemd: Notifier) -> None:
+    """What it would tell a parent, for ever."""
+    while True:
+        match await link.hear():
+            case Ready():
+                announce(f"1 steward ready, queue {settings.queue_name}")
+                systemd.tell(READY=1, STATUS=f"dispatching for {settings.queue_name}")
+            case BootFailed() as failed:
+                announce(failed.error)
+            case _:
+                pass

@@ -1,0 +1,90 @@
+"""A worker without a supervisor, in the foreground; any number of them run beside each other.
+
+It holds a lock file as every worker does, so that a steward of this host sees at once that it has died.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import anyio
+
+from holdfast.broker import open_store
+from holdfast.broker.port import Store
+from holdfast.errors import HandlerError
+from holdfast.exits import Exit
+from holdfast.handler.chosen import handler_of
+from holdfast.handler.taking import settled
+from holdfast.worker.inside import Inside, open_worker
+from holdfast.worker.lockfile import drop_lock, hold_lock
+from holdfast.worker.spec import WorkerSpec
+from holdfast_config import Settings
+from holdfastd.parent.notify import Notifier
+from holdfastd.single.ending import end_threads, status
+from holdfastd.single.signals import SIGNALS, heed
+from holdfastd.single.systemd import pat
+from holdfastd.steward.duty import tend
+from holdfastd.steward.health import Health
+from holdfastd.steward.scheduling import scheduling
+
+Announce = Callable[[str], None]
+
+
+def run(settings: Settings, announce: Announce) -> int:
+    """Until it is told to stop; the exit status."""
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    return anyio.run(_boot, settings, announce, backend_options={"use_uvloop": True})
+
+
+async def _boot(settings: Settings, announce: Announce) -> int:
+    with anyio.open_signal_receiver(*SIGNALS) as signals:
+        try:
+            handler = handler_of(settings)
+            settings = settled(handler, _one_by_one(settings), may_choose=True)
+        except HandlerError as error:
+            announce(f"{error.traceback}{error}")
+            return Exit.CONFIG
+        async with (
+            open_store(settings.redis) as store,
+            open_worker(store, handler, settings, beside=_beside(store, settings)) as worker,
+        ):
+            spec = WorkerSpec(worker.incarnation, 0, settings)
+            hold_lock(spec)
+            async with anyio.create_task_group() as group:
+                group.start_soon(heed, signals, worker, settings.drain_timeout, announce)
+                await _serve(settings, worker, announce)
+                group.cancel_scope.cancel()
+    drop_lock(spec)
+    return status(worker)
+
+
+def _beside(store: Store, settings: Settings) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+    """What goes on when its run has ended is fired here, whether or not a steward looks after the queue."""
+    duty = scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
+    return [partial(tend, duty, Health())]
+
+
+def _one_by_one(settings: Settings) -> Settings:
+    """Whoever writes `work` for one process expects to be called once at a time."""
+    if "concurrency" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"concurrency": 1})
+
+
+async def _serve(settings: Settings, worker: Inside, announce: Announce) -> None:
+    """Until the worker is drained."""
+    systemd = Notifier()
+    async with anyio.create_task_group() as group:
+        group.start_soon(pat, systemd)
+        lanes = ", ".join(str(lane) for lane in settings.lanes)
+        announce(f"1 worker ready, queue {settings.queue_name}, lanes {lanes}")
+        systemd.tell(READY=1, STATUS="1 worker")
+        await worker.drained.wait()
+        systemd.tell(STOPPING=1)
+        await end_threads(worker)
+        group.cancel_scope.cancel()
+    systemd.close()

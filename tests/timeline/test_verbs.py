@@ -1,0 +1,162 @@
+"""set, unset, tell, statuses and schedules --csv as their users type them, where nobody works."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+
+import pytest
+
+from tests.cli.commands import Inside
+from tests.timeline.timeline import Timeline
+
+
+def rows(text: str) -> dict[str, str]:
+    return dict(csv.reader(io.StringIO(text)))
+
+
+def event(inside: Inside, jobid: str) -> str:
+    return str(inside("tell", jobid).document["status"]).partition(":")[0]
+
+
+def test_now_is_queued_at_once_whether_or_not_anybody_dispatches(inside: Inside) -> None:
+    began = int(time.time())
+    assert inside("set", "job:A", "NOW").status == 0
+    told = inside("tell", "job:A").document
+    assert (told["next_run"], told["schedule"], told["working"]) == (None, "STOP", False)
+    word, since = told["status"].split(":")
+    assert word == "ENQ"
+    assert began - 1 <= int(since)
+    [task] = inside("tasks", "list", "--json").lines
+    assert (task["lane"], task["state"]) == ("A", "submitted")
+
+
+def test_a_moment_and_a_rule_wait_on_the_timeline(inside: Inside) -> None:
+    inside("set", "later:A", "AT:4000000000")
+    inside("set", "daily:B", "DTSTART:20900101T020000Z\nRRULE:FREQ=DAILY")
+    assert inside("tell", "later:A").document["next_run"] == 4000000000
+    assert {jobid: status.partition(":")[0] for jobid, status in rows(inside("statuses").out).items()} == {
+        "later:A": "TML",
+        "daily:B": "TML",
+    }
+
+
+def test_statuses_may_be_those_of_before_a_moment(inside: Inside) -> None:
+    inside("set", "job:A", "AT:4000000000")
+    assert rows(inside("statuses", "--before", "4000000000").out).keys() == {"job:A"}
+    assert inside("statuses", "--before", "1000000000").out == ""
+
+
+def test_what_schedules_prints_can_be_set_again(inside: Inside) -> None:
+    rule = "DTSTART:20900101T020000Z\nRRULE:FREQ=DAILY"
+    for jobid, schedule in {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "NOW", "off": "STOP"}.items():
+        assert inside("set", jobid, schedule).status == 0
+    inside("schedules", "set", "hourly", "x", "--cron", "0 * * * *")
+    told = inside("schedules", "--csv")
+    assert rows(told.out) == {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "STOP", "off": "STOP"}
+    assert "1 left out: cron" in told.err
+    for jobid, schedule in rows(told.out).items():
+        assert inside("set", jobid, schedule).status == 0
+    assert rows(inside("schedules", "--csv").out) == rows(told.out)
+
+
+def test_after_says_what_counts_as_made(inside: Inside) -> None:
+    rule = "DTSTART:20200101T000000Z\nRRULE:FREQ=YEARLY"
+    inside("set", "yearly:A", rule, "--after", "1600000000")
+    assert event(inside, "yearly:A") == "ENQ"  # the first of January of 2021 was missed, and is made up for once
+    inside("set", "other:A", rule)
+    assert event(inside, "other:A") == "TML"
+
+
+def test_unset_takes_back_what_waits(inside: Inside) -> None:
+    inside("set", "job:A", "NOW")
+    assert inside("unset", "job:A").status == 0
+    [task] = inside("tasks", "list", "--json").lines
+    assert task["state"] == "canceled"
+    assert inside("statuses").out == ""
+    assert inside("set", "job:A", "NOW").status == 0
+    assert event(inside, "job:A") == "ENQ"
+
+
+def test_stop_takes_back_what_waits_and_stays_known(inside: Inside) -> None:
+    inside("set", "job:A", "CONTINUE")
+    inside("set", "job:A", "STOP")
+    assert event(inside, "job:A") == "STP"
+
+
+def test_jobs_end_with_a_failed_run_unless_told_otherwise(inside: Inside) -> None:
+    inside("set", "job:A", "CONTINUE")
+    inside("set", "other:A", "CONTINUE", "--on-failure", "continue", "--max-attempts", "3", "--timeout", "1m")
+    spec = inside("schedules", "show", "job:A", "--json").document["spec"]
+    assert (spec["on_failure"], spec["max_attempts"], spec.get("timeout")) == ("stop", 1, None)
+    assert spec["metadata"] == {"usual_timeout": 10.0}
+    spec = inside("schedules", "show", "other:A", "--json").document["spec"]
+    assert (spec.get("on_failure"), spec["max_attempts"], spec["timeout"]) == (None, 3, 60.0)
+
+
+@pytest.mark.parametrize("verb", ["unset", "tell"])
+def test_an_unknown_job_is_an_error(inside: Inside, verb: str) -> None:
+    answer = inside(verb, "nobody")
+    assert answer.status == 1
+    assert "no schedule nobody" in answer.err
+
+
+def test_an_unknown_job_is_told_as_nothing(inside: Inside) -> None:
+    told = inside("tell", "nobody").document
+    assert told == {"status": None, "next_run": None, "schedule": None, "working": False}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("job:A", "R:FREQ=Secondly", "--after", "5"), "Secondly"),
+        (("job:A", "SOMETIMES"), "give NOW, AT:<time>, CONTINUE, STOP or a rule"),
+        (("job:A", "AT:yesterday"), "yesterday"),
+        (("job A", "NOW"), "letters, digits"),
+        (("job:A", "NOW", "--after", "soon"), "soon"),
+        (("job:A", "NOW", "--max-attempts", "0"), "max_attempts 0"),
+        (("job:A", "NOW", "--timeout", "long"), "no duration"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_changes_nothing(inside: Inside, words: tuple[str, ...], reason: str) -> None:
+    inside("set", "job:A", "AT:4000000000")
+    before = inside("tell", "job:A").out
+    answer = inside("set", *words)
+    assert answer.status == 2
+    assert reason in answer.err
+    assert inside("tell", "job:A").out == before
+
+
+def test_schedules_wants_a_command_or_csv(inside: Inside) -> None:
+    assert inside("schedules").status == 2
+    assert inside("schedules", "--csv", "list").status == 2
+
+
+def test_the_settings_file_may_be_named_before_the_verb(timeline: Timeline, inside: Inside) -> None:
+    before = Inside(inside.folder, (), capsys=inside.capsys)
+    assert before("--config", str(timeline.conf), "set", "job:A", "NOW").status == 0
+    assert event(inside, "job:A") == "ENQ"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("good:A,NOW\nbad:A,SOMETIMES\n", "line 2 of the CSV; nothing was set"),
+        ("good:A,NOW\nbad:A,NOW,twice\n", "line 2: 3 columns"),
+        ('good:A,NOW\nbad:A,"NOW\n', "line 2: unexpected end of data"),
+        ("good:A,NOW\nbad job,NOW\n", "letters, digits"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_dispatch_refuses_a_file_as_a_whole(inside: Inside, text: str | None, reason: str) -> None:
+    file = inside.folder / "jobs.csv"
+    if text is not None:
+        file.write_text(text)
+    answer = inside("dispatch", "--schedules", str(file))
+    assert (answer.status, reason in answer.err) == (2, True), answer.err
+    assert inside("statuses").out == ""
+
+
+def test_after_is_for_the_file_of_dispatch(inside: Inside) -> None:
+    assert inside("dispatch", "--after", "5").status == 2

@@ -1,0 +1,18 @@
+"""What workers of a timeline scheduler import: jobs with recurrence rules, taken round robin from lanes.
+
+from holdfast.timeline import RoundRobin, StopWork
+
+class Worker(RoundRobin):
+    def work(self, jobid):
+        if not crawl(jobid):
+            raise StopWork("gone for good")
+        return 30  # a CONTINUE runs again in 30 s
+"""
+
+from __future__ import annotations
+
+from holdfast.timeline.bike import Bike
+from holdfast.timeline.endings import StopWork, UnsetJob
+from holdfast.timeline.worker import RoundRobin, Worker
+
+__all__ = ["Worker", "RoundRobin", "StopWork", "UnsetJob", "Bike"]

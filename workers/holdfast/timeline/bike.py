@@ -1,0 +1,75 @@
+"""The jobs of a queue without async, for programs and for `work` itself: `bike.set("JOB1:A", "NOW")`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from holdfast.core.cadence.moments import read_moment
+from holdfast.core.definitions import Put
+from holdfast.manager import TaskManager
+from holdfast.sync import TaskManager as SyncManager
+from holdfast.timeline import asking
+from holdfast_config import Settings, load
+
+if TYPE_CHECKING:
+    from typing import Self
+
+R = TypeVar("R")
+
+
+class Bike:
+    """To be closed, or used as a context manager. `Bike(load({"config": "x.conf"}))`; without settings, those of the
+    environment and the usual files."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        settings = settings or load()
+        self._manager = SyncManager(
+            settings.redis, database=settings.postgres, max_message_bytes=settings.max_message_bytes
+        )
+
+    def set(self, jobid: str, schedule: str, after: float | None = None) -> int | None:
+        """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP; its next run, in Unix seconds.
+
+        `after` (Unix seconds): what a rule says up to then counts as made; else up to now. InvalidScheduleError.
+        """
+        moment = None if after is None else read_moment(f"{after}", "UTC")
+        put: Put = self._ask(asking.set_job, jobid, schedule, moment)
+        return None if put.expected is None else put.expected // 1000
+
+    def unset(self, jobid: str) -> None:
+        """Forget a job; a run that goes on is completed. UnknownScheduleError."""
+        self._ask(asking.unset_job, jobid)
+
+    def tell(self, jobid: str) -> dict[str, object]:
+        """Its status, schedule and next run; UnknownScheduleError."""
+        told: asking.Told = self._ask(asking.tell_job, jobid)
+        return told.document
+
+    def statuses(self) -> dict[str, str]:
+        """How each job stands, as EVENT:TIMESTAMP."""
+        return {told.jobid: str(told.status) for told in self._all()}
+
+    def schedules(self) -> dict[str, str]:
+        """The schedule of each job."""
+        return {told.jobid: told.schedule for told in self._all() if told.schedule is not None}
+
+    def close(self) -> None:
+        self._manager.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, question: Callable[..., Coroutine[Any, Any, R]], *words: Any) -> R:
+        background = self._manager._running()  # pyright: ignore[reportPrivateUsage]  # a friend of that class
+        return background.call(question, background.served, *words)
+
+    def _all(self) -> list[asking.Told]:
+        async def gather(manager: TaskManager) -> list[asking.Told]:
+            found: AsyncGenerator[asking.Told] = asking.jobs(manager)
+            return [told async for told in found]
+
+        return self._ask(gather)

@@ -1,0 +1,13 @@
+"""How a run ends its job. Handlers raise these as instructions, not as errors."""
+
+from __future__ import annotations
+
+from holdfast.errors import StopSchedule, UnsetSchedule
+
+
+class StopWork(StopSchedule):
+    """The job's schedule is STOP from now on."""
+
+
+class UnsetJob(UnsetSchedule):
+    """The job is forgotten."""

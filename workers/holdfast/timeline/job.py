@@ -1,0 +1,71 @@
+"""A job: its id says what and where, its schedule when. Both become a schedule of ours; the store knows no jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.core.cadence import restored
+from holdfast.core.cadence.once import At
+from holdfast.core.definitions import ScheduleRecord
+from holdfast.core.operations import USUAL_TIMEOUT
+from holdfast.core.schedules import Overlap
+from holdfast.schedulespec import ScheduleSpec
+
+STOP = "STOP"
+USUAL_SECONDS = 10.0
+
+_RULES = ("FREQ=", "RDATE")
+_BY_HANDLER = "its handler stopped it"  # as shared/scheduling.lua writes it
+
+_read_spec = msgspec.json.Decoder(ScheduleSpec).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a job is run. `timeout` in seconds; None: as its worker, its lane or the settings say, else 10 s."""
+
+    on_failure: str = "stop"
+    max_attempts: int = 1
+    timeout: float | None = None
+
+
+USUAL = Manner()
+
+
+def lane_of(jobid: str) -> str | None:
+    """The lane that the job's id names behind its last colon; None: the public queue."""
+    _, colon, lane = jobid.rpartition(":")
+    return lane if colon else None
+
+
+def spec_of(jobid: str, schedule: str, manner: Manner = USUAL) -> ScheduleSpec:
+    """What is to be stored for a job; its handler gets the id as text.
+
+    A rule that comes due while its run goes on is passed over; what was asked for once waits for the run to end.
+    """
+    recurs = any(word in schedule.upper() for word in _RULES)
+    return ScheduleSpec(
+        schedule=schedule,
+        overlap=Overlap.FORBID if recurs else Overlap.QUEUE_ONE,
+        on_failure=manner.on_failure,
+        text=jobid,
+        lane=lane_of(jobid),
+        max_attempts=manner.max_attempts,
+        timeout=manner.timeout,
+        metadata={USUAL_TIMEOUT: USUAL_SECONDS},
+    )
+
+
+def schedule_of(record: ScheduleRecord) -> str | None:
+    """What `set` would be given to have this schedule again; None: no word of a job's says it (cron, every)."""
+    spec = _read_spec(record.definition.spec)
+    is_once = isinstance(cadence := restored(record.definition.cadence), At)
+    if record.ended and (is_once or record.ended == _BY_HANDLER):
+        return STOP
+    if isinstance(cadence, At) and spec.schedule is None:
+        return f"AT:{cadence.moment / 1000:g}" if cadence.moment % 1000 else f"AT:{cadence.moment // 1000}"
+    if spec.timezone != "UTC" and not is_once:
+        return None
+    return spec.schedule or spec.rrule
