@@ -15,7 +15,7 @@ local function empty_lanes()
     for _, lane in ipairs({QUEUE, unpack(call('HKEYS', T .. index))}) do
       local length = redis.pcall('LLEN', list_of(lane))   -- an error where somebody made it something else than a list
       if type(length) == 'number' and length > 0 then
-        call('LPOP', list_of(lane), math.min(length, ENTRIES))
+        call('LTRIM', list_of(lane), ENTRIES, -1)   -- what LPOP takes it would answer, too: thirty times as long
         left = left or length > ENTRIES
       end
     end
