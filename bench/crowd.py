@@ -60,7 +60,7 @@ class Measured:
 
     @property
     def numbers(self) -> dict[str, object]:
-        times = {took.name: (took.median, took.most) for took in self.times}
+        times = {took.name: (round(took.median, 3), round(took.most, 3)) for took in self.times}
         return {"used": self.full.used, "resident": self.full.resident, "bytes": self.weights, "ms": times}
 
 

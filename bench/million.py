@@ -3,7 +3,7 @@
 On a fresh server of the bundled kind and, where the host has a redis-server, on that, each in turn: tasks of the usual
 348 bytes submitted through TaskManager, then as many foreign entries. A number as an argument measures fewer tasks. A
 tenth is finished by pulls and settlements and deleted in a steward's steps, the rest is cleared. Memory is what the
-server says that it uses. Times are the server's own; on a busy machine the most of a call is other work's.
+server says that it uses, times are processor time of the server.
 """
 
 from __future__ import annotations
