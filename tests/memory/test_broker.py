@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 import structlog
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from holdfast import Handlers, create_broker
 from holdfast.core.states import State
@@ -106,6 +107,28 @@ async def test_schedules_fire_without_a_steward() -> None:
         with anyio.fail_after(WITHIN):
             await twice.wait()
     assert ran == ["tick", "tick"]
+
+
+async def test_the_live_span_of_the_producer_reaches_the_handler_and_what_it_makes() -> None:
+    """With the application's own telemetry, of which nothing is configured here."""
+    tracer = TracerProvider().get_tracer("test")
+    parents: list[tuple[int, int]] = []
+
+    async def trace(messages: list[dict[str, Any]], task: Any) -> str:
+        with tracer.start_as_current_span("within") as within:
+            assert isinstance(within, ReadableSpan)
+            parents.append((within.parent.trace_id, within.parent.span_id) if within.parent else (0, 0))
+        return str(task.traceparent)
+
+    async with create_broker() as broker, broker.working(trace):
+        alone = await broker.manager.run_task("without a span")
+        await broker.manager.wait(alone, timeout=WITHIN)
+        with tracer.start_as_current_span("submit") as span:
+            task_id = await broker.manager.run_task("x")
+        record = await broker.manager.wait(task_id, timeout=WITHIN)
+    live = span.get_span_context()
+    assert parents == [(0, 0), (live.trace_id, live.span_id)]
+    assert f"{live.trace_id:032x}-{live.span_id:016x}".encode() in (record.result or b"")
 
 
 async def test_the_end_of_the_block_lets_running_tasks_finish() -> None:

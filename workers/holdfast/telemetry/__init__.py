@@ -5,10 +5,19 @@ from __future__ import annotations
 from holdfast.telemetry.port import Span, Telemetry
 from holdfast.telemetry.silent import Silent
 
-__all__ = ["Telemetry", "Span", "HTTP", "GRPC", "open_telemetry"]
+__all__ = ["Telemetry", "Span", "HTTP", "GRPC", "open_inside", "open_telemetry"]
 
 HTTP = "http/protobuf"
 GRPC = "grpc"
+
+
+def open_inside(endpoint: str | None, service: str, protocol: str = HTTP) -> Telemetry:
+    """The same within an application, whose own telemetry may go on where nothing is sent by us."""
+    if endpoint is None:
+        from holdfast.telemetry.carrying import Carrying
+
+        return Carrying()
+    return open_telemetry(endpoint, service, protocol)
 
 
 def open_telemetry(endpoint: str | None, service: str, protocol: str = HTTP) -> Telemetry:

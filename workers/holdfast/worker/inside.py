@@ -18,7 +18,7 @@ from holdfast.core.exchange import Exchange
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
-from holdfast.telemetry import open_telemetry
+from holdfast.telemetry import open_inside
 from holdfast.worker.life import CANCEL_SHARE, Life
 from holdfast.worker.post import Post
 from holdfast.worker.spec import WorkerSpec
@@ -78,7 +78,7 @@ async def open_worker(
     """
     worker = Inside()
     post = Post(WorkerSpec(worker.incarnation, slot, settings), store, Exchange(settings.concurrency))
-    telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol)
+    telemetry = open_inside(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol)
 
     async def live() -> None:
         async with anyio.create_task_group() as parts:
