@@ -15,7 +15,7 @@ DAY = 86400
 
 def far(number: int) -> ScheduleSpec:
     """Due in twelve hours or later, within eight more."""
-    return at_once(number, round(time.time()) // DAY * DAY + DAY + DAY // 2 + number % (DAY // 3))
+    return at_once(number, round(time.time()) + DAY // 2 + number % (DAY // 3))
 
 
 def at_once(number: int, moment: int) -> ScheduleSpec:

@@ -25,7 +25,7 @@ def seconds(value: object) -> float:
 def _written(text: str) -> float:
     parts = _WRITTEN.fullmatch(text)
     if parts is None or not text:
-        return float(text)
+        return float(text if text.isascii() and "_" not in text else "")
     return math.fsum(float(part or 0) * unit for part, unit in zip(parts.groups(), _UNITS.values(), strict=True))
 
 

@@ -82,6 +82,14 @@ class Stage:
         lines = reversed(await self.schedules.history(schedule_id, 100))
         return [line.what for line in lines if line.what != "set"]
 
+    async def events(self) -> list[dict[bytes, bytes]]:
+        """What the store has told, in its order."""
+        found = await self.space.do("XRANGE", self.space.key("events"), "-", "+")
+        return [
+            fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
+            for _, fields in found
+        ]
+
     async def expected(self, schedule_id: str) -> float | None:
         moment = (await self.schedules.get(schedule_id)).expected
         return None if moment is None else (moment - self.origin) / 1000

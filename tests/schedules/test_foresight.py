@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from holdfast.core.definitions import Due, FireOrder, ScheduleRecord
 from holdfast.firing import Firing
+from holdfast.schedulespec import ScheduleSpec
+from tests.lua.namespace import CAUSE
 from tests.schedules.stage import EVERYTHING, Stage
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ class Watched:
         self.asked: list[str] = []
         self.answers: list[str] = []
         self.fires: list[int] = []
+        self.fired_first = anyio.Event()
 
     async def due_schedules(self, limit: int) -> Due:
         found = await self.store.due_schedules(limit)
@@ -39,6 +43,8 @@ class Watched:
     async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
         answers = await self.store.fire(orders)
         self.asked.append(f"fire {len(orders)}")
+        if len(orders) > 1:
+            self.fired_first.set()
         self.answers += answers
         self.fires.append(sum(len(one.fires) for one in orders))
         return answers
@@ -110,6 +116,29 @@ async def test_a_clock_that_was_put_back_makes_nothing_early(stage: Stage, watch
     await stage.space.advance(-3_600_000)
     assert await stage.round() == []
     assert len(await stage.until(2, step=3600)) == 1
+
+
+async def test_recovery_does_not_wait_for_a_thousand_fires(stage: Stage, watched: Watched) -> None:
+    """A worker dies when the first of them have been made: its task goes back before the last."""
+    await stage.set("running", at=stage.at(0) / 1000)
+    await stage.firing.round()
+    [task_id] = await stage.work()
+    specs = {f"j{number}": ScheduleSpec(at=stage.at(5) / 1000, text="go") for number in range(1000)}
+    await stage.schedules.put_all(specs)
+    await stage.space.advance(5000)
+
+    async def recover() -> None:
+        await watched.fired_first.wait()
+        await stage.space.store.recover("w", CAUSE, charged=True)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(recover)
+        group.start_soon(stage.firing.round)
+    events = [(fields[b"event"], fields[b"id"]) for fields in await stage.events()]
+    fires = [place for place, (event, _) in enumerate(events) if event == b"schedule-fired"]
+    assert len(fires) == 1001
+    back = next(place for place, (event, one) in enumerate(events) if event == b"crashed" and one == task_id.encode())
+    assert back < fires[500]
 
 
 async def test_fires_are_made_in_parts(stage: Stage, watched: Watched) -> None:

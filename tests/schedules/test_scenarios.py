@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import pytest
 
 from holdfast.core.deliveries import Settle
 from holdfast.core.states import State
+from holdfast.defining import read_spec
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast.schedules import Schedules
 from holdfast_config.lanes import lanes
@@ -331,6 +333,38 @@ async def test_a_fire_that_waits_is_made_also_when_the_next_is_due(stage: Stage)
     orders = [stage.firing.order(replace(record, released=False), due.now)]  # as a steward saw it before the end
     assert await stage.space.store.fire([one for one in orders if one]) == ["fired"]
     assert (await stage.space.store.due_schedules(10)).records
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"cron": "* * * * *", "end": "2027-01-01T00:01:30Z"}, {"rrule": "FREQ=MINUTELY;UNTIL=20270101T000130Z"}],
+    ids=str,
+)
+async def test_what_has_come_to_its_end_since_it_was_set_is_no_mistake(stage: Stage, spec: dict[str, Any]) -> None:
+    """Every process that starts sets it again, and is not refused for the day it starts on."""
+    await stage.set("j", **spec)
+    assert await stage.until(600, step=30)
+    assert await stage.set("j", again=False, **spec) == "same"
+    await stage.schedules.check_all({"j": read_spec({"text": "go", **spec})})
+    with pytest.raises(InvalidScheduleError, match="never fires"):
+        await stage.set("k", **spec)
+
+
+async def test_a_store_of_before_makes_the_same_fires_again(stage: Stage) -> None:
+    """Restored from an older copy: what was made since is made anew, under the same ids, as misfire allows."""
+    await stage.set("j", every=60, overlap="allow", misfire="all:5")
+    key = stage.space.key("schedule:j")
+    copy = await stage.space.do("DUMP", key)
+    made = await stage.until(120, step=60)
+    await stage.space.do("RESTORE", key, 0, copy, "REPLACE")
+    await stage.space.do("ZADD", stage.space.key("schedules"), stage.at(60), "j")
+    assert await stage.round() == []  # these tasks are known
+    assert made == ["j@20270101T000100Z", "j@20270101T000200Z"]
+    lines = await stage.schedules.history("j", 2)
+    assert [(line.what, line.detail, line.task) for line in reversed(lines)] == [
+        ("skipped", "made before", one) for one in made
+    ]
+    assert await stage.expected("j") == 180
 
 
 async def test_an_owner_finds_its_own(stage: Stage) -> None:

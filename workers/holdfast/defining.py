@@ -13,7 +13,7 @@ from holdfast.arguments import check
 from holdfast.core.cadence import Cadence, Every, Rule, cron, every, read, rule, stored
 from holdfast.core.cadence.every import LONGEST
 from holdfast.core.cadence.moments import moment_at, read_moment, zone
-from holdfast.core.cadence.once import At, Continue
+from holdfast.core.cadence.once import At, Continue, Stop
 from holdfast.core.definitions import Definition, read_misfire
 from holdfast.core.schedules import MOST_AT_ONCE, Bounds, Overlap, Policy, expected_after
 from holdfast.errors import InvalidScheduleError, InvalidTaskError
@@ -51,7 +51,7 @@ def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = N
     cadence = _within(cadence, bounds)
     definition = Definition(
         schedule_id,
-        msgspec.json.encode(spec, order="sorted").decode(),
+        spelled(spec),
         stored(cadence),
         spec.timezone,
         bounds,
@@ -60,7 +60,15 @@ def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = N
         _length("backoff", spec.backoff),
         spec.owner,
     )
-    return Defined(definition, first_expected(definition, now if after is None else after))
+    expected = first_expected(definition, now if after is None else after)
+    if expected is None and not isinstance(cadence, Stop):
+        raise InvalidScheduleError("it never fires: no moment of it lies ahead, within its start, end and dates")
+    return Defined(definition, expected)
+
+
+def spelled(spec: ScheduleSpec) -> str:
+    """In one spelling: by it two schedules are the same."""
+    return msgspec.json.encode(spec, order="sorted").decode()
 
 
 def first_expected(definition: Definition, after: int) -> int | None:

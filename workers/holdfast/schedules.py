@@ -8,6 +8,7 @@ Everything is checked before anything is written. A schedule is known by the id 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -20,7 +21,7 @@ from holdfast.core import firing
 from holdfast.core.cadence.moments import local
 from holdfast.core.definitions import Occurrence, Put, SchedulePage, ScheduleRecord
 from holdfast.core.schedules import due, expected_after, series
-from holdfast.defining import Defined, check_owner, check_schedule_id, define, read_spec
+from holdfast.defining import Defined, check_owner, check_schedule_id, define, read_spec, spelled
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast.firing import Firing, resume
 from holdfast.patience import Patience
@@ -53,7 +54,15 @@ class Schedules:
         """The same, for a spec. `again`: one that has ended begins anew. `after` (ms): what was due by then is made."""
         if after is not None:
             check_moment("after", after)
-        return await self._put(self._define(schedule_id, spec, await self._now(), after), again=again)
+        now = await self._now()
+        try:
+            defined = self._define(schedule_id, spec, now, after)
+        except InvalidScheduleError:
+            known = await self._same(schedule_id, spec)
+            if known is None:
+                raise
+            return Put("same", known.generation, known.expected)
+        return await self._put(defined, again=again)
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
         """Have all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
@@ -86,8 +95,16 @@ class Schedules:
             try:
                 found.append(self._define(schedule_id, spec, now))
             except InvalidScheduleError as error:
-                raise InvalidScheduleError(f"schedules.{_name(schedule_id)}: {error}") from None
+                if await self._same(schedule_id, spec) is None:
+                    raise InvalidScheduleError(f"schedules.{_name(schedule_id)}: {error}") from None
         return found
+
+    async def _same(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleRecord | None:
+        """What was set before with this very spec, and has come to its end since: then it is not wrong today."""
+        found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
+        with suppress(TypeError, UnicodeError):  # never set, as it cannot be written
+            return found if found is not None and found.definition.spec == spelled(spec) else None
+        return None
 
     def _define(self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> Defined:
         defined = define(schedule_id, spec, now, after)

@@ -6,9 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import structlog
+
+from holdfast.errors import InvalidScheduleError
 from holdfast.handler.handler import Handler
 from holdfast.patience import Patience
 from holdfast.worker.post import Post
+
+_log = structlog.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)
@@ -25,4 +30,7 @@ class Planning:
         once = Patience(attempts=1)  # it is asked again here, for as long as it takes
         schedules = Schedules(self.post.store, settings.queue_name, settings.max_message_bytes, once)
         for schedule_id, spec in self.handler.schedules.items():
-            await self.post.insist.call("schedules", partial(schedules.put, schedule_id, spec))
+            try:
+                await self.post.insist.call("schedules", partial(schedules.put, schedule_id, spec))
+            except InvalidScheduleError as error:  # the code is older than its last date: its tasks are served still
+                _log.warning("a schedule of the code cannot be set", schedule=schedule_id, reason=str(error))

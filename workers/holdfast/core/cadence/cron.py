@@ -37,6 +37,7 @@ _FIELDS = {
     "day-of-week": "0-7 or SUN-SAT, with #1 to #5 or L",
 }
 _PREFIX = re.compile(r"CRON_TZ=(\S+)\s+", re.ASCII)
+MOST_TEXT = 1000  # characters
 _YEARS = 50  # how far cronsim searches before it gives up
 
 
@@ -91,6 +92,8 @@ def _series(expression: str, after: datetime) -> Iterator[datetime]:
 
 def cron(text: str, timezone: str = "UTC") -> Cron:
     """Read a cron expression; InvalidScheduleError names the field that is wrong, and one that never comes due."""
+    if len(text) > MOST_TEXT:
+        raise InvalidScheduleError(f"cron: {len(text)} characters, at most {MOST_TEXT} are allowed")
     prefix = _PREFIX.match(text.strip())
     name = prefix[1] if prefix else timezone
     zone(name)

@@ -20,7 +20,7 @@ def zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise InvalidScheduleError(
-            f"time zone {name!r} is unknown: give an IANA name such as Europe/Berlin or UTC"
+            f"time zone {name[:80]!r} is unknown: give an IANA name such as Europe/Berlin or UTC"
         ) from error
 
 

@@ -19,13 +19,13 @@ def following(cadence: Cadence, after: int) -> int | None:
 
 def read(text: str, timezone: str, now: int) -> Cadence:
     """`NOW`, `AT:<time>`, `CONTINUE`, `STOP`, or a recurrence rule; InvalidScheduleError for anything else."""
-    word, _, rest = text.strip().partition(":")
+    word, colon, rest = text.strip().partition(":")
     match word.upper():
-        case "NOW" if not rest:
+        case "NOW" if not colon:
             return At(now)
-        case "CONTINUE" if not rest:
+        case "CONTINUE" if not colon:
             return Continue(now)
-        case "STOP" if not rest:
+        case "STOP" if not colon:
             return Stop()
         case "AT":
             return At(read_moment(rest, timezone))

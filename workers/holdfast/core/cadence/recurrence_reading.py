@@ -124,8 +124,14 @@ def _until(value: str | None, timezone: str) -> int | None:
 def _accepted(made: Recurrence, text: str) -> Recurrence:
     """What the parts say together is for dateutil to judge, but for what it would search for up to the year 9999."""
     parts = dict(made.parts)
-    if made.frequency not in ("YEARLY", "MONTHLY") and any(sign in parts.get("BYDAY", "") for sign in "+-0123456789"):
+    which = [int(number) for number in re.findall(r"[+-]?\d+", parts.get("BYDAY", ""))]
+    if which and made.frequency not in ("YEARLY", "MONTHLY"):
         raise InvalidScheduleError(f"rule {text!r}: BYDAY may say which of a month only with FREQ=MONTHLY or YEARLY")
+    most = 53 if made.frequency == "YEARLY" and "BYMONTH" not in parts else 5
+    if not all(1 <= abs(number) <= most for number in which):
+        raise InvalidScheduleError(
+            f"rule {text!r}: BYDAY is {parts['BYDAY']!r}, allowed in front of a day: 1 to {most}, -1 to -{most}"
+        )
     if not _has_such_a_day(parts):
         raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
     if "BYSETPOS" in parts and set(parts) <= {"BYSETPOS", "WKST"}:

@@ -21,6 +21,7 @@ from holdfast.errors import InvalidScheduleError
 
 _LINE = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[A-Z]+=[^:;]+)*):(.+)", re.ASCII)
 _DATE = re.compile(r"\d{8}(?:T\d{4}(?:\d{2})?Z?)?", re.ASCII)
+MOST_TEXT = 32_768  # characters
 MOST_DATES = 1000  # RDATEs and EXDATEs together
 
 
@@ -61,6 +62,8 @@ def rule(text: str, timezone: str, now: int) -> Rule:
 
     Without a DTSTART the rule starts at `now`, on a full second. TZID goes before `timezone`.
     """
+    if len(text) > MOST_TEXT:
+        raise InvalidScheduleError(f"rule: {len(text)} characters, at most {MOST_TEXT} are allowed")
     made = _read(text, Rule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ()))
     if len(made.extra) + len(made.without) > MOST_DATES:
         raise InvalidScheduleError(
@@ -80,7 +83,10 @@ def checked(text: str) -> Rule:
 
 
 def _read(text: str, made: Rule) -> Rule:
-    for line in sorted(map(_parted, _lines(text)), key=lambda line: line[0] != "DTSTART"):
+    lines = sorted(map(_parted, _lines(text)), key=lambda line: line[0] != "DTSTART")
+    if [name for name, *_ in lines].count("DTSTART") > 1:
+        raise InvalidScheduleError(f"rule {text[:200]!r} has more than one DTSTART")
+    for line in lines:
         made = _with(made, *line)
     return made
 
@@ -97,8 +103,17 @@ def _parted(line: str) -> tuple[str, dict[str, str], str]:
         raise InvalidScheduleError(
             f"rule line {line!r}: allowed are DTSTART, RRULE, RDATE and EXDATE, as in RRULE:FREQ=…"
         )
-    pairs = (pair.split("=", 1) for pair in found[2].split(";") if pair)
-    return found[1], dict(pairs), found[3]
+    pairs = [pair.split("=", 1) for pair in found[2].split(";") if pair]
+    parameters = dict[str, str](pairs)
+    if len(parameters) < len(pairs) or parameters.keys() - {"TZID", "VALUE"} or (found[1] == "RRULE" and parameters):
+        raise InvalidScheduleError(
+            f"rule line {line[:200]!r}: of parameters, dates may have one TZID and one VALUE, RRULE none"
+        )
+    if parameters.get("VALUE", "DATE") not in ("DATE", "DATE-TIME"):
+        raise InvalidScheduleError(
+            f"rule line {line[:200]!r}: VALUE is {parameters['VALUE']!r}, allowed: DATE and DATE-TIME"
+        )
+    return found[1], parameters, found[3]
 
 
 def _with(made: Rule, name: str, parameters: dict[str, str], value: str) -> Rule:

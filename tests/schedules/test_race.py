@@ -1,0 +1,73 @@
+"""Stewards that race over the same fires, one of which dies: each fire is made once, none is missing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast import TaskManager, open_store
+from holdfast.core.states import State
+from holdfast.schedulespec import ScheduleSpec
+from holdfast_config.kill_points import VARIABLE, Point
+
+if TYPE_CHECKING:
+    from holdfast_config import RedisSettings
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[2]
+STEWARDS = 4
+FIRES = 300
+PATIENCE = 60.0  # seconds; reached only by a test that fails
+
+
+@contextmanager
+def stewards(settings: RedisSettings, environ: dict[str, str]) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """All of them connected, and waiting for a word."""
+    pipe: Any = subprocess.PIPE
+    command = [sys.executable, "-m", "tests.schedules.racing", settings.url, settings.queue]
+    made = [
+        subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environ}, stdin=pipe, stdout=pipe)
+        for _ in range(STEWARDS)
+    ]
+    try:
+        for one in made:
+            assert one.stdout is not None
+            assert one.stdout.readline() == b"ready\n"
+        yield made
+    finally:
+        for one in made:
+            one.kill()
+            one.communicate()
+
+
+@pytest.mark.parametrize("point", [Point.BEFORE_FIRE, Point.FIRED])
+async def test_each_fire_is_made_once_though_a_steward_dies(
+    redis_settings: RedisSettings, short_path: Path, point: Point
+) -> None:
+    order = short_path / "order"
+    order.touch()
+    async with open_store(redis_settings) as store:
+        manager = TaskManager(store, queue=redis_settings.queue)
+        with stewards(redis_settings, {VARIABLE: f"{point}@{order}"}) as racing:
+            now = await store.clock_ms() / 1000
+            await manager.schedules.put_all({f"j{n}": ScheduleSpec(at=now, text="go") for n in range(FIRES)})
+            for one in racing:
+                assert one.stdin is not None
+                one.stdin.write(b"go\n")
+                one.stdin.flush()
+            ended = sorted(one.wait(PATIENCE) for one in racing)
+        assert ended == [-signal.SIGKILL, 0, 0, 0]
+        told = [await manager.schedules.history(f"j{number}") for number in range(FIRES)]
+        assert [[line.what for line in lines] for lines in told] == [["fired", "set"]] * FIRES
+        tasks = {line.task for lines in told for line in lines if line.what == "fired"}
+        assert len(tasks) == FIRES
+        assert await manager.count_tasks(State.SUBMITTED) == FIRES
