@@ -8,11 +8,12 @@ from importlib.metadata import version
 
 from holdfast.errors import StoreError
 from holdfast_config import Settings
-from holdfastd.doctor import configuration, folders, handler, kernel, limits, running, store, unit
+from holdfastd.doctor import configuration, database, folders, handler, kernel, limits, running, store, unit
 from holdfastd.doctor.bounded import together
 from holdfastd.doctor.finding import Finding, Look
 from holdfastd.doctor.handler import Imported, NotImported, Trial
 from holdfastd.doctor.limits import Need
+from holdfastd.doctor.looks import database as look_database
 from holdfastd.doctor.looks import embedded as look_embedded
 from holdfastd.doctor.looks import folders as look_folders
 from holdfastd.doctor.looks import handler as look_handler
@@ -43,6 +44,7 @@ def visit(settings: Settings) -> list[Finding]:
             "handler": lambda: _handler(settings, trial),
             "folders": lambda: _folders(settings),
             "redis": lambda: _store(settings, service),
+            "postgresql": lambda: _database(settings),
             "supervisor": lambda: _service(settings, service),
             "unit": lambda: unit.judge(look_unit.unit(), settings.drain_timeout),
         },
@@ -110,6 +112,19 @@ def _store(settings: Settings, service: RunningFacts) -> Iterator[Finding]:
         yield store.judge_silence(seen, expected)
     else:
         yield from store.judge(seen, expected)
+
+
+def _database(settings: Settings) -> Iterator[Finding]:
+    if settings.postgres is None:
+        yield Look("postgresql", "connection").ok("none is used: Redis alone keeps the tasks")
+        return
+    seen, following = look_database.examine(settings.redis, settings.postgres)
+    if isinstance(seen, StoreError):
+        yield database.judge_silence(seen)
+        return
+    yield from database.judge(seen)
+    if following is not None:
+        yield from database.judge_following(following)
 
 
 def _service(settings: Settings, service: RunningFacts) -> Iterator[Finding]:

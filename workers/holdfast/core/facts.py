@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import LaneState
-from holdfast.core.records import Counts
+from holdfast.core.records import Counts, LedgerFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +141,26 @@ class StoreFacts:
     rights: RightsFacts | None
     queue: QueueFacts | None
     unseen: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFacts:
+    """PostgreSQL, which keeps tasks beside Redis. `tables`: the version that is there (0: none) and the one that is
+    `needed`; `lacking`: what our user may not do, as `SELECT on holdfast_tasks`; `standby`: it takes no writes."""
+
+    url: str
+    server: str
+    user: str
+    tables: int
+    needed: int
+    lacking: tuple[str, ...]
+    standby: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FollowingFacts:
+    """How the ledger and this Redis stand to each other: the epochs that each of them names, empty for none."""
+
+    ledger: LedgerFacts
+    epoch: str
+    followed: str

@@ -22,6 +22,7 @@ from holdfast.broker.redis.facts import FactsRole
 from holdfast.broker.redis.ledger import ELSEWHERE
 from holdfast.broker.redis.scheduling import found_due
 from holdfast.core.definitions import Due, FireOrder
+from holdfast.core.facts import FollowingFacts
 from holdfast.core.records import (
     Accepted,
     Kept,
@@ -207,6 +208,12 @@ class PostgresStore(RedisStore, FactsRole):
     async def ledger(self) -> LedgerFacts:
         async with self.database.transaction() as sql:
             return await self._keeper.standing(sql)
+
+    async def following(self) -> FollowingFacts:
+        """The same, and whether this Redis is the one; for the doctor."""
+        async with self.database.transaction() as sql:
+            ledger, queue = await self._keeper.standing(sql), await queues.read(sql, self._queue)
+        return FollowingFacts(ledger, queue.epoch if queue else "", await self.owner() or await self.rebuilding())
 
     async def aclose(self) -> None:
         await super().aclose()
