@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-schedules picture chaos clean
+.PHONY: run test coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-schedules bench-ledger picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -64,6 +64,9 @@ bench-million: .venv/developing ## 1,000,000 tasks: what they weigh, how long th
 
 bench-schedules: .venv/developing ## 100,000 schedules, a thousand due at once: lateness, cost, ten stewards racing
 	$(BIN)/python -m bench.schedules
+
+bench-ledger: .venv/developing ## storage in PostgreSQL: tasks copied a second, how far behind, 100,000 put back into an emptied Redis
+	$(BIN)/python -m bench.ledger
 
 chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=300 SEED=1 choose
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report

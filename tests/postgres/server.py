@@ -29,6 +29,7 @@ class Server:
 
     folder: Path
     programs: Path
+    options: tuple[str, ...] = ()
     _process: subprocess.Popen[str] | None = field(default=None)
 
     def url(self, database: str = "postgres") -> str:
@@ -38,7 +39,8 @@ class Server:
         self._run("initdb", "-D", str(self._data), "-U", "holdfast", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
 
     def start(self) -> None:
-        settings = [word for option in (*OPTIONS, f"unix_socket_directories={self.folder}") for word in ("-c", option)]
+        options = (*OPTIONS, *self.options, f"unix_socket_directories={self.folder}")
+        settings = [word for option in options for word in ("-c", option)]
         self._process = subprocess.Popen(
             [self.programs / "postgres", "-D", self._data, *settings],
             stdin=subprocess.DEVNULL,
@@ -82,9 +84,10 @@ class Server:
 
 
 @contextmanager
-def postgres() -> Iterator[Server]:
+def postgres(*options: str) -> Iterator[Server]:
+    """`options`: settings beside ours, as `fsync=on`."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
-    server = Server(folder, _programs(folder))
+    server = Server(folder, _programs(folder), options)
     try:
         _give_away(folder)
         server.prepare()

@@ -86,6 +86,30 @@ async def test_flushed_under_load_it_is_rebuilt_and_nothing_is_lost(short_path: 
         assert scene.pool.deaths() == []
 
 
+async def test_flushed_under_load_schedules_go_on_with_their_count(short_path: Path, database: str) -> None:
+    """Each fire has one task and one outcome, and there are as many as there should be; a pause stays."""
+    async with kept(short_path, database) as (scene, store):
+        manager = TaskManager(store, queue=QUEUE)
+        names = [f"t{n}" for n in range(100)]
+        await manager.schedules.upsert("j", every=0.2, limit=20, overlap="allow", misfire="all:100", text="quick")
+        await manager.schedules.upsert("paused", every=0.2, overlap="allow", misfire="all:100", text="quick")
+        await manager.schedules.pause("paused")
+        await store.pause_lane("closed", "closed")
+        await submit(store, names, "sleep 0.02")
+        scene.happened("schedule-fired", "j", 5)
+        scene.client.flushall()
+        await ended(store, names)
+        with anyio.fail_after(PATIENCE):
+            while not (found := await PATIENT.call(store.schedule, "j")) or not found.ended:  # noqa: ASYNC110 - another process is waited for
+                await anyio.sleep(0.05)
+        await until_kept_all(store, len(names) + 20)
+        assert found.fires == 20
+        assert (await manager.schedules.get("paused")).paused
+        assert [lane.is_paused for lane in (await store.lanes(["closed"])).lanes if lane.name == "closed"] == [True]
+        assert (await store.ledger()).losses == 1
+        assert scene.pool.deaths() == []
+
+
 async def test_a_redis_that_was_replaced_is_rebuilt(short_path: Path, database: str) -> None:
     """It is killed, kept nothing, and another one takes its place: what ran, waited or was to run later is there."""
     async with kept(short_path, database) as (scene, store):
@@ -173,4 +197,12 @@ async def until_kept(store: PostgresStore, task_ids: set[str]) -> None:
     with anyio.fail_after(PATIENCE):
         while (found := await PATIENT.call(results, store)) != dict.fromkeys(task_ids, 1):
             assert set(found) <= task_ids
+            await anyio.sleep(0.05)
+
+
+async def until_kept_all(store: PostgresStore, tasks: int) -> None:
+    """Until the ledger has one outcome of each of so many, and of no more."""
+    with anyio.fail_after(PATIENCE):
+        while list((found := await PATIENT.call(results, store)).values()) != [1] * tasks:
+            assert len(found) <= tasks, sorted(found)
             await anyio.sleep(0.05)
