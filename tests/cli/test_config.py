@@ -46,3 +46,25 @@ def test_what_start_would_refuse_is_refused(shown: Inside) -> None:
     answer = shown("config", "show", "--workers", "none")
     assert answer.status == 78
     assert "--workers: 'none'" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"REDIS_URL": "redis://:hunter2@a", "SCHEDULER__URL": "redis://b"}, "REDIS_URL and SCHEDULER__URL disagree"),
+        ({"SCHEDULER_TYPE": "redis"}, "SCHEDULER_TYPE: 'redis': needs REDIS_URL or REDIS_HOST"),
+        ({"SCHEDULER_TYPE": "rabbitmq"}, "SCHEDULER_TYPE: 'rabbitmq': must be redis or memory"),
+        ({"REDIS_POLL_TIMEOUT": "0"}, "REDIS_POLL_TIMEOUT: '0'"),
+        ({"REDIS_POLL_TIMEOUT": "-1"}, "REDIS_POLL_TIMEOUT: '-1'"),
+    ],
+)
+def test_start_refuses_in_one_line(
+    shown: Inside, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], told: str
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    answer = shown("start", "agent:handle")
+    assert answer.status == 78
+    [line] = answer.err.splitlines()
+    assert told in line
+    assert "hunter2" not in line

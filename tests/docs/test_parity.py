@@ -46,3 +46,22 @@ def test_each_promise_names_tests_that_exist(section: str) -> None:
 def test_each_scenario_is_there_by_its_number() -> None:
     numbers = [int(row[0].partition(".")[0]) for row in sections()[SCENARIOS]]
     assert numbers == list(range(1, 38))
+
+
+@pytest.mark.parametrize(
+    "symptom",
+    [
+        "the queue grows",
+        "Redis is full",
+        "timeouts",
+        "a task is slow",
+        "a task seems lost",
+        "delayed work does not appear",
+    ],
+)
+def test_what_may_go_wrong_is_told_with_what_to_do(symptom: str) -> None:
+    text = (ROOT / "docs/operating.md").read_text()
+    [row] = [row for row in text.splitlines() if row.startswith(f"| {symptom}")]
+    _, look, do = row.strip("|").split(" | ")
+    assert look.strip()
+    assert do.strip()

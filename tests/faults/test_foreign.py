@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.broker import open_store
 from holdfast.core.states import State
+from holdfast.manager import TaskManager
+from holdfast_config import RedisSettings
+from tests.faults.process import PATIENCE, Pool
 from tests.faults.scene import stage
 from tests.faults.work import QUEUE, entry
 
@@ -73,6 +77,27 @@ async def test_cancel_pushed_by_a_foreign_producer_reaches_a_running_handler(sho
         scene.client.rpush(QUEUE, json.dumps({"operation": "cancel", "params": {"task_id": "t"}}))
         scene.happened("canceled", "t")
         assert (await scene.record("t")).state is State.CANCELED
+
+
+async def test_two_agents_on_one_redis_know_nothing_of_each_other(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        (short_path / "other").mkdir()
+        flags = {"redis_url": scene.url, "queue_name": "second", "workers": 1}
+        other = Pool(short_path / "other", scene.url, **flags).ready(1)
+        try:
+            async with open_store(RedisSettings(scene.url, queue="second")) as store:
+                scene.client.rpush("second", b"nobody can read this", entry("same", "echo of the second"))
+                scene.client.rpush(QUEUE, entry("same", "echo of the first"))
+                second = await TaskManager(store, queue="second").wait("same", timeout=PATIENCE)
+                first = await scene.completed("same")
+                assert (b"of the first" in (first.result or b""), b"of the second" in (second.result or b"")) == (
+                    True,
+                    True,
+                )
+                assert [len(await one.unreadable(10)) for one in (scene.store, store)] == [0, 1]
+        finally:
+            assert other.stop() == 0
+            other.close()
 
 
 async def test_the_log_tells_of_each_task_with_its_worker_and_its_trace(short_path: Path) -> None:

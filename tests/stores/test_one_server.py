@@ -10,7 +10,9 @@ from socket import inet_aton
 
 import anyio
 import pytest
+import structlog
 
+from holdfast import create_broker
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast_config import load
 from tests.certificates import Certificates, certificates
@@ -64,6 +66,15 @@ async def test_work_is_done_over_tcp_with_a_login(short_path: Path) -> None:
         await round_of_work(f"redis://ann:p%40%2F@{address}:{PORT}/2")
         with pytest.raises(StoreRefusedError, match=r"redis://ann:\*\*\*@.*password"):
             await round_of_work(f"redis://ann:wrong@{address}:{PORT}/2")
+
+
+async def test_the_line_that_says_where_one_is_connected_masks_the_password(short_path: Path) -> None:
+    address = own_address()
+    with serve(short_path, "--bind", address, "--port", str(PORT), "--requirepass", "hunter2"):
+        with structlog.testing.capture_logs() as logs:
+            async with create_broker(redis_url=f"redis://:hunter2@{address}:{PORT}/0") as broker:
+                assert await broker.manager.health_check()
+        assert [entry["event"] for entry in logs] == [f"Redis scheduler connected to redis://:***@{address}:{PORT}/0"]
 
 
 async def test_work_is_done_over_tls_with_certificates_on_both_sides(secured: Secured) -> None:
