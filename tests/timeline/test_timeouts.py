@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
+
+import anyio
 import pytest
 
+from holdfast.application import create_broker
+from holdfast.core.operations import USUAL_TIMEOUT
 from holdfast.errors import HandlerError
 from holdfast.handler.resolve import handler_from
 from holdfast.handler.taking import settled
+from holdfast.manager import TaskManager
 from holdfast.timeline import RoundRobin
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
@@ -36,3 +43,20 @@ def test_lanes_that_nobody_named_are_the_handlers_or_an_error() -> None:
 def test_lanes_that_cannot_be_are_refused(initstring: str) -> None:
     with pytest.raises(HandlerError, match="timed: queue_names"):
         handler_from(Timed(initstring), "timed")
+
+
+@pytest.mark.anyio
+async def test_what_is_usual_counts_where_nobody_says_more() -> None:
+    async def endless() -> None:
+        await anyio.sleep_forever()
+
+    async with create_broker(type="memory") as broker, broker.working(endless):
+        usual: dict[str, object] = {USUAL_TIMEOUT: 0.03}
+        run = partial(broker.manager.run_task, "x", max_attempts=1, metadata=usual)
+        assert await _reason(broker.manager, await run()) == "the handler took longer than 0.03 s"
+        assert await _reason(broker.manager, await run(timeout=0.02)) == "the handler took longer than 0.02 s"
+
+
+async def _reason(manager: TaskManager, task_id: str) -> str:
+    record = await manager.wait(task_id, timeout=60)
+    return str(json.loads(record.result or b"")["error"]["message"])

@@ -18,7 +18,7 @@ from holdfastd.cli.timeline.csv_file import read_rows, set_rows
 
 @rich_click.command(
     epilog="Examples:\n\nsupervisor dispatch\n\n"
-    "supervisor --config x.conf dispatch --schedules jobs.csv --after 1767225600"
+    "supervisor dispatch --config x.conf --schedules jobs.csv --after 1767225600"
 )
 @click.argument("worker", required=False)
 @click.option(

@@ -18,7 +18,7 @@ from holdfastd.cli.storing import manage
 @rich_click.command(
     "set",
     epilog="Examples:\n\nsupervisor set crawl:A CONTINUE\n\n"
-    "supervisor set report:B 'RRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=0'\n\nsupervisor set report:B AT:1767225600",
+    "supervisor set report:B 'RRULE:FREQ=DAILY'\n\nsupervisor set report:B AT:1767225600",
 )
 @click.argument("jobid", metavar="JOBID")
 @click.argument("schedule", metavar="SCHEDULE")

@@ -14,7 +14,7 @@ from holdfastd.cli.storing import reach
 
 
 @rich_click.command(
-    epilog="Examples:\n\nsupervisor work 'mymodule:Worker(\"A:A:B\")'\n\nsupervisor --config x.conf work"
+    epilog="Examples:\n\nsupervisor work 'mymodule:Worker(\"A:A:B\")'\n\nsupervisor work --config x.conf"
 )
 @click.argument("worker", required=False)
 @settings_but("workers", "reload", "preload", "burst")
