@@ -86,9 +86,11 @@ async def test_two_agents_on_one_redis_know_nothing_of_each_other(short_path: Pa
         other = Pool(short_path / "other", scene.url, **flags).ready(1)
         try:
             async with open_store(RedisSettings(scene.url, queue="second")) as store:
-                scene.client.rpush("second", b"nobody can read this", entry("same", "echo of the second"))
+                manager = TaskManager(store, queue="second")
+                scene.client.rpush("second", b"nobody can read this")
+                await manager.run_task("echo of the second", task_id="same")
                 scene.client.rpush(QUEUE, entry("same", "echo of the first"))
-                second = await TaskManager(store, queue="second").wait("same", timeout=PATIENCE)
+                second = await manager.wait("same", timeout=PATIENCE)
                 first = await scene.completed("same")
                 assert (b"of the first" in (first.result or b""), b"of the second" in (second.result or b"")) == (
                     True,
