@@ -27,7 +27,8 @@ FOOT = """
 In `supervisor.toml` the keys are those of the flags with `_` for `-`, as in `max_attempts = 5`; the handler's is
 `handler`. [config/supervisor.toml](../config/supervisor.toml) and [config/supervisor.env](../config/supervisor.env)
 have them all to copy from. A JSON file may hold the same keys; an agent's `agent_config.json` is taken as well, of
-which the `scheduler` and `storage` blocks are read. `supervisor config show` shows each setting and its origin.
+which the `scheduler` and `storage` blocks are read, and the INI file (`.conf`) of a [timeline scheduler](timeline.md).
+`supervisor config show` shows each setting and its origin.
 """
 NO_FLAG = {"handler": "the argument", **dict.fromkeys(names.PASSWORDS, "none")}
 
