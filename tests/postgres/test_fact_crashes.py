@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from holdfast.errors import StoreUnavailableError
 from holdfast.schedules import Schedules
 from holdfast_config.kill_points import Point
 from tests.postgres.crashing import crash
@@ -59,6 +60,17 @@ async def test_a_schedule_whose_setter_dies_is_set(
     await after(books, lost=lost)
     record = await schedules.get("j")
     assert (record.generation, record.fires) == (1, 0)
+
+
+async def test_a_later_change_does_not_overtake_one_that_waits(
+    books: Ledger, crashed: Crash, schedules: Schedules
+) -> None:
+    await books.keep()
+    crashed(Point.WRITTEN, "set", "j")
+    with pytest.raises(StoreUnavailableError, match="schedule j is kept"):
+        await books.store.remove_schedule("j")
+    await after(books, lost=False)
+    assert await names(schedules) == []
 
 
 @LOST

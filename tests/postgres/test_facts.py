@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -129,6 +130,30 @@ async def test_a_fire_that_nobody_ingested_is_made_again_under_its_id(books: Led
     assert await fires_of(stage, "j") == 1
 
 
+async def test_a_fire_that_is_made_while_its_schedule_is_read_is_not_lost(
+    books: Ledger, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger would know that it was made, and not its task."""
+    await stage.set("j", every="1m")
+    await stage.space.advance(60_000)
+    made, read = [], books.store.facts
+
+    async def fire_first(*args: Any) -> Any:
+        made.extend(await stage.round())
+        return await read(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(books.store, "facts", fire_first)
+        await books.store.keep()
+    assert made == ["j@20270101T000100Z"]
+    await books.flush()
+    await stage.space.advance(0)
+    await books.wait_given()
+    await stage.space.register("w")
+    assert await stage.round() + await stage.work() == made
+    assert await fires_of(stage, "j") == 1
+
+
 async def test_a_schedule_that_goes_on_goes_on_where_its_last_end_was_lost_on_the_way(
     books: Ledger, stage: Stage
 ) -> None:
@@ -162,6 +187,7 @@ async def test_a_removed_schedule_stays_removed(books: Ledger, stage: Stage) -> 
     assert await stage.round() == []
     while (await books.store.keep()).rebuilding:
         assert await stage.round() == []
+    assert await stage.round() == []
     await books.wait_given()
     assert (await stage.schedules.list()).schedules == ()
     await books.lose()
@@ -208,6 +234,19 @@ async def test_while_it_is_rebuilt_changes_are_kept_and_done_in_their_order(book
     assert await books.requests() == []
 
 
+async def test_what_was_asked_holds_where_redis_is_lost_again_in_the_midst(books: Ledger, stage: Stage) -> None:
+    await stage.set("j", every="1m")
+    await books.keep()
+    await stage.schedules.pause("j", "enough")
+    await books.flush()
+    while (await books.store.ledger()).phase != "sweeping":
+        await books.store.keep()
+    await books.flush()
+    await books.wait_given()
+    assert (await stage.schedules.get("j")).paused == "enough"
+    assert await books.requests() == []
+
+
 async def test_a_schedule_set_by_code_after_the_loss_keeps_its_pause_and_count(
     books: Ledger, stage: Stage, code: Stage
 ) -> None:
@@ -230,12 +269,12 @@ async def test_a_schedule_set_by_code_after_the_loss_keeps_its_pause_and_count(
 
 
 async def test_what_events_were_trimmed_of_is_read_anew_and_nothing_removed_comes_back(
-    books: Ledger, stage: Stage
+    books: Ledger, stage: Stage, code: Stage
 ) -> None:
     await stage.set("stays", every="1m")
     await stage.set("goes", every="1m")
     await books.keep()
-    await stage.schedules.remove("goes")
+    await code.schedules.remove("goes")
     await stage.schedules.pause("stays", "enough")
     await books.submit("t")
     await books.redis.do("XTRIM", books.redis.key("events"), "MAXLEN", "=", 1)
@@ -267,6 +306,7 @@ async def test_a_paused_lane_starts_nothing_of_what_goes_back(books: Ledger, sta
     await books.store.pause_lane(books.queue, "the bank is closed")
     await books.flush()
     while (await books.store.keep()).rebuilding:
+        await stage.space.register("w")
         assert await stage.space.take("w", 1) == []
     await books.wait_given()
     [lane] = (await books.store.lanes([books.queue])).lanes
@@ -314,6 +354,7 @@ async def test_a_redis_set_back_says_of_lanes_what_was_said_last(books: Ledger, 
 async def test_a_quiet_host_stays_quiet(books: Ledger, stage: Stage) -> None:
     await books.store.quiet_host("*", "me", "maintenance")
     await books.submit("t1")
+    await books.keep()
     await books.lose()
     await stage.space.register("w")
     assert [(one.host, one.reason) for one in await books.store.quiet_hosts()] == [("*", "maintenance")]

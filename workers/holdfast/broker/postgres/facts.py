@@ -36,7 +36,7 @@ WHERE r.queue = $1 AND r.verb = 'change' AND r.task_id = ANY($2)
 _PAGE = """
 SELECT name, content, removed FROM holdfast_facts WHERE queue = $1 AND (name = ANY($2)) = $3 AND name > $4
     AND seen_ms >= greatest($5::bigint, 1) AND NOT doubtful ORDER BY name LIMIT $6"""
-_LOST = "UPDATE holdfast_facts SET unread = false, asked = 0, doubtful = $2 AND NOT removed WHERE queue = $1"
+_LOST = "UPDATE holdfast_facts SET doubtful = $2 AND NOT removed WHERE queue = $1"
 _DOUBT = "UPDATE holdfast_facts SET doubtful = true WHERE queue = $1 AND NOT removed"
 _GONE = "UPDATE holdfast_facts SET removed = true, doubtful = false, seen_ms = $2 WHERE queue = $1 AND doubtful"
 _TRIM = "DELETE FROM holdfast_facts WHERE queue = $1 AND removed AND NOT unread AND seen_ms < $2"

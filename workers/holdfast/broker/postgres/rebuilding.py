@@ -81,6 +81,7 @@ class Rebuilding:
                 return await self._list(sql, queue)
 
     async def _begin_again(self, sql: Any, queue: Queue) -> Queue:
+        await requests.give_again(sql, self._name)
         await facts.lost(sql, self._name, only_events=False)
         return replace(queue, phase=Phase.BOUNDING, cursor="", since_ms=0)
 
