@@ -28,17 +28,29 @@ class Listener:
     poll_timeout: Callable[[], float]
     _deaf: bool = False  # waits for hints alone
     _hungry: anyio.Event = field(default_factory=anyio.Event)
+    _free: anyio.Event = field(default_factory=anyio.Event)
 
     async def serve(self) -> None:
         while True:
+            self._deaf = False
+            await self._have_patience()
             self._deaf = not self.claims.hungry
             hint = await self.post.insist.call("listen", self._wait)
             await self._heed(hint)
 
     def answered(self) -> None:
         """An answer came: if slots are free again, the wait for hints alone has to end."""
-        if self._deaf and self.claims.hungry:
-            self._hungry.set()
+        if self.claims.hungry:
+            self._free.set()
+            if self._deaf:
+                self._hungry.set()
+
+    async def _have_patience(self) -> None:
+        """What ends at once is settled at once: that spares a wait for hints alone, which would have to be ended."""
+        if not self.claims.hungry:
+            self._free = anyio.Event()
+            with anyio.move_on_after(APPETITE):
+                await self._free.wait()
 
     async def wake(self) -> None:
         """End a wait for hints alone as soon as there is an appetite for work; for ever."""
