@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -69,5 +68,7 @@ def unknown(key: str, fields: Iterable[str], spell: Callable[[str], str] = str, 
     """
     common = spell("")
     by_key = {spell(field).removeprefix(common): field for field in fields}
+    import difflib  # seldom needed, and every process would keep it
+
     nearest = difflib.get_close_matches(key.removeprefix(common), list(by_key), n=1)
     return f"{key}{where}: unknown setting" + (f"; did you mean {spell(by_key[nearest[0]])}?" if nearest else "")

@@ -34,7 +34,7 @@ def report(view: View, store_url: str, usage: Mapping[int, Usage], moment: Momen
     """The status; `usage` by pid, as far as it could be measured."""
     children = [seat for seat in view.seats.values() if isinstance(seat, Child)]
     return Status(
-        version=_version(),
+        version=version_of_ours(),
         pid=os.getpid(),
         state=state(view),
         uptime=round(moment.now - moment.began, 3),
@@ -51,7 +51,7 @@ def report(view: View, store_url: str, usage: Mapping[int, Usage], moment: Momen
 
 
 @cache
-def _version() -> str:
+def version_of_ours() -> str:
     return version("holdfast")
 
 

@@ -91,7 +91,8 @@ def _suggestion(target: str) -> str:
 def _put_first(folder: str) -> None:
     if sys.path[:1] != [folder]:
         sys.path.insert(0, folder)
-        importlib.invalidate_caches()
+        # Whoever looked there before may have found it empty. Other finders stay as they are, shared with the parent.
+        sys.path_importer_cache.pop(folder, None)
 
 
 def _module(name: str, folder: Path) -> object:
