@@ -265,7 +265,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("nobody hears the alarm", "promote.lua", "sound_alarms()\n", "", bounds.test_the_steward_rings_when_the_lanes_rate_allows_more),
     ("a paused lane goes on", "shared/gates.lua", "    if b.is_paused(lane) then return 0, 'paused' end\n", "", bounds.test_a_paused_lane_accepts_and_starts_nothing),
     ("a paused lane rings", "shared/lane.lua", " and call('HEXISTS', T .. 'closed', lane) == 0 then", " then", bounds.test_a_paused_lane_accepts_and_starts_nothing),
-    ("a resumed lane is not rung for", "shared/bounding.lua", "bounds().reopen(lane)\n", "", bounds.test_a_resumed_lane_rings_and_goes_on),
+    ("a resumed lane is not rung for", "shared/bounding.lua", "    bounds().reopen(lane)\n    return true", "    return true", bounds.test_a_resumed_lane_rings_and_goes_on),
     ("what runs alone is no matter of pauses", "pull.lua", "(not call('ZSCORE', T .. 'solo', id) or is_kept_back(id))", "not call('ZSCORE', T .. 'solo', id)", bounds.test_a_task_reserved_for_a_worker_is_given_up_while_its_lane_is_paused),
     ("a host takes back another's word", "bound.lua", "if said_by == host and", "if said_by and", bounds.test_of_two_hosts_the_last_word_counts_and_each_takes_back_only_its_own),
     ("settings count before operators", "shared/rules.lua", "r[1] or (r[2] and string.match(r[2], '^[^@]*'))", "(r[2] and string.match(r[2], '^[^@]*')) or r[1]", bounds.test_an_operators_word_counts_in_a_pull),
