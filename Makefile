@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-schedules bench-ledger picture chaos clean
+.PHONY: run test test-bindu coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-schedules bench-ledger picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
 
 test: .venv/developing ## everything, files side by side; what fails once is tried again and named in the summary
 	$(BIN)/python -m pytest -n 3 --dist loadfile --reruns 1 $(TESTS)
+
+test-bindu: ## the adapter for the agent framework, in .venv-bindu on Python 3.12 or later; PYTHON312 names one
+	@.ci/test-bindu
 
 coverage: .venv/developing ## everything, with coverage through forks
 	@rm -f .coverage .coverage.*
@@ -72,4 +75,4 @@ chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .coverage*
+	rm -rf .venv .venv-bindu .mypy_cache .ruff_cache .pytest_cache .coverage*

@@ -41,8 +41,12 @@ SINGLE = frozenset(
         "schedules",
         "webhooks",
         "control:webhooks",
+        "abouts",
+        "conversations",
+        "pushes",
     ]
 )
+OF_ABOUTS = ("about", "added", "feedback")
 OF_LANES = ("submitted", "bell", "audit", "lane", "gates", "active")
 CHECKED = ("held", "keyed")  # by the gates
 
@@ -63,6 +67,10 @@ def _belongs(view: View, kind: str, name: str) -> bool:
     if kind == "worker":
         incarnation, _, part = name.partition(":")
         return incarnation in view.workers and part in {"", *OF_WORKERS}
+    if kind in OF_ABOUTS:
+        return name in view.index("abouts")
+    if kind == "conversation":
+        return name.removesuffix(":tasks") in view.index("conversations")
     if kind == "webhook":
         return name in view.index("webhooks")
     if kind == "schedule":
@@ -71,4 +79,4 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return set(view.index(f"owner:{name}")) <= set(view.index("schedules"))
     if kind == "control":
         return name in view.workers or view.ttl[f"control:{name}"] >= 0
-    return kind in OF_LANES + CHECKED
+    return kind in (*OF_LANES, *CHECKED, "owned")

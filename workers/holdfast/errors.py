@@ -27,6 +27,10 @@ class MissingPackageError(StoreRefusedError, ValueError):
     """What was asked for needs a package that is not installed; the message says which."""
 
 
+class MissingFrameworkError(HoldfastError, ImportError):
+    """A part of Holdfast is for a framework that is not installed; the message says how to install both."""
+
+
 class StoreFullError(StoreError):
     """The store is out of memory and refused a submit; nothing was written."""
 

@@ -34,7 +34,7 @@ def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
     check_terms(spec)
     keyed = keyed_id(queue, spec.key) if spec.key is not None else None
     task_id = spec.task_id or keyed or str(uuid.uuid4())
-    trace_id, span_id = _trace()
+    trace_id, span_id = current_trace()
     built = build_run(
         task_id,
         build_parts(spec.text, spec.data, spec.name, spec.kwargs),
@@ -102,7 +102,7 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             return None
 
 
-def _trace() -> tuple[str | None, str | None]:
+def current_trace() -> tuple[str | None, str | None]:
     """The ids of the span in which the producer submits, so that the run appears in the same trace."""
     span = get_current_span().get_span_context()
     if not span.is_valid:

@@ -20,14 +20,15 @@ async def open_store(
 
     With `database` its tasks are kept in PostgreSQL, too: for producers and stewards, workers do not need it.
     """
-    store = _made(settings, database)
+    store = make_store(settings, database)
     try:
         yield store
     finally:
         await store.aclose()
 
 
-def _made(settings: RedisSettings, database: PostgresSettings | None) -> RedisStore:
+def make_store(settings: RedisSettings, database: PostgresSettings | None = None) -> RedisStore:
+    """The same, to be closed by `aclose`."""
     if database is not None:
         from holdfast.broker.postgres import PostgresStore
 

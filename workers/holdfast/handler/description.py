@@ -30,7 +30,7 @@ def describe(handler: Handler) -> Iterator[Described]:
             yield _described("", function)
         case Program() as program:
             yield Described("", f"{program.command.path}, a process for each task", ("JSON on standard input",))
-        case None:
+        case _:
             pass
     for name, function in sorted(handler.named.items()):
         yield _described(name, function)

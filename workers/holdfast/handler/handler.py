@@ -1,4 +1,4 @@
-"""What a worker runs: a default function or program, functions by name, or both."""
+"""What a worker runs: a default function or runner, functions by name, or both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.handler.callee import Callee
 from holdfast.handler.options import Options
-from holdfast.handler.program.program import Program
+from holdfast.handler.runner import Runner
 from holdfast.schedulespec import ScheduleSpec
 from holdfast_config.lanes import Lane
 
@@ -18,12 +18,12 @@ class Handler:
     `lanes` those it says it takes from."""
 
     target: str
-    default: Callee | Program | None = None
+    default: Callee | Runner | None = None
     named: Mapping[str, Callee] = field(default_factory=dict[str, Callee])
     schedules: Mapping[str, ScheduleSpec] = field(default_factory=dict[str, ScheduleSpec])
     lanes: tuple[Lane, ...] = ()
 
-    def choose(self, name: str | None) -> Callee | Program | None:
+    def choose(self, name: str | None) -> Callee | Runner | None:
         """What runs an operation that calls `name`. Where nothing is registered by name, names mean nothing."""
         return self.named.get(name) if name is not None and self.named else self.default
 

@@ -19,7 +19,6 @@ from holdfast.handler.failures import MESSAGE_BYTES, bounded, what_it_raised
 from holdfast.handler.fields import MisfitError
 from holdfast.handler.handler import Handler
 from holdfast.handler.history import messages_for
-from holdfast.handler.program.program import Program
 from holdfast.handler.results import outcome_of
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
@@ -55,8 +54,6 @@ async def run(
         case None:
             # Retried: while versions change hands, another worker may have it.
             return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
-        case Program() as program:
-            return await _bounded(partial(program.run, task, messages_for(delivery, operation)), task, seconds)
         case Callee() as callee:
             kwargs = operation.kwargs if operation.name is not None and handler.named else {}
             try:
@@ -68,6 +65,8 @@ async def run(
             arguments = callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
             threads = Threads(limiter, on_stuck, thread_grace)
             return await _bounded(partial(_answer, callee, arguments, task, threads), task, seconds)
+        case runner:
+            return await _bounded(partial(runner.run, task, messages_for(delivery, operation)), task, seconds)
 
 
 def _rejected(misfit: str) -> Rejected:

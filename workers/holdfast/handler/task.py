@@ -65,6 +65,11 @@ class Task:
         return self.operation.name
 
     @property
+    def raw(self) -> bytes:
+        """The operation as its producer wrote it."""
+        return self._delivery.operation
+
+    @property
     def metadata(self) -> dict[str, Any]:
         return self.operation.metadata
 

@@ -97,6 +97,8 @@ class Claims:
 
     def _take(self, request: Request, pulled: Pulled) -> None:
         _tell_losses(request, pulled)
+        for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
+            self.post.heard(settlement, verdict)
         started = self.post.exchange.answer(request, pulled)
         if request.settlements:
             reached(Point.SETTLED)

@@ -14,13 +14,14 @@ import anyio
 from holdfast.broker.port import Store
 from holdfast.channel import BootFailed, Drain, Drained, Ready
 from holdfast.channel_inside import InsideLink
+from holdfast.core.deliveries import Settlement, Verdict
 from holdfast.core.exchange import Exchange
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
 from holdfast.telemetry import open_inside
 from holdfast.worker.life import CANCEL_SHARE, Life
-from holdfast.worker.post import Post
+from holdfast.worker.post import Post, nobody
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 
@@ -30,7 +31,7 @@ GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
 @dataclass(slots=True)
 class Inside:
     """`drained` is set when it claims and settles no more, having given back `released` tasks unfinished; `over` when
-    its life has ended, threads included, with the status `code`."""
+    its life has ended, threads included, with the status `code`. `seek`: what it could not begin may be begun now."""
 
     incarnation: str = field(default_factory=lambda: uuid4().hex)
     link: InsideLink = field(default_factory=InsideLink)
@@ -38,6 +39,7 @@ class Inside:
     released: int = 0
     over: anyio.Event = field(default_factory=anyio.Event)
     code: ChildExit = ChildExit.BUG
+    seek: Callable[[], None] = lambda: None
 
     def drain(self, seconds: float) -> None:
         """Finish within so many seconds. A later call can only hasten an earlier one."""
@@ -70,19 +72,24 @@ async def open_worker(
     settings: Settings,
     slot: int = 0,
     beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
+    ready: Callable[[], bool] = lambda: True,
+    heard: Callable[[Settlement, Verdict], None] = nobody,
 ) -> AsyncGenerator[Inside]:
     """A worker that serves while the block runs, or until it is drained; then `drain_timeout` of the settings counts.
 
-    `beside`: what else runs for ever while it lives. A block that raises ends it at once, and gives back what it
-    runs. A thread that will not stop is waited for.
+    `beside`: what else runs for ever while it lives; `ready` and `heard` are those of its Post. A block that raises
+    ends it at once, and gives back what it runs. A thread that will not stop is waited for.
     """
     worker = Inside()
-    post = Post(WorkerSpec(worker.incarnation, slot, settings), store, Exchange(settings.concurrency))
+    post = Post(
+        WorkerSpec(worker.incarnation, slot, settings), store, Exchange(settings.concurrency), ready=ready, heard=heard
+    )
     telemetry = open_inside(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol)
 
     async def live() -> None:
         async with anyio.create_task_group() as parts:
             life = Life(post, handler, worker.link, telemetry, parts, own_process=False)
+            worker.seek = life.seek
             worker.code = await life.live()
             parts.cancel_scope.cancel()
         worker.over.set()

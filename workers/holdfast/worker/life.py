@@ -56,7 +56,7 @@ class Life:
         self._exit = ChildExit.OK
         self._hands = Hands(post, handler, telemetry, self._ended)
         self._renewal = Renewal(
-            post, self._hands, Lease(post.spec.settings.lease, clock()), self._seek, self._heed_quiet
+            post, self._hands, Lease(post.spec.settings.lease, clock()), self.seek, self._heed_quiet
         )
         self._registration = Registration(post, self._renewal)
         self._claims = Claims(post, self._appetite, self._start, self._answered)
@@ -115,11 +115,12 @@ class Life:
         self._renewal.soon()
 
     def _appetite(self) -> int:
-        if self._post.draining.is_set() or not self._renewal.holds():
+        if self._post.draining.is_set() or not self._renewal.holds() or not self._post.ready():
             return 0
         return self._wearing.appetite(len(self._post.exchange.held))
 
-    def _seek(self) -> None:
+    def seek(self) -> None:
+        """Something may be had that was not seen, or can be begun now that could not: ask, if there is an appetite."""
         if self._claims.hungry:
             self._claims.poke()
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
 
 from holdfast.broker.port import Store
+from holdfast.core.deliveries import Settlement, Verdict
 from holdfast.core.exchange import Exchange
 from holdfast.worker.insist import Insistence
 from holdfast.worker.spec import WorkerSpec
 
 
+def nobody(settlement: Settlement, verdict: Verdict) -> None:
+    """Nobody waits to hear what became of a settlement."""
+
+
 @dataclass(slots=True)
 class Post:
     """`draining`: claims nothing any more. `fenced`: the store says DEAD, somebody else owns its tasks by now.
-    `unknown`: the store has lost this incarnation. `stuck`: a thread will not stop."""
+    `unknown`: the store has lost this incarnation. `stuck`: a thread will not stop.
+    `ready`: whether whoever runs tasks would begin one now; `heard` is told what the store made of each settlement."""
 
     spec: WorkerSpec
     store: Store
@@ -25,6 +32,8 @@ class Post:
     fenced: anyio.Event = field(default_factory=anyio.Event)
     unknown: anyio.Event = field(default_factory=anyio.Event)
     stuck: anyio.Event = field(default_factory=anyio.Event)
+    ready: Callable[[], bool] = lambda: True
+    heard: Callable[[Settlement, Verdict], None] = nobody
 
     @property
     def incarnation(self) -> str:

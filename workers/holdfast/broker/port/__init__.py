@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from holdfast.broker.port.conversations import ConversationStore
 from holdfast.broker.port.ledger import Ledger
 from holdfast.broker.port.outbox import OutboxStore
 from holdfast.broker.port.producer import ProducerStore
@@ -16,10 +17,19 @@ from holdfast.broker.port.schedules import ScheduleStore
 from holdfast.broker.port.steward import StewardStore
 from holdfast.broker.port.worker import WorkerStore
 
-__all__ = ["Ledger", "OutboxStore", "ProducerStore", "ScheduleStore", "StewardStore", "Store", "WorkerStore"]
+__all__ = [
+    "ConversationStore",
+    "Ledger",
+    "OutboxStore",
+    "ProducerStore",
+    "ScheduleStore",
+    "StewardStore",
+    "Store",
+    "WorkerStore",
+]
 
 
-class Store(WorkerStore, StewardStore, ProducerStore, ScheduleStore, OutboxStore, Protocol):
+class Store(WorkerStore, StewardStore, ProducerStore, ScheduleStore, OutboxStore, ConversationStore, Protocol):
     """A whole store; `aclose` ends its connections."""
 
     async def aclose(self) -> None: ...

@@ -132,3 +132,17 @@ class Keys:
     @property
     def meta(self) -> str:
         return f"{self.prefix}meta"
+
+    def conversation(self, context_id: str) -> str:
+        return f"{self.prefix}conversation:{context_id}"
+
+    def conversations(self, owner: str | None) -> str:
+        """The index of all conversations, or of those of one owner."""
+        return f"{self.prefix}conversations" if owner is None else f"{self.prefix}owned:{owner}"
+
+    def feedback(self, task_id: str) -> str:
+        return f"{self.prefix}feedback:{task_id}"
+
+    @property
+    def pushes(self) -> str:
+        return f"{self.prefix}pushes"

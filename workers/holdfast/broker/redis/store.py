@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.broker.redis.connection import Connection
+from holdfast.broker.redis.conversations import ConversationRole
 from holdfast.broker.redis.given_up import GivenUpRole
 from holdfast.broker.redis.hosts import HostsRole
 from holdfast.broker.redis.lanes import LanesRole
@@ -34,6 +35,7 @@ class RedisStore(
     StoryRole,
     SchedulingRole,
     OutboxRole,
+    ConversationRole,
 ):
     """Implements `holdfast.broker.port.Store`. Connections are made when first used; never use one across a fork."""
 

@@ -1,0 +1,110 @@
+"""Conversations and what is kept beside tasks: who may write there, and that it goes when its tasks go."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.deliveries import Settle
+from tests.conformance.stand import Stand
+
+pytestmark = pytest.mark.anyio
+
+DAY = 86_400_000
+
+
+async def note(stand: Stand, task_id: str, context_id: str = "c1", owner: str = "one") -> str:
+    return await stand.store.note(task_id, context_id, owner, b"{}")
+
+
+async def test_who_opens_a_conversation_owns_it(stand: Stand) -> None:
+    assert await note(stand, "t1") == "noted"
+    assert await note(stand, "t2", owner="two") == "foreign"
+    assert await note(stand, "t2", owner="") == "foreign"
+    assert await note(stand, "t2") == "noted"
+    found = await stand.store.conversation("c1")
+    assert found is not None
+    assert (found.owner, found.task_ids) == ("one", ("t1", "t2"))
+    assert await stand.store.conversations("one", 10, 0) == ["c1"]
+    assert await stand.store.conversations("two", 10, 0) == []
+
+
+async def test_a_task_is_its_owners_in_every_conversation(stand: Stand) -> None:
+    await note(stand, "t1")
+    assert await note(stand, "t1", "c2", "two") == "foreign"
+    assert await stand.store.conversation("c2") is None, "what is refused writes nothing"
+
+
+async def test_a_message_is_noted_until_its_task_is_there(stand: Stand) -> None:
+    await note(stand, "t1")
+    assert (await stand.store.about("t1")).message == b"{}"
+    await stand.submit("t1")
+    await stand.store.add("t1", ran=True)
+    await note(stand, "t1")
+    about = await stand.store.about("t1")
+    assert (about.message, about.context_id, about.owner) == (None, "c1", "one")
+
+
+async def test_a_task_that_has_ended_takes_no_more(stand: Stand) -> None:
+    await stand.register("a")
+    await stand.submit("t1")
+    [delivery] = await stand.take("a")
+    await stand.settle("a", delivery, Settle.COMPLETED, result=b"{}")
+    assert await note(stand, "t1") == "completed"
+
+
+async def test_only_one_cancels_and_only_from_the_states_it_names(stand: Stand) -> None:
+    await stand.submit("t1")
+    assert not await stand.store.cancel_if("t1", ("working", "suspended"), "x")
+    assert not await stand.store.cancel_if("t2", ("submitted",), "x")
+    assert await stand.store.cancel_if("t1", ("working", "submitted"), "x")
+    assert not await stand.store.cancel_if("t1", ("submitted", "canceled"), "x")
+    assert await stand.state("t1") == "canceled"
+
+
+async def test_what_is_beside_a_task_goes_after_its_record(stand: Stand) -> None:
+    await stand.register("a")
+    await note(stand, "t1")
+    await stand.submit("t1")
+    [delivery] = await stand.take("a")
+    await stand.settle("a", delivery, Settle.COMPLETED, result=b"{}")
+    await stand.store.add("t1", metadata={"a": b"1"}, added=(b"2",), feedback=b"3", push=b"4")
+    await stand.advance(DAY + 1)
+    await note(stand, "t2", "c2")
+    assert (await stand.store.about("t1")).metadata == {"a": b"1"}, "its record is still there"
+    assert await stand.store.trim(1000, 10) == 1
+    await stand.advance(DAY + 1)
+    await note(stand, "t3", "c2")
+    about = await stand.store.about("t1")
+    assert (about.context_id, about.metadata, about.added) == ("", {}, ())
+    assert await stand.store.feedback("t1") == []
+    assert await stand.store.pushes() == {}
+    assert await stand.store.conversation("c1") is None
+    assert await stand.store.conversations("one", 10, 0) == ["c2"]
+
+
+async def test_a_cleared_conversation_cancels_and_deletes_in_steps(stand: Stand) -> None:
+    if stand.remembers:
+        pytest.skip("what is deleted here can still be asked about there")
+    await stand.register("a")
+    for number in range(3):
+        await note(stand, f"t{number}")
+        await stand.submit(f"t{number}")
+    [delivery] = await stand.take("a", 1)
+    assert await stand.store.clear_conversation("c1", 2) == 1
+    assert await stand.store.clear_conversation("c1", 2) == 0
+    assert await stand.store.clear_conversation("c1", 2) == -1
+    for number in range(3):
+        assert await stand.store.get(f"t{number}") is None
+    assert sum((await stand.store.counts()).states.values()) == 0, "no index knows them any more"
+    assert await stand.settle("a", delivery, Settle.COMPLETED, result=b"{}") == "GONE"
+    assert await stand.take("a") == []
+
+
+async def test_a_conversation_without_tasks_keeps_data_for_nobody_in_particular(stand: Stand) -> None:
+    await stand.store.write_conversation("c1", b"{}")
+    found = await stand.store.conversation("c1")
+    assert found is not None
+    assert (found.owner, found.data, found.task_ids) == ("", b"{}", ())
+    assert await note(stand, "t1", owner="one") == "foreign"
+    assert await stand.store.clear_conversation("c1", 10) == 0
+    assert await stand.store.conversation("c1") is None

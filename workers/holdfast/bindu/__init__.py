@@ -1,0 +1,24 @@
+"""Holdfast as the scheduler and the storage of an application of the framework `bindu`.
+
+    scheduler, storage = connect(redis_url="redis://…")
+    async with TaskManager(scheduler=scheduler, storage=storage) as manager: ...
+
+`install` gives them to applications that make their own: call it before `bindufy`. Needs the extra: pip install
+'holdfast[bindu]', on Python 3.12 or later.
+"""
+
+from __future__ import annotations
+
+from holdfast.errors import MissingFrameworkError
+
+try:
+    from holdfast.bindu.connecting import Pair, connect, install
+    from holdfast.bindu.scheduler import HoldfastScheduler
+    from holdfast.bindu.storage import HoldfastStorage
+except ModuleNotFoundError as error:
+    if error.name is None or error.name.partition(".")[0] != "bindu":
+        raise
+    told = "holdfast.bindu needs the package bindu, on Python 3.12 or later: pip install 'holdfast[bindu]'"
+    raise MissingFrameworkError(told) from None
+
+__all__ = ["connect", "install", "Pair", "HoldfastScheduler", "HoldfastStorage"]

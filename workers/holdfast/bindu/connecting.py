@@ -1,0 +1,72 @@
+"""From settings to a scheduler and a storage that belong together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import bindu.server.scheduler.factory as schedulers  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
+import bindu.server.storage.factory as storages  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
+
+from holdfast.bindu.held import Desk
+from holdfast.bindu.scheduler import HoldfastScheduler
+from holdfast.bindu.storage import HoldfastStorage
+from holdfast_config import ConfigError, Settings, load
+
+
+class Pair(NamedTuple):
+    """Both know what the framework's workers of this process hold: use a pair, not two halves."""
+
+    scheduler: HoldfastScheduler
+    storage: HoldfastStorage
+
+
+def connect(
+    settings: Settings | None = None,
+    /,
+    *,
+    redis_url: str | None = None,
+    queue_name: str | None = None,
+    max_connections: int | None = None,
+    consume: bool = False,
+) -> Pair:
+    """A scheduler and a storage over one queue; nothing is connected before they are used.
+
+    Without `settings` the keywords count, and below them the environment and files, as for `supervisor`: with no URL it
+    is the store of the supervisor of this host. With `consume` the framework's own workers in this process take tasks
+    from the queue, beside those of supervisors; else they take none. Raises ConfigError, which is a ValueError.
+    """
+    keywords = {"redis_url": redis_url, "queue_name": queue_name, "redis_max_connections": max_connections}
+    if settings is None:
+        settings = load(keywords)
+    elif any(value is not None for value in keywords.values()):
+        raise ConfigError(["connect takes settings or keywords, not both: put the keywords into the settings"])
+    if settings.scheduler_type == "memory":
+        raise ConfigError(["scheduler_type: 'memory': is in one process; give a redis_url, or use the framework's own"])
+    desk = Desk()
+    return Pair(HoldfastScheduler(settings, desk, consume=consume), HoldfastStorage(settings, desk))
+
+
+def install(
+    settings: Settings | None = None,
+    /,
+    *,
+    redis_url: str | None = None,
+    queue_name: str | None = None,
+    max_connections: int | None = None,
+    consume: bool = False,
+) -> Pair:
+    """Connect, and let applications of this process that begin from now on have this pair, whatever their own
+    configuration of scheduler and storage says: the framework knows no other way to bring its own."""
+    pair = connect(
+        settings, redis_url=redis_url, queue_name=queue_name, max_connections=max_connections, consume=consume
+    )
+
+    async def create_scheduler(config: Any = None) -> HoldfastScheduler:
+        return pair.scheduler
+
+    async def create_storage(did: str | None = None) -> HoldfastStorage:
+        return pair.storage
+
+    schedulers.create_scheduler = create_scheduler
+    storages.create_storage = create_storage
+    return pair

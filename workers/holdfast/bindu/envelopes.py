@@ -1,0 +1,98 @@
+"""Between the framework's parameters of a task and the operation that Holdfast keeps of it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+
+from holdfast.bindu.ids import named
+from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.identity import sha1_hex
+from holdfast.core.records import Submission
+from holdfast.errors import InvalidTaskError
+from holdfast.handler.task import Task
+from holdfast.submitting import current_trace
+
+_encoder = msgspec.json.Encoder(enc_hook=str)  # as the framework's own scheduler writes what JSON has not
+_decode = msgspec.json.Decoder().decode
+
+
+def encoded(value: object) -> bytes:
+    """As JSON; raises InvalidTaskError."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidTaskError(f"this cannot be written as JSON: {error}") from None
+
+
+def decoded(raw: bytes) -> Any:
+    return _decode(raw)
+
+
+def submission_of(params: dict[str, Any], queue: str, max_bytes: int) -> Submission:
+    """What to submit for a `run` with these parameters. Raises InvalidTaskError."""
+    content = encoded(params)
+    operation = b'{"operation":"run","params":%b,"trace_id":%b,"span_id":%b}' % (
+        content,
+        *map(encoded, current_trace()),
+    )
+    run = _read(operation, max_bytes)
+    return Submission(run.task_id, run.message_id, sha1_hex(content), operation, queue, name=run.name or "")
+
+
+def _read(operation: bytes, max_bytes: int) -> Run:
+    try:
+        run = read(operation, max_bytes)
+    except UnreadableError as error:
+        raise InvalidTaskError(f"these parameters are no task: {error}") from None
+    assert isinstance(run, Run)
+    return run
+
+
+def operation_of(task: Task) -> dict[str, Any]:
+    """A delivery as the framework's workers take it, in the trace of whoever submitted it."""
+    params = cast("dict[str, Any]", decoded(task.raw).get("params") or {})
+    message = cast("dict[str, Any] | None", params.get("message"))
+    if message is None and task.operation.messages:
+        message = task.operation.messages[-1]
+    operation: dict[str, Any] = {
+        "operation": "run",
+        "params": {
+            **params,
+            "task_id": named(task.id),
+            "context_id": named(task.context_id),
+            **({"message": message_of(message, task.id, task.context_id)} if message else {}),
+        },
+    }
+    if task.trace_id and task.span_id:
+        sampled = TraceFlags(TraceFlags.SAMPLED)
+        context = SpanContext(int(task.trace_id, 16), int(task.span_id, 16), is_remote=True, trace_flags=sampled)
+        operation["_current_span"] = NonRecordingSpan(context)
+    return operation
+
+
+def message_of(message: dict[str, Any], task_id: str, context_id: str, place: str = "") -> dict[str, Any]:
+    """A message with all that the framework requires of one, ids as UUIDs; `place` names one without an id."""
+    made: dict[str, Any] = {"kind": "message", "role": "user", **message}
+    made.pop("content", None)
+    made["parts"] = [part_of(part) for part in parts_of(made)]
+    made["message_id"] = named(message.get("message_id") or place, task_id)
+    made["task_id"], made["context_id"] = named(task_id), named(context_id)
+    if isinstance(references := message.get("reference_task_ids"), list):
+        made["reference_task_ids"] = [named(each) for each in cast("list[object]", references)]
+    return made
+
+
+def parts_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of a message or an artifact; none where it has none."""
+    return cast("list[dict[str, Any]]", document.get("parts") or [])
+
+
+def part_of(part: dict[str, Any]) -> dict[str, Any]:
+    """A part whose data is an object, as the framework has them."""
+    if part.get("kind") != "data":
+        return part
+    data = part.get("data")
+    return {"text": "", **part, "data": data if isinstance(data, dict) else {"result": data}}

@@ -1,0 +1,124 @@
+"""A task as the framework has it, made of what Holdfast keeps: its record, its turns, what is kept beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.bindu.documents import Result, result_of
+from holdfast.bindu.envelopes import decoded, message_of, part_of, parts_of
+from holdfast.bindu.ids import named
+from holdfast.core.conversations import About
+from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.records import TaskRecord
+from holdfast.core.states import PARKED, TERMINAL, State
+
+_SHOWN = {State.DELAYED: "submitted", State.WAITING: "submitted"}
+_KEPT: dict[str, tuple[State, ...]] = {"submitted": (State.SUBMITTED, State.DELAYED, State.WAITING)}
+
+
+def shown(state: State) -> str:
+    """A state in the framework's words."""
+    return _SHOWN.get(state, str(state))
+
+
+def kept(word: str) -> tuple[State, ...]:
+    """The states that a word of the framework's stands for; none for one that our tasks never have."""
+    return _KEPT.get(word) or tuple(state for state in State if state == word and state not in _SHOWN)
+
+
+def view(record: TaskRecord, about: About) -> dict[str, Any]:
+    """The whole task."""
+    turns = list(_turns(record, about))
+    context_id = about.context_id or next((run.context_id for run, _ in turns if run and run.context_id), "")
+    maker = _Maker(record.task_id, context_id or record.task_id)
+    added = [decoded(raw) for raw in about.added]
+    history = [message for number, turn in enumerate(turns, 1) for message in maker.messages(number, *turn)]
+    artifacts = [
+        artifact for number, (_, result) in enumerate(turns, 1) for artifact in maker.artifacts(number, result)
+    ]
+    return {
+        "id": named(record.task_id),
+        "context_id": named(maker.context_id),
+        "kind": "task",
+        "status": {"state": shown(record.state), "timestamp": _time(_changed_ms(record))},
+        "history": history + [maker.message(each["message"], "added") for each in added if "message" in each],
+        "artifacts": artifacts + [maker.artifact(each["artifact"]) for each in added if "artifact" in each],
+        "metadata": {name: decoded(value) for name, value in about.metadata.items()},
+    }
+
+
+def noted_view(task_id: str, about: About) -> dict[str, Any]:
+    """A task whose message is noted and not submitted yet."""
+    maker = _Maker(task_id, about.context_id)
+    return {
+        "id": named(task_id),
+        "context_id": named(about.context_id),
+        "kind": "task",
+        "status": {"state": "submitted", "timestamp": _time(about.at_ms)},
+        "history": [maker.message(decoded(about.message or b"{}"), "noted")],
+        "artifacts": [],
+        "metadata": {name: decoded(value) for name, value in about.metadata.items()},
+    }
+
+
+class _Maker:
+    def __init__(self, task_id: str, context_id: str) -> None:
+        self._task_id, self.context_id = task_id, context_id
+
+    def message(self, message: dict[str, Any], place: str) -> dict[str, Any]:
+        return message_of(message, self._task_id, self.context_id, place)
+
+    def messages(self, number: int, run: Run | None, result: Result | None) -> Iterator[dict[str, Any]]:
+        for index, each in enumerate(run.messages if run else ()):
+            own = {"message_id": run.message_id} if run and index == 0 else {}
+            yield self.message({**own, **each}, f"{number}.{index}")
+        if result is None:
+            return
+        if result.messages is not None:
+            yield from (self.message({"role": "agent", **each}, f"{number}.reply") for each in result.messages)
+        elif result.said:
+            yield self.message({"role": "agent", "parts": result.said}, f"{number}.reply")
+
+    def artifacts(self, number: int, result: Result | None) -> Iterator[dict[str, Any]]:
+        """Only what is completed leaves some."""
+        if result is None or result.state != "completed":
+            return
+        if result.artifacts is not None:
+            yield from map(self.artifact, result.artifacts)
+        elif result.parts:
+            yield self.artifact({"artifact_id": f"{number}.result", "name": "result", "parts": result.parts})
+
+    def artifact(self, artifact: dict[str, Any]) -> dict[str, Any]:
+        parts = [part_of(part) for part in parts_of(artifact)]
+        return {**artifact, "artifact_id": named(artifact.get("artifact_id"), self._task_id), "parts": parts}
+
+
+def _turns(record: TaskRecord, about: About) -> Iterator[tuple[Run | None, Result | None]]:
+    """What was asked in each turn, and what was answered. The record of a task whose turn has no result shows the one
+    before it, which is among the earlier ones."""
+    earlier = about.earlier
+    for asked, answered in zip(earlier[::2], earlier[1::2], strict=False):
+        yield _run(asked), result_of(answered) if answered else None
+    answer = record.result if record.state in TERMINAL | PARKED else None
+    if earlier and answer == earlier[-1]:
+        answer = None
+    yield _run(record.operation), result_of(answer) if answer else None
+
+
+def _run(raw: bytes | None) -> Run | None:
+    try:
+        operation = read(raw or b"", len(raw or b""))
+    except UnreadableError:
+        return None
+    return operation if isinstance(operation, Run) else None
+
+
+def _changed_ms(record: TaskRecord) -> int:
+    last = record.trail[-1].partition(" ")[0] if record.trail else ""
+    return record.finished_ms or (int(last) if last.isdigit() else record.created_ms)
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat()

@@ -1,0 +1,37 @@
+"""Conversations of tasks, and what is kept beside a task, for applications that keep both in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Noted(StrEnum):
+    """What came of noting a task. Any other word is the state in which the task has ended."""
+
+    NOTED = "noted"
+    FOREIGN = "foreign"  # the conversation, or the task, is somebody else's
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Beside a task: its conversation and its owner (empty: nobody's), when it was noted, its message until that is
+    submitted, its metadata as JSON by name, what was added to it, and operations and results of its earlier turns."""
+
+    context_id: str = ""
+    owner: str = ""
+    at_ms: int = 0
+    message: bytes | None = None
+    metadata: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    added: tuple[bytes, ...] = ()
+    earlier: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`data` is what the application keeps of it, as JSON; `task_ids` oldest first."""
+
+    context_id: str
+    owner: str
+    data: bytes | None
+    task_ids: tuple[str, ...]

@@ -1,0 +1,23 @@
+-- Note in its conversation a task that is about to be submitted, or one more message for it.
+-- KEYS: the public queue. ARGV: task id, context id, owner ('' for nobody), message.
+-- Answers: noted; foreign (the conversation or the task is somebody else's); or the state in which the task has ended.
+-- Keeps: who opens a conversation owns it; a task stays in its first one.
+-- Refused when out of memory, before anything is written.
+-- flags:
+-- use: conversations
+local id, context, owner, message = unpack(ARGV)
+local about = about_of(id)
+local state = read(id, 'state')[1]
+if state and TERMINAL[state] then return state end
+local opened = call('HGET', conversation_of(context), 'owner')
+local noted = call('HGET', about, 'owner')
+if (opened and opened ~= owner) or (noted and noted ~= owner) then return 'foreign' end
+open_conversation(context, owner)
+if call('HSETNX', about, 'context', context) == 1 then
+  call('HSET', about, 'owner', owner, 'at', NOW)
+  call('ZADD', tasks_of(context), NOW, id)
+  call('ZADD', T .. 'abouts', NOW, id)
+end
+if not state then call('HSET', about, 'message', message) end
+sweep()
+return 'noted'

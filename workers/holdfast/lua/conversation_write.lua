@@ -1,0 +1,9 @@
+-- Keep an application's data of a conversation; one that is not known is opened, and is nobody's.
+-- KEYS: the public queue. ARGV: context id, data.
+-- Answers: OK.
+-- Refused when out of memory, before anything is written.
+-- flags:
+-- use: conversations
+open_conversation(ARGV[1], '')
+call('HSET', conversation_of(ARGV[1]), 'data', ARGV[2])
+return 'OK'
