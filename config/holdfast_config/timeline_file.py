@@ -13,7 +13,7 @@ host: redis.example
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from configparser import ConfigParser, Error
+from configparser import ConfigParser, Error, InterpolationError
 from urllib.parse import quote
 
 STANZA = "redbike"
@@ -74,6 +74,10 @@ def read(text: str) -> dict[str, dict[str, str]]:
             for stanza in FIELDS
             if parser.has_section(stanza)
         }
+    except InterpolationError as error:  # its own words have the value in them, which may be a password
+        raise ValueError(
+            f"[{error.section}] {error.option} has a % that refers to nothing: write %% for one %"
+        ) from None
     except Error as error:
         raise ValueError(" ".join(str(error).split())) from None
 

@@ -60,6 +60,9 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         (("set", "j", "--every", "5"), "nothing to run"),
         (("set", "j j", "x", "--every", "5"), "schedule id 'j j'"),
         (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
+        (("set", "j", "x", "--every", "5", "--backoff", "2"), "backoff '2' is for CONTINUE alone"),
+        (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data: with --name"),
+        (("set", "j", "x", "--every", "5", "--timeout", "5x"), "'5x' is no duration"),
         (("next", "--rrule", "FREQ=DAILY;BYHOUR=25"), "BYHOUR is '25'"),
         (("next", "j", "--cron", "* * * * *"), "not both"),
         (("apply", "nowhere.toml"), "nowhere.toml: cannot be read"),
@@ -72,11 +75,35 @@ def test_what_is_wrong_is_a_usage_error_that_names_it(inside: Inside, words: tup
     assert inside("schedules", "list", "--json").document["schedules"] == []
 
 
-@pytest.mark.parametrize("verb", ["show", "pause", "resume", "run", "unset", "next"])
+@pytest.mark.parametrize("verb", ["show", "pause", "resume", "run", "unset", "next", "history"])
 def test_an_unknown_id_is_an_error(inside: Inside, verb: str) -> None:
     answer = inside("schedules", verb, "nobody")
     assert answer.status == 1
     assert "no schedule nobody" in answer.err
+
+
+def test_a_pause_until_a_moment_that_has_passed_is_refused(inside: Inside) -> None:
+    inside("schedules", "set", "j", "x", "--every", "1h", "--timeout", "5m")
+    answer = inside("schedules", "pause", "j", "--until", "2020-01-01")
+    assert answer.status == 2
+    assert "until 2020-01-01T00:00:00+00:00 has passed" in answer.err
+    told = inside("schedules", "show", "j", "--json").document
+    assert (told["state"], told["spec"]["timeout"]) == ("active", 300)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        ("--cron", "CRON_TZ=Europe/Paris 0 2 * * *"),
+        ("--rrule", "DTSTART;TZID=Europe/Paris:20270101T020000\nFREQ=DAILY"),
+    ],
+)
+def test_next_shows_the_clock_that_the_cadence_goes_by(inside: Inside, when: tuple[str, str]) -> None:
+    inside("schedules", "set", "j", "x", *when)
+    for words in (("j",), when):
+        told = inside("schedules", "next", *words, "--count", "1", "--after", "2027-01-01", "--json").document
+        assert told["timezone"] == "Europe/Paris"
+        assert told["next"] == [{"local": "Fri 2027-01-01 02:00:00 CET", "utc": "2027-01-01T01:00:00Z"}]
 
 
 def test_a_file_is_applied_and_only_its_owner_s_are_pruned(inside: Inside, short_path: Path) -> None:
@@ -100,3 +127,43 @@ def test_nothing_of_a_file_with_one_mistake_is_written(inside: Inside, short_pat
     assert answer.status == 2
     assert "field 2 (hour) is '99'" in answer.err
     assert inside("schedules", "list", "--json").document["schedules"] == []
+
+
+A = '[schedules.a]\nevery = "5m"\ntext = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("billing.toml", "", "no [schedules.ID]"),
+        ("billing.toml", 'owner = "billing"\n', "no [schedules.ID]"),
+        ("billing.json", "{}", "no [schedules.ID]"),
+        ("billing.json", "[" * 100_000, "cannot be read"),
+        ("billing.json", '{"schedules": {"a": {"every": 5}, "a": {"every": 6}}}', "'a' is there twice"),
+        ("billing.toml", "owner = 5\n" + A, "owner is 5"),
+        ("billing.toml", 'owner = ""\n' + A, "owner is ''"),
+        ("billing.toml", A + 'owner = "sales"\n', "owner is 'sales', that of the file is 'billing'"),
+    ],
+)
+def test_a_file_that_is_cut_off_or_says_two_things_takes_nothing_away(
+    inside: Inside, short_path: Path, name: str, content: str, reason: str
+) -> None:
+    whole = short_path / "billing.toml"
+    whole.write_text(A)
+    inside("schedules", "apply", str(whole))
+    file = short_path / name
+    file.write_text(content)
+    for verb in ("diff", "apply"):
+        answer = inside("schedules", verb, str(file))
+        assert (answer.status, answer.out) == (2, "")
+        assert reason in answer.err
+    [kept] = inside("schedules", "list", "--json").document["schedules"]
+    assert (kept["schedule"], kept["generation"]) == ("a", 1)
+
+
+def test_a_table_without_schedules_says_that_none_are_wanted(inside: Inside, short_path: Path) -> None:
+    file = short_path / "billing.toml"
+    file.write_text("\ufeff" + A, "utf-8")
+    assert inside("schedules", "apply", str(file), "--json").document["create"] == ["a"]
+    file.write_text("[schedules]\n")
+    assert inside("schedules", "apply", str(file), "--json").document["prune"] == ["a"]

@@ -86,7 +86,10 @@ def test_the_environment_is_stronger(read: Load, written: Path) -> None:
         ("[redbike]\nprefx: a\n", "[redbike] prefx (in {file}): unknown setting; did you mean [redbike] prefix?"),
         ("[redbike-redis]\nhots: a\n", "[redbike-redis] hots (in {file}): unknown setting; did you mean"),
         ("[redbike]\ndefault-timeout: soon\n", "[redbike] default-timeout (in {file}): 'soon': must be seconds"),
-        ("[redbike]\nprefix: %(nobody)s\n", "not an INI file: "),
+        (
+            "[redbike]\nprefix: %(nobody)s\n",
+            "not an INI file: [redbike] prefix has a % that refers to nothing: write %%",
+        ),
         ("prefix: a\n", "not an INI file: File contains no section headers"),
         ("[other]\na: b\n", "has neither a stanza [redbike] nor [redbike-redis]"),
     ],
@@ -94,3 +97,11 @@ def test_the_environment_is_stronger(read: Load, written: Path) -> None:
 def test_what_is_wrong_is_named(problems: Problems, written: Path, text: str, problem: str) -> None:
     written.write_text(text)
     assert any(problem.format(file=written) in line for line in problems(config=written)), problems(config=written)
+
+
+@pytest.mark.parametrize("word", ["se%cret", "%(secret)s"])
+def test_a_password_with_a_percent_sign_is_not_repeated(problems: Problems, written: Path, word: str) -> None:
+    written.write_text(f"[redbike-redis]\nhost: h\npassword: {word}\n")
+    told = " ".join(problems(config=written))
+    assert "[redbike-redis] password has a % that refers to nothing" in told
+    assert "cret" not in told

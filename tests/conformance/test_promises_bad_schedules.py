@@ -109,13 +109,16 @@ REFUSED_SCHEDULES: dict[str, list[dict[str, Any]]] = {
         *({"schedule_ids": bad} for bad in [5, None, "ok", Hostile()]),
         *({"schedule_ids": ["ok", bad]} for bad in BAD_SCHEDULE_IDS),
     ],
-    **{call: [{"schedule_id": bad} for bad in BAD_SCHEDULE_IDS] for call in ("get", "resume", "remove", "run")},
+    **{
+        call: [{"schedule_id": bad} for bad in BAD_SCHEDULE_IDS] for call in ("get", "begin", "resume", "remove", "run")
+    },
     "pause": [
         *({"schedule_id": bad} for bad in BAD_SCHEDULE_IDS),
         *({"schedule_id": "ok", "reason": bad} for bad in BAD_TEXTS),
         *({"schedule_id": "ok", "until": bad} for bad in [5, "tomorrow", b"x", Hostile()]),
         {"schedule_id": "ok", "until": datetime(2030, 1, 1)},  # noqa: DTZ001 - without a zone, that is the point
         {"schedule_id": "ok", "until": datetime(1969, 12, 31, tzinfo=UTC)},
+        {"schedule_id": "ok", "until": datetime(1970, 1, 2, tzinfo=UTC)},
     ],
     "list": [
         *({"limit": bad} for bad in [0, -1, 10_001, 1.5, "3", True, None, Hostile()]),

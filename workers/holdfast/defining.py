@@ -49,6 +49,7 @@ def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = N
     cadence = _cadence(spec, now)
     bounds, policy = _bounds(spec), _policy(spec, cadence)
     cadence = _within(cadence, bounds)
+    backoff = _backoff(spec, cadence)
     definition = Definition(
         schedule_id,
         spelled(spec),
@@ -57,7 +58,7 @@ def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = N
         bounds,
         policy,
         _one_of("on_failure", spec.on_failure, _ENDINGS),
-        _length("backoff", spec.backoff),
+        backoff,
         spec.owner,
     )
     expected = first_expected(definition, now if after is None else after)
@@ -197,6 +198,13 @@ def _policy(spec: ScheduleSpec, cadence: Cadence) -> Policy:
         raise InvalidScheduleError(f"jitter {spec.jitter!r} is longer than the interval {spec.every!r}")
     deadline = None if spec.start_deadline is None else _length("start_deadline", spec.start_deadline)
     return Policy(Overlap(_one_of("overlap", spec.overlap, tuple(Overlap))), misfire, deadline, jitter)
+
+
+def _backoff(spec: ScheduleSpec, cadence: Cadence) -> int:
+    backoff = _length("backoff", spec.backoff)
+    if backoff and not isinstance(cadence, Continue | Stop):
+        raise InvalidScheduleError(f"backoff {spec.backoff!r} is for CONTINUE alone: the others have their own times")
+    return backoff
 
 
 def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:

@@ -146,6 +146,8 @@ class Schedules:
     ) -> None:
         """From now on no fire, until it is resumed or `until` has come. UnknownScheduleError."""
         moment, told = _moment(until), check_reason(reason) or "paused"
+        if until is not None and moment is not None and moment <= await self._now():
+            raise InvalidScheduleError(f"until {until.isoformat()} has passed: a moment that is to come is allowed")
         word = await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), told, moment)
         _known(schedule_id, word)
 

@@ -49,24 +49,51 @@ class Difference:
 
 def read_file(path: Path) -> Declared:
     """TOML, or JSON where the name ends so; InvalidScheduleError names the file and what is wrong there."""
-    try:
-        told = json.loads(path.read_text()) if path.suffix == ".json" else tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InvalidScheduleError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(told, dict) or not isinstance(cast("dict[str, Any]", told).get("schedules", {}), dict):
-        raise InvalidScheduleError(f"{path}: wanted are tables [schedules.ID]")
-    content = cast("dict[str, Any]", told)
+    content = _content(path)
     if unknown := content.keys() - {"owner", "schedules"}:
         raise InvalidScheduleError(f"{path}: {sorted(unknown)[0]!r} is unknown; there are owner and [schedules.ID]")
-    owner = str(content.get("owner", path.stem))
-    return Declared(owner, {name: _spec(path, name, one, owner) for name, one in content.get("schedules", {}).items()})
+    if "schedules" not in content:  # a file that was cut off, or is another's, would take all of its owner away
+        raise InvalidScheduleError(f"{path}: no [schedules.ID]; that none are wanted says a table [schedules]")
+    if not isinstance(content["schedules"], dict):
+        raise InvalidScheduleError(f"{path}: wanted are tables [schedules.ID]")
+    owner = content.get("owner", path.stem)
+    if not isinstance(owner, str) or not owner:
+        raise InvalidScheduleError(f"{path}: owner is {owner!r}, allowed: a text that is not empty")
+    specs = cast("dict[str, Any]", content["schedules"])
+    return Declared(owner, {name: _spec(path, name, one, owner) for name, one in specs.items()})
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8-sig")
+        told = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidScheduleError(f"{path}: cannot be read: {reason}") from None
+    if not isinstance(told, dict):
+        raise InvalidScheduleError(f"{path}: wanted are tables [schedules.ID]")
+    return cast("dict[str, Any]", told)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """TOML refuses a name that is there twice by itself."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
 
 
 def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
     if not isinstance(values, dict):
         raise InvalidScheduleError(f"{path}: schedules.{name} is no table")
+    told = {"owner": owner, **cast("dict[str, Any]", values)}
+    if told["owner"] != owner:
+        raise InvalidScheduleError(
+            f"{path}: schedules.{name}: owner is {told['owner']!r}, that of the file is {owner!r}"
+        )
     try:
-        return read_spec({"owner": owner, **cast("dict[str, Any]", values)})
+        return read_spec(told)
     except InvalidScheduleError as error:
         raise InvalidScheduleError(f"{path}: schedules.{name}: {error}") from None
 

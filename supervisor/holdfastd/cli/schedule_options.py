@@ -9,7 +9,7 @@ import click
 
 from holdfast.defining import read_spec
 from holdfast.schedulespec import ScheduleSpec
-from holdfastd.cli.kinds import JSON
+from holdfastd.cli.kinds import DURATION, JSON
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +45,7 @@ def when(command: F) -> F:
 def what(command: F) -> F:
     """What it runs."""
     for one in (
-        click.option("--timeout", type=float, metavar="SECONDS", help="The longest one run may take."),
+        click.option("--timeout", type=DURATION, metavar="DURATION", help="The longest one run may take: 90, 5m."),
         click.option("--max-attempts", type=int, metavar="N", help="Runs before a failing task is given up."),
         click.option("--lane", help="The lane to queue its tasks in; else the public queue."),
         click.option("--data", type=JSON, help="A JSON value for the handler; with --name, its arguments."),
@@ -59,5 +59,7 @@ def spec_of(given: dict[str, Any]) -> ScheduleSpec:
     """The spec of what was given; InvalidScheduleError."""
     told = {name: value for name, value in given.items() if value is not None}
     if "name" in told and "data" in told:
+        if not isinstance(told["data"], dict):
+            raise click.UsageError("--data: with --name it is the handler's arguments, a JSON object")
         told["kwargs"] = told.pop("data")
     return read_spec(told)

@@ -10,10 +10,12 @@ from typing import Any
 import click
 import rich_click
 
-from holdfast.core.cadence import restored, words
+from holdfast.core.cadence import Cadence, Cron, Rule, restored, words
 from holdfast.core.cadence.moments import read_moment
+from holdfast.core.definitions import Occurrence
 from holdfast.core.schedules import series
 from holdfast.defining import define
+from holdfast.manager import TaskManager
 from holdfast.schedules import Schedules
 from holdfastd.cli import options, output
 from holdfastd.cli import schedule_views as views
@@ -131,15 +133,18 @@ def show(session: Session, /, schedule_id: str) -> None:
 def next_(session: Session, /, schedule_id: str | None, count: int, after: str | None, **given: Any) -> None:
     """Show the next fires of a schedule, or of a cadence that is not stored: in its zone and in UTC, and in words."""
     if schedule_id is not None:
-        told, timezone, moments = _of_stored(session, schedule_id, count, after, given)
+        cadence, timezone, moments = _of_stored(session, schedule_id, count, after, given)
     else:
         spec = spec_of({**given, "text": "preview"})
         timezone = spec.timezone
         now = round(time.time() * 1000)
         moment = now if after is None else read_moment(after, timezone)
         defined = define("preview", spec, moment, moment)
-        told = words(restored(defined.definition.cadence))
+        cadence = restored(defined.definition.cadence)
         moments = tuple(islice(series(defined.definition.schedule(), defined.expected), count))
+    told = words(cadence)
+    if isinstance(cadence, Cron | Rule) and cadence.timezone != "UTC":
+        timezone = cadence.timezone  # as CRON_TZ or TZID has it
     rows = [(views.there(moment, timezone), views.utc(moment)) for moment in moments]
     if session.json:
         output.document({"words": told, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
@@ -150,16 +155,16 @@ def next_(session: Session, /, schedule_id: str | None, count: int, after: str |
 
 def _of_stored(
     session: Session, schedule_id: str, count: int, after: str | None, given: dict[str, Any]
-) -> tuple[str, str, tuple[int, ...]]:
+) -> tuple[Cadence, str, tuple[int, ...]]:
     if any(value is not None for value in given.values()):
         raise click.UsageError("give the ID of a schedule, or options that say when, not both")
 
-    async def work(manager: Any) -> tuple[str, str, tuple[int, ...]]:
+    async def work(manager: Any) -> tuple[Cadence, str, tuple[int, ...]]:
         schedules: Schedules = manager.schedules
         definition = (await schedules.get(schedule_id)).definition
         moment = None if after is None else read_moment(after, definition.timezone)
         found = await schedules.preview(schedule_id, count, moment)
-        return words(restored(definition.cadence)), definition.timezone, found
+        return restored(definition.cadence), definition.timezone, found
 
     return manage(session, work)
 
@@ -171,7 +176,14 @@ def _of_stored(
 @options.pass_session
 def history(session: Session, /, schedule_id: str, limit: int) -> None:
     """Show what became of a schedule's fires, newest first; the last hundred lines are kept."""
-    lines = manage(session, lambda manager: manager.schedules.history(schedule_id, limit))
+
+    async def work(manager: TaskManager) -> tuple[Occurrence, ...]:
+        lines = await manager.schedules.history(schedule_id, limit)
+        if not lines:  # that it was set is the first of each
+            await manager.schedules.get(schedule_id)
+        return lines
+
+    lines = manage(session, work)
     told = [views.happened(line) for line in lines]
     if session.json:
         output.document(told)

@@ -53,14 +53,19 @@ def print_schedules(session: Session) -> None:
 def read_rows(path: Path) -> list[Row]:
     """The rows of a file; click.UsageError names the line that is none."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        return [_row(path, reader.line_num, cells) for cells in reader if cells]
+        rows = [_row(path, reader.line_num, cells) for cells in reader if cells]
     except csv.Error as error:
         raise click.UsageError(f"{path}: line {reader.line_num}: {error}") from None
+    lines = dict[str, int]()
+    for row in rows:
+        if (first := lines.setdefault(row.jobid, row.line)) != row.line:
+            raise click.UsageError(f"{path}: line {row.line}: {row.jobid!r} is in line {first}, too; once is allowed")
+    return rows
 
 
 async def set_rows(manager: TaskManager, rows: list[Row], after: int | None) -> int:

@@ -91,7 +91,7 @@ def _allowed(name: str) -> str:
         return f"numbers from {low} to {high}{'' if low >= 0 else ' but 0'}, with commas"
     return {
         "FREQ": ", ".join(FREQUENCIES),
-        "INTERVAL": "a number from 1",
+        "INTERVAL": "a number from 1 to 9999999",
         "COUNT": f"a number from 1 to {MOST}",
         "UNTIL": "a date such as 20271231T235959Z",
         "WKST": "a day, MO to SU",
