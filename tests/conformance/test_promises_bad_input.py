@@ -41,6 +41,15 @@ def nested(depth: int) -> object:
 
 
 BAD_IDS = ["", " ", "a b", "a:b", "a/b", "x" * 129, "ü", "a\n", "\udc80", 5, None, b"t1", ["t1"], Hostile()]
+BAD_LANES = [5, "", "a b", "a\n", "x" * 201, "ü", Hostile()]
+BAD_LANES += [
+    "{bindu:tasks}:due",
+    "{other}:events",
+    "{a}",
+    "{a}:lane:",
+    "{a}:lane:{b}",
+    "a{b}c",
+]  # keys of a queue's own
 BAD_TEXTS = [5, b"x", ["x"], "\udc80", Hostile()]
 BAD_NUMBERS = ["5", True, math.nan, math.inf, -1, 10**400, [1], Hostile()]
 NOT_JSON = [b"x", {1, 2}, {1: 2}, {"a": object()}, math.nan, [math.inf], 2**64, -(2**63) - 1, "\udc80", 1j, Hostile()]
@@ -59,7 +68,7 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         *({"text": "x", "task_id": bad} for bad in BAD_IDS if bad is not None),
         *({"text": "x", "context_id": bad} for bad in [5, "", "x" * 1001, "\udc80"]),
         *({"text": "x", "message_id": bad} for bad in [5, "", "x" * 1001, "\udc80"]),
-        *({"text": "x", "lane": bad} for bad in [5, "", "a b", "a\n", "x" * 201, "ü", Hostile()]),
+        *({"text": "x", "lane": bad} for bad in BAD_LANES),
         *({"text": "x", "delay": bad} for bad in [*BAD_NUMBERS, 1e12]),
         *({"text": "x", "timeout": bad} for bad in [*BAD_NUMBERS, 0, 1e12]),
         *({"text": "x", "max_attempts": bad} for bad in [0, -1, 1001, 1.5, "3", True, Hostile()]),
@@ -110,7 +119,7 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
     "wait_all": [*({"task_ids": [bad]} for bad in BAD_IDS), *({"task_ids": bad} for bad in [5, None, "waits"])],
     "list_tasks": [
         *({"state": bad} for bad in ["lost", "", 5, b"working", Hostile()]),
-        *({"lane": bad} for bad in [5, "", "a b"]),
+        *({"lane": bad} for bad in BAD_LANES),
         *({"name": bad} for bad in [5, "", "x" * 201, "\udc80"]),
         *({"older_than": bad} for bad in BAD_NUMBERS),
         *({"newer_than": bad} for bad in BAD_NUMBERS),
@@ -126,14 +135,14 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         *({"task_ids": [bad]} for bad in BAD_IDS),
         *({"task_ids": bad} for bad in [5, None, "waits"]),
     ],
-    "queue_length": [{"lane": bad} for bad in [5, "", "a b"]],
-    "clear_queue": [*({"lane": bad} for bad in [5, "", "a b"]), *({"delayed": bad} for bad in [1, "no", None])],
-    "pause_queue": [*({"lane": bad} for bad in [5, "", "a b"]), *({"reason": bad} for bad in BAD_TEXTS)],
-    "resume_queue": [{"lane": bad} for bad in [5, "", "a b"]],
+    "queue_length": [{"lane": bad} for bad in BAD_LANES],
+    "clear_queue": [*({"lane": bad} for bad in BAD_LANES), *({"delayed": bad} for bad in [1, "no", None])],
+    "pause_queue": [*({"lane": bad} for bad in BAD_LANES), *({"reason": bad} for bad in BAD_TEXTS)],
+    "resume_queue": [{"lane": bad} for bad in BAD_LANES],
     "remove_task": [{"task_id": bad} for bad in BAD_IDS],
     "clean_tasks": [
         *({"older_than": bad} for bad in [*BAD_NUMBERS, None]),
-        *({"lane": bad} for bad in [5, "", "a b"]),
+        *({"lane": bad} for bad in BAD_LANES),
         *({"name": bad} for bad in [5, "", "x" * 201, "\udc80"]),
         *({"limit": bad} for bad in [0, -1, 10_001, 1.5, "3", True, Hostile()]),
     ],

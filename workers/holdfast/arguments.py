@@ -25,7 +25,8 @@ LONGEST_NAME = 200
 LONGEST_CURSOR = 1000
 LONGEST_PAGE = 10_000
 LONGEST_KEY = 128
-_LANE = re.compile(r"[A-Za-z0-9._:@{}/-]{1,200}", re.ASCII)
+# Braces only where they spell a lane of a namespace: any other key with them is one of a queue's own.
+_LANE = re.compile(r"(?=.{1,200}\Z)(\{[A-Za-z0-9._:@/-]+\}:lane:)?[A-Za-z0-9._:@/-]+", re.ASCII)
 
 
 def check(spec: TaskSpec) -> None:
@@ -53,7 +54,8 @@ def check_id(value: object) -> str:
 
 def check_lane(value: object) -> str:
     if not isinstance(value, str) or not _LANE.fullmatch(value):
-        raise InvalidTaskError(f"lane {shown(value)}: 1 to 200 letters, digits and . _ : @ {{ }} / - are allowed")
+        rule = "1 to 200 letters, digits and . _ : @ / - are allowed, braces only in {queue}:lane:name"
+        raise InvalidTaskError(f"lane {shown(value)}: {rule}")
     return value
 
 

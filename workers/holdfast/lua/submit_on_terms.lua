@@ -37,6 +37,7 @@ local function accept(id, message, digest, operation, lane, due, delay, name, at
   return {'new', id}
 end
 
+touch_lanes(5, WIDTH)
 local answers = {}
 for i = 1, #ARGV, WIDTH do
   answers[#answers + 1] = accept(unpack(ARGV, i, i + WIDTH - 1))

@@ -10,3 +10,12 @@ end
 
 -- When it may begin: 0 for now.
 local function beginning(due, delay) return due ~= '' and tonumber(due) or (delay ~= '' and NOW + tonumber(delay)) or 0 end
+
+-- Before anything is written: in a key that is no list, a task would be half made.
+local function touch_lanes(first, width)
+  local touched = {}
+  for i = first, #ARGV, width do
+    local lane = ARGV[i]
+    touched[lane] = touched[lane] or call('LLEN', list_of(lane))
+  end
+end
