@@ -247,3 +247,16 @@ def test_a_series_has_no_doubles() -> None:
     now = moment("2027-04-03T12:00")
     found = [now := following(made, now) or 0 for _ in range(60)]
     assert all(earlier < later for earlier, later in pairwise(found))
+
+
+@pytest.mark.parametrize("text", ["0 9 * jan mon-fri", "0 9 * JAN Mon-Fri", "0 9 lw jan-mar *", "0 9 * * mon#1,sun"])
+def test_names_of_days_and_months_are_the_same_in_small_letters(text: str) -> None:
+    small, capital = cron(text.lower()), cron(text.upper())
+    assert small == capital
+    assert words(small) == words(capital)
+    assert restored(stored(small)) == small
+
+
+def test_a_fault_is_told_as_it_was_written() -> None:
+    with pytest.raises(InvalidScheduleError, match=r"cron '0 9 \* \* mox': field 5 \(day-of-week\) is 'mox'"):
+        cron("0 9 * * mox")

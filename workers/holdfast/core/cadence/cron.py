@@ -102,22 +102,22 @@ def cron(text: str, timezone: str = "UTC") -> Cron:
 
 @lru_cache(maxsize=4096)
 def _checked(text: str, name: str) -> Cron:
-    expression = ALIASES.get(text.lower(), " ".join(text.split()))
+    expression = ALIASES.get(text.lower(), " ".join(text.upper().split()))  # cronsim has no words for mon and jan
     if expression.startswith("@"):
         raise InvalidScheduleError(f"cron {text!r}: no such name; there are {', '.join(ALIASES)}")
     made = Cron(expression, name)
     try:
         comes = made.following(0)
     except CronSimError as error:
-        raise InvalidScheduleError(f"cron {text!r}: {_fault(str(error), expression)}") from error
+        raise InvalidScheduleError(f"cron {text!r}: {_fault(str(error), text)}") from error
     if comes is None or comes > LATEST:
         raise InvalidScheduleError(f"cron {text!r} never fires: no such day within {_YEARS} years")
     return made
 
 
-def _fault(said: str, expression: str) -> str:
+def _fault(said: str, text: str) -> str:
     """Which field, what it holds and what it may hold; cronsim names the field alone."""
-    fields = expression.split()
+    fields = text.split()
     if len(fields) not in (5, 6):
         return f"{len(fields)} fields, wanted are five (minute hour day month weekday) or six (with seconds first)"
     name = said.removeprefix("Bad ")
