@@ -38,6 +38,12 @@ def test_all_hosts_are_quiet_until_they_are_resumed(hosts: Cli) -> None:
     assert states(hosts) == {HERE: False, "other": False}
 
 
+def test_an_empty_reason_is_none(hosts: Cli) -> None:
+    hosts("quiet", "--reason", " ")
+    hosts("quiet", "--host", "this")
+    assert "still quiet: no host claims a task (said an operator)" in hosts("resume", "--host", "this").err
+
+
 def test_one_host_is_quiet_by_its_own_name(hosts: Cli) -> None:
     assert hosts("quiet", "--host", "this").out == f"host {HERE} is quiet: 1 worker claims nothing more\n"
     assert states(hosts) == {HERE: True, "other": False}

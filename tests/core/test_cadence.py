@@ -260,3 +260,9 @@ def test_names_of_days_and_months_are_the_same_in_small_letters(text: str) -> No
 def test_a_fault_is_told_as_it_was_written() -> None:
     with pytest.raises(InvalidScheduleError, match=r"cron '0 9 \* \* mox': field 5 \(day-of-week\) is 'mox'"):
         cron("0 9 * * mox")
+
+
+@pytest.mark.parametrize("name", ["localtime", "posixrules", "+02:00", "", "../UTC", "/etc/localtime"])
+def test_a_zone_that_is_another_on_each_host_is_none(name: str) -> None:
+    with pytest.raises(InvalidScheduleError, match="is unknown: give an IANA name"):
+        cron("0 9 * * *", name)

@@ -74,7 +74,7 @@ def control(session: Session, /, order: str, host: str, reason: str) -> None:
 
 
 def _quiet(session: Session, host: str, reason: str) -> None:
-    told = ask(session, lambda store: store.quiet_host(host, _who(), output.safe(reason)[:1000]))
+    told = ask(session, lambda store: store.quiet_host(host, _who(), output.safe(reason.strip() or REASON)[:1000]))
     if session.json:
         output.document(_document(host, "quiet", told))
         return

@@ -10,6 +10,7 @@ from holdfast.errors import InvalidScheduleError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WEEK = 7 * 86_400_000
+OF_A_HOST = frozenset({"localtime", "posixrules"})  # files beside the zones: each host has its own
 LATEST = 253_402_214_400_000  # 9999-12-31: datetime ends there, and with it every search
 
 
@@ -17,6 +18,8 @@ LATEST = 253_402_214_400_000  # 9999-12-31: datetime ends there, and with it eve
 def zone(name: str) -> ZoneInfo:
     """A time zone by its IANA name; InvalidScheduleError for any other."""
     try:
+        if name in OF_A_HOST:
+            raise ValueError(name)
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise InvalidScheduleError(
