@@ -154,6 +154,8 @@ def list_name(value: object) -> str:
     spelled = _OWN.fullmatch(value) if isinstance(value, str) else None
     if spelled is None:
         return queue(value)
+    if ":" in spelled[2]:  # it would be taken for a list of that name
+        raise ValueError("a lane beside its queue, {queue}:lane:name, has a name without a colon")
     return f"{{{queue(spelled[1])}}}:lane:{queue(spelled[2])}"
 
 

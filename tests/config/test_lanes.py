@@ -60,6 +60,8 @@ def test_a_spelling_of_lanes(given: object, found: tuple[Lane, ...]) -> None:
         ("a;timeout=", "a timeout must be a duration from 1 ms, as in 30s or 5m, not ''"),
         ("a;end=middle", "an end must be head or tail, not 'middle'"),
         ("=3", "must be 1 to 128 printable characters without spaces and braces"),
+        ("{a}:lane:b:c", "a lane beside its queue, {queue}:lane:name, has a name without a colon"),
+        ("{a}:due", "must be 1 to 128 printable characters without spaces and braces"),
         ("A::B:", "must be 1 to 128 printable characters without spaces and braces"),
     ],
 )

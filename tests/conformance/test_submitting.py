@@ -6,6 +6,8 @@ import pytest
 
 from holdfast.core.deliveries import Settle
 from holdfast.core.records import Accepted
+from holdfast.manager import TaskManager
+from holdfast_config.lanes import list_name
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 
@@ -69,6 +71,19 @@ async def test_lanes_are_apart(stand: Stand) -> None:
     await stand.register("a", "b")
     assert [one.task_id for one in (await stand.pull("a", lanes=["slow"])).deliveries] == ["t1"]
     assert [one.task_id for one in (await stand.pull("b")).deliveries] == ["t2"]
+
+
+@pytest.mark.parametrize("lane", ["büro", "{queue}:lane:high", "%d|a;b=\"'*?[x]", "x" * 128])
+async def test_a_lane_that_workers_may_serve_can_be_submitted_to(stand: Stand, lane: str) -> None:
+    lane = list_name(lane.replace("{queue}", f"{{{stand.queue}}}"))
+    manager = TaskManager(stand.store, queue=stand.queue)
+    task_id = await manager.run_task("hello", lane=lane)
+    assert await manager.queue_length(lane) == 1
+    await stand.register("a")
+    [delivery] = (await stand.pull("a", lanes=[lane])).deliveries
+    assert delivery.task_id == task_id
+    await stand.settle("a", delivery, Settle.COMPLETED)
+    assert [task.task_id for task in (await manager.list_tasks(lane=lane)).tasks] == [task_id]
 
 
 async def test_lanes_are_taken_from_in_the_order_asked_for(stand: Stand) -> None:

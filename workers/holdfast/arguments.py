@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import cast
@@ -16,6 +15,7 @@ from holdfast.core.states import State
 from holdfast.errors import InvalidTaskError
 from holdfast.plainjson import check_json, is_number, shown
 from holdfast.taskspec import TaskSpec
+from holdfast_config.lanes import list_name
 
 CENTURY = 100 * 365 * 86400.0  # seconds: the longest delay
 LAST_SECOND = 253402300799.0  # the end of the year 9999
@@ -25,8 +25,6 @@ LONGEST_NAME = 200
 LONGEST_CURSOR = 1000
 LONGEST_PAGE = 10_000
 LONGEST_KEY = 128
-# Braces only where they spell a lane of a namespace: any other key with them is one of a queue's own.
-_LANE = re.compile(r"(?=.{1,200}\Z)(\{[A-Za-z0-9._:@/-]+\}:lane:)?[A-Za-z0-9._:@/-]+", re.ASCII)
 
 
 def check(spec: TaskSpec) -> None:
@@ -53,10 +51,11 @@ def check_id(value: object) -> str:
 
 
 def check_lane(value: object) -> str:
-    if not isinstance(value, str) or not _LANE.fullmatch(value):
-        rule = "1 to 200 letters, digits and . _ : @ / - are allowed, braces only in {queue}:lane:name"
-        raise InvalidTaskError(f"lane {shown(value)}: {rule}")
-    return value
+    """As workers may be told to serve it; a key of a queue's own is no lane."""
+    try:
+        return list_name(value)
+    except ValueError as error:
+        raise InvalidTaskError(f"lane {shown(value)}: {error}") from None
 
 
 def check_ids(values: object) -> list[str]:

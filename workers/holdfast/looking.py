@@ -93,12 +93,6 @@ class Looking(Letters):
         """Each of these tasks once it has ended or asks for something, in the order in which they do."""
         return outcomes(self._store, self._get, check_ids(task_ids))
 
-    async def queue_length(self, lane: str | None = None) -> int:
-        """How many entries wait in a lane (None: in all lanes)."""
-        wanted = None if lane is None else check_lane(lane)
-        lanes = (await self._call(self._store.counts)).lanes
-        return sum(lanes.values()) if wanted is None else lanes.get(wanted, 0)
-
     async def health_check(self) -> bool:
         """Whether the store answers now."""
         try:

@@ -31,6 +31,12 @@ class Operating(Looking):
         super().__init__(store, patience)
         self._queue = check_lane(queue)
 
+    async def queue_length(self, lane: str | None = None) -> int:
+        """How many entries wait in a lane (None: in all lanes)."""
+        wanted = None if lane is None else check_lane(lane).removeprefix(f"{{{self._queue}}}:lane:")
+        lanes = (await self._call(self._store.counts)).lanes
+        return sum(lanes.values()) if wanted is None else lanes.get(wanted, 0)
+
     async def pause_queue(self, lane: str | None = None, reason: str = "paused by a producer") -> bool:
         """Start nothing more from a lane, on any host, until it is resumed; it still accepts, and what runs goes on.
         False: it was paused before, and has this reason now."""
