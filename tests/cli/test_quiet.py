@@ -38,6 +38,12 @@ def test_all_hosts_are_quiet_until_they_are_resumed(hosts: Cli) -> None:
     assert states(hosts) == {HERE: False, "other": False}
 
 
+def test_what_control_may_be_told_is_one_line(hosts: Cli) -> None:
+    answer = hosts("control")
+    assert answer.status == 2
+    assert "Choose from: halt, resume (see" in answer.err
+
+
 def test_an_empty_reason_is_none(hosts: Cli) -> None:
     hosts("quiet", "--reason", " ")
     hosts("quiet", "--host", "this")

@@ -123,9 +123,10 @@ def test_a_file_is_applied_and_only_its_owner_s_are_pruned(inside: Inside, short
 def test_nothing_of_a_file_with_one_mistake_is_written(inside: Inside, short_path: Path) -> None:
     file = short_path / "bad.toml"
     file.write_text('[schedules.a]\nevery = "5m"\ntext = "x"\n\n[schedules.b]\ncron = "0 99 * * *"\nname = "sweep"\n')
-    answer = inside("schedules", "apply", str(file))
-    assert answer.status == 2
-    assert "field 2 (hour) is '99'" in answer.err
+    for verb in ("diff", "apply"):
+        answer = inside("schedules", verb, str(file))
+        assert (answer.status, answer.out) == (2, "")
+        assert f"{file}: schedules.b: cron '0 99 * * *': field 2 (hour) is '99'" in answer.err
     assert inside("schedules", "list", "--json").document["schedules"] == []
 
 

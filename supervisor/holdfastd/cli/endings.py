@@ -60,7 +60,8 @@ def _explained(error: BaseException) -> tuple[list[str], int]:
         case click.Abort() | KeyboardInterrupt():
             return ["interrupted"], INTERRUPTED
         case click.UsageError():
-            return [f"{error.format_message()}{_hint(error)}"], Exit.USAGE
+            told = error.format_message().replace("\n\t", " ")  # click lists choices in lines of their own
+            return [f"{told}{_hint(error)}"], Exit.USAGE
         case PermissionError():
             return [f"{error.filename}: {error.strerror}"], Exit.PERMISSION
         case BrokenPipeError():

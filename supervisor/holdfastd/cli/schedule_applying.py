@@ -8,9 +8,10 @@ from typing import Any
 import click
 import rich_click
 
+from holdfast.errors import InvalidScheduleError
 from holdfast.schedules import Schedules
 from holdfastd.cli import options, output
-from holdfastd.cli.schedule_files import Difference, difference, read_file, stored
+from holdfastd.cli.schedule_files import Declared, Difference, difference, read_file, stored
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import manage
 
@@ -22,10 +23,11 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 @options.store
 @options.pass_session
 def diff(session: Session, /, file: Path) -> int:
-    """Show what `apply` would do; exit 1 if that is anything."""
+    """Show what `apply` would do; exit 1 if that is anything, 2 if the file is wrong."""
     declared = read_file(file)
 
     async def work(manager: Any) -> Difference:
+        await _check(file, declared, manager.schedules)
         return difference(declared, await stored(manager.schedules, declared))
 
     found = manage(session, work)
@@ -43,7 +45,7 @@ def apply(session: Session, /, file: Path) -> None:
 
     async def work(manager: Any) -> Difference:
         schedules: Schedules = manager.schedules
-        await schedules.check_all(declared.specs)
+        await _check(file, declared, schedules)
         found = difference(declared, await stored(schedules, declared))
         await schedules.put_all({name: declared.specs[name] for name in (*found.create, *found.change)})
         for name in found.prune:
@@ -51,6 +53,13 @@ def apply(session: Session, /, file: Path) -> None:
         return found
 
     _tell_difference(session, manage(session, work))
+
+
+async def _check(file: Path, declared: Declared, schedules: Schedules) -> None:
+    try:
+        await schedules.check_all(declared.specs)
+    except InvalidScheduleError as error:
+        raise InvalidScheduleError(f"{file}: {error}") from None
 
 
 def _tell_difference(session: Session, found: Difference) -> None:
