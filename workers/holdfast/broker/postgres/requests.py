@@ -17,7 +17,11 @@ from holdfast.core.records import Accepted, Submission
 _pack = msgspec.msgpack.Encoder().encode
 _submission = msgspec.msgpack.Decoder(Submission).decode
 
-_LEDGER = "SELECT task_id, finished_ms, message_ids, digests FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
+# OFFSET 0: each is looked up by itself. Of a table that was never analyzed the planner would read a whole queue's rows.
+_LEDGER = """
+SELECT t.* FROM unnest($2::text[]) AS n (task_id), LATERAL (
+    SELECT task_id, finished_ms, message_ids, digests FROM holdfast_tasks
+    WHERE queue = $1 AND task_id = n.task_id OFFSET 0) AS t"""
 _ENTER = """
 INSERT INTO holdfast_requests (queue, verb, task_id, message_id, digest, content)
 SELECT $1, $6, n.task_id, n.message_id, n.digest, n.content

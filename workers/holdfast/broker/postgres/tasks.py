@@ -17,9 +17,12 @@ _pack = msgspec.msgpack.Encoder().encode
 _record = msgspec.msgpack.Decoder(dict[str, bytes]).decode
 _list = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
 
-_FORGET_EARLIER_LIVES = """
-DELETE FROM holdfast_tasks t USING unnest($2::text[], $3::bigint[]) AS n (task_id, created_ms)
-WHERE t.queue = $1 AND t.task_id = n.task_id AND t.created_ms <> n.created_ms"""
+# OFFSET 0: each is looked up by itself. Of a table that was never analyzed the planner would read a whole queue's rows.
+_EARLIER_LIVES = """
+SELECT n.task_id FROM unnest($2::text[], $3::bigint[]) AS n (task_id, created_ms) WHERE EXISTS (
+    SELECT FROM holdfast_tasks t
+    WHERE t.queue = $1 AND t.task_id = n.task_id AND t.created_ms <> n.created_ms OFFSET 0)"""
+_FORGET = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
     *("record", "pending", "checkpoint", "trail", "ties", "webhooks"),
@@ -30,7 +33,8 @@ VALUES ({", ".join(f"${n + 1}" for n in range(len(_KEPT) + 2))})
 ON CONFLICT (queue, task_id) DO UPDATE SET {", ".join(f"{name} = EXCLUDED.{name}" for name in _KEPT)}
 WHERE EXCLUDED.turn >= t.turn AND (t.finished_ms IS NULL OR EXCLUDED.finished_ms IS NOT NULL)"""  # noqa: S608 - of our own words
 _KEEP_TURN = """
-INSERT INTO holdfast_turns AS t (queue, task_id, turn, operation, result) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO holdfast_turns AS t (queue, task_id, turn, operation, result)
+SELECT $1, n.* FROM unnest($2::text[], $3::integer[], $4::bytea[], $5::bytea[]) AS n
 ON CONFLICT (queue, task_id, turn) DO UPDATE SET result = EXCLUDED.result
 WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
 
@@ -64,9 +68,12 @@ async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
     lives = [(dump.task_id, dump.number("created")) for dump in dumps.tasks]
     if not lives:
         return
-    await sql.execute(_FORGET_EARLIER_LIVES, queue, [each[0] for each in lives], [each[1] for each in lives])
+    earlier = await sql.fetch(_EARLIER_LIVES, queue, *map(list, zip(*lives, strict=True)))
+    if earlier:
+        await sql.execute(_FORGET, queue, [row["task_id"] for row in earlier])
     await sql.executemany(_KEEP, [_row(queue, dump, dumps.seen_ms) for dump in dumps.tasks])
-    await sql.executemany(_KEEP_TURN, [turn for dump in dumps.tasks for turn in _turns(queue, dump)])
+    turns = {turn[:2]: turn for dump in dumps.tasks for turn in _turns(dump)}
+    await sql.execute(_KEEP_TURN, queue, *map(list, zip(*turns.values(), strict=True)))
 
 
 async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
@@ -92,7 +99,8 @@ async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
 
 async def known(sql: Any, queue: str, task_ids: Sequence[str]) -> set[str]:
     """Those of these tasks that the ledger has ever seen, and not forgotten."""
-    query = "SELECT task_id FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
+    query = """SELECT n.task_id FROM unnest($2::text[]) AS n (task_id)
+WHERE EXISTS (SELECT FROM holdfast_tasks t WHERE t.queue = $1 AND t.task_id = n.task_id OFFSET 0)"""  # as above
     return {row["task_id"] for row in await sql.fetch(query, queue, list(task_ids))}
 
 
@@ -157,10 +165,10 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
     )
 
 
-def _turns(queue: str, dump: Dump) -> Iterable[tuple[object, ...]]:
+def _turns(dump: Dump) -> Iterable[tuple[str, int, bytes, bytes | None]]:
     for turn, (operation, result) in enumerate(zip(dump.history[::2], dump.history[1::2], strict=True), 1):
-        yield queue, dump.task_id, turn, operation, result or None
-    yield queue, dump.task_id, dump.number("turn"), dump.operation, dump.result or None
+        yield dump.task_id, turn, operation, result or None
+    yield dump.task_id, dump.number("turn"), dump.operation, dump.result or None
 
 
 async def _dumps(sql: Any, queue: str, rows: Sequence[Any]) -> list[Dump]:
