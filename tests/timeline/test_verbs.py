@@ -61,6 +61,29 @@ def test_what_schedules_prints_can_be_set_again(inside: Inside) -> None:
     assert rows(inside("schedules", "--csv").out) == rows(told.out)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("set", "j:A", "continue"), "CONTINUE"),
+        (("set", "j:A", "stop"), "STOP"),
+        (("set", "j:A", "at:4000000000"), "AT:4000000000"),
+        (("set", "j:A", "AT:2096-10-02T07:06:40.5Z"), "AT:4000000000.500"),
+        (("schedules", "set", "j:A", "x", "--at", "4000000000.5"), "AT:4000000000.500"),
+        (
+            ("schedules", "set", "j:A", "x", "--schedule", "AT:2096-10-02T09:06:40", "--timezone", "Europe/Berlin"),
+            "AT:4000000000",
+        ),
+    ],
+)
+def test_what_is_told_of_a_job_means_the_same_when_it_is_set(inside: Inside, words: tuple[str, ...], told: str) -> None:
+    inside(*words)
+    assert rows(inside("schedules", "--csv").out) == {"j:A": told}
+    following = inside("tell", "j:A").document["next_run"]
+    inside("set", "j:A", told)
+    assert inside("tell", "j:A").document["schedule"] == told
+    assert inside("tell", "j:A").document["next_run"] == following
+
+
 def test_after_says_what_counts_as_made(inside: Inside) -> None:
     rule = "DTSTART:20200101T000000Z\nRRULE:FREQ=YEARLY"
     inside("set", "yearly:A", rule, "--after", "1600000000")

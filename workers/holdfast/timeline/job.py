@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from holdfast.core.cadence import restored
-from holdfast.core.cadence.once import At
+from holdfast.core.cadence.once import At, Continue, Stop
 from holdfast.core.definitions import ScheduleRecord
 from holdfast.core.operations import USUAL_TIMEOUT
 from holdfast.core.schedules import Overlap
@@ -64,8 +64,17 @@ def schedule_of(record: ScheduleRecord) -> str | None:
     is_once = isinstance(cadence := restored(record.definition.cadence), At)
     if record.ended and (is_once or record.ended == _BY_HANDLER):
         return STOP
-    if isinstance(cadence, At) and spec.schedule is None:
-        return f"AT:{cadence.moment / 1000:g}" if cadence.moment % 1000 else f"AT:{cadence.moment // 1000}"
-    if spec.timezone != "UTC" and not is_once:
-        return None
-    return spec.schedule or spec.rrule
+    match cadence:
+        case At(moment):
+            is_now = (spec.schedule or "").strip().upper() == "NOW"
+            return "NOW" if is_now else f"AT:{_seconds(moment)}"
+        case Continue():
+            return "CONTINUE"
+        case Stop():
+            return STOP
+        case _:
+            return (spec.schedule or spec.rrule) if spec.timezone == "UTC" else None
+
+
+def _seconds(moment: int) -> str:
+    return f"{moment / 1000:.3f}" if moment % 1000 else str(moment // 1000)
