@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.deliveries import Settle
 from holdfast.core.records import Accepted
-from holdfast.errors import StoreError
+from holdfast.core.terms import Terms
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 
@@ -38,18 +38,24 @@ async def test_a_batch_answers_each_of_its_submissions(space: Namespace) -> None
     assert (await space.store.counts()).counters["accepted"] == 2
 
 
-@pytest.mark.parametrize("operation", ["submit", "submit_on_terms"])
-async def test_a_lane_that_is_no_list_takes_no_task_of_the_batch(space: Namespace, operation: str) -> None:
-    submit, taken = getattr(space.store, operation), f"{space.queue}:taken"
-    batch = [submission("t1", space.queue), submission("t2", taken)]
-    before = await space.do("KEYS", space.key("*"))
+@pytest.mark.parametrize("terms", [None, Terms(unique="u")])
+async def test_a_lane_that_is_no_list_takes_no_task(space: Namespace, terms: Terms | None) -> None:
+    taken = f"{space.queue}:taken"
+    batch = [submission("t1", taken, terms=terms), submission("t2", space.queue)]
+
+    async def submit() -> list[Accepted]:
+        return (
+            [one.accepted for one in await space.store.submit_on_terms(batch)]
+            if terms
+            else await space.store.submit(batch)
+        )
+
     await space.do("HSET", taken, "a", "1")
-    with pytest.raises(StoreError, match="WRONGTYPE"):
-        await submit(batch)
-    assert await space.do("KEYS", space.key("*")) == before
+    assert await submit() == [Accepted.NO_LIST, Accepted.NEW]
+    assert not await space.do("KEYS", space.key("*t1*"))
     await space.do("DEL", taken)
-    assert len(await submit(batch)) == 2
-    assert await space.state("t2") == "submitted"
+    assert await submit() == [Accepted.NEW, Accepted.DUPLICATE]
+    assert await space.state("t1") == "submitted"
 
 
 async def test_an_ended_task_takes_no_message(space: Namespace) -> None:

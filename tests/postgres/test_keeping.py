@@ -15,7 +15,7 @@ from holdfast.core.states import State
 from holdfast.errors import StoreRefusedError
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
-from tests.lua.operations import control, run
+from tests.lua.operations import control, run, submission
 from tests.postgres.ledger import Ledger, ledger
 from tests.postgres.server import Server
 
@@ -50,6 +50,19 @@ async def test_what_foreign_producers_push_is_kept_once_it_is_read(books: Ledger
     await books.redis.take("a")
     await books.keep()
     assert await books.states() == {"foreign": "working", "t1": "canceled"}
+
+
+async def test_a_lane_that_is_no_list_holds_up_no_request(books: Ledger) -> None:
+    await books.keep()
+    await books.flush()  # so what is submitted now waits
+    taken = f"{books.queue}:taken"
+    await books.store.submit([submission("t1", taken), submission("t2", books.queue)])
+    await books.redis.do("SET", taken, "1")
+    await books.wait_given()
+    assert [(row["task_id"], row["refused"]) for row in await books.requests()] == [("t1", "no-list")]
+    assert await books.states() == {"t2": "submitted"}
+    assert await books.store.submit([submission("t3", taken)]) == [Accepted.NO_LIST]
+    assert [row["task_id"] for row in await books.requests()] == ["t1"]
 
 
 async def test_what_was_there_before_the_ledger_is_kept_too(books: Ledger) -> None:

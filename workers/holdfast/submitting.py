@@ -98,6 +98,8 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
         case Accepted.NO_PARENT:
             told = f"task {answer.task_id}, after which {one.task_id} is to run, is not known"
             return UnknownTaskError(f"{told}; submit it first, one that ended long ago is forgotten")
+        case Accepted.NO_LIST:
+            return InvalidTaskError(f"lane {shown(one.lane)}: this key holds something else than a list")
         case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
             return None
 

@@ -38,6 +38,7 @@ class Accepted(StrEnum):
     TERMINAL = "terminal"  # the task has ended; nothing changed
     UNKNOWN = "unknown"  # `message` alone: there is no such task; nothing changed
     NO_PARENT = "no-parent"  # a task that it is to wait for is not known; nothing changed
+    NO_LIST = "no-list"  # its lane is a key that holds something else; nothing changed
 
 
 @dataclass(frozen=True, slots=True)

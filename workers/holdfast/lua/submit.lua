@@ -2,7 +2,8 @@
 -- KEYS: the public queue.
 -- ARGV: per submission task id, message id, digest, operation, lane, due (ms, '' for now), delay (ms, '' for none),
 --       name, max attempts, timeout (ms), concurrency key; '' where not given.
--- Answers: per submission new, turn, pending, duplicate, conflict or terminal.
+-- Answers: per submission new, turn, pending, duplicate, conflict, terminal, or no-list where its lane is
+--       another key, and nothing was written.
 -- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
 -- Refused when out of memory, before anything is written.
 -- flags:
@@ -11,13 +12,13 @@ local WIDTH = 11
 
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key)
   if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end
+  if not is_list(lane) then return 'no-list' end
   record(id, message, digest, operation, lane, name, attempts, timeout, key)
   if canceled_early(id) then return 'new' end
   begin(id, beginning(due, delay), lane, operation)
   return 'new'
 end
 
-touch_lanes(5, WIDTH)
 local answers = {}
 for i = 1, #ARGV, WIDTH do
   answers[#answers + 1] = accept(unpack(ARGV, i, i + WIDTH - 1))

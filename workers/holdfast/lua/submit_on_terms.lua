@@ -3,7 +3,7 @@
 -- ARGV: per submission what submit.lua takes, then its terms as MessagePack ('' for none): a list of the tasks it waits for,
 --       fail or run (if one of them does not complete), expires (Unix ms), expires in (ms), debounce key, unique key, unique
 --       for (ms, '' until it has ended), webhook; '' where not given.
--- Answers: per submission {word, task id}: new, turn, pending, duplicate, conflict or terminal as from submit.lua; duplicate
+-- Answers: per submission {word, task id}: new, turn, pending, duplicate, conflict, terminal or no-list as from submit.lua; duplicate
 --       with the id of the task that holds the unique key; no-parent with the id that is not known, and nothing was written.
 -- Keeps: I3, I4, I6, I14, I15: a task that waits is known to all that it waits for.
 -- Refused when out of memory, before anything is written.
@@ -28,6 +28,7 @@ end
 
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key, packed)
   if call('EXISTS', T .. 'task:' .. id) == 1 then return {deliver_message(id, operation, message, digest), id} end
+  if not is_list(lane) then return {'no-list', id} end
   local terms = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', ''}
   local first = terms[6] ~= '' and keys.holder(terms[6])
   if first then return {'duplicate', first} end
@@ -37,7 +38,6 @@ local function accept(id, message, digest, operation, lane, due, delay, name, at
   return {'new', id}
 end
 
-touch_lanes(5, WIDTH)
 local answers = {}
 for i = 1, #ARGV, WIDTH do
   answers[#answers + 1] = accept(unpack(ARGV, i, i + WIDTH - 1))

@@ -19,7 +19,7 @@ LIMIT = 100
 PATIENCE = 1.0  # seconds in which the producer gives it itself
 
 MESSAGES = ("run", "message")
-REFUSALS = {Accepted.CONFLICT, Accepted.TERMINAL, Accepted.UNKNOWN, Accepted.NO_PARENT}
+REFUSALS = {Accepted.CONFLICT, Accepted.TERMINAL, Accepted.UNKNOWN, Accepted.NO_PARENT, Accepted.NO_LIST}
 
 _log = structlog.get_logger("holdfast.ledger")
 

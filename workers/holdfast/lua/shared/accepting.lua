@@ -11,11 +11,12 @@ end
 -- When it may begin: 0 for now.
 local function beginning(due, delay) return due ~= '' and tonumber(due) or (delay ~= '' and NOW + tonumber(delay)) or 0 end
 
--- Before anything is written: in a key that is no list, a task would be half made.
-local function touch_lanes(first, width)
-  local touched = {}
-  for i = first, #ARGV, width do
-    local lane = ARGV[i]
-    touched[lane] = touched[lane] or call('LLEN', list_of(lane))
+-- Whether a lane's key holds a list, or nothing yet: in any other one a task would be half made.
+local lists = {}
+local function is_list(lane)
+  if lists[lane] == nil then
+    local answer = redis.pcall('LLEN', list_of(lane))
+    lists[lane] = type(answer) == 'number'
   end
+  return lists[lane]
 end
