@@ -266,3 +266,10 @@ def test_a_fault_is_told_as_it_was_written() -> None:
 def test_a_zone_that_is_another_on_each_host_is_none(name: str) -> None:
     with pytest.raises(InvalidScheduleError, match="is unknown: give an IANA name"):
         cron("0 9 * * *", name)
+
+
+@pytest.mark.parametrize(
+    ("interval", "told"), [(1_234_567, "1234567 s"), (1_000_000.25, "1000000.25 s"), (0.1, "0.1 s"), (10, "10 s")]
+)
+def test_words_have_all_digits_of_an_interval(interval: float, told: str) -> None:
+    assert words(every(interval, 0)).startswith(f"Every {told}, counted from")

@@ -37,7 +37,7 @@ def _length(interval: int) -> str:
         if interval % size == 0:
             number = interval // size
             return name if number == 1 else f"{number} {name}s"
-    return f"{interval / 1000:g} s"
+    return f"{interval / 1000:.3f}".rstrip("0").rstrip(".") + " s"
 
 
 def _moment(moment: int) -> str:
