@@ -9,6 +9,7 @@ TAIL = 1 << 14  # bytes of the log's end
 
 _SERIOUS = re.compile(r"(?P<pid>\d+):\w .{,40}? # (?P<words>.+)")
 _EMPTY = ("oO0OoO0OoO0Oo", "WARNING")  # said at every start, and advice
+_FAREWELL = "bye bye..."  # of one that was told to end: it did start
 
 
 def complaint(log: Path, pid: int) -> str:
@@ -22,4 +23,6 @@ def complaint(log: Path, pid: int) -> str:
     matches = (_SERIOUS.fullmatch(line) for line in reversed(lines))
     said = (match["words"] for match in matches if match is not None and int(match["pid"]) == pid)
     words = next((words for words in said if not words.startswith(_EMPTY)), "")
-    return f"the embedded store cannot start: {words.strip()}; see {log}" if words else ""
+    if not words or words.endswith(_FAREWELL):
+        return ""
+    return f"the embedded store cannot start: {words.strip()}; see {log}"
