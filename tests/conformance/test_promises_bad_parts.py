@@ -42,3 +42,18 @@ def test_what_a_broker_cannot_be_made_from_is_named(keyword: str) -> None:
             create_broker(*settings, **keywords)
         assert str(refused.value).isprintable()
         assert len(str(refused.value)) < 500
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("keyword", "bad"),
+    [
+        *(("workers", bad) for bad in [0, -1, 1001, 1.5, "2", True, None, Hostile()]),
+        *(("drain_timeout", bad) for bad in [-1, math.nan, math.inf, "5", None, Hostile()]),
+    ],
+)
+async def test_workers_that_cannot_be_are_named(keyword: str, bad: Any) -> None:
+    async with create_broker(type="memory") as broker:
+        with pytest.raises(InvalidTaskError, match=keyword):
+            async with broker.working(lambda messages: None, **{keyword: bad}):
+                pytest.fail("nothing works")

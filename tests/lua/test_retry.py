@@ -7,6 +7,7 @@ import pytest
 from holdfast.core.deliveries import Settle
 from holdfast.core.records import Accepted, Retried, RetryAnswer
 from holdfast.core.states import State
+from holdfast.core.terms import Terms
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission
 from tests.lua.test_control import into
@@ -46,6 +47,17 @@ async def test_what_ended_badly_runs_again_as_another_task(space: Namespace, kin
         "retried t1.r1 once more",
         "retry-of t1",
     ]
+    await space.check()
+
+
+async def test_whoever_wants_to_be_told_of_a_task_is_told_of_its_retry(space: Namespace) -> None:
+    await space.register("a")
+    await space.store.submit_on_terms([submission("t1", space.queue, terms=Terms(webhook="https://example.org/told"))])
+    await space.settle("a", (await space.take("a"))[0], Settle.FAILED)
+    await space.store.retry("t1", "once more")
+    await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)
+    told = {name.split(b"|")[0] for name in await space.do("ZRANGE", space.key("webhooks"), 0, -1)}
+    assert told == {b"t1", b"t1.r1"}
     await space.check()
 
 

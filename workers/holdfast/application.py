@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from holdfast.arguments import check_seconds, check_workers
 from holdfast.broker import open_store
 from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
@@ -124,10 +125,13 @@ class Broker:
         """Run tasks with this function or registry in this process, as `supervisor start` would, while the block runs.
 
         At its end what runs has `drain_timeout` seconds, what waits stays in the store; a block that raises ends it at
-        once. Attempts, retries and time limits are those of the broker's settings. Raises HandlerError.
+        once. Attempts, retries and time limits are those of the broker's settings. Raises HandlerError and
+        InvalidTaskError.
         """
         from holdfast.worker.inside import open_worker  # a producer needs none of it
 
+        slots = range(check_workers(workers))
+        check_seconds("drain_timeout", drain_timeout)
         changed: dict[str, object] = {"drain_timeout": drain_timeout}
         if self.in_memory:
             changed["redis_poll_timeout"] = MEMORY_POLL
@@ -135,7 +139,7 @@ class Broker:
         chosen = handler_from(handler, getattr(handler, "__name__", "the handler"), settings)
         settings = settled(chosen, settings, may_choose=True)
         async with AsyncExitStack() as stack:
-            for slot in range(workers):
+            for slot in slots:
                 beside = [self._fire] if self.in_memory and slot == 0 else []
                 await stack.enter_async_context(open_worker(self.store, chosen, settings, slot, beside))
             yield

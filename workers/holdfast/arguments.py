@@ -20,6 +20,7 @@ from holdfast_config.lanes import list_name
 CENTURY = 100 * 365 * 86400.0  # seconds: the longest delay
 LAST_SECOND = 253402300799.0  # the end of the year 9999
 MAX_ATTEMPTS = 1000
+MOST_WORKERS = 1000  # in one process
 LONGEST_ID = 1000
 LONGEST_NAME = 200
 LONGEST_CURSOR = 1000
@@ -118,6 +119,12 @@ def check_limit(limit: object) -> int:
     if type(limit) is not int or not 1 <= limit <= LONGEST_PAGE:
         raise InvalidTaskError(f"limit {shown(limit)}: a whole number from 1 to {LONGEST_PAGE} is allowed")
     return limit
+
+
+def check_workers(workers: object) -> int:
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
+        raise InvalidTaskError(f"workers {shown(workers)}: a whole number from 1 to {MOST_WORKERS} is allowed")
+    return workers
 
 
 def check_flag(what: str, value: object) -> bool:

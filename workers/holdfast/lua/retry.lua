@@ -9,7 +9,7 @@
 -- use: message promoting
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
-local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout'}   -- what its producer asked for
+local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
 local id, reason = ARGV[1], ARGV[2]
 
 local function copy(new, root, number)
