@@ -278,6 +278,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a fire is made for each that saw it", "schedule_fire.lua", "if kind == 'due' and r[2] ~= seen then return 'changed' end", "", on_stage(scenarios.test_22_two_stewards_make_one_task)),
     ("a fire of an earlier generation is made", "schedule_fire.lua", "if tonumber(r[1]) ~= generation then return 'changed' end", "", on_stage(scenarios.test_a_fire_that_was_decided_before_a_change_is_not_made)),
     ("a paused schedule fires", "schedule_fire.lua", "if kind ~= 'extra' and r[3] ~= '' then return 'paused' end", "", on_stage(scenarios.test_15_a_pause_lets_a_fire_that_was_seen_do_nothing)),
+    ("a fire is half made", "schedule_fire.lua", "if fires[1] and not is_list(fires[1][6]) then", "if false then", on_stage(scenarios.test_a_schedule_whose_lane_is_no_list_submits_nothing_and_stops_no_other)),
     ("a paused schedule is due", "shared/scheduling.lua", "if r[2] ~= '' then at = r[3] elseif", "if", on_stage(scenarios.test_12_an_upsert_leaves_a_pause)),
     ("forbid allows", "schedule_fire.lua", "if before and overlap == 'forbid' then", "if false then", on_stage(scenarios.test_21_forbid_skips_and_says_so)),
     ("a CONTINUE that finds an earlier run is lost", "schedule_fire.lua", "continues and r[5] == 'forbid' and 'queue-one' or r[5]", "r[5]", on_stage(scenarios.test_a_continue_set_while_an_earlier_run_goes_on_begins_after_it), ("forbid",)),

@@ -525,6 +525,22 @@ async def test_a_schedule_that_cannot_be_fired_stops_no_other(stage: Stage) -> N
     assert (await stage.schedules.get("broken")).paused.startswith("cannot be fired")
 
 
+async def test_a_schedule_whose_lane_is_no_list_submits_nothing_and_stops_no_other(stage: Stage) -> None:
+    taken = f"{stage.space.queue}:taken"
+    await stage.space.do("HSET", taken, "a", "1")
+    await stage.set("broken", every=60, lane=taken)
+    await stage.set("sound", every=60)
+    assert await stage.until(60) == ["sound@20270101T000100Z"]
+    record = await stage.schedules.get("broken")
+    assert (record.paused, record.fires) == ("cannot be fired: the key of its lane is no list", 0)
+    with pytest.raises(InvalidScheduleError, match="holds no list"):
+        await stage.schedules.run("broken")
+    assert not await stage.space.do("KEYS", stage.space.key("task:broken*"))
+    await stage.space.do("DEL", taken)
+    await stage.schedules.resume("broken")
+    assert "broken@20270101T000200Z" in await stage.until(120)
+
+
 @pytest.mark.parametrize("overlap", ["forbid", "queue-one"])
 async def test_a_continue_set_while_an_earlier_run_goes_on_begins_after_it(stage: Stage, overlap: str) -> None:
     await stage.set("j", schedule="NOW")

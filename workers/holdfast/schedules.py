@@ -223,5 +223,9 @@ def _known(schedule_id: str, word: str) -> None:
             raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
         case "changed" | "stale":
             raise ScheduleBusyError(f"schedule {schedule_id} was changed by somebody else meanwhile; try again")
+        case "no-list":
+            raise InvalidScheduleError(
+                f"schedule {schedule_id}: its lane names a key that holds no list; nothing was submitted"
+            )
         case _:
             pass

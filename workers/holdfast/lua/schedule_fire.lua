@@ -3,11 +3,12 @@
 -- ARGV: a MessagePack list of orders: id, generation, seen, kind (due, waited, extra), good from, good until, expected,
 --       due, first missed, last missed, why missed, fires; a fire: scheduled at, task id, message id, digest, operation, lane, name,
 --       max attempts, timeout, 1 if it is known that its task was made; '' where there is none.
--- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen) or gone.
+-- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, or
+--       no-list: the key of its lane holds something else, so it is paused.
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
 -- Refused when out of memory, before anything is written: the fire is late then, not lost.
 -- flags:
--- use: scheduling message control
+-- use: scheduling message control kind
 local schedules = scheduling()
 
 local function submit(id, generation, fire)
@@ -61,6 +62,10 @@ local function obey(order)
   if kind == 'due' and r[2] ~= seen then return 'changed' end
   if kind == 'waited' and r[4] ~= seen then return 'changed' end
   if NOW < from or NOW > till then return 'stale' end
+  if fires[1] and not is_list(fires[1][6]) then
+    if kind ~= 'extra' then schedules.pause(id, 'cannot be fired: the key of its lane is no list', '') end
+    return 'no-list'
+  end
   if kind == 'waited' then call('HSET', schedules.hash(id), 'pending', '', 'released', '') end
   -- Skipped ones count as well.
   if kind == 'due' then call('HSET', schedules.hash(id), 'expected', expected, 'due', due, 'fires', r[7] + #fires) end

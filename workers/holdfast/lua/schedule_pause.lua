@@ -5,7 +5,5 @@
 -- use: scheduling
 local schedules, id = scheduling(), ARGV[1]
 if call('EXISTS', schedules.hash(id)) == 0 then return 'unknown' end
-call('HSET', schedules.hash(id), 'paused', ARGV[2], 'until', ARGV[3])
-schedules.index(id)
-schedules.chronicle(id, 'paused', '', '', ARGV[2])
+schedules.pause(id, ARGV[2], ARGV[3])
 return 'paused'

@@ -22,8 +22,8 @@ class ScheduleStore(Protocol):
         ...
 
     async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
-        """Per order: fired, stale (decided for another moment), paused, changed (it is not as it was seen) or gone.
-        A fire is made once."""
+        """Per order: fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, or
+        no-list: the key of its lane holds something else, so it is paused. A fire is made once."""
         ...
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:

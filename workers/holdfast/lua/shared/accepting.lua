@@ -1,4 +1,4 @@
--- use: message lane
+-- use: message lane kind
 -- A new task with what its producer asked for; it does not wait anywhere yet.
 local function record(id, message, digest, operation, lane, name, attempts, timeout, key)
   create(id, lane, operation, message, digest, 'own', 0)
@@ -10,13 +10,3 @@ end
 
 -- When it may begin: 0 for now.
 local function beginning(due, delay) return due ~= '' and tonumber(due) or (delay ~= '' and NOW + tonumber(delay)) or 0 end
-
--- Whether a lane's key holds a list, or nothing yet: in any other one a task would be half made.
-local lists = {}
-local function is_list(lane)
-  if lists[lane] == nil then
-    local answer = redis.pcall('LLEN', list_of(lane))
-    lists[lane] = type(answer) == 'number'
-  end
-  return lists[lane]
-end

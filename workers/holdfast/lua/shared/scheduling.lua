@@ -37,6 +37,12 @@ local function scheduling()
     call('ZREM', T .. 'schedules', id)
   end
 
+  local function pause_schedule(id, reason, till)
+    call('HSET', schedule_of(id), 'paused', reason, 'until', till)
+    index_schedule(id)
+    chronicle(id, 'paused', '', '', reason)
+  end
+
   local function stop_schedule(id, why)
     call('HSET', schedule_of(id), 'expected', '', 'due', '', 'pending', '', 'ended', why)
     chronicle(id, 'stopped', '', '', why)
@@ -91,5 +97,5 @@ local function scheduling()
   end
 
   return {hash = schedule_of, chronicle = chronicle, index = index_schedule, belong = belong, forget = forget_schedule,
-    fire_ended = fire_ended, catch_up = catch_up}
+    pause = pause_schedule, fire_ended = fire_ended, catch_up = catch_up}
 end
