@@ -1,0 +1,55 @@
+"""Fires of schedules: only by a Redis that has forgotten nothing, and none whose task is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from holdfast.broker.postgres import tasks
+from holdfast.broker.postgres.base import LedgerStore
+from holdfast.broker.postgres.queues import Queue
+from holdfast.broker.redis.connection import Value
+from holdfast.broker.redis.ledger import ELSEWHERE
+from holdfast.broker.redis.scheduling import found_due
+from holdfast.core.definitions import Due, FireOrder
+from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
+
+AGAIN_MS = 1000  # after which a Redis that is rebuilt is looked at again
+
+
+class FiringRole(LedgerStore):
+    """What a steward asks of schedules."""
+
+    async def due_schedules(self, limit: int) -> Due:
+        """None while Redis is not all that the ledger knows of it: a schedule might be there that was removed."""
+        queue = await self._followed()
+        found = None if queue is None else await self._behind("schedule_due", queue, limit)
+        return Due(await self.clock_ms(), (), AGAIN_MS) if found is None else found_due(found)
+
+    async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
+        """A fire whose task the ledger knows is not made again, whatever Redis remembers; and none as above."""
+        queue = await self._followed()
+        with suppress(LedgerUnavailableError):
+            orders = await self._marked(orders)
+        answers = None if queue is None else await self._behind("schedule_fire", queue, self._packed(orders))
+        if answers is not None:
+            return [answer.decode() for answer in answers]
+        if any(order.kind == "extra" for order in orders):
+            raise StoreUnavailableError("Redis is being rebuilt from PostgreSQL: a schedule can be run after that")
+        return ["stale"] * len(orders)
+
+    async def _behind(self, operation: str, queue: Queue, value: Value) -> Any:
+        """What an operation answers that only a Redis may do which has forgotten nothing; None where it has."""
+        answer = await self._run_behind("followed", operation, value, queue.epoch, queue.seen)
+        return None if answer == ELSEWHERE else answer
+
+    async def _marked(self, orders: Sequence[FireOrder]) -> list[FireOrder]:
+        ids = [fire.task.task_id for order in orders for fire in order.fires]
+        async with self.database.transaction() as sql:
+            known = await tasks.known(sql, self._queue, ids)
+        return [
+            replace(order, fires=tuple(replace(fire, made=fire.task.task_id in known) for fire in order.fires))
+            for order in orders
+        ]
