@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import anyio
 import pytest
 import uvloop
 
@@ -24,6 +25,7 @@ from tests.servers import valkey
 
 STEPS = 900
 SEEDS = 8
+ENDLESS = 30.0  # seconds: of a test by a clock that is moved by hand; a broken script may have it do the same for ever
 NOTICED = (
     AssertionError,
     ValueError,
@@ -73,8 +75,9 @@ async def _by_test(mutant: Mutant, url: str) -> str:
     assert mutant.test
     async with namespace(url, mutant.replaced) as space:
         try:
-            await mutant.test(space, *mutant.args)
-        except NOTICED as failure:
+            with anyio.fail_after(ENDLESS):
+                await mutant.test(space, *mutant.args)
+        except (*NOTICED, TimeoutError) as failure:
             return f"{getattr(mutant.test, '__name__', '')}: {str(failure).splitlines()[:1]}"
     return ""
 
