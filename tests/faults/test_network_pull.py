@@ -28,6 +28,7 @@ def healed(scene: Scene) -> Iterator[None]:
 @pytest.mark.parametrize("action", list(Action))
 async def test_pull_claims_once(scene: Scene, action: Action) -> None:
     task = f"pull-{action}"
+    scene.rests()
     # Twice, where the answer is looked at: the first may be the last look around of the worker that was busy before.
     rule = scene.proxy.on("pull", action, times=2 if action in UNTOLD else 1)
     await scene.submit(task)
@@ -42,6 +43,7 @@ async def test_pull_claims_once(scene: Scene, action: Action) -> None:
 
 
 async def test_pull_that_comes_when_its_worker_was_recovered_claims_nothing(scene: Scene) -> None:
+    scene.rests()
     held, others = scene.proxy.on("pull", Action.HOLD), scene.proxy.on("pull", Action.DROP, nth=2, times=1000)
     await scene.submit("still-there")
     held.wait()
@@ -56,6 +58,7 @@ async def test_pull_that_comes_when_its_worker_was_recovered_claims_nothing(scen
 
 
 async def test_a_claim_whose_answer_was_lost_with_its_worker_goes_to_the_next(scene: Scene) -> None:
+    scene.rests()
     rule = scene.proxy.on("pull", Action.CUT)
     others = scene.proxy.on("pull", Action.DROP, nth=2, times=1000)
     await scene.submit("claimed")
