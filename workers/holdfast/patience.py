@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ParamSpec, TypeVar
 
 import anyio
@@ -18,18 +18,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(SubmitSettings):
     """How long to believe that a store which cannot be reached will be back: both bounds count. Times in seconds."""
-
-    attempts: int = 8
-    seconds: float = 10.0
-    first_wait: float = 0.05
-    longest_wait: float = 2.0
 
     @classmethod
     def of(cls, settings: SubmitSettings) -> Patience:
         """What the settings say."""
-        return cls(settings.attempts, settings.seconds, settings.first_wait, settings.longest_wait)
+        return cls(**asdict(settings))
 
     async def call(self, operation: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer of `operation`; raises its last StoreUnavailableError."""
