@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.cli.commands import Cli
 
 WITHOUT = "import sys; sys.modules['bindu'] = None\n"
-TOLD = "holdfast.bindu needs the package bindu, on Python 3.12 or later: pip install 'holdfast[bindu]'"
+TOLD = "holdfast.bindu needs the package bindu, on Python 3.12 or later: pip install 'holdfast-supervisor[bindu]'"
 
 
 def test_the_import_is_an_import_error_that_names_the_extra() -> None:

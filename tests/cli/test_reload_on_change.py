@@ -108,7 +108,7 @@ def test_without_the_library_the_line_says_how_to_install_it(alone: Cli) -> None
         env=clean({}),
     )
     assert (done.returncode, done.stderr.count("\n")) == (78, 1)
-    assert "watchfiles: pip install 'holdfast[reload]'" in done.stderr
+    assert "watchfiles: pip install 'holdfast-supervisor[reload]'" in done.stderr
 
 
 def test_a_preloaded_handler_is_not_watched(alone: Cli) -> None:

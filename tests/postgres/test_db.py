@@ -102,5 +102,5 @@ def test_without_the_extra_the_package_is_named(
     here = {"PYTHONPATH": str(short_path), "HOLDFAST_RUNTIME_DIR": str(short_path / "run")}
     answer = command(short_path, redis_settings, "postgresql://db/x", **here)(*arguments)
     assert answer.status == Exit.CONFIG, answer
-    assert "pip install 'holdfast[postgres]'" in answer.err
+    assert "pip install 'holdfast-supervisor[postgres]'" in answer.err
     assert "Traceback" not in answer.err

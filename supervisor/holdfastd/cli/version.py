@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import version as installed
 
 import rich_click
 
 from holdfastd.cli import output
 from holdfastd.cli.options import common, pass_session
 from holdfastd.cli.session import Session
+from holdfastd.version import installed
 
 
 @rich_click.command(epilog="Example: supervisor version --json")
@@ -18,6 +18,6 @@ from holdfastd.cli.session import Session
 def version(session: Session, /) -> None:
     """Print the version of Holdfast, and of the Python it runs on."""
     if session.json:
-        output.document({"version": installed("holdfast"), "python": platform.python_version()})
+        output.document({"version": installed(), "python": platform.python_version()})
     else:
-        output.text(f"holdfast {installed('holdfast')} on Python {platform.python_version()}")
+        output.text(f"holdfast {installed()} on Python {platform.python_version()}")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 
 from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, Status, StoreStatus
 from holdfastd.core.slots import STEWARD, STORE, Child, Kind
 from holdfastd.core.view import Death, View
+from holdfastd.version import installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ def report(view: View, store_url: str, usage: Mapping[int, Usage], moment: Momen
     """The status; `usage` by pid, as far as it could be measured."""
     children = [seat for seat in view.seats.values() if isinstance(seat, Child)]
     return Status(
-        version=version_of_ours(),
+        version=installed(),
         pid=os.getpid(),
         state=state(view),
         uptime=round(moment.now - moment.began, 3),
@@ -48,11 +47,6 @@ def report(view: View, store_url: str, usage: Mapping[int, Usage], moment: Momen
         processes=[_process(child, usage.get(child.pid), moment.now) for child in sorted(children, key=_place)],
         deaths=Deaths(view.died, [_death(death, moment) for death in view.deaths]),
     )
-
-
-@cache
-def version_of_ours() -> str:
-    return version("holdfast")
 
 
 def state(view: View) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 
 from holdfast.errors import StoreError
 from holdfast_config import Settings
@@ -25,6 +24,7 @@ from holdfastd.doctor.looks import unit as look_unit
 from holdfastd.doctor.running import RunningFacts
 from holdfastd.doctor.store import Expectation
 from holdfastd.store.errors import StoreLaunchError
+from holdfastd.version import installed
 
 LONGEST_LOOK = 20.0  # seconds
 WORKERS_CONNECTIONS = 4  # that one has open while it is busy
@@ -128,5 +128,5 @@ def _database(settings: Settings) -> Iterator[Finding]:
 
 
 def _service(settings: Settings, service: RunningFacts) -> Iterator[Finding]:
-    ours = {"version": version("holdfast"), "store_url": settings.redis.masked_url}
+    ours = {"version": installed(), "store_url": settings.redis.masked_url}
     yield from running.judge(service, **ours, now=time.time())

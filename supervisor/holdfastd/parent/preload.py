@@ -6,7 +6,7 @@ import gc
 import importlib
 
 from holdfast.broker.redis.scripts import product
-from holdfastd.control.report import version_of_ours
+from holdfastd.version import installed
 
 MODULES = (
     "anyio._backends._asyncio",  # anyio imports it lazily, which would cost every child 70 ms
@@ -33,7 +33,7 @@ def preload(*, telemetry: bool = False) -> None:
     for name in (*MODULES, *TELEMETRY) if telemetry else MODULES:
         importlib.import_module(name)
     product()
-    version_of_ours()  # else the first status would cost the parent 2 MB of its own
+    installed()  # else the first status would cost the parent 2 MB of its own
 
 
 def freeze() -> None:

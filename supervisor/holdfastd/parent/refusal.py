@@ -9,7 +9,7 @@ from holdfastd.core import room
 from holdfastd.parent import host
 
 BOTH = "a preloaded handler is never loaded anew: leave out --preload or --reload"
-NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast[reload]'"
+NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast-supervisor[reload]'"
 
 
 # With the queue in memory there is one process, which nobody forks or replaces.

