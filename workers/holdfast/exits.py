@@ -14,6 +14,7 @@ class Exit(IntEnum):
     UNAVAILABLE = 69  # the store cannot be reached
     BUG = 70
     RUNNING = 73  # another supervisor holds the runtime directory
+    OUTPUT = 74  # what was asked is done, but standard output could not be written
     CUT_OFF = 75  # drained, but some tasks were released unfinished
     PERMISSION = 77
     CONFIG = 78  # bad configuration, or the handler cannot be booted

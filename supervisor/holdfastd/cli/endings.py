@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 
@@ -18,6 +17,7 @@ from holdfast.errors import (
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfast_config.escaping import escape
+from holdfastd.cli.streams import OutputError, silence
 
 INTERRUPTED = 130  # as a shell reports an end by SIGINT
 
@@ -34,8 +34,8 @@ def ending(error: BaseException, *, debug: bool) -> int:
     """Tell what went wrong; the exit status."""
     error = only(error)
     lines, status = _explained(error)
-    if isinstance(error, BrokenPipeError):
-        _silence()
+    if isinstance(error, BrokenPipeError | OutputError):
+        silence()
     if debug and not isinstance(error, click.ClickException | click.Abort | SystemExit):
         traceback.print_exception(error)
     for line in lines:
@@ -66,6 +66,8 @@ def _explained(error: BaseException) -> tuple[list[str], int]:
             return [f"{error.filename}: {error.strerror}"], Exit.PERMISSION
         case BrokenPipeError():
             return [], Exit.FAILED
+        case OutputError():
+            return [str(error)], Exit.OUTPUT
         case CommandError() | HoldfastError() | ConfigError():
             return [*str(error).splitlines(), *getattr(error, "__notes__", [])], _status(error)
         case _:
@@ -97,8 +99,3 @@ def lies_below(kinds: type[BaseException] | tuple[type[BaseException], ...], err
 
 def _hint(error: click.UsageError) -> str:
     return f" (see {error.ctx.command_path} --help)" if error.ctx else ""
-
-
-def _silence() -> None:
-    """Nobody reads standard output any more: what is still buffered for it must not raise at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import NoReturn, TextIO, cast
+from typing import NoReturn
 
 import click
 import rich_click
 
-from holdfastd.cli import options
+from holdfastd.cli import options, streams
 from holdfastd.cli.lazy import LazyCommand, lazy
 from holdfastd.cli.session import Session
 
@@ -62,8 +62,9 @@ supervisor why TASK
 Signals: TERM and INT let running tasks finish and end it, a second one hastens, QUIT kills; HUP reloads; TTIN and TTOU
 add and take a worker; USR1 logs its state and all stacks.
 
-Exit status: 0 done, 1 failed, 2 usage, 69 the store cannot be reached, 70 a bug, 73 another supervisor runs there, 75
-drained with tasks given back unfinished, 77 no permission, 78 configuration or handler.
+Exit status: 0 done, 1 failed, 2 usage, 69 the store cannot be reached, 70 a bug, 73 another supervisor runs there, 74
+done, but standard output could not be written, 75 drained with tasks given back unfinished, 77 no permission, 78
+configuration or handler.
 
 Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order.
 """
@@ -103,16 +104,17 @@ cli = rich_click.RichGroup(
 
 def main() -> NoReturn:
     """Run the command that the arguments name and exit with its status."""
+    streams.prepare()
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
     """The exit status of one command; errors are told on standard error."""
-    for stream in (sys.stdout, sys.stderr):
-        cast(TextIO, stream).reconfigure(errors="backslashreplace")  # type: ignore[attr-defined] # a real stream has it
     session = Session()
     try:
-        return int(cli.main(list(arguments), prog_name="supervisor", standalone_mode=False, obj=session) or 0)
+        status = int(cli.main(list(arguments), prog_name="supervisor", standalone_mode=False, obj=session) or 0)
+        sys.stdout.flush()
+        return status
     except BaseException as error:  # the border of the process: every error ends in one line and a status
         from holdfastd.cli.endings import ending  # not needed where all goes well, and slow to import
 

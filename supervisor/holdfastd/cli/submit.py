@@ -16,6 +16,7 @@ from holdfast.exits import Exit
 from holdfast.manager import TaskManager
 from holdfast.taskspec import TaskSpec
 from holdfastd.cli import options, output, records, sources
+from holdfastd.cli.answers import Answers
 from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.endings import CommandError, only
 from holdfastd.cli.kinds import DURATION, JSON, WHEN
@@ -83,7 +84,7 @@ def submit(
     template = _template(given | {"after": given["after"] or None})
     _check_sources(texts, template, lines, jsonl)
     stream = lines or jsonl
-    tally = Tally()
+    tally, answers = Tally(), Answers()
 
     async def work(manager: TaskManager) -> sources.BadLineError | None:
         limit = session.settings.max_message_bytes
@@ -93,7 +94,7 @@ def submit(
             parser = sources.text_parser(template) if lines else sources.json_parser(template)
             items = sources.from_lines(stream.fileno(), parser, limit)
         with Progress(tally, visible=wait) as progress:
-            listener = _listener(session, progress, wait=wait, quiet=stream is not None)
+            listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None)
             try:
                 return await submit_all(manager, items, listener, tally)
             except (HoldfastError, BaseExceptionGroup) as error:
@@ -102,7 +103,7 @@ def submit(
                 raise
 
     later = None if stream is None and not wait else LONG_PATIENCE
-    return _finish(manage(session, work, later), tally, stream)
+    return _finish(manage(session, work, later), tally, answers, stream)
 
 
 async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[sources.Item]]:
@@ -131,35 +132,39 @@ def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, json
         raise click.UsageError("--key names one task, and more than one is submitted")
 
 
-def _listener(session: Session, /, progress: Progress, *, wait: bool, quiet: bool) -> Listener:
+def _listener(session: Session, /, progress: Progress, answers: Answers, *, wait: bool, quiet: bool) -> Listener:
     """On a terminal the ids of a stream are left out, and results are text; otherwise each is a line."""
 
     def accepted(receipts: Sequence[Receipt]) -> None:
         progress.show()
-        for receipt in () if wait or (quiet and session.for_people) else receipts:
-            if session.json:
-                again = {"duplicate": True} if receipt.accepted is Accepted.DUPLICATE else {}
-                output.line({"task_id": receipt.task_id} | again)
-            else:
-                output.text(receipt.task_id)
+        with answers.writing():
+            for receipt in () if wait or (quiet and session.for_people) else receipts:
+                if session.json:
+                    again = {"duplicate": True} if receipt.accepted is Accepted.DUPLICATE else {}
+                    output.line({"task_id": receipt.task_id} | again)
+                else:
+                    output.text(receipt.task_id)
 
     def refused(error: HoldfastError) -> None:
         output.note(str(error))
 
     def settled(record: TaskRecord) -> None:
         progress.show()
-        if session.for_people:
-            progress.tell(output.safe(records.told(record), keep=output.LINE_END))
-        else:
-            progress.tell(output.compact(records.outcome(record)))
+        with answers.writing():
+            if session.for_people:
+                progress.tell(output.safe(records.told(record), keep=output.LINE_END))
+            else:
+                progress.tell(output.compact(records.outcome(record)))
 
     return Listener(accepted, refused, settled if wait else None)
 
 
-def _finish(bad: sources.BadLineError | None, tally: Tally, stream: BinaryIO | None) -> int:
+def _finish(bad: sources.BadLineError | None, tally: Tally, answers: Answers, stream: BinaryIO | None) -> int:
     if bad:
         upto = f", up to line {tally.line}" if tally.accepted else ""
         raise CommandError(f"{bad}; {output.counted(tally.accepted)} accepted{upto}")
-    if stream is not None:
-        output.note(f"{output.counted(tally.accepted)} accepted")
-    return Exit.FAILED if tally.failed or tally.refused else Exit.OK
+    if stream is not None or answers.lost:
+        output.note(f"{answers.lost and f'{answers.lost}; '}{output.counted(tally.accepted)} accepted")
+    if tally.failed or tally.refused:
+        return Exit.FAILED
+    return answers.status

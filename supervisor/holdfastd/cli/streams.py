@@ -1,0 +1,73 @@
+"""The standard streams of a command: closed ones are opened, and errors of writing are told apart from all others.
+
+A closed descriptor would be given to the next file that is opened: an event loop aborts when that is its own. Standard
+output that cannot be written is an error of its own, since what the command was asked may well be done. What cannot be
+written to standard error is lost.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import BinaryIO, TextIO, cast
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+class OutputError(OSError):
+    """Standard output cannot be written; `strerror` says why."""
+
+    def __str__(self) -> str:
+        return f"standard output cannot be written: {self.strerror}"
+
+
+class _Output(io.FileIO):
+    def write(self, data: bytes, /) -> int:  # type: ignore[override] # what a buffered writer hands over
+        try:
+            return super().write(data)
+        except BrokenPipeError:  # the reader has seen enough
+            raise
+        except OSError as error:
+            raise OutputError(error.errno, error.strerror) from error
+
+
+class _Notes(io.FileIO):
+    def write(self, data: bytes, /) -> int:  # type: ignore[override] # what a buffered writer hands over
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+def prepare() -> None:
+    """Make the three streams usable, whatever the caller left of them."""
+    for descriptor in (STDIN, STDOUT, STDERR):
+        _open_if_closed(descriptor)
+    if sys.stdin is None:
+        sys.stdin = open(STDIN, closefd=False)  # noqa: SIM115 - a descriptor, open as long as the process
+    sys.stdout = _text(_Output(STDOUT, "wb", closefd=False), line_buffering=os.isatty(STDOUT))
+    sys.stderr = _text(_Notes(STDERR, "wb", closefd=False), line_buffering=True)
+
+
+def silence() -> None:
+    """Discard what is still buffered for standard output, and all that follows: it must not raise again."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+def _open_if_closed(descriptor: int) -> None:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        opened = os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor: this one, since those below are open
+        assert opened == descriptor
+        os.set_inheritable(opened, True)
+
+
+def _text(raw: io.FileIO, *, line_buffering: bool) -> TextIO:
+    """Text in the locale's encoding; written through where Python was told to buffer nothing (PYTHONUNBUFFERED)."""
+    unbuffered = bool(getattr(sys.__stdout__, "write_through", False))
+    buffer = cast(BinaryIO, raw) if unbuffered else io.BufferedWriter(raw)
+    return io.TextIOWrapper(buffer, errors="backslashreplace", line_buffering=line_buffering, write_through=unbuffered)
