@@ -44,6 +44,7 @@ SINGLE = frozenset(
         "abouts",
         "conversations",
         "pushes",
+        "handlers",
     ]
 )
 OF_ABOUTS = ("about", "added", "feedback")
@@ -75,6 +76,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name in view.index("webhooks")
     if kind == "schedule":
         return name.removesuffix(":history") in view.index("schedules")
+    if kind == "names":
+        return name in view.items("handlers")
     if kind == "owner":
         return set(view.index(f"owner:{name}")) <= set(view.index("schedules"))
     if kind == "control":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from holdfast.core.service import Service
 from holdfast.core.states import State
 from holdfast.core.terms import Terms
 
@@ -52,13 +53,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """Who a worker is, for `register`."""
+    """Who a worker is, for `register`, and what it serves; a worker that does not say so is taken to serve every lane
+    and every name."""
 
     incarnation: str
     host: str
     boot: str
     pid: int
     slot: int
+    service: Service | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,13 @@ class Handler:
     schedules: Mapping[str, ScheduleSpec] = field(default_factory=dict[str, ScheduleSpec])
     lanes: tuple[Lane, ...] = ()
 
+    @property
+    def names(self) -> frozenset[str] | None:
+        """The names that `choose` finds something for, the empty one for an operation that names none; None: any."""
+        if not self.named:
+            return None
+        return frozenset(self.named) | ({""} if self.default is not None else frozenset[str]())
+
     def choose(self, name: str | None) -> Callee | Runner | None:
         """What runs an operation that calls `name`. Where nothing is registered by name, names mean nothing."""
         return self.named.get(name) if name is not None and self.named else self.default

@@ -58,7 +58,7 @@ class Life:
         self._renewal = Renewal(
             post, self._hands, Lease(post.spec.settings.lease, clock()), self.seek, self._heed_quiet
         )
-        self._registration = Registration(post, self._renewal)
+        self._registration = Registration(post, handler, self._renewal)
         self._claims = Claims(post, self._appetite, self._start, self._answered)
         self._listener = Listener(post, self._claims, self._hands.stop, self._renewal.poll_timeout)
         self._inbox = Inbox(post, self._claims)

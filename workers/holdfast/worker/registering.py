@@ -12,28 +12,38 @@ import structlog
 
 from holdfast.core.deliveries import Standing
 from holdfast.core.records import Introduction
+from holdfast.core.service import ServedLane, Service
+from holdfast.handler.handler import Handler
 from holdfast.worker.post import Post
 from holdfast.worker.renewing import Renewal
 from holdfast.worker.spec import WorkerSpec
+from holdfast_config import Settings
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 _log = structlog.get_logger("holdfast.worker")
 
 
-def introduction(spec: WorkerSpec) -> Introduction:
+def service(handler: Handler, settings: Settings) -> Service:
+    lanes = (ServedLane(lane.name, None if settings.strict else lane.weight, lane.timeout) for lane in settings.lanes)
+    return Service(tuple(lanes), handler.names)
+
+
+def introduction(spec: WorkerSpec, handler: Handler) -> Introduction:
     boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
-    return Introduction(spec.incarnation, socket.gethostname(), boot, os.getpid(), spec.slot)
+    served = service(handler, spec.settings)
+    return Introduction(spec.incarnation, socket.gethostname(), boot, os.getpid(), spec.slot, served)
 
 
 @dataclass(slots=True)
 class Registration:
     post: Post
+    handler: Handler
     renewal: Renewal
 
     async def register(self) -> None:
         """Dead already: it was killed in the store's eyes before it could say a word. Taken: a bug elsewhere."""
-        who = introduction(self.post.spec)
+        who = introduction(self.post.spec, self.handler)
         standing = await self.post.insist.call("register", lambda: self.post.store.register(who))
         if standing is Standing.OK:
             return

@@ -10,8 +10,10 @@ from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role, Value
 from holdfast.core.deliveries import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.records import Admission, Introduction
+from holdfast.core.service import Service
 
 _pack = msgspec.msgpack.Encoder().encode
+_json = msgspec.json.Encoder().encode
 
 
 def _flat(s: Settlement) -> tuple[str | int, ...]:
@@ -22,7 +24,15 @@ def _flat(s: Settlement) -> tuple[str | int, ...]:
 
 class WorkerRole(Role):
     async def register(self, who: Introduction) -> Standing:
-        return Standing(await self._word("register", who.incarnation, who.host, who.boot, who.pid, who.slot))
+        lanes, names = self._served(who.service)
+        word = await self._word("register", who.incarnation, who.host, who.boot, who.pid, who.slot, lanes, names)
+        return Standing(word)
+
+    def _served(self, service: Service | None) -> tuple[bytes, bytes]:
+        if service is None:
+            return b"", b""
+        lanes = [(self._keys.name(lane.name), lane.weight, lane.timeout) for lane in service.lanes]
+        return _json(lanes), b"" if service.names is None else _pack(sorted(service.names))
 
     async def pull(
         self,

@@ -1,0 +1,43 @@
+"""What a worker registers beside itself: the lanes and the handlers that it serves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from holdfast.core.service import ServedLane, Service
+from tests.lua.namespace import Namespace
+from tests.lua.operations import introduction
+
+pytestmark = pytest.mark.anyio
+
+
+async def hash_of(space: Namespace, incarnation: str) -> dict[str, str]:
+    found = (await space.check())[space.key(f"worker:{incarnation}")]["content"]
+    assert isinstance(found, dict)
+    return found
+
+
+async def test_a_worker_registers_its_lanes_with_weights_and_timeouts(space: Namespace) -> None:
+    lanes = (ServedLane(space.queue, 3, 1.5), ServedLane(f"{space.keys.prefix}lane:mail", 1))
+    await space.store.register(replace(introduction("w"), service=Service(lanes)))
+    told = await hash_of(space, "w")
+    assert json.loads(told["lanes"]) == [[space.queue, 3, 1.5], ["mail", 1, None]]
+    assert told["names"] == "*"
+
+
+async def test_the_same_names_are_kept_once(space: Namespace) -> None:
+    for incarnation in ("a", "b"):
+        service = Service((ServedLane(space.queue),), frozenset({"mail.send", ""}))
+        await space.store.register(replace(introduction(incarnation), service=service))
+    digests = {(await hash_of(space, incarnation))["names"] for incarnation in ("a", "b")}
+    [digest] = digests
+    assert sorted(await space.do("SMEMBERS", space.key(f"names:{digest}"))) == [b"", b"mail.send"]
+    assert list(await space.do("SMEMBERS", space.key("handlers"))) == [digest.encode()]
+
+
+async def test_a_worker_of_an_earlier_version_registers_neither(space: Namespace) -> None:
+    await space.store.register(introduction("w"))
+    assert not {"lanes", "names"} & (await hash_of(space, "w")).keys()

@@ -1,0 +1,24 @@
+"""What a worker serves: its lanes, and the handlers that it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServedLane:
+    """A lane that a worker takes tasks from. `weight` None: lanes are taken in their order; `timeout`: seconds that one
+    run of its tasks may take."""
+
+    name: str
+    weight: int | None = None
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The lanes of a worker in their order, and the names of its handlers, where the empty name stands for tasks that
+    name none. `names` None: it runs tasks of any name."""
+
+    lanes: tuple[ServedLane, ...]
+    names: frozenset[str] | None = None
