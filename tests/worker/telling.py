@@ -5,6 +5,7 @@ The text of a message is the word of the task; the test lets a waiting handler g
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
@@ -12,6 +13,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import redis
 import redis.asyncio as aioredis
 
@@ -93,6 +95,48 @@ async def fail_once(messages: Messages, task: Task) -> str:
 
 async def reject(messages: Messages) -> None:
     raise Reject("not for us")
+
+
+def cancel_own_task() -> None:
+    """What a library does that cleans up after itself with too wide a sweep."""
+    current = asyncio.current_task()
+    assert current
+    current.cancel()
+
+
+async def cancel_itself(messages: Messages) -> str:
+    if word_of(messages) == "well":
+        return "well"
+    cancel_own_task()
+    await anyio.sleep_forever()
+    return "never"
+
+
+async def cancel_itself_and_wait(messages: Messages, task: Task) -> str:
+    """Survive its own cancellation, then wait to be let go."""
+    try:
+        cancel_own_task()
+        await anyio.lowlevel.checkpoint()
+    except asyncio.CancelledError:
+        pass
+    return await wait(messages, task)
+
+
+async def leave_scope_open(messages: Messages) -> str:
+    if word_of(messages) == "well":
+        return "well"
+    anyio.CancelScope().__enter__()
+    return "with a scope open"
+
+
+async def cancel_everything(messages: Messages, task: Task) -> str:
+    """Cancel every asyncio task of the process, those of the worker as well, at its first delivery."""
+    if task.delivery > 1:
+        return "well"
+    for each in asyncio.all_tasks():
+        each.cancel()
+    await anyio.sleep_forever()
+    return "never"
 
 
 async def block(messages: Messages) -> None:

@@ -14,6 +14,7 @@ import pytest
 from holdfast.core.outcomes import Completed, Outcome, Raised
 from holdfast.handler.task import Task
 from tests.worker.handlers import delivery_of, run_handler
+from tests.worker.telling import cancel_own_task
 
 pytestmark = pytest.mark.anyio
 
@@ -258,3 +259,95 @@ async def test_a_handlers_own_timeout_is_its_own() -> None:
         return "gave up waiting"
 
     assert isinstance(await run_handler(handler, timeout=60.0), Completed)
+
+
+async def test_a_handler_that_cancels_its_own_asyncio_task_has_failed() -> None:
+    async def handler() -> None:
+        cancel_own_task()
+        await anyio.sleep_forever()
+
+    for timeout in (None, 60.0):
+        outcome = await run_handler(handler, timeout=timeout)
+        assert isinstance(outcome, Raised)
+        assert outcome.failure.type == "asyncio.exceptions.CancelledError"
+        assert outcome.failure.message.startswith("the handler's own asyncio task was cancelled")
+        assert "cancel_own_task" not in outcome.failure.traceback  # where it was met, not where it was asked for
+        _forget_cancellation()
+
+
+async def test_a_handler_that_cancels_its_own_asyncio_task_and_returns_has_answered() -> None:
+    async def handler() -> str:
+        cancel_own_task()
+        return "answered"
+
+    async def running() -> None:
+        outcomes.append(await run_handler(handler))
+
+    outcomes: list[Outcome] = []
+    await asyncio.gather(asyncio.ensure_future(running()), return_exceptions=True)
+    assert isinstance(outcomes[0], Completed)
+
+
+async def test_a_timeout_of_asyncio_within_a_handler_is_its_own() -> None:
+    async def handler() -> str:
+        try:
+            async with asyncio.timeout(SHORT):
+                await anyio.sleep_forever()
+        except TimeoutError:
+            return "gave up waiting"
+        return "never"
+
+    assert isinstance(await run_handler(handler, timeout=60.0), Completed)
+
+
+async def test_a_cancelled_asyncio_task_waits_for_its_thread_and_asks_it_to_stop() -> None:
+    begun, over = anyio.Event(), list[str]()
+    outcomes: list[Outcome] = []
+
+    def handler(task: Task) -> None:
+        anyio.from_thread.run_sync(begun.set)
+        wait_until_cancelled(task)
+        over.append("thread")
+
+    async def running() -> None:
+        outcomes.append(await run_handler(handler))
+        over.append("delivery")
+
+    own = asyncio.ensure_future(running())
+    await begun.wait()
+    own.cancel()
+    await asyncio.wait([own])
+    assert over == ["thread", "delivery"]
+    assert isinstance(outcomes[0], Raised)
+
+
+async def test_a_cancelled_asyncio_task_that_waits_for_a_thread_never_starts_it() -> None:
+    ran, stuck = list[int](), list[str]()
+    limiter = anyio.CapacityLimiter(1)
+    await limiter.acquire_on_behalf_of("another")
+    running = run_handler(
+        lambda: ran.append(1), limiter=limiter, on_stuck=lambda: stuck.append("stuck"), thread_grace=SHORT
+    )
+    own = asyncio.ensure_future(running)
+    await anyio.wait_all_tasks_blocked()
+    own.cancel()
+    await asyncio.wait([own])
+    assert isinstance(own.result(), Raised)
+    assert (ran, stuck) == ([], [])
+
+
+async def test_a_thread_that_cancels_what_it_runs_on_the_loop_has_failed() -> None:
+    async def on_the_loop() -> None:
+        cancel_own_task()
+        await anyio.sleep_forever()
+
+    outcome = await run_handler(lambda: anyio.from_thread.run(on_the_loop))
+    assert isinstance(outcome, Raised)
+    assert outcome.failure.type.endswith("CancelledError")
+
+
+def _forget_cancellation() -> None:
+    """This test runs in the asyncio task that its handler has cancelled."""
+    current = asyncio.current_task()
+    while current and current.cancelling():
+        current.uncancel()

@@ -192,6 +192,63 @@ async def test_timeout_cancels_the_handler(store: RedisStore, start: Start, clie
     assert "TaskTimeout" in record.reason
 
 
+@pytest.mark.parametrize(
+    ("handler", "reason"),
+    [("cancel_itself", "CancelledError: the handler's own asyncio task was cancelled"), ("leave_scope_open", "scope")],
+)
+async def test_whatever_leaves_a_delivery_ends_it_and_frees_its_slot(
+    store: RedisStore, start: Start, handler: str, reason: str
+) -> None:
+    with start(handler, concurrency=1, max_attempts=1, task_timeout=PATIENCE) as process:
+        await submit(store, "odd", "well")
+        record = await settled(store, "odd")
+        assert (record.state, record.crashes) == (State.FAILED, 0)
+        assert reason in record.reason
+        assert answer(await settled(store, "well")) == "well"
+        process.drain()
+        assert process.expect(Drained).released == 0
+        assert process.wait() == ChildExit.OK
+
+
+async def test_handler_that_cancels_every_task_of_its_process_costs_no_more_than_its_worker(
+    store: RedisStore, start: Start
+) -> None:
+    with start("cancel_everything") as process:
+        await submit(store, "sweep")
+        assert process.wait() != ChildExit.OK
+        await store.recover(process.incarnation, "signal:9", charged=True)
+    with start("cancel_everything"):
+        assert answer(await settled(store, "sweep", State.COMPLETED)) == "well"
+
+
+async def test_handler_that_survives_its_own_cancellation_is_still_stopped(
+    store: RedisStore, start: Start, client: Any
+) -> None:
+    with start("cancel_itself_and_wait") as process:
+        await submit(store, "paused", "canceled", "answers", "released")
+        for _ in range(4):
+            started(client)
+        assert await store.pause("paused", "test") == "working"
+        await settled(store, "paused", State.SUSPENDED)
+        assert await store.cancel("canceled", "test") == "canceled"
+        client.rpush("go:answers", "1")
+        assert answer(await settled(store, "answers")) == "answers done"
+        process.drain(cancel_after=0.0)
+        assert process.expect(Drained).released == 1
+        assert process.wait() == ChildExit.OK
+    assert sorted(client.lrange("stopped", 0, -1)) == ["canceled", "paused", "released"]
+
+
+async def test_timeout_ends_a_handler_that_survives_its_own_cancellation(
+    store: RedisStore, start: Start, client: Any
+) -> None:
+    with start("cancel_itself_and_wait", task_timeout=0.05, max_attempts=1):
+        await submit(store, "slow")
+        record = await settled(store, "slow")
+    assert record.state is State.FAILED
+    assert "TaskTimeout" in record.reason
+
+
 async def test_cancel_reaches_a_running_handler(store: RedisStore, start: Start, client: Any) -> None:
     with start("wait"):
         await submit(store, "victim")

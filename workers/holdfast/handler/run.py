@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -15,13 +16,15 @@ from holdfast.core.documents import failure_document
 from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, Unreadable
 from holdfast.handler.call import call
 from holdfast.handler.callee import Callee
-from holdfast.handler.failures import MESSAGE_BYTES, bounded, what_it_raised
+from holdfast.handler.failures import MESSAGE_BYTES, bounded, user_traceback, what_it_raised
 from holdfast.handler.fields import MisfitError
 from holdfast.handler.handler import Handler
 from holdfast.handler.history import messages_for
 from holdfast.handler.results import outcome_of
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
+
+OWN_TASK_CANCELLED = "the handler's own asyncio task was cancelled, but not by a timeout, a cancel or a drain"
 
 Work = Callable[[], Awaitable[Outcome]]
 
@@ -82,8 +85,14 @@ async def _bounded(work: Work, task: Task, seconds: float | None) -> Outcome:
         return await _captured(work, task)
     task.deadline = time.monotonic() + seconds
     outcome: Outcome | None = None
-    with anyio.move_on_after(seconds) as scope:
-        outcome = await _captured(work, task)
+    scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
+    try:
+        with scope:
+            outcome = await _captured(work, task)
+    except asyncio.CancelledError:
+        # A scope lets its own cancellation pass where the handler has cancelled the asyncio task as well.
+        if _is_stopped():
+            raise
     # Once told to stop, what a handler still answers is not what it would have answered.
     if outcome is None or scope.cancel_called:
         return Raised(Failure("TaskTimeout", f"the handler took longer than {seconds:g} s"))
@@ -94,16 +103,24 @@ async def _captured(work: Work, task: Task) -> Outcome:
     try:
         return await work()
     except asyncio.CancelledError as error:
-        if _is_being_cancelled():
+        if _is_stopped():
             task.notes.cancelled = True
             raise
-        return what_it_raised(error)
+        return _cancelled(error)
     except BaseException as error:
         # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
         return what_it_raised(error)
 
 
-def _is_being_cancelled() -> bool:
-    """Whether this task is cancelled from outside; a handler may also have met a cancelled task of its own."""
+def _is_stopped() -> bool:
+    """True if a scope around this delivery is cancelled. The asyncio task itself may be cancelled by its handler."""
+    return anyio.current_effective_deadline() == -math.inf
+
+
+def _cancelled(error: asyncio.CancelledError) -> Outcome:
+    """The outcome of a handler that nobody has stopped, and that was cancelled."""
     current = asyncio.current_task()
-    return current is not None and current.cancelling() > 0
+    if current is None or not current.cancelling():
+        return what_it_raised(error)
+    failure = Failure("asyncio.exceptions.CancelledError", OWN_TASK_CANCELLED, user_traceback(error))
+    return Raised(failure)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 
 from holdfast.handler.notes import Notes
 
@@ -32,20 +31,31 @@ class _Ended:
 
 
 async def in_thread(function: Callable[[], object], notes: Notes, threads: Threads) -> Any:
-    """What `function` returns or raises. Cancelled, it asks the thread to stop and ends with it."""
+    """What `function` returns or raises. Cancelled, it asks the thread to stop and ends with it.
+
+    The thread is awaited beside: a cancellation of the asyncio task itself, which no shield stops, may end the wait
+    for it here, but not the group.
+    """
     over = anyio.Event()
-    ended: _Ended | None = None
-    async with anyio.create_task_group() as group:
-        group.start_soon(_stop_when_cancelled, notes, threads, over)
+    ended: list[_Ended] = []
+
+    async def beside() -> None:
         try:
-            ended = await anyio.to_thread.run_sync(_captured, function, limiter=threads.limiter)
+            ended.append(await anyio.to_thread.run_sync(_captured, function, limiter=threads.limiter))
         finally:
             over.set()
-    await anyio.lowlevel.checkpoint_if_cancelled()  # the group does not raise it once the stopper has ended
-    assert ended is not None
-    if ended.error is not None:
-        raise ended.error
-    return ended.value
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(beside)
+        try:
+            await over.wait()
+        except anyio.get_cancelled_exc_class():
+            group.cancel_scope.cancel()  # where it has not begun, it must not any more
+            await _stop(notes, threads, over)
+            raise
+    if ended[0].error is not None:
+        raise ended[0].error
+    return ended[0].value
 
 
 def _captured(function: Callable[[], object]) -> _Ended:
@@ -56,14 +66,10 @@ def _captured(function: Callable[[], object]) -> _Ended:
         return _Ended(error=error)
 
 
-async def _stop_when_cancelled(notes: Notes, threads: Threads, over: anyio.Event) -> None:
-    try:
-        await over.wait()
-    except anyio.get_cancelled_exc_class():
-        notes.cancelled = True
-        with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(threads.grace):
-                await over.wait()
-            if not over.is_set():
-                threads.on_stuck()
-        raise
+async def _stop(notes: Notes, threads: Threads, over: anyio.Event) -> None:
+    notes.cancelled = True
+    with anyio.CancelScope(shield=True):
+        with anyio.move_on_after(threads.grace):
+            await over.wait()
+        if not over.is_set():
+            threads.on_stuck()

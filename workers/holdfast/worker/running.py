@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import anyio
+import structlog
 
 from holdfast.core.deliveries import Delivery, Holding, Settle
 from holdfast.core.outcomes import Deferred, Outcome, Stopped
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settling import settlement
+from holdfast.handler.failures import what_it_raised
 from holdfast.handler.handler import Handler
 from holdfast.handler.options import Options
 from holdfast.handler.run import run
@@ -26,6 +28,8 @@ from holdfast.telemetry.port import Telemetry
 from holdfast.worker.post import Post
 from holdfast.worker.rooms import Rooms
 from holdfast.worker.telling import Telling
+
+_log = structlog.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)
@@ -113,8 +117,12 @@ class Hands:
 
     async def _deliver(self, delivery: Delivery, running: Running) -> None:
         outcome: Outcome | Deferred | None = None
-        with running.scope:
-            outcome = await self._in_turn(delivery, running)
+        try:
+            with running.scope:
+                outcome = await self._in_turn(delivery, running)
+        except BaseException as error:
+            # Border of a task: nothing that leaves it may keep the slot, or end the other deliveries.
+            outcome = None if running.why else _left_by(error, delivery)
         self._end(delivery, running, outcome or Stopped(running.why))
 
     async def _in_turn(self, delivery: Delivery, running: Running) -> Outcome | Deferred:
@@ -159,3 +167,8 @@ class Hands:
         begun = not isinstance(outcome, Deferred)
         self.done += begun
         self.ended(begun)
+
+
+def _left_by(error: BaseException, delivery: Delivery) -> Outcome:
+    _log.error("a delivery was left by an error", task_id=delivery.task_id, exc_info=error)
+    return what_it_raised(error)
