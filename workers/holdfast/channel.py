@@ -67,6 +67,18 @@ class Left(msgspec.Struct, frozen=True, tag="left"):
     due_in: float | None = None
 
 
+class Suspects(msgspec.Struct, frozen=True, tag="suspects"):
+    """Steward: so many suspects may start now in the lanes served here; on change, and each second while there are any.
+
+    `alone`: those of them that run while no other quarantine worker of this host does. `quiet`: this host is to claim
+    nothing.
+    """
+
+    startable: int
+    alone: int = 0
+    quiet: bool = False
+
+
 class Drain(msgspec.Struct, frozen=True, tag="drain"):
     """Parent: stop claiming, finish by `deadline`; cancel handlers at `cancel_at`, release what is left."""
 
@@ -97,7 +109,7 @@ class Leave(msgspec.Struct, frozen=True, tag="leave"):
     deadline: float
 
 
-FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left | Changed
+FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left | Changed | Suspects
 FromParent = Drain | Born | Died | Leave
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.channel import Acknowledged, Beat, BootFailed, Changed, Drained, FromChild, Left, Ready
+from holdfast.channel import Acknowledged, Beat, BootFailed, Changed, Drained, FromChild, Left, Ready, Suspects
 from holdfastd.core import boot, breaker, burst, death, drain, hang, reload, restart, tell
 from holdfastd.core.commands import Command, Say
 from holdfastd.core.death import Cause, Reason
@@ -49,6 +49,13 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
         case Drained(released=released):
             view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
             return seated(view, child.slot, replace(child, drained=True, running=())), ()
+        case Acknowledged() | Changed() | Left() | Suspects():
+            return _read_service(view, message, now)
+
+
+def _read_service(view: View, message: Acknowledged | Changed | Left | Suspects, now: float) -> Step:
+    """What steward and watcher find outside of this supervisor."""
+    match message:
         case Acknowledged():
             return tell.acknowledged(view, message)
         case Changed(paths=paths):
@@ -56,6 +63,8 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
             return view, (Say("info", "files changed", {"paths": paths}), *commands)
         case Left():
             return burst.looked(view, message, now)
+        case Suspects():
+            return view, ()
 
 
 def store_opened(view: View, _: StoreOpened, now: float) -> Step:

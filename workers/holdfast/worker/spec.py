@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """`incarnation` is this life of the slot: 32 hex characters, never used again."""
+    """`incarnation` is this life of the slot: 32 hex characters, never used again. `quarantine`: it claims suspects
+    alone, one at a time."""
 
     incarnation: str
     slot: int
     settings: Settings
+    quarantine: bool = False
