@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, SecretStr
 
-from holdfast_config import durations, folders, url
+from holdfast_config import durations, folders, url, webhook_url
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
 TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would overflow somebody's milliseconds
+STANDARD_PREFIX = "whsec_"  # of a webhook's secret that is base64
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -97,13 +100,43 @@ def redis_url(value: object) -> str:
 
 def webhook(value: object) -> str:
     """An http or https URL without a login, or `off`."""
-    return "off" if value == "off" else http_url(value)
+    if value == "off":
+        return "off"
+    found = text(value).strip()
+    try:
+        webhook_url.parse(found)
+    except ValueError as error:
+        raise ValueError(f"{error}; or off") from None
+    return found
+
+
+def webhook_secret(value: SecretStr) -> SecretStr:
+    """`whsec_` and base64, as Standard Webhooks has it; else any text, whose bytes are the key."""
+    try:
+        key = _key_of(value.get_secret_value())
+    except ValueError:
+        key = b""
+    if not key:
+        raise ValueError(f"must be {STANDARD_PREFIX} followed by base64, or another text that is not empty")
+    return value
+
+
+def _key_of(secret: str) -> bytes:
+    if not secret.startswith(STANDARD_PREFIX):
+        return secret.encode()
+    encoded = secret.removeprefix(STANDARD_PREFIX)
+    return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
 
 
 def http_url(value: object) -> str:
     """Where a collector listens."""
     found = text(value).strip()
-    if not re.match(r"https?://[^/\s]", found):
+    try:
+        parts = urlsplit(found)
+        fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket too many
+        fits = False
+    if not fits or " " in found:
         raise ValueError("must be http://host:port or https://host:port")
     return found
 
@@ -142,6 +175,7 @@ Rates = Annotated[tuple[tuple[str, Rate], ...], BeforeValidator(rates)]
 Host = Annotated[str, BeforeValidator(host)]
 RedisUrl = Annotated[str, BeforeValidator(redis_url)]
 Webhook = Annotated[str, BeforeValidator(webhook)]
+WebhookSecret = Annotated[SecretStr, AfterValidator(webhook_secret)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]
 Place = Annotated[Path, BeforeValidator(place)]
 Folder = Annotated[Path, BeforeValidator(folder)]

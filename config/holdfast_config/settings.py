@@ -142,7 +142,9 @@ class Settings(BaseSettings):
     webhook_url: kinds.Webhook | None = _set(
         None, "Told when a task ends or asks for something, unless it has its own; off: no more, for all hosts."
     )
-    webhook_secret: SecretStr | None = _set(None, "Signs what webhooks are told; better a credential file.")
+    webhook_secret: kinds.WebhookSecret | None = _set(
+        None, "Signs what webhooks are told: whsec_ and base64, or any text; better a credential file."
+    )
     webhook_allow_private: kinds.Switch = _set(False, "Let webhooks reach addresses that are not public.")
     webhook_timeout: _Long = _set(10.0, "How long telling a webhook may take.")
     webhook_attempts: Annotated[int, whole(1, 1_000)] = _set(12, "How often telling a webhook is tried.")

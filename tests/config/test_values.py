@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config import kinds
+from holdfast_config import kinds, webhook_url
 from tests.config.conftest import Load, Problems
 
 DURATION = "must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {} s to ten years"
@@ -22,6 +22,8 @@ SCHEDULER = "must be redis or memory; leave it out to use the embedded store"
 SERVER = (
     "belongs to a server, but none is named; set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
 )
+WEBHOOK = f"{webhook_url.ALLOWED}; or off"
+WEBHOOK_SECRET = "must be whsec_ followed by base64, or another text that is not empty"
 
 BAD = [
     ("HOLDFAST_WORKERS", "many", "'many'", "must be a whole number from 1 to 10000"),
@@ -47,6 +49,13 @@ BAD = [
     ("HOLDFAST_LANES", "a,a", "'a,a'", "names a lane twice"),
     ("HOLDFAST_HANDLER", "\t", r"'\t'", "must be a text that is not empty and has no control characters"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317", "'collector:4317'", "must be http://host:port or https://host:port"),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h:x", "'http://h:x'", "must be http://host:port or https://host:port"),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[::1", "'http://[::1'", "must be http://host:port or https://host:port"),
+    ("HOLDFAST_WEBHOOK_URL", "http://h:x/", "'http://h:x/'", WEBHOOK),
+    ("HOLDFAST_WEBHOOK_URL", "http://[::1", "'http://[::1'", WEBHOOK),
+    ("HOLDFAST_WEBHOOK_URL", "http://0177.0.0.1/", "'http://0177.0.0.1/'", WEBHOOK),
+    ("HOLDFAST_WEBHOOK_SECRET", "whsec_no base64", "***", WEBHOOK_SECRET),
+    ("HOLDFAST_WEBHOOK_SECRET", "whsec_", "***", WEBHOOK_SECRET),
     ("REDIS_URL", "http://:s3cret@a/0", "'http://:***@a/0'", URLS),
     ("REDIS_URL", "redis://:s3cret@a:port/0", "'redis://:***@a:port/0'", URLS),
     ("REDIS_URL", "redis://:s3/cret@a", "'redis://:***@a'", URLS),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event
 
 import pytest
+from standardwebhooks import Webhook
 
 from holdfast.core.terms import Terms
 from holdfast.errors import InvalidTaskError
@@ -95,11 +97,105 @@ async def test_question_is_told_too(short_path: Path) -> None:
             assert ear.next()[1]["type"] == "task.canceled"
 
 
+IMPOSSIBLE = ("http://h:x/", "http://[::1", "http://0177.0.0.1/", "http://a/\x00", f"http://{'a' * 64}.org/")
+
+
 @pytest.mark.parametrize(
-    "url", ["ftp://example.org", "http://", "https://user:pw@example.org/", "file:///etc/passwd", 5]
+    "url", ["ftp://example.org", "http://", "https://user:pw@example.org/", "file:///etc/passwd", 5, *IMPOSSIBLE]
 )
 async def test_what_is_no_url_is_refused_before_anything_is_written(short_path: Path, url: object) -> None:
     async with stage(short_path) as scene:
         with pytest.raises(InvalidTaskError, match="webhook"):
             await TaskManager(scene.store, queue=QUEUE).run_task("x", webhook=url)  # type: ignore[arg-type]  # on purpose
         assert (await scene.counts()).states["submitted"] == 0
+
+
+async def test_url_that_cannot_be_is_given_up_alone(short_path: Path) -> None:
+    """Scripts take any URL: older producers did not check it as the steward that sends to it does."""
+    with receiver() as ear:
+        async with stage(short_path, **REACHABLE) as scene:
+            for number, url in enumerate(IMPOSSIBLE):
+                await scene.submit_on(f"bad-{number}", Terms(webhook=url))
+            for number, _ in enumerate(IMPOSSIBLE):
+                assert "must be http" in scene.happened("webhook-dropped", f"bad-{number}")["detail"]
+            await scene.submit_on("good", Terms(webhook=ear.url))
+            assert ear.next()[1]["task_id"] == "good"
+            assert "Traceback" not in scene.pool.told()
+
+
+@pytest.mark.parametrize("spoilt", ["gone", "half", "other"])
+async def test_record_that_cannot_be_read_does_not_stop_the_others(short_path: Path, spoilt: str) -> None:
+    with receiver(status(503)) as ear:
+        async with stage(short_path, **REACHABLE) as scene:
+            await scene.submit_on("good", Terms(webhook=ear.url))
+            ear.next()  # the steward knows of it: what is spoilt now is taken together with it
+            index, name = f"{{{QUEUE}}}:webhooks", "bad|1|completed"
+            if spoilt == "half":
+                scene.client.hset(f"{{{QUEUE}}}:webhook:{name}", mapping={"task": "bad", "turn": "x"})
+            if spoilt == "other":
+                scene.client.set(f"{{{QUEUE}}}:webhook:{name}", "no hash")
+            scene.client.zadd(index, {name: 0})
+            assert ear.next()[1]["task_id"] == "good"
+            scene.pool.until("a webhook cannot be read; it is given up", notice=name)
+            assert scene.client.zscore(index, name) is None
+
+
+async def test_result_that_is_no_json_does_not_stop_the_others(short_path: Path) -> None:
+    with receiver(status(503)) as ear:
+        async with stage(short_path, **REACHABLE) as scene:
+            await scene.submit_on("bad", Terms(webhook=ear.url))
+            ear.next()
+            scene.client.set(f"{{{QUEUE}}}:result:bad:1", "{")
+            await scene.submit_on("good", Terms(webhook=ear.url))
+            assert ear.next()[1]["task_id"] == "good"
+            assert scene.happened("webhook-dropped", "bad")
+
+
+OURS = "bm90aGluZyBidXQgYSB0ZXN0IG9mIHNpZ25hdHVyZXM="
+
+
+@pytest.mark.parametrize(("secret", "key"), [(f"whsec_{OURS}", OURS), (SECRET, SECRET.encode())])
+async def test_receiver_with_the_official_library_accepts_it(short_path: Path, secret: str, key: str | bytes) -> None:
+    with receiver() as ear:
+        async with stage(short_path, webhook_secret=secret, **REACHABLE) as scene:
+            await scene.submit_on("t", Terms(webhook=ear.url))
+            headers, content = ear.requests.get(timeout=PATIENCE)
+            told = Webhook(key).verify(content, headers)
+            assert (told["type"], told["task_id"]) == ("task.completed", "t")
+            ended = (await scene.record("t")).finished_ms
+            assert ended is not None
+            assert abs(datetime.fromisoformat(told["timestamp"]).timestamp() * 1000 - ended) < 1
+            assert told["timestamp"].endswith("Z")
+
+
+async def test_traceback_stays_here(short_path: Path) -> None:
+    """It names paths of this server, and the URL may be a stranger's."""
+    with receiver() as ear:
+        async with stage(short_path, max_attempts=1, **REACHABLE) as scene:
+            await scene.submit_on("t", Terms(webhook=ear.url), text="fail")
+            told = ear.next()[1]
+            assert told["type"] == "task.failed"
+            assert set(told["result"]["error"]) == {"type", "message"}
+            result = (await scene.record("t")).result
+            assert result is not None
+            assert b"Traceback" in result  # whoever may ask the store may read it
+
+
+HIDDEN = (
+    "127.0.0.1",
+    "224.0.0.1",
+    "[::ffff:127.0.0.1]",
+    "[::127.0.0.1]",
+    "[64:ff9b::127.0.0.1]",
+    "[2002:7f00:1::]",
+    "[fec0::1]",
+    "[ff0e::1]",
+)
+
+
+async def test_no_spelling_of_a_private_address_is_taken_for_public(short_path: Path) -> None:
+    async with stage(short_path, webhook_attempts=1) as scene:
+        for number, host in enumerate(HIDDEN):
+            await scene.submit_on(f"t{number}", Terms(webhook=f"http://{host}:9/"))
+        for number, _ in enumerate(HIDDEN):
+            assert "no public address" in scene.happened("webhook-dropped", f"t{number}")["detail"]

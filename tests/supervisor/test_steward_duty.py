@@ -56,7 +56,13 @@ async def test_a_duty_that_cannot_be_done_shows_why(house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "outages"), [(AWAY, 2), (StoreRefusedError("it evicts"), 0), (ZeroDivisionError(), 0)]
+    ("error", "outages"),
+    [
+        (AWAY, 2),
+        (ExceptionGroup("of a duty that does several things at once", [AWAY]), 2),
+        (StoreRefusedError("it evicts"), 0),
+        (ZeroDivisionError(), 0),
+    ],
 )
 async def test_only_a_store_that_was_away_makes_leases_doubtful(house: House, error: Exception, outages: int) -> None:
     turn, log = failing(2, error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
@@ -12,8 +11,7 @@ from holdfast.core.terms import MOST_PARENTS, IfParentFails, Terms, key_digest
 from holdfast.errors import InvalidTaskError
 from holdfast.plainjson import check_json, shown
 from holdfast.taskspec import TaskSpec
-
-_WEBHOOK = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]{0,2000})?", re.ASCII)
+from holdfast_config import webhook_url
 
 
 def terms_of(spec: TaskSpec) -> Terms | None:
@@ -105,8 +103,12 @@ def _check_key(what: str, key: object) -> None:
 
 
 def _check_webhook(url: object) -> None:
-    if url is not None and not (isinstance(url, str) and _WEBHOOK.fullmatch(url)):
-        raise InvalidTaskError(f"webhook {shown(url)}: a URL such as https://example.org/told is allowed")
+    if url is None:
+        return
+    try:
+        webhook_url.parse(url if isinstance(url, str) else "")
+    except ValueError as error:
+        raise InvalidTaskError(f"webhook {shown(url)}: {error}") from None
 
 
 def _check_debounce(spec: TaskSpec) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import cast
 
 import anyio
 import structlog
@@ -47,6 +48,7 @@ async def tend(duty: Duty, health: Health) -> None:
 
 
 def _note(name: str, error: BaseException | None, health: Health) -> None:
+    error = _first(error)
     trouble = str(error) or type(error).__name__
     match error:
         case LedgerUnavailableError():  # says nothing about Redis, where leases are kept
@@ -58,3 +60,12 @@ def _note(name: str, error: BaseException | None, health: Health) -> None:
         case _:
             _log.error("a duty of the steward failed; it is tried again", duty=name, exc_info=error)
             health.ailing(name, trouble)
+
+
+def _first(error: BaseException | None) -> BaseException | None:
+    """Of a duty that does several things at once, the first that failed."""
+    match error:
+        case BaseExceptionGroup(exceptions=(first, *_)):
+            return _first(cast("BaseException", first))
+        case _:
+            return error

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import ipaddress
 import socket
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import anyio
 import httpx
+from standardwebhooks import Webhook
 
-from holdfast.core.notices import VERSION, Notice, signed
+from holdfast.core.notices import Notice
+from holdfast_config import webhook_url
+from holdfast_config.kinds import STANDARD_PREFIX
+from holdfast_config.webhook_url import WebhookUrl
+from holdfastd.steward.addresses import is_public
 
 
 class RefusedError(Exception):
@@ -34,8 +34,8 @@ class Poster:
     timeout: float
 
     async def post(self, notice: Notice, content: bytes) -> None:
-        """Told and accepted (2xx), or MissedError, or RefusedError."""
-        url = httpx.URL(notice.url)
+        """Told and accepted (2xx), or MissedError, or RefusedError; ValueError where its URL or content cannot be."""
+        url = webhook_url.parse(notice.url)
         try:
             with anyio.fail_after(self.timeout):
                 address = await self._address(url)
@@ -47,18 +47,19 @@ class Poster:
         if not 200 <= status < 300:
             raise MissedError(f"answered {status}")
 
-    async def _address(self, url: httpx.URL) -> str:
+    async def _address(self, url: WebhookUrl) -> str:
         """One address of the host; all of them are looked at, and the one that was looked at is connected to."""
         port = url.port or (443 if url.scheme == "https" else 80)
         found = await anyio.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
         addresses = [str(entry[4][0]) for entry in found]
-        if not self.allow_private and (private := _private(addresses)):
-            raise RefusedError(f"{url.host} is {private}, no public address; webhook_allow_private lets it through")
+        private = [one for one in addresses if not is_public(one)]
+        if private and not self.allow_private:
+            raise RefusedError(f"{url.host} is {private[0]}, no public address; webhook_allow_private lets it through")
         return addresses[0]
 
-    async def _send(self, url: httpx.URL, address: str, notice: Notice, content: bytes) -> int:
-        headers = {"Host": url.netloc.decode(), **self._headers(notice, content)}
-        there = url.copy_with(host=address, username=None, password=None)
+    async def _send(self, url: WebhookUrl, address: str, notice: Notice, content: bytes) -> int:
+        headers = {"Host": url.authority, **self._headers(notice, content)}
+        there = httpx.URL(scheme=url.scheme, host=address, port=url.port, raw_path=url.target.encode())
         async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=self.timeout) as client:
             request = client.build_request(
                 "POST", there, content=content, headers=headers, extensions={"sni_hostname": url.host}
@@ -68,19 +69,18 @@ class Poster:
             return answer.status_code
 
     def _headers(self, notice: Notice, content: bytes) -> dict[str, str]:
-        now = int(time.time())
+        now = datetime.now(UTC)
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "holdfast",
             "Webhook-Id": notice.public_id,
-            "Webhook-Timestamp": str(now),
+            "Webhook-Timestamp": str(int(now.timestamp())),
         }
         if self.secret is not None:
-            text = signed(notice.public_id, now, content)
-            digest = hmac.digest(self.secret.encode(), text, hashlib.sha256)
-            headers["Webhook-Signature"] = f"{VERSION},{base64.b64encode(digest).decode()}"
+            headers["Webhook-Signature"] = _signer(self.secret).sign(notice.public_id, now, content.decode())
         return headers
 
 
-def _private(addresses: Sequence[str]) -> str:
-    return next((one for one in addresses if not ipaddress.ip_address(one.partition("%")[0]).is_global), "")
+def _signer(secret: str) -> Webhook:
+    """The library decodes a text as base64; a secret without its prefix is the key as it is."""
+    return Webhook(secret if secret.startswith(STANDARD_PREFIX) else secret.encode())

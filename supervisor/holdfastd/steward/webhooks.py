@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from holdfast.core.notices import Notice, body
+from holdfast.core.notices import Notice, SpoiltNotice, body
 from holdfast.core.retry import RetryPolicy, back_off
+from holdfast.errors import StoreError
 from holdfast_config import mask
 from holdfastd.steward.duty import Duty
 
@@ -42,7 +43,10 @@ class Webhooks:
             notices, wait = await self._store.take_notices(AT_ONCE, lease)
             async with anyio.create_task_group() as group:
                 for notice in notices:
-                    group.start_soon(self._tell, notice)
+                    if isinstance(notice, SpoiltNotice):
+                        group.start_soon(self._set_aside, notice)
+                    else:
+                        group.start_soon(self._tell, notice)
             if len(notices) < AT_ONCE:
                 return LONGEST_REST if wait is None else min(wait / 1000, LONGEST_REST)
 
@@ -59,13 +63,18 @@ class Webhooks:
 
         settings = self._settings
         secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
-        content = body(notice, await self._store.get(notice.task_id))
+        poster = Poster(secret, settings.webhook_allow_private, settings.webhook_timeout)
         try:
-            await Poster(secret, settings.webhook_allow_private, settings.webhook_timeout).post(notice, content)
+            await poster.post(notice, body(notice, await self._store.get(notice.task_id)))
+        except StoreError:
+            raise
         except MissedError as error:
             await self._missed(notice, str(error))
         except (RefusedError, ValueError) as error:
             await self._give_up(notice, str(error))
+        except Exception as error:  # the border of one notice: what is wrong with it must not stop the others
+            _log.exception("a webhook failed", task=notice.task_id)
+            await self._missed(notice, f"{type(error).__name__}: {error}")
         else:
             await self._store.notice_done(notice.name)
 
@@ -76,6 +85,10 @@ class Webhooks:
         await self._store.notice_later(notice.name, round(pause * 1000))
         _log.info("a webhook could not be told; again later", task=notice.task_id, reason=why, tries=notice.tries)
         return None
+
+    async def _set_aside(self, notice: SpoiltNotice) -> None:
+        if await self._store.notice_done(notice.name, notice.why):
+            _log.warning("a webhook cannot be read; it is given up", notice=notice.name, reason=notice.why)
 
     async def _give_up(self, notice: Notice, why: str) -> None:
         if await self._store.notice_done(notice.name, why):

@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.core.cadence.moments import local
 from holdfast.core.records import TaskRecord
 
-VERSION = "v1"
+_ERROR = ("type", "message")  # of an error: its traceback names paths of the server, and the URL may be a stranger's
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,14 @@ class Notice:
         return self.name.replace("|", ".")
 
 
+@dataclass(frozen=True, slots=True)
+class SpoiltNotice:
+    """One whose record cannot be read, and why."""
+
+    name: str
+    why: str
+
+
 def body(notice: Notice, task: TaskRecord | None) -> bytes:
     """The JSON that is sent. Of a task that was forgotten meanwhile only what the notice says."""
     told: dict[str, Any] = {
@@ -37,14 +46,22 @@ def body(notice: Notice, task: TaskRecord | None) -> bytes:
         "task_id": notice.task_id,
         "turn": notice.turn,
         "state": notice.state,
-        "timestamp": notice.at_ms / 1000,
+        "timestamp": _iso(notice.at_ms),
     }
     if task is not None and task.turn == notice.turn:
         told |= {"lane": task.lane, "name": task.name or None, "reason": task.reason or None}
-        told["result"] = json.loads(task.result) if task.result else None
+        told["result"] = _result(task.result)
     return json.dumps(told, separators=(",", ":")).encode()
 
 
-def signed(public_id: str, timestamp: int, content: bytes) -> bytes:
-    """What the signature is made of, as standardwebhooks.com has it."""
-    return f"{public_id}.{timestamp}.".encode() + content
+def _iso(at_ms: int) -> str:
+    return f"{local(at_ms, 'UTC'):%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03}Z"
+
+
+def _result(content: bytes | None) -> dict[str, Any] | None:
+    """ValueError where it cannot be read."""
+    if not content:
+        return None
+    result: dict[str, Any] = json.loads(content)
+    error: dict[str, Any] | None = result.get("error")
+    return result if not error else {**result, "error": {name: error.get(name) for name in _ERROR}}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.core.notices import Notice
+from holdfast.core.notices import Notice, SpoiltNotice
 
 
 class OutboxStore(Protocol):
     """What webhooks need."""
 
-    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice], int | None]:
+    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice | SpoiltNotice], int | None]:
         """What is to be told now, nobody else's for so long; milliseconds until more is (None: nothing waits)."""
         ...
 

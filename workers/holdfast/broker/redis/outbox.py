@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from holdfast.broker.redis.connection import Role
 from holdfast.broker.redis.rows import pairs
-from holdfast.core.notices import Notice
+from holdfast.core.notices import Notice, SpoiltNotice
 
 
 class OutboxRole(Role):
-    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice], int | None]:
+    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice | SpoiltNotice], int | None]:
         wait, *found = await self._run("webhooks_take", limit, lease_ms)
         taken = [_notice(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True)]
         return taken, None if wait < 0 else wait
@@ -26,7 +26,10 @@ class OutboxRole(Role):
         return await self._block(timeout, "BRPOP", self._keys.control("webhooks"), timeout) is not None
 
 
-def _notice(name: str, flat: list[bytes]) -> Notice:
-    fields = {key: value.decode() for key, value in pairs(flat)}
-    turn, at, tries = (int(fields[key]) for key in ("turn", "at", "tries"))
-    return Notice(name, fields["task"], turn, fields["state"], fields["url"], at, tries)
+def _notice(name: str, flat: list[bytes]) -> Notice | SpoiltNotice:
+    try:
+        fields = {key: value.decode() for key, value in pairs(flat)}
+        turn, at, tries = (int(fields[key]) for key in ("turn", "at", "tries"))
+        return Notice(name, fields["task"], turn, fields["state"], fields["url"], at, tries)
+    except (KeyError, ValueError) as error:
+        return SpoiltNotice(name, f"its record is unreadable: {type(error).__name__} {error}")
