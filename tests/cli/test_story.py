@@ -68,6 +68,7 @@ STEPS = [
     ("5 message-waits m2", "message m2 came, and waits until this turn has ended"),
     ("5 turn m2", "the next turn begins, with message m2, which had waited"),
     ("5 pause-asked x", "asked to pause: x"),
+    ("5 pause-withdrawn x", "the pause was withdrawn: x"),
     ("5 resumed x", "resumed: x"),
     ("5 canceled ", "canceled"),
     ("5 dead-letter 5 crashes", "given up on after 5 crashes: a dead letter"),

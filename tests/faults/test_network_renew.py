@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.states import State
 from tests.faults.network import LATE, behind_a_proxy, kill_worker
 from tests.faults.process import Pool
 from tests.faults.proxy import Action
@@ -14,6 +15,7 @@ from tests.faults.scene import Scene
 
 pytestmark = pytest.mark.anyio
 
+FOR_EVER = 1_000_000
 LEASE = 1.2  # seconds; a renewal every third of it
 
 
@@ -49,6 +51,24 @@ async def test_renew_changes_nothing(scene: Scene, action: Action) -> None:
     scene.go(task)
     record = await scene.completed(task)
     assert (record.deliveries, record.crashes, scene.runs(task)) == (1, 0, 1)
+    await scene.check()
+
+
+async def test_pause_whose_hint_was_lost_is_heard_with_a_renewal(scene: Scene) -> None:
+    await scene.submit("paused", text="wait")
+    scene.started("paused")
+    hints = scene.proxy.on("BLPOP", Action.CUT, times=FOR_EVER, about=":bell:")
+    await scene.submit("another")  # what the worker waits for by now was asked before that
+    await scene.completed("another")
+    hints.met()
+    assert await scene.store.pause("paused", "test") == "working"
+    scene.happened("suspended", "paused")
+    hints.end()
+    assert (await scene.record("paused")).state is State.SUSPENDED
+    assert await scene.store.resume("paused", "test") == "submitted"
+    assert scene.started("paused")[0] == 2
+    scene.go("paused")
+    await scene.completed("paused")
     await scene.check()
 
 

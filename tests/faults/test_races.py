@@ -101,6 +101,34 @@ async def test_pause_of_a_task_whose_result_is_on_its_way_comes_too_late(scene: 
     await scene.check()
 
 
+async def test_pause_of_a_task_whose_worker_dies_unheard_is_kept(scene: Scene) -> None:
+    await scene.submit("paused-dead", text="wait")
+    _, pid = scene.started("paused-dead")
+    os.kill(pid, signal.SIGSTOP)
+    assert await scene.store.pause("paused-dead", "test") == "working"
+    os.kill(pid, signal.SIGKILL)
+    scene.happened("suspended", "paused-dead")
+    await scene.submit("after-the-pause")
+    await scene.completed("after-the-pause")
+    record = await scene.record("paused-dead")
+    assert (record.state, record.crashes, scene.runs("paused-dead")) == (State.SUSPENDED, 1, 1)
+    assert await scene.store.resume("paused-dead", "test") == "submitted"
+    assert scene.started("paused-dead")[0] == 2
+    scene.go("paused-dead")
+    await scene.completed("paused-dead")
+    await scene.check()
+
+
+async def test_pause_and_resume_at_once_leave_the_task_running(scene: Scene) -> None:
+    await scene.submit("both", text="wait")
+    scene.started("both")
+    assert await scene.store.pause("both", "test") == "working"
+    await scene.store.resume("both", "test")
+    scene.go("both", "both")  # the first handler may have heard the pause after it was told to go
+    await scene.completed("both")
+    await scene.check()
+
+
 async def test_message_for_a_task_whose_worker_dies_runs_after_it(scene: Scene) -> None:
     await scene.submit("talk", text="wait")
     scene.started("talk")

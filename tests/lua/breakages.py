@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.deliveries import Settle
+from tests.conformance import test_orders as orders
 from tests.lua import test_after as after
 from tests.lua import test_audit as audit
 from tests.lua import test_bounds as bounds
@@ -110,6 +111,18 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what was dropped stays owned", "renew.lua", "return not held[id] and", "return false and", renew.test_what_is_owned_but_not_held_goes_back_in_order),
     ("what is on its way goes back", "renew.lua", " and tonumber(string.match(claim, ':(%d+)$')) <= answered", ""),
     ("what is held goes back", "renew.lua", "return not held[id] and", "return"),
+    # A pause of a working task is kept in its record.
+    ("a pause is not kept", "shared/control.lua", "    keep_pause(id, 'asked', r[4], reason)\n", ""),
+    ("a pause is forgotten by a release", "shared/settling.lua", "  if s.kind ~= 'suspended' then carry_out_pause(id, s.claim) end\n", ""),
+    ("a pause is forgotten by a death", "shared/recovery.lua", "  carry_out_pause(id, claim)\n", ""),
+    ("a pause is forgotten by the next turn", "shared/settling.lua", "    carry_out_pause(id, s.claim)\n  elseif", "  elseif", orders.test_a_pause_outlives_the_end_of_a_turn_where_another_waits),
+    ("a pause is forgotten by what goes back", "renew.lua", "    carry_out_pause(task.id, task.claim)\n", "", orders.test_a_pause_goes_back_with_what_a_worker_does_not_hold),
+    ("a pause is not repeated", "renew.lua", "if is_pause_asked(r[3], claim) then", "if false then", orders.test_a_renewal_repeats_a_pause_until_the_task_ends_or_is_resumed),
+    ("a pause outlives its resume", "shared/control.lua", "    keep_pause(id, 'withdrawn', r[3], reason)\n", "", orders.test_a_renewal_repeats_a_pause_until_the_task_ends_or_is_resumed),
+    ("a withdrawn pause parks", "shared/settling.lua", "pause_in(s.pause, s.claim) == 'withdrawn'", "false", orders.test_a_pause_that_was_withdrawn_stops_nothing),
+    ("a pause counts for any run", "shared/pauses.lua", "  if of == claim then return word, reason end", "  return word, reason", orders.test_a_withdrawn_pause_counts_for_the_run_that_it_met),
+    ("a pause is carried out twice", "shared/pauses.lua", "  call('HDEL', T .. 'task:' .. id, 'pause')\n", "", orders.test_a_pause_that_was_carried_out_is_over),
+    ("a dead letter is parked", "shared/pauses.lua", " or (r[2] ~= 'submitted' and r[2] ~= 'delayed')", "", orders.test_a_pause_keeps_no_dead_letter_from_its_end),
     # Rule 8: crashes and solo.
     ("a bound worker claims more", "pull.lua", "if not bound then take_share(offers, waiting, busy) end", "take_share(offers, waiting, busy)"),
     ("solo among others", "pull.lua", "if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then", "if slots > 0 then"),

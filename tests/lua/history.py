@@ -1,4 +1,4 @@
-"""I7 to I10 from the events stream: what happened, in Redis's order.
+"""I7 to I10 from the events stream, and that no pause is forgotten: what happened, in Redis's order.
 
     history = History(); history.tell(events); history.breaches      # events: dicts with event, id, detail
 
@@ -24,6 +24,7 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "returned": ((RUNNING,), WAITING),
     "suspended": ((RUNNING, WAITING, HELD), PARKED),
     "pause-asked": ((RUNNING,), ""),
+    "pause-withdrawn": ((RUNNING,), ""),
     "promoted": ((WAITING,), ""),
     "put-back": ((WAITING,), ""),
     "message-waits": ((WAITING, HELD, RUNNING), ""),
@@ -39,6 +40,7 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "retry-of": ((WAITING,), ""),
     "retried": ((ENDED,), ""),
 }
+PAUSES = {"pause-asked": True, "pause-withdrawn": False, "suspended": False, "resumed": False, "message": False}
 SETTLED = {"input-required": PARKED, "auth-required": PARKED}
 OTHERS = frozenset({"worker-registered", "worker-died", "host-quiet", "host-resumed", "requested"})  # not of tasks
 
@@ -52,6 +54,7 @@ class Life:
     claim: str = ""
     last: str = ""
     committed: set[str] = field(default_factory=set[str])
+    pausing: bool = False  # a pause was accepted while it ran, and it was neither parked nor resumed since
 
 
 @dataclass(slots=True)
@@ -74,6 +77,8 @@ class History:
         if event == "asked":
             return
         life = self.lives.setdefault(task_id, Life())
+        if event in PAUSES:
+            life.pausing = PAUSES[event]
         if event == "claimed":
             self._claimed(life, task_id, detail)
         if event == "settled":
@@ -88,6 +93,8 @@ class History:
         delivery = int(claim.split(":", 1)[0])
         if life.delivery >= 0 and delivery != life.delivery + 1:
             self.breaches.append(f"I10 {task_id}: delivery {delivery} after {life.delivery}")
+        if life.pausing:
+            self.breaches.append(f"{task_id}: claimed after {life.last}, though it was to pause")
         life.delivery, life.claim = delivery, claim
 
     def _settled(self, life: Life, task_id: str, detail: str) -> None:

@@ -126,6 +126,7 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "returned": _plain("its worker did not hold it any more: put back at the head of its lane"),
     "suspended": _plain("paused"),
     "pause-asked": _plain("asked to pause"),
+    "pause-withdrawn": _plain("the pause was withdrawn"),
     "resumed": _plain("resumed"),
     "canceled": _plain("canceled"),
     "waits": _waits,

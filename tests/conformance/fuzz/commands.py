@@ -51,7 +51,10 @@ async def push(table: Table) -> None:
 
 
 async def order(table: Table) -> None:
-    task, verb = table.task(), table.dice.choice(["cancel", "pause", "resume"])
+    """Half of them to a task that some worker was given."""
+    held = [one.task_id for deliveries in table.held.values() for one in deliveries]
+    task = table.dice.choice(held) if held and table.chance(0.5) else table.task()
+    verb = table.dice.choice(["cancel", "pause", "pause", "resume", "resume"])
     await table.ask(verb, lambda stand: getattr(stand.store, verb)(task, "asked"))
 
 

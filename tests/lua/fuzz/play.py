@@ -27,6 +27,7 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     operators.resume_hosts: 2,
     workers.pull: 34,
     workers.finish: 30,
+    workers.heed: 3,
     workers.renew: 5,
     workers.admit: 4,
     stewards.promote: 3,

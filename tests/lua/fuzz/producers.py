@@ -71,10 +71,12 @@ async def message(world: World) -> None:
 
 
 async def order(world: World) -> None:
-    """Cancel, pause or resume, called or pushed."""
-    if not (recent := world.ledger.recent()):
+    """Cancel, pause or resume, called or pushed; some of a task that runs for sure."""
+    running = [task_id for process in world.processes for task_id in process.exchange.held]
+    recent = world.ledger.recent()
+    if not (known := running if running and world.chance(0.3) else recent):
         return
-    task_id = world.dice.choice(recent)
+    task_id = world.dice.choice(known)
     verb = world.dice.choice(["cancel", "pause", "pause", "resume", "resume", "resume"])
     if world.chance(0.25):
         await world.space.push(control(verb, task_id))

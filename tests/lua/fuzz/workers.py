@@ -81,6 +81,22 @@ async def _answered(world: World, process: Process, request: Request) -> None:
         world.seen["worker drained"] += 1
 
 
+async def heed(world: World) -> None:
+    """What a worker listens to: it stops what it is told to, unless the hint is lost."""
+    for process in world.processes:
+        word = await world.space.do("LPOP", world.space.key(f"control:{process.incarnation}"))
+        if word is None or world.chance(0.3):
+            continue
+        kind, task_id, claim = [*word.decode().split(":", 2), "", ""][:3]
+        if process.exchange.holds(task_id, claim):
+            world.seen[f"heard {kind}"] += 1
+            process.exchange.finish(task_id, _stopped(task_id, claim) if kind == "pause" else None)
+
+
+def _stopped(task_id: str, claim: str) -> Settlement:
+    return Settlement(task_id, claim, Settle.SUSPENDED, reason="pause", checkpoint=b"half")
+
+
 async def finish(world: World) -> None:
     """A handler ends, in a worker or in a zombie. One poisoned task in a while takes its process along."""
     running = [process for process in (*world.processes, *world.zombies) if process.exchange.held]
@@ -117,6 +133,10 @@ async def renew(world: World) -> None:
     for task_id in renewed.lost:
         process.exchange.finish(task_id, None)
         world.seen["renew lost"] += 1
+    for held in process.exchange.holdings({}):
+        if held.task_id in renewed.to_pause and process.exchange.holds(held.task_id, held.claim):
+            process.exchange.finish(held.task_id, _stopped(held.task_id, held.claim))
+            world.seen["renew to pause"] += 1
 
 
 async def _renew(world: World, process: Process, answered: int, holdings: Sequence[Holding]) -> Renewed:

@@ -106,7 +106,8 @@ class Holding:
 class Renewed:
     """`lost`: held but no longer owned, to be cancelled; `returned`: owned but not held, put back;
     `vouched_ago_ms`: since a steward last vouched for this incarnation (None: never); `waiting`: 0 where no
-    lane has an entry that somebody might claim; `quiet`: its host is to claim nothing."""
+    lane has an entry that somebody might claim; `quiet`: its host is to claim nothing; `to_pause`: held and asked to
+    pause, repeated until they end, as the hint may have been lost."""
 
     standing: Standing
     lost: tuple[str, ...] = ()
@@ -114,6 +115,7 @@ class Renewed:
     vouched_ago_ms: int | None = None
     waiting: int = 0
     quiet: bool = False
+    to_pause: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ LAYOUTS: dict[str, str] = {
     "message-waits": r"(?P<other>.*)",
     "turn": r"(?P<other>.*)",
     "pause-asked": r"(?P<reason>.*)",
+    "pause-withdrawn": r"(?P<reason>.*)",
     "resumed": r"(?P<reason>.*)",
     "canceled": r"(?P<reason>.*)",
     "dead-letter": r"(?P<number>\d+) crashes",

@@ -8,7 +8,7 @@
 -- A task that waits for others may come before them; those that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: message ties waiting gates outbox
+-- use: message ties waiting gates outbox pauses
 local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 local at = 1
@@ -130,6 +130,7 @@ local function put_in_place(t)
     waiting().hold(id)
   else
     to_tail(id)
+    if state == 'working' then carry_out_pause(id, t.has.claim) end
   end
 end
 

@@ -86,5 +86,7 @@ class Renewal:
     def _drop(self, renewed: Renewed, claims: dict[str, str]) -> None:
         for task_id in renewed.lost:
             self.hands.stop(task_id, claims[task_id], "lost")
+        for task_id in renewed.to_pause:
+            self.hands.stop(task_id, claims[task_id], "pause")
         if renewed.returned:
             _log.warning("claims that this worker did not hold went back", count=renewed.returned)

@@ -1,4 +1,4 @@
--- use: record lane journal ending message limits waiting gates
+-- use: record lane journal ending message limits waiting gates pauses
 -- What operators and producers may do to a task in any state: cancel, pause, resume.
 local HINT_MS = 600000
 
@@ -36,12 +36,14 @@ local function cancel(id, reason)
   return 'canceled'
 end
 
--- A waiting task is parked at once; a running one is asked to save a checkpoint and settle as suspended.
+-- A waiting task is parked at once; a running one is asked to save a checkpoint and settle as suspended. The record keeps
+-- the request, in case that worker and hint are lost.
 local function pause(id, reason)
   local r = read(id, 'state', 'lane', 'owner', 'claim')
   local state = r[1]
   if not state then return 'unknown' end
   if state == 'working' then
+    keep_pause(id, 'asked', r[4], reason)
     hint(r[3], 'pause:' .. id .. ':' .. r[4])
     note('pause-asked', id, reason)
   elseif state == 'submitted' or state == 'delayed' or state == 'waiting' then
@@ -53,11 +55,16 @@ local function pause(id, reason)
   return state
 end
 
--- A parked task goes on: the same turn if it was suspended, else the turn it had asked about, again.
+-- A parked task goes on: the same turn if it was suspended, else the turn it had asked about, again. Of a working task the
+-- pause that it was asked for is withdrawn: if its worker has stopped it for that, it goes on.
 local function resume(id, reason)
-  local r = read(id, 'state', 'lane')
+  local r = read(id, 'state', 'lane', 'claim', 'pause')
   local state = r[1]
   if not state then return 'unknown' end
+  if state == 'working' and is_pause_asked(r[4], r[3]) then
+    keep_pause(id, 'withdrawn', r[3], reason)
+    note('pause-withdrawn', id, reason)
+  end
   if not PARKED[state] then return state end
   leave_index(id, state, r[2])
   if state ~= 'suspended' then

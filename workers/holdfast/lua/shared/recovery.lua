@@ -1,4 +1,4 @@
--- use: record lane journal ending gates
+-- use: record lane journal ending gates pauses
 -- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- tasks that a tombstone names
@@ -33,6 +33,7 @@ local function recover_task(id, cause, charged, claim)
     note('recovered', id, cause .. ' ' .. claim)
     to_head(id)
   end
+  carry_out_pause(id, claim)
 end
 
 -- Entries that no worker has read yet go back as they came.

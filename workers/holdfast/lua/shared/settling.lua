@@ -1,4 +1,4 @@
--- use: record lane journal aside ending message gates
+-- use: record lane journal aside ending message gates pauses
 -- Report what came of a claim. The claim is compared for equality, never order: a number that regresses when Redis
 -- loses writes would let a zombie commit.
 local COMMITS = {
@@ -25,6 +25,7 @@ local function commit(id, s, state, turn)
   if PARKED[state] or (state == 'completed' and rest) then let_go(id, s) end
   if rest and (state == 'completed' or PARKED[state]) and next_pending(id) then
     tell_waiters(id, 'turn')
+    carry_out_pause(id, s.claim)
   elseif PARKED[state] then
     park(id, state, s.reason)
     tell_webhook(id, state, turn, s.known[4])
@@ -36,6 +37,7 @@ end
 
 local function put_back(id, s)
   let_go(id, s)
+  if s.kind == 'suspended' and pause_in(s.pause, s.claim) == 'withdrawn' then s.kind, s.reason = 'release', 'its pause was withdrawn' end
   note(s.kind, id, s.claim .. ' ' .. s.reason)
   if s.kind == 'retry' then
     call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
@@ -49,13 +51,14 @@ local function put_back(id, s)
   else
     park(id, 'suspended', s.reason)
   end
+  if s.kind ~= 'suspended' then carry_out_pause(id, s.claim) end
 end
 
 -- s: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE.
 local function settle(s)
   local id = s.id
   local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits', 'schedule', 'generation',
-    'webhook', 'progress')
+    'webhook', 'progress', 'pause')
   local state, committed = r[1], COMMITS[s.kind]
   if not state then return 'GONE' end
   if r[3] == s.claim then return 'ALREADY' end
@@ -65,6 +68,7 @@ local function settle(s)
   if r[7] then bounds().vacate(id) end
   if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
   s.known = {r[8], r[9], r[5], r[10], r[11]}   -- see finish
+  s.pause = r[12]
   backoff_asked = s.delay ~= 0 and tonumber(s.delay) or nil
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   return 'OK'
