@@ -39,6 +39,19 @@ class Lines:
             self._bound()
         return lines
 
+    def receive_one(self) -> bytes | None:
+        """The first line that is there, without its end, or None; never waits. What follows it stays in the socket, so
+        that the loop finds the descriptor ready again."""
+        text, end, _ = self._chunk(flags=socket.MSG_PEEK).partition(b"\n")
+        if text or end:
+            self._chunk(len(text + end))
+        self._torn += text
+        self._bound()
+        if not end or self.overrun:
+            return None
+        line, self._torn = self._torn, b""
+        return line
+
     def send(self, line: bytes) -> bool:
         """Hand a line over or keep it until the peer reads; False, and nothing kept, if too much waits already."""
         if len(self._unsent) + len(line) > self._most_unsent:
@@ -61,9 +74,9 @@ class Lines:
         with contextlib.suppress(OSError):
             self.stream.close()
 
-    def _chunk(self) -> bytes:
+    def _chunk(self, size: int = CHUNK, flags: int = 0) -> bytes:
         try:
-            chunk = self.stream.recv(CHUNK)
+            chunk = self.stream.recv(size, flags)
         except BlockingIOError:
             return b""
         except OSError:

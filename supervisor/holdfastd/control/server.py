@@ -1,10 +1,16 @@
-"""The control socket, served by the parent's own loop. A client that stalls costs a descriptor for a while."""
+"""The control socket, served by the parent's own loop.
+
+In a turn of the loop each client gets one answer at most, and clients that ask the same get the same one, made once.
+The next request of a client is read when its last answer is sent. So a client that asks without end, or does not read,
+holds up nobody; one that stalls costs a descriptor for a while.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import os
+import selectors
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +33,7 @@ from holdfastd.control.protocol import (
     encode,
 )
 
+WRITE = selectors.EVENT_WRITE
 LONGEST_REQUEST = 4096  # bytes
 MOST_UNSENT = 16 << 20  # bytes: the status of many workers
 MOST_CLIENTS = 64
@@ -58,14 +65,16 @@ class ControlServer:
         self._loop = loop
         self._answer = answer
         self._clients: dict[int, Client] = {}
+        self._answers: dict[Request, tuple[Answer, bytes]] = {}  # of this turn
         self._now = 0.0
         self._deaf_until = math.inf
         self._listener = _listen(path)
         loop.watch(self._listener.fileno(), self._accept)
 
     def tick(self, now: float) -> None:
-        """Drop whoever has kept us waiting; go on sending to the others."""
+        """A turn has ended: drop whoever has kept us waiting; go on sending to the others."""
         self._now = now
+        self._answers.clear()
         if now >= self._deaf_until:
             self._loop.watch(self._listener.fileno(), self._accept)
             self._deaf_until = math.inf
@@ -107,10 +116,19 @@ class ControlServer:
         self._loop.watch(stream.fileno(), lambda: self._serve(client))
 
     def _serve(self, client: Client) -> None:
-        for line in client.lines.receive():
+        """Answer one request; the next one after that answer is sent."""
+        line = client.lines.receive_one()
+        if line is not None:
             self._respond(client, line)
         if client.lines.ended or client.lines.overrun:
             self._drop(client)
+        elif client.lines.is_pending:
+            self._loop.watch(client.lines.stream.fileno(), lambda: self._send_on(client), WRITE)
+
+    def _send_on(self, client: Client) -> None:
+        client.lines.flush()
+        if not client.lines.is_pending:
+            self._loop.watch(client.lines.stream.fileno(), lambda: self._serve(client))
 
     def _respond(self, client: Client, line: bytes) -> None:
         try:
@@ -118,10 +136,16 @@ class ControlServer:
         except msgspec.DecodeError as error:
             client.lines.send(encode(Refused(f"not a request: {error}")))
             return
-        answer = self._answer(request)
+        answer, line = self._answered(request)
         client.awaits = _end_of(request) if answer.ok else None
         client.until = None if client.awaits is not None else self._now + PATIENCE
-        client.lines.send(encode(answer))
+        client.lines.send(line)
+
+    def _answered(self, request: Request) -> tuple[Answer, bytes]:
+        if request not in self._answers:
+            answer = self._answer(request)
+            self._answers[request] = answer, encode(answer)
+        return self._answers[request]
 
     def _drop(self, client: Client) -> None:
         descriptor = client.lines.stream.fileno()
