@@ -43,6 +43,10 @@ class TaskEndedError(HoldfastError):
     """The task has ended and takes no more messages; nothing was written."""
 
 
+class UnreadableRecordError(StoreError):
+    """The record of a task holds what no Holdfast writes: somebody else has changed it in the store."""
+
+
 class CannotRetryError(HoldfastError):
     """The task cannot be retried as it is; nothing was written."""
 

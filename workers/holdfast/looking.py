@@ -64,14 +64,15 @@ class Looking(Letters):
             older_ms=_age("older_than", older_than),
             newer_ms=_age("newer_than", newer_than),
         )
-        found, place = list[TaskRecord](), check_cursor(cursor)
+        found, unreadable, place = list[TaskRecord](), list[str](), check_cursor(cursor)
         for _ in range(check_limit(limit) // STEP + 1):
             page = await self._call(self._store.tasks, wanted, limit - len(found), place)
             found += page.tasks
+            unreadable += page.unreadable
             place = page.cursor
             if not place or len(found) == limit:
                 break
-        return Page(tuple(found), place)
+        return Page(tuple(found), place, tuple(unreadable))
 
     async def count_tasks(self, *states: State | str) -> int:
         """How many tasks are in these states (none: in any)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 
@@ -17,8 +18,10 @@ from holdfast.errors import (
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfast_config.escaping import escape
+from holdfastd.cli.output import shortened
 from holdfastd.cli.streams import OutputError, silence
 
+UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # a path that cannot be
 INTERRUPTED = 130  # as a shell reports an end by SIGINT
 
 
@@ -39,7 +42,7 @@ def ending(error: BaseException, *, debug: bool) -> int:
     if debug and not isinstance(error, click.ClickException | click.Abort | SystemExit):
         traceback.print_exception(error)
     for line in lines:
-        print(f"supervisor: {escape(line)}", file=sys.stderr)  # noqa: T201 - the one way errors are told
+        print(f"supervisor: {shortened(escape(line))}", file=sys.stderr)  # noqa: T201 - the one way errors are told
     return status
 
 
@@ -62,16 +65,29 @@ def _explained(error: BaseException) -> tuple[list[str], int]:
         case click.UsageError():
             told = error.format_message().replace("\n\t", " ")  # click lists choices in lines of their own
             return [f"{told}{_hint(error)}"], Exit.USAGE
-        case PermissionError():
-            return [f"{error.filename}: {error.strerror}"], Exit.PERMISSION
-        case BrokenPipeError():
-            return [], Exit.FAILED
-        case OutputError():
-            return [str(error)], Exit.OUTPUT
+        case OSError() if known := _of_system(error):
+            return known
         case CommandError() | HoldfastError() | ConfigError():
             return [*str(error).splitlines(), *getattr(error, "__notes__", [])], _status(error)
         case _:
             return [f"{type(error).__name__}: {error} (a bug; --debug shows where)"], Exit.BUG
+
+
+def _of_system(error: OSError) -> tuple[list[str], int] | None:
+    """The lines and the status of an error of the operating system; None where it is a bug of ours."""
+    match error:
+        case BrokenPipeError():
+            return [], Exit.FAILED
+        case OutputError():
+            return [str(error)], Exit.OUTPUT
+        case PermissionError():
+            return [_of_file(error)], Exit.PERMISSION
+        case _:
+            return ([_of_file(error)], Exit.CONFIG) if error.errno in UNUSABLE else None
+
+
+def _of_file(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
 
 
 def _status(error: CommandError | HoldfastError | ConfigError) -> int:

@@ -11,6 +11,8 @@ import msgspec
 
 from holdfast_config import durations
 
+LONGEST_WAIT = 365 * 86400.0  # seconds; the system's timers take no more than some centuries
+
 
 class _Json(click.ParamType[object]):
     name = "json"
@@ -32,6 +34,21 @@ class _Duration(click.ParamType[float]):
             self.fail(f"{value[:80]!r} is no duration: seconds, or 90s, 5m, 1h30m, 7d", param, ctx)
 
 
+class _Wait(click.ParamType[float]):
+    """Seconds for which a command waits."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = durations.seconds(value)
+        except ValueError:
+            seconds = -1.0
+        if 0 <= seconds <= LONGEST_WAIT:
+            return seconds
+        return self.fail(f"{str(value)[:80]!r}: seconds, or 90s, 5m, 1h30m, from 0 to 365d", param, ctx)
+
+
 class _When(click.ParamType[datetime | float]):
     name = "time"
 
@@ -48,4 +65,5 @@ def _is_number(value: str) -> bool:
 
 JSON = _Json()
 DURATION = _Duration()
+WAIT = _Wait()
 WHEN = _When()

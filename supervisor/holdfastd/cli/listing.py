@@ -43,6 +43,8 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor:
     With --json one document a line. Where there are more, standard error has the cursor that continues.
     """
 
+    unreadable: list[str] = []
+
     async def look(manager: TaskManager) -> tuple[list[TaskRecord], str]:
         found: list[TaskRecord] = []
         place = cursor
@@ -50,6 +52,7 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor:
             left = min(limit - len(found), PAGE)
             page = await manager.list_tasks(*states, **wanted, limit=left, cursor=place)
             found += page.tasks
+            unreadable.extend(page.unreadable)
             place = page.cursor
             if not place or len(found) >= limit:
                 return found, place
@@ -61,5 +64,7 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor:
     else:
         now_ms = int(time.time() * 1000)
         table(records.COLUMNS, [records.summary(task, now_ms) for task in found])
+    if unreadable:
+        output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
     if more:
         output.note(f"there are more: --cursor {more}")

@@ -112,6 +112,7 @@ def run(arguments: Sequence[str]) -> int:
     """The exit status of one command; errors are told on standard error."""
     session = Session()
     try:
+        _check_encoding(arguments)
         status = int(cli.main(list(arguments), prog_name="supervisor", standalone_mode=False, obj=session) or 0)
         sys.stdout.flush()
         return status
@@ -119,3 +120,12 @@ def run(arguments: Sequence[str]) -> int:
         from holdfastd.cli.endings import ending  # not needed where all goes well, and slow to import
 
         return ending(error, debug=session.debug)
+
+
+def _check_encoding(arguments: Sequence[str]) -> None:
+    """A shell hands over any bytes. Refuse what is not UTF-8 before a part of it is stored. Raises UsageError."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(f"argument {argument[:80]!a} is not UTF-8") from None

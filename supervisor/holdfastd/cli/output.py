@@ -8,6 +8,7 @@ import sys
 import click
 
 LINE_END = "\n"
+LONGEST = 900  # characters of a line for people
 
 
 def safe(value: str, keep: str = "") -> str:
@@ -46,7 +47,15 @@ def text(value: str, keep: str = "") -> None:
 
 def note(value: str) -> None:
     """A remark that is no part of the answer, on standard error."""
-    click.echo(f"supervisor: {safe(value, keep=LINE_END)}", err=True)
+    click.echo(f"supervisor: {shortened(safe(value, keep=LINE_END))}", err=True)
+
+
+def shortened(value: str) -> str:
+    """Text without the middle of its very long lines: paths and values may be long, and the end says what is wrong."""
+    return "\n".join(
+        line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
+        for line in value.split("\n")
+    )
 
 
 def counted(tasks: int) -> str:

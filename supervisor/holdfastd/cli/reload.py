@@ -8,6 +8,7 @@ import rich_click
 from holdfast.exits import Exit
 from holdfastd.cli import options, output
 from holdfastd.cli.endings import CommandError
+from holdfastd.cli.kinds import WAIT
 from holdfastd.cli.session import Session
 from holdfastd.control import client
 from holdfastd.control.protocol import AskReload, Reloaded
@@ -17,7 +18,7 @@ from holdfastd.control.protocol import AskReload, Reloaded
     epilog="Examples:\n\nsupervisor reload\n\nsupervisor reload --wait --timeout 120 || echo the old code still serves"
 )
 @click.option("--wait", is_flag=True, help="Until the new code serves, or has turned out not to boot (exit status 1).")
-@click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="The longest to wait; implies --wait.")
+@click.option("--timeout", type=WAIT, metavar="SECONDS", help="The longest to wait; implies --wait.")
 @options.here
 @options.pass_session
 def reload(session: Session, /, wait: bool, timeout: float | None) -> int:

@@ -15,15 +15,14 @@ import rich_click
 from holdfast.exits import Exit
 from holdfastd.cli import options, output
 from holdfastd.cli.endings import CommandError
+from holdfastd.cli.kinds import WAIT
 from holdfastd.cli.session import Session
 from holdfastd.control import client
 from holdfastd.control.protocol import AskStatus
 
 
 @rich_click.command(epilog="Example: supervisor stop --timeout 120")
-@click.option(
-    "--timeout", type=click.FloatRange(0), metavar="SECONDS", help="The longest to wait; else until it ended."
-)
+@click.option("--timeout", type=WAIT, metavar="SECONDS", help="The longest to wait; else until it ended.")
 @options.here
 @options.pass_session
 def stop(session: Session, /, timeout: float | None) -> int:

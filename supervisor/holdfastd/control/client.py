@@ -117,6 +117,8 @@ def _connection(runtime_dir: Path, patience: float) -> Generator[socket.socket]:
             raise NotRunningError(
                 f"no supervisor runs in {runtime_dir}: start one, or name its --runtime-dir{_services(runtime_dir)}"
             ) from error
+        except PermissionError as error:
+            raise PermissionError(error.errno, error.strerror, str(path)) from error
         except (BlockingIOError, TimeoutError) as error:
             raise ControlError(f"the supervisor in {runtime_dir} takes no connections now: is it stopped?") from error
         try:

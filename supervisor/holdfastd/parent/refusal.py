@@ -5,10 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from holdfast_config import Settings
+from holdfast_config.settings import STORE_SOCKET
+from holdfastd.control.protocol import CONTROL_SOCKET
 from holdfastd.core import room
 from holdfastd.parent import host
 
 BOTH = "a preloaded handler is never loaded anew: leave out --preload or --reload"
+ELSEWHERE = "remove it, or choose another --runtime-dir"
 NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast-supervisor[reload]'"
 
 
@@ -41,6 +44,9 @@ def refusal(settings: Settings) -> str:
     """One line, or empty. Makes the most of what the limits on this process allow."""
     if settings.scheduler_type == "memory" and (why_not := _of_memory(settings)):
         return why_not
+    for name in (CONTROL_SOCKET, STORE_SOCKET):
+        if (place := settings.runtime_dir / name).is_dir():
+            return f"{place} is a folder, and the supervisor needs a socket there: {ELSEWHERE}"
     host.raise_descriptors()
     if settings.reload and settings.preload:
         return BOTH

@@ -263,10 +263,12 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of a list; `cursor` continues it, empty at its end. A page may hold fewer tasks than asked for, even none,
-    and not be the last one: what is looked at for one page is bounded."""
+    and not be the last one: what is looked at for one page is bounded. `unreadable`: ids of tasks that belong here and
+    whose records cannot be read."""
 
     tasks: tuple[TaskRecord, ...]
     cursor: str
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ local pending = call('LLEN', T .. 'pending:' .. id)
 local parents = ties().parents_of(id)
 if not payloads then return {record, dead, pending, {}, '', '', '', parents} end
 
-local turn = tonumber(read(id, 'turn')[1])
+local turn = tonumber(read(id, 'turn')[1] or nil) or 1   -- a record that cannot be read is told of by its reader
 -- A turn that waits or runs has no result yet: show the one before it.
 local result = call('GET', T .. 'result:' .. id .. ':' .. turn) or call('GET', T .. 'result:' .. id .. ':' .. (turn - 1))
 return {record, dead, pending, call('LRANGE', T .. 'trail:' .. id, 0, -1), call('GET', T .. 'op:' .. id) or '',

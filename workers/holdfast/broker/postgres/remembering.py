@@ -39,8 +39,8 @@ class RememberingRole(LedgerStore):
         room = limit - len(page.tasks)
         rest = await self._remembered(wanted, max(room, 1), cursor)
         if not room:
-            return Page(page.tasks, reading.MARK if rest.tasks or rest.cursor else "")
-        return Page((*page.tasks, *rest.tasks), rest.cursor)
+            return Page(page.tasks, reading.MARK if rest.tasks or rest.cursor else "", page.unreadable)
+        return Page((*page.tasks, *rest.tasks), rest.cursor, page.unreadable)
 
     async def _remembered(self, wanted: Wanted, limit: int, cursor: str) -> Page:
         """Of what the ledger remembers most may be in Redis, too: a page looks through several of it."""

@@ -26,6 +26,9 @@ _ELSEWHERE = (exceptions.MovedError, exceptions.ClusterCrossSlotError)  # our ow
 _REFUSING = ("NOPERM", "NOAUTH", "WRONGPASS")
 
 
+_NO_DATABASE = "DB index is out of range"
+
+
 def _behind(error: exceptions.RedisError) -> exceptions.RedisError:
     """The library wraps what the server answers to a login as if the connection had failed."""
     cause = error.__cause__
@@ -48,6 +51,15 @@ def node_of_cluster(url: str) -> str:
     )
 
 
+def _wrong_url(error: exceptions.RedisError, text: str, url: str) -> str:
+    """What is wrong with the URL that led to this answer, or empty."""
+    if type(error) in _ELSEWHERE:
+        return node_of_cluster(url)
+    if isinstance(error, exceptions.InvalidResponse):
+        return f"{url} is no Redis: it answers {text}"
+    return f"Redis at {url} has no such database: {text}" if text.startswith(_NO_DATABASE) else ""
+
+
 def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
     error = _behind(error)
     text = str(error)
@@ -59,8 +71,8 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
         return StoreUnavailableError(f"Redis at {url} cannot be reached: {text}")
     if _UNSAVED in text[:200]:
         return StoreUnavailableError(f"Redis at {url} cannot write to its disk, and refuses tasks until it can: {text}")
-    if type(error) in _ELSEWHERE:
-        return StoreRefusedError(node_of_cluster(url))
+    if mistake := _wrong_url(error, text, url):
+        return StoreRefusedError(mistake)
     if is_passing(error):
         return StoreUnavailableError(f"Redis at {url} cannot serve now: {text}")
     return StoreError(f"Redis at {url} answers: {text}")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role
-from holdfast.broker.redis.paging import read_position
-from holdfast.core.records import Page, RetryAnswer, Stray, Strays, TaskRecord, Unreadable
+from holdfast.broker.redis.paging import read_position, readable
+from holdfast.core.records import Page, RetryAnswer, Stray, Strays, Unreadable
 
 _PAGE = 50  # entries of up to 64 KiB looked through at once
 
@@ -23,12 +23,9 @@ class GivenUpRole(Role):
         newest = "+inf" if before_ms is None else before_ms
         span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
         ids: list[bytes] = await self._command("ZRANGE", self._keys.dead, *span)
-        found = [await self._letter(task_id) for task_id in ids]
-        return Page(tuple(task for task in found if task), str(start + limit) if len(ids) == limit else "")
-
-    async def _letter(self, task_id: bytes) -> TaskRecord | None:
-        record = await self._run("show", task_id, 0)
-        return rows.task_record(task_id.decode(), record) if record else None
+        answers = [(task_id, await self._run("show", task_id, 0)) for task_id in ids]
+        tasks, unreadable = readable((task_id, answer) for task_id, answer in answers if answer)
+        return Page(tasks, str(start + limit) if len(ids) == limit else "", unreadable)
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
         return await self._number("purge_dead", *task_ids)

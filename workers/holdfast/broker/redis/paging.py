@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
 from typing import Any
 
 from holdfast.broker.redis.rows import task_record
 from holdfast.core.records import Page, TaskRecord
-from holdfast.errors import InvalidTaskError
+from holdfast.errors import InvalidTaskError, UnreadableRecordError
 from holdfast.plainjson import shown
 
 WIDTH = 4  # items of one row
@@ -43,9 +44,22 @@ def _strange(cursor: str) -> InvalidTaskError:
 
 def page(answer: list[Any]) -> Page:
     cursor, *items = answer
-    found = [_row(*items[start : start + WIDTH]) for start in range(0, len(items), WIDTH)]
-    return Page(tuple(found), urlsafe_b64encode(cursor).decode())
+    tasks, unreadable = readable(_row(*items[start : start + WIDTH]) for start in range(0, len(items), WIDTH))
+    return Page(tasks, urlsafe_b64encode(cursor).decode(), unreadable)
 
 
-def _row(task_id: bytes, record: list[bytes], dead: int, pending: int) -> TaskRecord:
-    return task_record(task_id.decode(), [record, dead, pending, [], b"", b"", b"", []])
+def _row(task_id: bytes, record: list[bytes], dead: int, pending: int) -> tuple[bytes, list[Any]]:
+    return task_id, [record, dead, pending, [], b"", b"", b"", []]
+
+
+def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:
+    """The tasks of ids and answers, and the ids of those whose records cannot be read: one must not hide the others."""
+    tasks: list[TaskRecord] = []
+    unreadable: list[str] = []
+    for raw, answer in rows:
+        task_id = raw.decode(errors="backslashreplace")
+        try:
+            tasks.append(task_record(task_id, answer))
+        except UnreadableRecordError:
+            unreadable.append(task_id)
+    return tuple(tasks), tuple(unreadable)

@@ -10,6 +10,7 @@ from holdfast.core.deliveries import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
 from holdfast.core.records import Happening, TaskRecord, Unreadable, WorkerRecord
 from holdfast.core.states import State
+from holdfast.errors import UnreadableRecordError
 
 
 def pairs(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
@@ -55,15 +56,34 @@ def pulled(answer: list[Any]) -> Pulled:
 
 
 def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
+    """Raises UnreadableRecordError where a field is missing, or holds what no task has."""
+    try:
+        return _task_record(task_id, answer)
+    except KeyError as error:
+        raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: no {error.args[0]}") from None
+    except (ValueError, OverflowError) as error:
+        raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: {error}") from None
+
+
+def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
     flat, dead, pending, trail, operation, result, checkpoint, parents = answer
     fields = {name: value.decode() for name, value in pairs(flat)}
 
     def number(name: str) -> int:
-        return int(float(fields.get(name) or 0))
+        try:
+            return int(float(fields.get(name) or 0))
+        except (ValueError, OverflowError):
+            raise ValueError(f"{name} {fields[name][:80]!a}") from None
+
+    def state() -> State:
+        try:
+            return State(fields["state"])
+        except ValueError:
+            raise ValueError(f"state {fields['state'][:80]!a}") from None
 
     return TaskRecord(
         task_id=task_id,
-        state=State(fields["state"]),
+        state=state(),
         lane=fields["lane"],
         turn=number("turn"),
         message_id=fields["message"],

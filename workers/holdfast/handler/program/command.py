@@ -26,7 +26,10 @@ class Command:
 def find(line: str, search_path: str) -> Command:
     """The command that `line` names. No shell is run: nothing is expanded, piped or redirected. Raises HandlerError."""
     words = _split(line)
-    path = _located(words[0], line, search_path)
+    try:
+        path = _located(words[0], line, search_path)
+    except OSError as error:  # a name that is too long, say
+        raise _refusal(line, str(error.strerror).lower()) from None
     _check_beginning(path, line)
     return Command(tuple(words), path)
 
