@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.broker.port import Store
 from holdfast.core.deliveries import Delivery, Pulled, Settle, Settlement
-from holdfast.core.records import Accepted, TaskRecord
+from holdfast.core.records import Accepted, TaskRecord, WorkerKind
 from tests.lua.operations import introduction, submission
 
 CAUSE = "died"
@@ -43,9 +43,9 @@ class Stand:
         [answer] = await self.store.submit([submission(task_id, self.queue, message_id, text=text)])
         return answer
 
-    async def register(self, *incarnations: str) -> None:
+    async def register(self, *incarnations: str, kind: WorkerKind = WorkerKind.WORKER) -> None:
         for incarnation in incarnations:
-            await self.store.register(introduction(incarnation))
+            await self.store.register(introduction(incarnation, kind=kind))
 
     async def pull(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Holding, Settle, Standing
-from holdfast.core.records import Stray
+from holdfast.core.records import Stray, WorkerKind
 from tests.conformance.stand import Stand
 from tests.lua.operations import introduction
 
@@ -50,22 +50,22 @@ async def test_a_death_that_is_not_charged_counts_for_nobody(stand: Stand) -> No
 
 
 async def test_the_second_crash_waits_and_then_runs_alone(stand: Stand) -> None:
-    await stand.register("a", "b", "c")
+    await stand.register("a", "b")
+    await stand.register("c", kind=WorkerKind.QUARANTINE)
     await stand.submit("t1")
     for name in ("a", "b"):
         assert len(await stand.take(name)) == 1
         await stand.crash(name)
     assert await stand.state("t1") == "delayed"
     await stand.advance(5_000)
-    pulled = await stand.pull("c")
-    assert ([one.solo for one in pulled.deliveries], pulled.solo) == ([True], True)
+    assert [one.solo for one in await stand.take("c")] == [True]
 
 
 async def test_a_task_that_ends_three_workers_alone_is_given_up(stand: Stand) -> None:
     await stand.submit("t1")
     for number in range(5):
         await stand.advance(25_000)
-        await stand.register(f"w{number}")
+        await stand.register(f"w{number}", kind=WorkerKind.SINGLE)
         assert [one.task_id for one in await stand.take(f"w{number}")] == ["t1"], number
         await stand.crash(f"w{number}")
     task = await stand.task("t1")

@@ -30,10 +30,10 @@ from tests.lua import test_recover as recover
 from tests.lua import test_renew as renew
 from tests.lua import test_retry as retry
 from tests.lua import test_settle as settle
-from tests.lua import test_solo as solo
 from tests.lua import test_story as story
 from tests.lua import test_strays as strays
 from tests.lua import test_submit as submit
+from tests.lua import test_suspects as suspects
 from tests.lua import test_turned as turned
 from tests.lua import test_turns as turns
 from tests.lua import test_upkeep as upkeep
@@ -47,7 +47,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     (
         "the dead are not told",
         "pull.lua",
-        "if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0, 0} end",
+        "if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0} end",
         "",
     ),
     ("a lower request is served", "pull.lua", "if request < tonumber(known[2]) then", "if false then"),
@@ -73,7 +73,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
         "local verdicts = request ~= tonumber(call('HGET', worker, 'request') or '0') and settle_all() or {'OK'}",
         pull.test_a_repeated_request_settles_what_has_ended_since,
     ),
-    ("a draining worker claims", "pull.lua", "known[1] == 'live' and word == 'OK', false", "word == 'OK', false", pull.test_a_draining_worker_settles_and_claims_nothing),
+    ("a draining worker claims", "pull.lua", "local live = known[1] == 'live' and word == 'OK'", "local live = word == 'OK'", pull.test_a_draining_worker_settles_and_claims_nothing),
     ("the last request is not kept", "pull.lua", "call('HSET', worker, 'request', request)", ""),
     # Rule 2: the tombstone.
     ("who never registered is not buried", "shared/recovery.lua", "  call('PEXPIRE', worker, TOMBSTONE_MS)", "  if not call('HGET', worker, 'host') then call('DEL', worker) end\n  call('PEXPIRE', worker, TOMBSTONE_MS)", recover.test_who_died_before_it_registered_is_refused),
@@ -123,19 +123,34 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a pause counts for any run", "shared/pauses.lua", "  if of == claim then return word, reason end", "  return word, reason", orders.test_a_withdrawn_pause_counts_for_the_run_that_it_met),
     ("a pause is carried out twice", "shared/pauses.lua", "  call('HDEL', T .. 'task:' .. id, 'pause')\n", "", orders.test_a_pause_that_was_carried_out_is_over),
     ("a dead letter is parked", "shared/pauses.lua", " or (r[2] ~= 'submitted' and r[2] ~= 'delayed')", "", orders.test_a_pause_keeps_no_dead_letter_from_its_end),
-    # Rule 8: crashes and solo.
-    ("a bound worker claims more", "pull.lua", "if not bound then take_share(offers, waiting, busy) end", "take_share(offers, waiting, busy)"),
-    ("solo among others", "pull.lua", "if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then", "if slots > 0 then"),
-    ("solo is claimed by its entry", "pull.lua", "if state ~= 'submitted' or solo == '1' or", "if state ~= 'submitted' or", solo.test_others_leave_a_reserved_task_alone),
-    ("two reserve the same", "pull.lua", "return r[1] == 'live' and r[2] == id", "return false", solo.test_others_leave_a_reserved_task_alone),
-    ("a reservation outlives its worker", "pull.lua", "return r[1] == 'live' and r[2] == id", "return true", solo.test_a_reservation_ends_with_its_worker_and_the_others_are_rung_for, ("dead",)),
-    ("solo crashes do not count", "shared/recovery.lua", ">= SOLO_CRASHES then", ">= 1000 then", solo.test_three_solo_crashes_are_a_dead_letter),
-    ("every crash counts", "shared/recovery.lua", "if solo and call(", "if call(", solo.test_three_solo_crashes_are_a_dead_letter),
+    # Rule 8: crashes, suspects and their quarantine.
+    ("quarantine beside others", "pull.lua", "  if slots == 0 or call('HLEN', running_of(incarnation)) > 0 then return end\n", "", suspects.test_a_quarantine_worker_claims_one_suspect_and_nothing_else),
+    ("a quarantine worker claims anything", "pull.lua", "if known[3] == 'quarantine' or (", "if (", suspects.test_a_quarantine_worker_claims_one_suspect_and_nothing_else),
+    ("a process that cannot fork runs a suspect among others", "pull.lua", "attends = held > 0 or slots == 0 or", "attends = slots == 0 or", suspects.test_a_process_that_cannot_fork_runs_a_suspect_alone),
+    ("a process that cannot fork claims beside a suspect", "pull.lua", ", 'solo')[1] == '1' then return true end", ", 'solo')[1] == '2' then return true end", suspects.test_a_process_that_cannot_fork_runs_a_suspect_alone),
+    ("quarantine workers have a share", "pull.lua", " - call('SCARD', T .. 'quarantine'))", ")", suspects.test_quarantine_workers_are_not_counted_in_a_share),
+    ("a dead quarantine worker is counted for ever", "shared/recovery.lua", "  call('SREM', T .. 'quarantine', incarnation)\n", "", suspects.test_quarantine_workers_are_not_counted_in_a_share),
+    ("suspects of a paused lane may start", "shared/suspects.lua", "    if room < 1 then return most end\n    offer_gates", "    offer_gates", suspects.test_suspects_of_a_paused_lane_starve_no_other_lane),
+    ("suspects have no room", "shared/suspects.lua", "        room = room - 1\n", "", suspects.test_a_full_lane_counts_no_suspects_beyond_its_room),
+    ("one lane's suspects go first", "shared/suspects.lua", "lanes[(NOW + i) % #lanes + 1]", "lanes[i]", suspects.test_each_lane_comes_first_in_its_turn),
+    ("a suspect's key is no matter", "shared/suspects.lua", "    if not key and not is_bounded() then return true end\n", "    if true then return true end\n", suspects.test_one_that_its_key_keeps_back_waits_at_the_gate_and_nobody_of_the_key_overtakes_it),
+    ("a suspect at its gate is overtaken", "pull.lua", "      suspects().offer(id, lane, gate)\n      return false", "      leave_gate(id, lane, gate)\n      return true", suspects.test_one_that_its_key_keeps_back_waits_at_the_gate_and_nobody_of_the_key_overtakes_it),
+    ("suspects at gates are not seen", "shared/suspects.lua", "    offer_gates(lane)\n", "", suspects.test_a_suspect_at_an_open_gate_is_seen_without_a_pull),
+    ("a gate whose suspect is gone is not looked at", "shared/suspects.lua", "NOW + RECHECK_MS, gate)", "'inf', gate)", suspects.test_a_suspect_that_is_canceled_at_its_gate_lets_those_behind_it_go_on),
+    ("suspects of one key stay among the suspects", "shared/suspects.lua", "      if kept_back then remove(id, lane) end\n", "", suspects.test_suspects_of_one_key_starve_none_without),
+    ("who is canceled stays a suspect", "shared/record.lua", "    call('ZREM', T .. 'suspects:' .. lane, id)\n", "", suspects.test_a_suspect_that_is_taken_away_is_not_counted, ("canceled",)),
+    ("a suspect rings its lane", "shared/lane.lua", "    return add_suspect(id, lane, seq)\n", "    add_suspect(id, lane, seq)\n", suspects.test_a_suspect_rings_no_lane),
+    ("older suspects are left", "shared/promoting.lua", "  if call('EXISTS', T .. 'solo') == 1 then move_solo(limit) end\n", "", suspects.test_what_an_older_version_has_left_is_moved_a_bounded_number_a_turn, ("promote",)),
+    ("older suspects are moved all at once", "suspects.lua", "move_solo(MOVED_AT_ONCE)", "move_solo(10000)", suspects.test_what_an_older_version_has_left_is_moved_a_bounded_number_a_turn, ("suspects",)),
+    ("what older workers may take hides what was not moved", "shared/suspects.lua", "reserves and string.format('(%.0f', MOVED) or '+inf'", "'+inf'", suspects.test_beside_an_older_worker_all_are_moved_in_the_end),
+    ("new suspects are kept from older workers", "shared/lane.lua", "  if any_reserves() then call(", "  if false then call(", suspects.test_new_suspects_stand_in_both_while_an_older_worker_is_registered),
+    ("what an older worker took is still a suspect", "shared/suspects.lua", "    if r[1] == 'submitted' and r[2] == '1' and tonumber(r[3]) == tonumber(seq) then return r end", "    if true then return r end", suspects.test_while_an_older_worker_is_registered_it_may_still_take_them),
+    ("a suspect is claimed by its entry", "pull.lua", "if state ~= 'submitted' or solo == '1' or", "if state ~= 'submitted' or", suspects.test_a_worker_of_the_pool_claims_no_suspect_and_goes_on_beside_it),
+    ("solo crashes do not count", "shared/recovery.lua", ">= SOLO_CRASHES then", ">= 1000 then", suspects.test_three_solo_crashes_are_a_dead_letter),
+    ("every crash counts", "shared/recovery.lua", "if solo and call(", "if call(", suspects.test_three_solo_crashes_are_a_dead_letter),
     ("the first crash waits", "shared/recovery.lua", "elseif crashes == 1 then", "elseif false then", recover.test_the_first_crash_goes_back_at_once_the_later_ones_wait),
     ("no death is free", "shared/recovery.lua", "  if charged then", "  if true then", recover.test_an_uncharged_death_leaves_the_accounts_alone),
-    ("a suspect for ever", "shared/message.lua", "'crashes', 0, 'solo', '', 'solo_crashes', 0,", "'crashes', 0,"  , solo.test_a_suspect_that_succeeds_is_none_in_its_next_turn),
-    ("nobody is rung for a free suspect", "shared/recovery.lua", "  ring_for_solo(call('HGET', worker, 'solo'))\n", "", solo.test_a_reservation_ends_with_its_worker_and_the_others_are_rung_for, ("dead",)),
-    ("the second suspect waits for a poll", "pull.lua", "then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end", "then end", solo.test_two_suspects_go_to_two_workers),
+    ("a suspect for ever", "shared/message.lua", "'crashes', 0, 'solo', '', 'solo_crashes', 0,", "'crashes', 0,"  , suspects.test_a_suspect_that_succeeds_is_none_in_its_next_turn),
     # Rule 13: audit.
     ("one look is enough for audit", "audit.lua", "  elseif previous[key] then\n", "  elseif true then\n", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
     ("audit forgets where the task was", "audit.lua", "local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')", "local key = id", audit.test_one_look_is_not_enough_when_the_task_has_moved),
@@ -274,12 +289,11 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("pauses save up", "shared/rules.lua", "math.max(used, NOW)", "used", bounds.test_a_burst_is_what_a_pause_saves_up_and_no_more),
     ("a clock that was set back stops a rate", "shared/rules.lua", "    if used > farthest + 1 then remember(name, subject, farthest) end\n", "", bounds.test_a_clock_that_was_set_back_stops_a_rate_for_no_longer_than_its_burst),
     ("a handler's rate is not looked at", "shared/gates.lua", "if name and b.allowed('name', name) < 1 then", "if false then", gates.test_the_rate_of_a_handler_keeps_back_its_tasks_alone),
-    ("no alarm is set", "shared/alarms.lua", "if at or gate then set_alarm(at or gate) else", "if false then else"),
+    ("no alarm is set", "shared/alarms.lua", "if at or gate then set_alarm(at or gate) else", "if false then else", bounds.test_the_steward_rings_when_the_lanes_rate_allows_more),
     ("nobody hears the alarm", "promote.lua", "sound_alarms()\n", "", bounds.test_the_steward_rings_when_the_lanes_rate_allows_more),
     ("a paused lane goes on", "shared/gates.lua", "    if b.is_paused(lane) then return 0, 'paused' end\n", "", bounds.test_a_paused_lane_accepts_and_starts_nothing),
     ("a paused lane rings", "shared/lane.lua", " and call('HEXISTS', T .. 'closed', lane) == 0 then", " then", bounds.test_a_paused_lane_accepts_and_starts_nothing),
     ("a resumed lane is not rung for", "shared/bounding.lua", "    bounds().reopen(lane)\n    return true", "    return true", bounds.test_a_resumed_lane_rings_and_goes_on),
-    ("what runs alone is no matter of pauses", "pull.lua", "(not call('ZSCORE', T .. 'solo', id) or is_kept_back(id))", "not call('ZSCORE', T .. 'solo', id)", bounds.test_a_task_reserved_for_a_worker_is_given_up_while_its_lane_is_paused),
     ("a host takes back another's word", "bound.lua", "if said_by == host and", "if said_by and", bounds.test_of_two_hosts_the_last_word_counts_and_each_takes_back_only_its_own),
     ("settings count before operators", "shared/rules.lua", "r[1] or (r[2] and string.match(r[2], '^[^@]*'))", "(r[2] and string.match(r[2], '^[^@]*')) or r[1]", bounds.test_an_operators_word_counts_in_a_pull),
     # Strays.
@@ -307,14 +321,12 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a handler cannot stop its schedule", "shared/scheduling.lua", "if same and reason == 'stop-schedule'", "if false", on_stage(scenarios.test_05_a_handler_ends_its_schedule_and_setting_it_again_runs), ("stop-schedule",)),
     ("continue knows no bounds", "shared/scheduling.lua", "if not may_go_on(id, at) then", "if false then", on_stage(scenarios.test_continue_keeps_its_bounds)),
     ("a run of before goes on", "shared/scheduling.lua", "elseif same and string.sub(r[2], 1, 8)", "elseif string.sub(r[2], 1, 8)", on_stage(scenarios.test_a_run_of_before_a_change_has_no_say)),
-    ("a quiet host claims", "pull.lua", "known[1] == 'live' and word == 'OK', false", "known[1] == 'live', false", quiet.test_a_quiet_host_finishes_and_claims_nothing),
+    ("a quiet host claims", "pull.lua", "local live = known[1] == 'live' and word == 'OK'", "local live = known[1] == 'live'", quiet.test_a_quiet_host_finishes_and_claims_nothing),
     ("who starts on a quiet host is not quiet", "register.lua", "if is_quiet(host) then", "if false then", quiet.test_whoever_starts_anew_on_a_quiet_host_is_quiet),
     ("all hosts are no host", "shared/hosts.lua", "(r[1] or r[2]) and true", "r[2] and true", quiet.test_whoever_starts_anew_on_a_quiet_host_is_quiet),
     ("one host is no host", "shared/hosts.lua", "(r[1] or r[2]) and true", "r[1] and true", quiet.test_a_quiet_host_finishes_and_claims_nothing),
     ("nobody is told to look", "shared/hushing.lua", "      hint(incarnation, 'look')\n", "", quiet.test_each_worker_is_told_once_to_look_again),
     ("all are told to look", "shared/hushing.lua", "if r[1] and quiet ~= (r[2] == '1') then", "if r[1] then", quiet.test_each_worker_is_told_once_to_look_again),
-    ("a quiet worker keeps its suspect", "pull.lua", "r[2] == id and not r[3]", "r[2] == id", quiet.test_a_quiet_worker_keeps_no_suspect_to_itself),
-    ("nobody hears of a quiet worker's suspect", "shared/hushing.lua", "      if quiet then ring_for_solo(r[3]) end\n", "", quiet.test_a_quiet_worker_keeps_no_suspect_to_itself),
     ("a renewal keeps quiet", "renew.lua", "known[5] and 1 or 0", "0", quiet.test_a_renewal_tells_it_too),
     ("a burst waits for ever", "left.lua", "  if call('HEXISTS', T .. 'quiet', '*') == 1 then return false end\n", "", quiet.test_while_all_are_quiet_nothing_is_left_to_do),
     # Lanes whose front is the tail of their list.

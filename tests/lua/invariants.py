@@ -86,12 +86,14 @@ def _indexes(view: View) -> Iterator[str]:
                 yield f"I3 {task_id} is {state}, index {name}: {task_id in ids}"
         if state == "submitted":
             yield from _number(view, task_id, task)
-        waits_alone = state == "submitted" and task.get("solo") == "1"
-        if waits_alone != (task_id in view.index("solo")):
-            yield f"I3 {task_id} is {state}, solo {task.get('solo')!r}, in solo: {task_id in view.index('solo')}"
+        is_suspect = state == "submitted" and task.get("solo") == "1"
+        listed = task_id in view.index(f"suspects:{task['lane']}")
+        if is_suspect != listed and not (is_suspect and task.get("held")):  # at an open gate it stands in both
+            yield f"I3 {task_id} is {state}, solo {task.get('solo')!r}, held {task.get('held')!r}, a suspect: {listed}"
         if task_id in view.index("dead") and state != "failed":
             yield f"I3 {task_id} is {state} and a dead letter"
-    for name, ids in {**indexed, "dead": set(view.index("dead")), "solo": set(view.index("solo"))}.items():
+    suspects = {task_id for listed in view.named("suspects:").values() for task_id in listed}
+    for name, ids in {**indexed, "dead": set(view.index("dead")), "suspects": suspects}.items():
         for task_id in ids - view.tasks.keys():
             yield f"I3 {name} holds {task_id}, which has no record"
 

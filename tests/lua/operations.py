@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from holdfast.core.records import Admission, Introduction, Submission
+from holdfast.core.records import Admission, Introduction, Submission, WorkerKind
 
 LARGE = 40_000  # bytes: more than a script decodes
 
@@ -60,8 +60,8 @@ def submission(task_id: str, lane: str, message_id: str = "", *, text: str = "he
     return Submission(task_id, message_id, sha1(operation), operation, lane, **more)
 
 
-def introduction(incarnation: str, pid: int = 1) -> Introduction:
-    return Introduction(incarnation, "host", "boot", pid, 0)
+def introduction(incarnation: str, pid: int = 1, kind: WorkerKind = WorkerKind.WORKER) -> Introduction:
+    return Introduction(incarnation, "host", "boot", pid, 0, kind=kind)
 
 
 def admission(raw: bytes) -> Admission:

@@ -20,6 +20,7 @@ SINGLE = frozenset(
         "unique",
         "debounce",
         "solo",
+        "quarantine",
         "cancels",
         "parked",
         "finished",
@@ -48,7 +49,7 @@ SINGLE = frozenset(
     ]
 )
 OF_ABOUTS = ("about", "added", "feedback")
-OF_LANES = ("submitted", "bell", "audit", "lane", "gates", "active")
+OF_LANES = ("submitted", "suspects", "bell", "audit", "lane", "gates", "active")
 CHECKED = ("held", "keyed")  # by the gates
 
 

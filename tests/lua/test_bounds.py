@@ -6,7 +6,9 @@ import pytest
 
 from holdfast.core.deliveries import Settle
 from holdfast.core.lanes import Bound, LaneState, Rule
-from tests.lua.namespace import Namespace, settlement
+from holdfast.core.records import WorkerKind
+from tests.lua.namespace import Namespace
+from tests.lua.test_suspects import suspect
 
 pytestmark = pytest.mark.anyio
 
@@ -200,35 +202,22 @@ async def test_the_other_lanes_go_on_while_one_is_paused(space: Namespace) -> No
 
 
 async def test_a_task_that_runs_alone_waits_while_its_lane_is_paused(space: Namespace) -> None:
-    await space.register("a", "b", "w")
-    await space.submit("t1")
-    for worker in ("a", "b"):
-        await space.pull(worker, 1)
-        await space.crash(worker)
-    await space.clock.advance(60_000)
-    await space.store.promote(10)
+    await suspect(space, "t1")
+    await space.register("w", kind=WorkerKind.SINGLE)
     await space.store.pause_lane(space.queue, "asked")
-    pulled = await space.pull("w", 1)
-    assert (list(pulled.deliveries), pulled.solo) == ([], False)
+    assert await taken(space, "w", 1) == []
     await space.store.resume_lane(space.queue)
     assert await taken(space, "w", 1) == ["t1"]
     await space.check()
 
 
-async def test_a_task_reserved_for_a_worker_is_given_up_while_its_lane_is_paused(space: Namespace) -> None:
-    await space.register("a", "b", "w")
-    await space.submit("t1", "t2")
-    [first] = await space.take("w", 1)
-    assert first.task_id == "t1"
-    for worker in ("a", "b"):
-        await space.pull(worker, 1)
-        await space.crash(worker)
-    await space.clock.advance(60_000)
-    await space.store.promote(10)
-    assert (await space.pull("w", 1)).solo  # t2 runs when t1 has ended
+async def test_a_process_that_cannot_fork_waits_for_no_suspect_of_a_paused_lane(space: Namespace) -> None:
+    await space.register("w", kind=WorkerKind.SINGLE)
+    await suspect(space)
     await space.store.pause_lane(space.queue, "asked")
-    pulled = await space.pull("w", 1, settlement(first, Settle.COMPLETED))
-    assert (list(pulled.deliveries), pulled.solo) == ([], False)
+    await space.submit("t1", lane="slow")
+    pulled = await space.pull("w", 1, lanes=[space.queue, "slow"])
+    assert [delivery.task_id for delivery in pulled.deliveries] == ["t1"]
     await space.check()
 
 

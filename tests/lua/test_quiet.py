@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.core.deliveries import Hint, Settle, Standing
 from holdfast.core.hosts import ALL_HOSTS, Quiet, Told
-from holdfast.core.records import Introduction
+from holdfast.core.records import Introduction, WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import introduction
-from tests.lua.test_solo import suspect
+from tests.lua.test_suspects import suspect
 
 pytestmark = pytest.mark.anyio
 
@@ -115,19 +115,13 @@ async def test_it_is_known_who_is_quiet_since_when_and_why(space: Namespace) -> 
     assert await space.store.quiet_hosts() == (all_hosts, one)
 
 
-async def test_a_quiet_worker_keeps_no_suspect_to_itself(space: Namespace) -> None:
-    await on_host(space, "a", "one")
-    await on_host(space, "b", "two")
-    await space.submit("t1")
-    await space.take("a", 1)
+async def test_a_quiet_quarantine_worker_claims_no_suspect(space: Namespace) -> None:
+    await space.register("q", kind=WorkerKind.QUARANTINE)
     await suspect(space)
-    assert (await space.pull("a", 5)).solo
-    while await space.store.listen("b", [space.queue], 0.01):
-        pass  # bells of before
-    await quiet(space, "one")
-    assert (await space.store.listen("b", [space.queue], 1.0)) == Hint("bell")
-    pulled = await space.pull("b", 5)
-    assert (pulled.solo, [d.task_id for d in pulled.deliveries]) == (True, ["s1"])
+    await quiet(space, "host")
+    assert await claimed(space, "q") == []
+    await resume(space, "host")
+    assert await claimed(space, "q") == ["s1"]
     await space.check()
 
 

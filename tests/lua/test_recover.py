@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Settle, Standing
+from holdfast.core.records import WorkerKind
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction, run
 
@@ -70,7 +71,7 @@ async def test_the_first_crash_goes_back_at_once_the_later_ones_wait(space: Name
     await space.submit("t1")
     waits: list[int] = []
     for number in range(4):
-        await space.register(f"w{number}")
+        await space.register(f"w{number}", kind=WorkerKind.SINGLE)
         assert await space.take(f"w{number}")
         await space.crash(f"w{number}")
         due = (await space.task("t1")).due_ms

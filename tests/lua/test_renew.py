@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Holding, Settle, Standing
+from holdfast.core.records import WorkerKind
 from tests.lua.namespace import Namespace
+from tests.lua.test_suspects import suspect
 
 pytestmark = pytest.mark.anyio
 
@@ -78,7 +80,7 @@ async def test_a_wake_ends_a_workers_own_wait_and_leaves_nothing_for_the_dead(sp
     assert await space.do("EXISTS", space.key("control:a")) == 0
 
 
-async def test_it_is_told_whether_entries_wait_own_ones_or_foreign_or_a_task_that_runs_alone(space: Namespace) -> None:
+async def test_it_is_told_whether_entries_wait_own_ones_or_foreign(space: Namespace) -> None:
     await space.register("a")
 
     async def waits() -> bool:
@@ -92,8 +94,20 @@ async def test_it_is_told_whether_entries_wait_own_ones_or_foreign_or_a_task_tha
     await space.push(b"what somebody pushed")
     assert await waits()
     await space.do("DEL", space.queue)
-    await space.do("ZADD", space.key("solo"), 1, "t1")
-    assert await waits()
+    assert not await waits()
+
+
+@pytest.mark.parametrize(("kind", "told"), [(WorkerKind.WORKER, 0), (WorkerKind.SINGLE, 1), (WorkerKind.QUARANTINE, 1)])
+async def test_a_suspect_waits_for_those_that_may_claim_it(space: Namespace, kind: WorkerKind, told: int) -> None:
+    await space.register("a", kind=kind)
+    await suspect(space)
+    assert (await space.store.renew("a", "live", 0, [], [space.queue])).waiting == told
+
+
+async def test_no_entry_waits_for_a_quarantine_worker(space: Namespace) -> None:
+    await space.register("q", kind=WorkerKind.QUARANTINE)
+    await space.submit("t1")
+    assert (await space.store.renew("q", "live", 0, [], [space.queue])).waiting == 0
 
 
 async def test_a_lease_is_kept_where_somebody_has_made_the_queue_no_list(space: Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted, Retried, RetryAnswer
+from holdfast.core.records import Accepted, Retried, RetryAnswer, WorkerKind
 from holdfast.core.states import State
 from holdfast.core.terms import Terms
 from tests.lua.namespace import Namespace
@@ -153,9 +153,8 @@ async def test_a_suspect_that_is_due_now_still_runs_alone(space: Namespace) -> N
         await space.take(worker)
         await space.crash(worker)
     assert (await space.store.retry("t1", "now")).word == Retried.DUE
-    await space.register("c")
-    pulled = await space.pull("c")
-    assert (pulled.solo, [delivery.solo for delivery in pulled.deliveries]) == (True, [True])
+    await space.register("c", kind=WorkerKind.QUARANTINE)
+    assert [delivery.solo for delivery in await space.take("c")] == [True]
     await space.check()
 
 

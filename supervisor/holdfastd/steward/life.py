@@ -32,6 +32,7 @@ from holdfastd.steward.recovery import Recovered, Recovery
 from holdfastd.steward.rollbacks import Rollbacks
 from holdfastd.steward.scheduling import scheduling
 from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.suspects import Suspects
 from holdfastd.steward.time_file import time_file
 from holdfastd.steward.trimming import trimming
 from holdfastd.steward.vouching import vouching
@@ -105,11 +106,18 @@ class Life:
         locks = LockFiles(settings.runtime_dir / "incarnations")
         strangers = locks.incarnations() if self.spec.first else ()
         terms = Terms(settings.lease, settings.lease_grace)
-        yield Recovery(store, self.family, locks, self.link.send, self.recovered).duty()
-        yield Orphans(store, self.family, locks, self.recovered, strangers).duty()
+        suspects = Suspects(store, settings.lane_names)
+
+        def recovered(count: int, cause: str) -> None:
+            self.recovered(count, cause)
+            suspects.look()
+
+        yield Recovery(store, self.family, locks, self.link.send, recovered).duty()
+        yield Orphans(store, self.family, locks, recovered, strangers).duty()
         yield vouching(store, self.family, settings.lease)
-        yield Reaping(store, self.health, terms, self.recovered, time.monotonic).duty()
-        yield promotion(store)
+        yield Reaping(store, self.health, terms, recovered, time.monotonic).duty()
+        yield promotion(store, suspects.look)
+        yield suspects.duty()
         yield scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
         if settings.time_file is not None:
             yield time_file(store, settings.time_file)

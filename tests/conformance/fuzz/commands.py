@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from holdfast.core.deliveries import Delivery, Holding, Settle, Settlement
-from holdfast.core.records import Submission
+from holdfast.core.records import Submission, WorkerKind
 from tests.conformance.fuzz.table import LANES, Table
 from tests.conformance.stand import Stand
 from tests.lua.operations import LARGE, admission, control, flat, introduction, run, submission
@@ -61,7 +61,8 @@ async def order(table: Table) -> None:
 async def begin(table: Table) -> None:
     """One more worker."""
     name = f"w{table.seen['register']}"
-    await table.ask("register", lambda stand: stand.store.register(introduction(name)))
+    [kind] = table.dice.choices(list(WorkerKind), [4, 1, 12])
+    await table.ask("register", lambda stand: stand.store.register(introduction(name, kind=kind)))
     table.held[name] = []
 
 

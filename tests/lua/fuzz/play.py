@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
 from holdfast.core.deliveries import Settle, Settlement
+from holdfast.core.records import WorkerKind
 from tests.lua.fuzz import nemesis, operators, producers, stewards, terms, workers
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
@@ -33,6 +34,7 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     stewards.promote: 3,
     stewards.reap: 1.5,
     stewards.vouch: 1,
+    stewards.suspects: 1,
     stewards.ring: 0.5,
     stewards.audit: 1,
     stewards.trim: 0.3,
@@ -95,8 +97,8 @@ async def _rest(world: World) -> None:
         await store.resume_lane(lane)
     for worker in await world.space.do("ZRANGE", world.space.key("workers"), 0, -1):
         await store.recover(worker.decode(), "end", False)
-    process = Process("last", world.lanes)
-    await store.register(introduction(process.incarnation))
+    process = Process("last", world.lanes, kind=WorkerKind.SINGLE)
+    await store.register(introduction(process.incarnation, kind=process.kind))
     for _ in range(ROUNDS):
         await world.space.clock.advance(10_000)
         _, wait = await store.promote(100)

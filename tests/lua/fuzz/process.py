@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from holdfast.core.exchange import Exchange
+from holdfast.core.records import WorkerKind
 
 CAPACITY = 4  # slots: tasks at once
 
@@ -15,6 +16,7 @@ class Process:
     incarnation: str
     lanes: Sequence[str]
     weights: Sequence[int] = ()
+    kind: WorkerKind = WorkerKind.WORKER
     exchange: Exchange = field(default_factory=lambda: Exchange(CAPACITY))
     draining: bool = False
     inbox: bool = False

@@ -21,6 +21,10 @@ async def vouch(world: World) -> None:
     await world.space.store.vouch(world.dice.sample(names, len(names) // 2))
 
 
+async def suspects(world: World) -> None:
+    world.seen["startable"] += (await world.space.store.suspects(world.lanes)).startable
+
+
 async def ring(world: World) -> None:
     await world.space.store.ring(world.dice.choice(world.lanes))
 

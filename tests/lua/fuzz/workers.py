@@ -7,7 +7,7 @@ from functools import partial
 
 from holdfast.core.deliveries import Holding, Pulled, Renewed, Settle, Settlement, Standing
 from holdfast.core.exchange import UNBOUNDED, Request
-from holdfast.core.records import Admission
+from holdfast.core.records import Admission, WorkerKind
 from tests.lua.fuzz import terms
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
@@ -64,10 +64,15 @@ async def _answered(world: World, process: Process, request: Request) -> None:
     adopted = [delivery.task_id for delivery in pulled.deliveries if delivery.task_id in held]
     world.require(world.rollback or not adopted, f"{process.incarnation} got what it holds: {adopted}")
     world.require(len(pulled.deliveries) <= request.slots, f"{request.slots} asked, {len(pulled.deliveries)} given")
-    if pulled.solo:
-        alone = len(pulled.deliveries) <= 1 and all(delivery.solo for delivery in pulled.deliveries)
-        world.require(alone, f"bound to a solo task, {process.incarnation} claimed {pulled.deliveries}")
-        world.seen["solo"] += len(pulled.deliveries)
+    suspects = sum(delivery.solo for delivery in pulled.deliveries)
+    alone = suspects == len(pulled.deliveries) == 1 and not held
+    world.require(
+        world.rollback or not suspects or alone,
+        f"{process.incarnation} holds {held} and got a suspect: {pulled.deliveries}",
+    )
+    if pulled.deliveries and process.kind is not WorkerKind.SINGLE and not world.rollback:
+        world.require(bool(suspects) == (process.kind is WorkerKind.QUARANTINE), f"{process} got {pulled.deliveries}")
+    world.seen["suspects"] += suspects
     process.inbox = process.inbox or pulled.inbox > 0
     fresh = process.exchange.answer(request, pulled)
     world.deliver(process, fresh)

@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.core.deliveries import Delivery, Pulled, Standing
 from holdfast.core.exchange import Request
+from holdfast.core.records import WorkerKind
 from tests.lua.fuzz.ledger import Ledger
 from tests.lua.fuzz.process import CAPACITY, Process
 from tests.lua.history import History
@@ -20,7 +21,8 @@ from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction
 from tests.lua.view import View
 
-WORKERS = 3
+WORKERS = 4
+KINDS = (WorkerKind.WORKER, WorkerKind.WORKER, WorkerKind.QUARANTINE, WorkerKind.SINGLE)
 SHARES = ((), (1, 1, 1), (6, 3, 1))  # strict order, and weights
 
 Late = Callable[[], Awaitable[None]]
@@ -81,8 +83,9 @@ class World:
     async def begin(self) -> None:
         """As many workers as there should be."""
         while len(self.processes) < WORKERS:
-            process = Process(self.name("w"), self.dice.sample(self.lanes, 3), self.dice.choice(SHARES))
-            await self.space.store.register(introduction(process.incarnation))
+            lanes, shares, kind = self.dice.sample(self.lanes, 3), self.dice.choice(SHARES), self.dice.choice(KINDS)
+            process = Process(self.name("w"), lanes, shares, kind)
+            await self.space.store.register(introduction(process.incarnation, kind=kind))
             self.processes.append(process)
 
     async def pull(self, process: Process, request: Request) -> Pulled:

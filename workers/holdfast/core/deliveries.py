@@ -81,14 +81,13 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The answer to one pull. `backlog` is what the lanes still hold; `solo`: no bell until something settles;
-    `inbox`: entries too large for the store to read wait to be admitted by this worker."""
+    """The answer to one pull. `backlog` is what the lanes still hold; `inbox`: entries too large for the store to read
+    wait to be admitted by this worker."""
 
     standing: Standing
     verdicts: tuple[Verdict, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
     backlog: int = 0
-    solo: bool = False
     inbox: int = 0
 
 

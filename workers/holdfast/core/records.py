@@ -51,6 +51,23 @@ class Receipt:
     task_id: str
 
 
+class WorkerKind(StrEnum):
+    """Which tasks a worker claims."""
+
+    WORKER = "worker"  # of a supervisor's pool: all but suspects
+    QUARANTINE = "quarantine"  # one suspect at a time, and nothing else
+    SINGLE = "single"  # of a process that cannot fork: also suspects, each while it holds nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """How many suspects may start now; `alone`: those of them that run while no other quarantine worker of their host
+    does."""
+
+    startable: int
+    alone: int
+
+
 @dataclass(frozen=True, slots=True)
 class Introduction:
     """Who a worker is, for `register`, and what it serves; a worker that does not say so is taken to serve every lane
@@ -62,6 +79,7 @@ class Introduction:
     pid: int
     slot: int
     service: Service | None = None
+    kind: WorkerKind = WorkerKind.WORKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +168,8 @@ class WorkerRecord:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a submitted task waits: behind so many entries of its lane (or, if it is to run alone, behind so many such
-    tasks), exactly or at least. None: its entry was taken from the lane, the steward will put it back."""
+    """Where a submitted task waits: behind so many entries of its lane (or, if it is a suspect, behind so many of
+    those), exactly or at least. None: its entry was taken from the lane, the steward will put it back."""
 
     before: int | None
     exact: bool

@@ -68,7 +68,7 @@ for _, id in ipairs(ids) do
   if not r[1] then
     call('ZREM', T .. 'submitted:' .. lane, id)   -- its record was deleted by somebody
   elseif r[3] == '1' or (r[4] and call('ZSCORE', T .. 'held:' .. lane .. ':' .. r[4], id)) then
-    -- waits in `solo` or at a gate, not in the lane
+    -- waits among the suspects or at a gate, not in the lane
   elseif previous[key] then
     seen_twice[#seen_twice + 1] = {id, r[1], key}
   else

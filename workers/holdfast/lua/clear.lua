@@ -1,4 +1,4 @@
--- Empty a lane from its head, then its gates, in bounded steps: own entries' tasks are canceled, foreign entries are dropped, counted.
+-- Empty a lane from its head, then its gates and its suspects, in bounded steps: own entries' tasks are canceled, foreign entries are dropped, counted.
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
@@ -15,8 +15,13 @@ end
 if #entries > 0 then on_lane('LPOP', ARGV[1], #entries) end
 if #entries > 0 then return #entries end
 
--- The list is empty: now those at the lane's gates.
+-- The list is empty: now those at the lane's gates, and its suspects.
 local went = 0
+for _, id in ipairs(call('ZRANGE', T .. 'suspects:' .. ARGV[1], 0, tonumber(ARGV[2]) - 1)) do
+  cancel(id, 'the queue was cleared')
+  went = went + 1
+end
+if went > 0 then return went end
 for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. ARGV[1], 0, 0)) do
   for _, id in ipairs(call('ZRANGE', T .. 'held:' .. ARGV[1] .. ':' .. gate, 0, tonumber(ARGV[2]) - 1)) do
     cancel(id, 'the queue was cleared')

@@ -1,6 +1,6 @@
 -- The namespace in numbers, at one moment, without reading tasks.
 -- KEYS: the public queue. ARGV: lanes to count besides those that tasks came through.
--- Answers: {states, lanes, {dead, solo, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
+-- Answers: {states, lanes, {dead, suspects that wait in their lanes, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
 -- flags: no-writes, allow-oom
 -- use: record lane
 local lanes = {}
@@ -9,9 +9,10 @@ for _, index in ipairs({'seq', 'heads'}) do
   for _, lane in ipairs(call('HKEYS', T .. index)) do lanes[lane] = true end
 end
 
-local submitted, oldest, lengths = 0, -1, {}
+local submitted, suspects, oldest, lengths = 0, 0, -1, {}
 for lane in pairs(lanes) do
   submitted = submitted + call('ZCARD', T .. 'submitted:' .. lane)
+  suspects = suspects + call('ZCARD', T .. 'suspects:' .. lane)
   lengths[#lengths + 1] = lane
   lengths[#lengths + 1] = call('LLEN', list_of(lane))
   local first = call('ZRANGE', T .. 'submitted:' .. lane, 0, 0)[1]
@@ -25,5 +26,5 @@ end
 local states = {'submitted', submitted, 'delayed', call('ZCARD', T .. 'due'), 'waiting', call('ZCARD', T .. 'waiting'), 'working', working}
 for _, item in ipairs(call('HGETALL', T .. 'tally')) do states[#states + 1] = item end
 return {states, lengths,
-  {call('ZCARD', T .. 'dead'), call('ZCARD', T .. 'solo'), call('LLEN', T .. 'unreadable'), call('ZCARD', T .. 'workers'), oldest},
+  {call('ZCARD', T .. 'dead'), suspects, call('LLEN', T .. 'unreadable'), call('ZCARD', T .. 'workers'), oldest},
   call('HGETALL', T .. 'counters')}

@@ -6,7 +6,7 @@
 -- flags: allow-oom
 -- use: promoting alarms
 call('DEL', T .. 'control:steward')
-if call('EXISTS', T .. 'due', T .. 'agenda', T .. 'alarms') == 0 then return {0, -1} end
+if call('EXISTS', T .. 'due', T .. 'agenda', T .. 'alarms', T .. 'solo') == 0 then return {0, -1} end
 local promoted = promote(tonumber(ARGV[1]))
 sound_alarms()
 local function first(index) return tonumber(call('ZRANGE', T .. index, 0, 0, 'WITHSCORES')[2] or 'inf') end

@@ -2,11 +2,11 @@
 -- KEYS: the public queue.
 -- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
 --       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), then the lanes.
--- Answers: {standing (QUIET: its host is to claim nothing), verdicts, rows of claims, backlog left, solo (1 or 0), entries in the inbox}.
+-- Answers: {standing (QUIET: its host is to claim nothing), verdicts, rows of claims, backlog left, entries in the inbox}.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
--- use: record lane front journal aside message control settling claiming reading promoting turns gates alarms
+-- use: record lane front journal aside message control settling claiming reading promoting turns gates alarms suspects
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
@@ -43,7 +43,7 @@ local function raise_heads()
   for lane, seq in pairs(heads) do call('HSET', T .. 'heads', lane, seq) end
 end
 
--- An own entry is a hint: the record decides. Solo tasks are only claimed by reservation, those at a gate from there.
+-- An own entry is a hint: the record decides. Suspects and those at a gate are only claimed from where they wait.
 -- One that somebody put into another lane is no way round the bounds of its own: audit puts it back there.
 local function take_own(id, seq, lane)
   local r = facts(id)
@@ -102,11 +102,15 @@ local function take_from_gates(lane, want)
   local function take_first(gate)
     local id = call('ZRANGE', T .. 'held:' .. lane .. ':' .. gate, 0, 0)[1]
     if not id then return false end
-    local r = read(id, 'state', 'concurrency_key', 'name')
+    local r = read(id, 'state', 'concurrency_key', 'name', 'solo')
     local waits = r[1] == 'submitted'   -- else its record was deleted by somebody
     local at = waits and bounds().kept_back(lane, r[2], r[3])
     if at then
       call('ZADD', gates, at, gate)
+      return false
+    end
+    if waits and r[4] == '1' then
+      suspects().offer(id, lane, gate)
       return false
     end
     leave_gate(id, lane, gate, not waits)
@@ -164,43 +168,35 @@ local function look()
   return offers, sum, busy
 end
 
--- A reservation holds as long as its worker lives and says the same.
-local function reserved_elsewhere(id)
-  local holder = read(id, 'reserved')[1]
-  if not holder or holder == incarnation then return false end
-  local r = call('HMGET', T .. 'worker:' .. holder, 'state', 'solo', 'quiet')
-  return r[1] == 'live' and r[2] == id and not r[3]
-end
-
--- Whether the bounds of its lane, its key or its handler keep a task from starting now.
-local function is_kept_back(id)
-  local r = read(id, 'lane', 'concurrency_key', 'name')
-  return room_of(r[1]) < 1 or ((is_bounded() or r[2]) and bounds().kept_back(r[1], r[2], r[3]))
-end
-
-local function find_solo(except)
-  local served = {}
-  for _, lane in ipairs(LANES) do served[lane] = true end
-  for _, id in ipairs(call('ZRANGE', T .. 'solo', 0, 63)) do
-    if id ~= except and served[read(id, 'lane')[1]] and not reserved_elsewhere(id) and not is_kept_back(id) then return id end
-  end
-end
-
--- The suspect of two crashes runs alone: reserve it, claim nothing else, and start it once nothing else is held.
--- Answers whether this worker is bound to it.
-local function attend_solo(before, solo_waits)
-  local id = before ~= '' and before or nil
-  if id and call('HEXISTS', running_of(incarnation), id) == 1 then return true end
-  if id and (not call('ZSCORE', T .. 'solo', id) or is_kept_back(id)) then id = nil end
-  id = id or (slots > 0 and solo_waits and find_solo() or nil)
-  if before ~= (id or '') then call('HSET', worker, 'solo', id or '') end
-  if not id then return false end
-  write(id, 'reserved', incarnation)
-  if slots > 0 and call('HLEN', running_of(incarnation)) == 0 then
-    call('ZREM', T .. 'solo', id)
-    take(id)
-  end
+-- Start a suspect; whether it was claimed, and has not expired.
+local function take_suspect(id, lane, gate)
+  local before = #rows
+  take(id)
+  if #rows == before then return false end
+  suspects().leave(id, lane, gate)
   return true
+end
+
+-- A quarantine worker claims one suspect and nothing beside it. One that was suspected for recoveries waits until no
+-- other quarantine worker of this host runs anything, and keeps the others from starting meanwhile.
+local function take_in_quarantine(host)
+  if slots == 0 or call('HLEN', running_of(incarnation)) > 0 then return end
+  local others, apart = suspects().others_run(incarnation, host)
+  if apart then return end
+  suspects().visit_all(LANES, function(id, lane, r) return (others and r[7] == '1') or take_suspect(id, lane, r[6]) end)
+end
+
+-- A process that cannot fork runs a suspect when it holds nothing else, and claims nothing beside it nor while one may
+-- start. Answers whether that is so.
+local function attend_suspects()
+  local held = call('HLEN', running_of(incarnation))
+  if held == 1 and read(call('HKEYS', running_of(incarnation))[1], 'solo')[1] == '1' then return true end
+  local attends = false
+  suspects().visit_all(LANES, function(id, lane, r)
+    attends = held > 0 or slots == 0 or take_suspect(id, lane, r[6])
+    return attends
+  end)
+  return attends
 end
 
 local function take_in_order(offers, want)
@@ -226,7 +222,7 @@ end
 -- This worker's share of what waits, so that eight long tasks land on eight workers.
 local function take_share(offers, waiting, busy)
   if slots == 0 or waiting == 0 then return end
-  local live = math.max(1, call('ZCARD', T .. 'workers'))
+  local live = math.max(1, call('ZCARD', T .. 'workers') - call('SCARD', T .. 'quarantine'))
   local want = math.min(slots, math.max(1, math.ceil(waiting / live)))
   if busy > 1 and #WEIGHTS > 0 then take_in_turns(offers, want) else take_in_order(offers, want) end
 end
@@ -250,30 +246,30 @@ end
 
 ring_later = true
 local verdicts = settle_all()
-local known = call('HMGET', worker, 'state', 'request', 'solo', 'quiet')
+local known = call('HMGET', worker, 'state', 'request', 'kind', 'quiet', 'host')
 if known[1] ~= 'live' or request <= tonumber(known[2]) then ring_for(freed) end
-if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0, 0} end
-if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0, 0} end
-if request < tonumber(known[2]) then return {'STALE', verdicts, {}, 0, 0, 0} end
+if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0} end
+if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0} end
+if request < tonumber(known[2]) then return {'STALE', verdicts, {}, 0, 0} end
 if request == tonumber(known[2]) then
-  return {'REPLAY', verdicts, claimed_in(incarnation, request), select(2, look()), known[3] and known[3] ~= '' and 1 or 0,
-    call('LLEN', inbox_of(incarnation))}
+  return {'REPLAY', verdicts, claimed_in(incarnation, request), select(2, look()), call('LLEN', inbox_of(incarnation))}
 end
 call('HSET', worker, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
-local live, bound = known[1] == 'live' and word == 'OK', false
-local seldom = call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda') > 0
-if live and seldom then promote(PROMOTED) end
-local solo_waits = seldom and call('EXISTS', T .. 'solo') == 1
+local live = known[1] == 'live' and word == 'OK'
+if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda') > 0 then promote(PROMOTED) end
+if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
+  if live and known[3] == 'quarantine' then take_in_quarantine(known[5]) end
+  ring_for(freed)
+  return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}
+end
 local offers, waiting, busy = look()
 if live then
-  bound = attend_solo(known[3] or '', solo_waits)
-  if not bound then take_share(offers, waiting, busy) end
+  take_share(offers, waiting, busy)
   raise_heads()
 end
-if solo_waits then ring_for_solo(find_solo(call('HGET', worker, 'solo'))) end
 -- An idle pull, the commonest of all, has looked often enough.
-if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, bound and 1 or 0, 0} end
+if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0} end
 local left = ring_on()
 ring_for(freed)
-return {word, verdicts, rows, left, bound and 1 or 0, call('LLEN', inbox_of(incarnation))}
+return {word, verdicts, rows, left, call('LLEN', inbox_of(incarnation))}

@@ -1,11 +1,13 @@
 -- Make an incarnation known. An id is never used again: another process is refused, the same one may repeat itself.
 -- KEYS: the public queue. ARGV: incarnation, host, boot, pid, slot, lanes it serves as JSON (a list of name, weight, timeout in s; ''
---       if it does not say), names of its handlers as MessagePack ('' if it runs tasks of any name).
+--       if it does not say), names of its handlers as MessagePack ('' if it runs tasks of any name),
+--       kind: `worker` (of a supervisor's pool), `quarantine` (claims suspects alone, one at a time) or `single` (of a process
+--       that cannot fork).
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet host it claims nothing from its first pull on.
 -- flags: allow-oom
 -- use: clock record journal hosts
-local incarnation, host, boot, pid, slot, lanes, names = unpack(ARGV)
+local incarnation, host, boot, pid, slot, lanes, names, kind = unpack(ARGV)
 local worker = T .. 'worker:' .. incarnation
 
 -- Many workers have the same names: these are kept once, in a set that is called by their digest.
@@ -23,8 +25,10 @@ if known[1] then
   if known[2] == host and known[3] == pid then return 'OK' end
   return 'TAKEN'
 end
-call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host, 'boot', boot, 'pid', pid, 'slot', slot)
+call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host, 'boot', boot, 'pid', pid, 'slot', slot,
+  'kind', kind)
 if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
+if kind == 'quarantine' then call('SADD', T .. 'quarantine', incarnation) end
 if is_quiet(host) then call('HSET', worker, 'quiet', '1') end
 call('ZADD', T .. 'workers', NOW, incarnation)
 tell('worker-registered', incarnation, host .. ' ' .. pid)

@@ -3,18 +3,17 @@
 -- ARGV: incarnation, state (live or draining), the last request it has seen answered, how many lanes it serves, these, then
 --       per holding (unsettled results included) task id, claim, progress, checkpoint ('' for none).
 -- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never),
---          0 if none of its lanes has an entry and nobody waits to run alone, 1 if its host is quiet, ids held that are to pause}.
+--          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
 -- use: clock record lane journal gates pauses
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = T .. 'worker:' .. incarnation
-local known = call('HMGET', worker, 'state', 'vouched', 'solo', 'heartbeat', 'quiet')
+local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')
 if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}} end
 call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
 call('ZADD', T .. 'workers', NOW, incarnation)
-if state ~= 'live' and known[1] == 'live' then ring_for_solo(known[3]) end
 
 local held, lost, to_pause = {}, {}, {}
 for i = 5 + lanes, #ARGV, 4 do
@@ -45,7 +44,11 @@ for _, task in ipairs(owned_last_first(incarnation, dropped)) do
   end
 end
 
-local lists = {T .. 'solo'}
-for i = 5, 4 + lanes do lists[#lists + 1] = list_of(ARGV[i]) end
-local waiting = call('EXISTS', unpack(lists))
+-- Suspects are not for workers of a pool, and a quarantine worker claims nothing else.
+local indexes = {T .. 'nowhere'}
+for i = 5, 4 + lanes do
+  if known[3] ~= 'quarantine' then indexes[#indexes + 1] = list_of(ARGV[i]) end
+  if known[3] ~= 'worker' then indexes[#indexes + 1] = T .. 'suspects:' .. ARGV[i] end
+end
+local waiting = call('EXISTS', unpack(indexes))
 return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0, to_pause}

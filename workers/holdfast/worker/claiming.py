@@ -26,7 +26,6 @@ class Claims:
     start: Callable[[Delivery], None]
     answered: Callable[[], None]
     inbox: anyio.Event = field(default_factory=anyio.Event)
-    _solo: bool = False
     _quiet: bool = False
     _due: anyio.Event = field(default_factory=anyio.Event)
     _asked: int = 0
@@ -36,29 +35,12 @@ class Claims:
     @property
     def hungry(self) -> bool:
         """Whether a bell would be of use now: not to a worker that is about to ask anyway."""
-        return (
-            self.appetite() > 0
-            and not self._solo
-            and not self._quiet
-            and self.post.exchange.free > 0
-            and not self._due.is_set()
-        )
-
-    @property
-    def bound(self) -> bool:
-        """To a task that is to run alone: no other is claimed until that one has run."""
-        return self._solo
+        return self.appetite() > 0 and not self._quiet and self.post.exchange.free > 0 and not self._due.is_set()
 
     @property
     def quiet(self) -> bool:
         """Whether the store has said that this host is to claim nothing: no bell is for it."""
         return self._quiet
-
-    @property
-    def stranded(self) -> bool:
-        """Bound, holding nothing, and yet not given it: the store still thought that something ran here, or nothing
-        could be claimed at that moment. No end of a task will make this worker ask again."""
-        return self._solo and not self.post.exchange.held and not self._due.is_set()
 
     def poke(self) -> None:
         """Something ended or may be claimed: ask soon. What ends in the same turn of the loop goes along."""
@@ -105,7 +87,6 @@ class Claims:
         for delivery in started:
             reached(Point.PULLED)
             self.start(delivery)
-        self._solo = pulled.solo
         if pulled.standing in {Standing.OK, Standing.QUIET}:
             self._note_quiet(pulled.standing is Standing.QUIET)
         if pulled.inbox:

@@ -110,7 +110,7 @@ class Life:
             os._exit(self._exit)  # a thread that will not stop would keep the process from ending
 
     async def _tell_draining(self) -> None:
-        """The store should not keep a poisonous task reserved for a worker that claims no more."""
+        """The store shows soon that this worker drains."""
         await self._post.draining.wait()
         self._renewal.soon()
 

@@ -63,8 +63,7 @@ class Listener:
 
     async def _wait(self) -> Hint | None:
         lanes = () if self._deaf else self.post.spec.settings.lane_names
-        seconds = self.post.spec.settings.redis_poll_timeout if self.claims.bound else self.poll_timeout()
-        return await self.post.store.listen(self.post.incarnation, lanes, seconds)
+        return await self.post.store.listen(self.post.incarnation, lanes, self.poll_timeout())
 
     async def _heed(self, hint: Hint | None) -> None:
         match hint:
@@ -76,7 +75,7 @@ class Listener:
                 reached(Point.BELL)
                 # Even a worker that has become full asks: the store then rings on for the others.
                 await self.claims.ask_now()
-            case None if not self._deaf or self.claims.stranded:
+            case None if not self._deaf:
                 await self.claims.ask_now()
             case _:
                 pass

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from holdfast.core.lanes import Lanes, Rule
-from holdfast.core.records import Counts, Epoch
+from holdfast.core.records import Counts, Epoch, Startable
 
 
 class StewardStore(Protocol):
@@ -28,6 +28,10 @@ class StewardStore(Protocol):
 
     async def promote(self, limit: int) -> tuple[int, int | None]:
         """Submit due tasks; how many, and milliseconds until the next is due (None: nothing delayed)."""
+        ...
+
+    async def suspects(self, lanes: Sequence[str]) -> Startable:
+        """How many suspects of these lanes may start now, as far as they were looked at."""
         ...
 
     async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None]:

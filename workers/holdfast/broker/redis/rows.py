@@ -44,13 +44,12 @@ def _delivery(row: list[Any]) -> Delivery:
 
 
 def pulled(answer: list[Any]) -> Pulled:
-    standing, verdicts, rows, backlog, solo, inbox = answer
+    standing, verdicts, rows, backlog, inbox = answer
     return Pulled(
         standing=Standing(standing.decode()),
         verdicts=tuple(Verdict(verdict.decode()) for verdict in verdicts),
         deliveries=tuple(_delivery(row) for row in rows),
         backlog=backlog,
-        solo=solo == 1,
         inbox=inbox,
     )
 

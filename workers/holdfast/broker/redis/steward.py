@@ -10,7 +10,7 @@ from holdfast.broker.redis.faults import node_of_cluster
 from holdfast.broker.redis.keys import SCHEMA
 from holdfast.broker.redis.reports import info
 from holdfast.broker.redis.rows import pairs
-from holdfast.core.records import Epoch
+from holdfast.core.records import Epoch, Startable
 from holdfast.errors import StoreError, StoreRefusedError
 
 _OLDEST = (7, 0)
@@ -70,6 +70,10 @@ class StewardRole(Role):
     async def promote(self, limit: int) -> tuple[int, int | None]:
         promoted, wait = await self._run("promote", limit)
         return promoted, None if wait < 0 else wait
+
+    async def suspects(self, lanes: Sequence[str]) -> Startable:
+        startable, alone = await self._run("suspects", *map(self._keys.name, lanes))
+        return Startable(startable, alone)
 
     async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None]:
         left, wait = await self._run("left", *map(self._keys.name, lanes))

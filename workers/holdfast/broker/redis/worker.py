@@ -25,7 +25,8 @@ def _flat(s: Settlement) -> tuple[str | int, ...]:
 class WorkerRole(Role):
     async def register(self, who: Introduction) -> Standing:
         lanes, names = self._served(who.service)
-        word = await self._word("register", who.incarnation, who.host, who.boot, who.pid, who.slot, lanes, names)
+        place = (who.host, who.boot, who.pid, who.slot)
+        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind)
         return Standing(word)
 
     def _served(self, service: Service | None) -> tuple[bytes, bytes]:

@@ -1,13 +1,5 @@
--- use: record lane journal ending message limits waiting gates pauses
+-- use: record lane journal ending message limits waiting gates pauses hint
 -- What operators and producers may do to a task in any state: cancel, pause, resume.
-local HINT_MS = 600000
-
-local function hint(incarnation, word)
-  local control = T .. 'control:' .. incarnation
-  call('RPUSH', control, word)
-  call('PEXPIRE', control, HINT_MS)
-end
-
 -- A cancel may overtake its task: another lane, another connection. It is kept for a while; see canceled_early.
 local function cancel_early(id)
   local cancels = T .. 'cancels'

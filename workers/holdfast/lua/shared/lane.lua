@@ -37,15 +37,32 @@ local function own(raw)
   return string.match(raw, '^{"_b":"([^:"]+):(%d+)",')
 end
 
+-- Versions without quarantine workers reserve a suspect for a worker, from one index of all lanes, `solo`. Whether a worker
+-- of such a version is registered.
+local reserves
+local function any_reserves()
+  if reserves ~= nil then return reserves end
+  reserves = false
+  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+    if call('HEXISTS', T .. 'worker:' .. incarnation, 'kind') == 0 then reserves = true end
+  end
+  return reserves
+end
+
+-- Beside the list of its lane: see suspects. In `solo` it goes behind what was not moved from there yet.
+local function add_suspect(id, lane, seq)
+  call('ZADD', T .. 'suspects:' .. lane, seq, id)
+  if any_reserves() then call('ZADD', T .. 'solo', string.format('%.0f', MOVED + seq), id) end
+end
+
 -- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
 local function enqueue(id, lane, seq, solo, push, operation)
   if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '') end
   call('ZADD', T .. 'submitted:' .. lane, seq, id)
-  if solo == '1' then
-    call('ZADD', T .. 'solo', seq, id)
-  else
-    on_lane(push, lane, entry(id, seq, operation or call('GET', T .. 'op:' .. id)))
+  if solo == '1' then   -- its lane is not rung: suspects are for no worker that waits for its bell
+    return add_suspect(id, lane, seq)
   end
+  on_lane(push, lane, entry(id, seq, operation or call('GET', T .. 'op:' .. id)))
   ring(lane)
 end
 
@@ -54,12 +71,6 @@ local function to_tail(id, lane, operation)
   local solo
   if not lane then lane, solo = unpack(read(id, 'lane', 'solo')) end
   enqueue(id, lane, call('HINCRBY', T .. 'seq', lane, 1), solo, 'RPUSH', operation)
-end
-
--- Of the tasks that wait to run alone, whoever reserved one has left: the others of its lane are to look.
-local function ring_for_solo(id)
-  local lane = id and id ~= '' and call('ZSCORE', T .. 'solo', id) and read(id, 'lane')[1]
-  if lane then ring(lane) end
 end
 
 -- Back at the head, under its old number: the list stays sorted, so audit can trust it. Where others wait for the same

@@ -11,4 +11,6 @@ local AGENDA_WORK = 150           -- of the agenda in one step: 2 to 4 ms of the
 local SCAN = 64                   -- entries one pull looks at beyond those it claims
 local GATES = 16                  -- gates of a lane that one pull looks at
 local SOLO_CRASHES = 3            -- a task that ends its worker this often while alone is given up on
+local SUSPECTS = 128               -- suspects that one call looks at
+local MOVED = 1000000000000000     -- added to the scores of `solo` that stand in `suspects:<lane>`, too
 local BELLS = 1                   -- rings kept per lane: a pull rings on while work remains

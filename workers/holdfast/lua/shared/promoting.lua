@@ -1,4 +1,4 @@
--- use: record lane journal expiry waiting unique
+-- use: record lane journal expiry waiting unique suspects
 local function submit_due(id, why)
   call('ZREM', T .. 'due', id)
   to_tail(id)
@@ -32,6 +32,7 @@ local function promote(limit)
   local most = math.min(limit, AGENDA_WORK)
   local items = call('ZRANGEBYSCORE', T .. 'agenda', '-inf', NOW, 'LIMIT', 0, most)
   if #items > 0 then work_off(items, most) end
+  if call('EXISTS', T .. 'solo') == 1 then move_solo(limit) end
   local ids = call('ZRANGEBYSCORE', T .. 'due', '-inf', NOW, 'LIMIT', 0, limit)
   for _, id in ipairs(ids) do
     if read(id, 'state')[1] == 'delayed' then submit_due(id) else call('ZREM', T .. 'due', id) end

@@ -44,6 +44,7 @@ end
 local function leave_index(id, state, lane, owner)
   if state == 'submitted' then
     call('ZREM', T .. 'submitted:' .. lane, id)
+    call('ZREM', T .. 'suspects:' .. lane, id)
     call('ZREM', T .. 'solo', id)
     local gate = read(id, 'held')[1]
     if gate and gate ~= '' then leave_gate(id, lane, gate) end

@@ -53,6 +53,7 @@ local function recover(incarnation, cause, charged)
   call('HSET', worker, 'state', 'dead', 'cause', cause, 'died', NOW)
   call('PEXPIRE', worker, TOMBSTONE_MS)
   call('ZREM', T .. 'workers', incarnation)
+  call('SREM', T .. 'quarantine', incarnation)
   local held, named = owned_last_first(incarnation), {}
   for i = #held, math.max(1, #held - NAMED + 1), -1 do named[#named + 1] = held[i].id end
   call('HSET', worker, 'held', table.concat(named, ' '))
@@ -61,7 +62,6 @@ local function recover(incarnation, cause, charged)
     call('HDEL', running_of(incarnation), task.id)
   end
   return_inbox(incarnation)
-  ring_for_solo(call('HGET', worker, 'solo'))
   call('DEL', T .. 'control:' .. incarnation)
   count('recovered', #held)
   tell('worker-died', incarnation, cause .. ' ' .. #held)

@@ -1,0 +1,332 @@
+"""Suspects: tasks that have ended two workers wait beside their lane, and run in quarantine workers, one at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.deliveries import Hint, Settle
+from holdfast.core.lanes import Bound, Rule
+from holdfast.core.records import Startable, WorkerKind
+from tests.lua.namespace import Namespace, settlement
+from tests.lua.operations import submission
+
+pytestmark = pytest.mark.anyio
+
+NONE = Startable(0, 0)
+
+
+async def enter(space: Namespace, *names: str) -> None:
+    await space.register(*names, kind=WorkerKind.QUARANTINE)
+
+
+async def suspect(space: Namespace, *task_ids: str, lane: str | None = None, key: str = "") -> None:
+    """Tasks (s1 by default) that have ended two workers and are due again."""
+    wanted = task_ids or ("s1",)
+    lanes = [lane or space.queue]
+    for task_id in wanted:
+        await space.store.submit([submission(task_id, lanes[0], concurrency_key=key)])
+    for task_id in wanted:
+        for name in (f"{task_id}-x", f"{task_id}-y"):
+            await space.register(name)
+            pulled = await space.pull(name, 1, lanes=lanes)
+            assert [delivery.task_id for delivery in pulled.deliveries] == [task_id]
+            await space.crash(name)
+    await space.clock.advance(5_000)
+    await space.store.promote(1_000)
+
+
+async def ids(
+    space: Namespace, name: str, slots: int = 5, *settlements: object, lanes: list[str] | None = None
+) -> list[str]:
+    pulled = await space.pull(name, slots, *settlements, lanes=lanes)  # type: ignore[arg-type]  # settlements
+    return [delivery.task_id for delivery in pulled.deliveries]
+
+
+async def test_a_worker_of_the_pool_claims_no_suspect_and_goes_on_beside_it(space: Namespace) -> None:
+    await space.register("a")
+    await suspect(space)
+    await space.submit("t1")
+    await space.push(b'{"_b":"s1:1","operation":"run"}')
+    assert await ids(space, "a") == ["t1"]
+    assert await space.entries() == []
+    await space.check()
+
+
+async def test_a_suspect_rings_no_lane(space: Namespace) -> None:
+    await suspect(space)
+    await space.store.pause("s1", "wait")
+    await space.do("DEL", space.key(f"bell:{space.queue}"))
+    assert await space.store.resume("s1", "go on") == "submitted"
+    assert await space.store.suspects([space.queue]) == Startable(1, 0)
+    assert await space.do("EXISTS", space.key(f"bell:{space.queue}")) == 0
+
+
+async def test_a_quarantine_worker_claims_one_suspect_and_nothing_else(space: Namespace) -> None:
+    await enter(space, "q")
+    await suspect(space, "s1", "s2")
+    await space.submit("t1")
+    [alone] = await space.take("q", 5)
+    assert (alone.task_id, alone.solo) == ("s1", True)
+    assert await ids(space, "q", 4) == []
+    assert await ids(space, "q", 5, settlement(alone, Settle.COMPLETED)) == ["s2"]
+    await space.check()
+
+
+async def test_quarantine_workers_are_not_counted_in_a_share(space: Namespace) -> None:
+    await space.register("a")
+    await enter(space, "q1", "q2", "q3")
+    await space.submit("t1", "t2", "t3", "t4")
+    assert len(await space.take("a", 4)) == 4
+    await space.crash("q1")
+    assert await space.do("SCARD", space.key("quarantine")) == 2
+    await space.check()
+
+
+async def test_suspects_of_a_paused_lane_starve_no_other_lane(space: Namespace) -> None:
+    await suspect(space, *(f"p{i}" for i in range(130)), lane="slow")
+    await suspect(space, "s1")
+    await space.store.pause_lane("slow", "repairs")
+    lanes = ["slow", space.queue]
+    assert await space.store.suspects(lanes) == Startable(1, 0)
+    await enter(space, "q1", "q2")
+    assert await ids(space, "q1", 1, lanes=lanes) == ["s1"]
+    assert await ids(space, "q2", 1, lanes=lanes) == []
+    await space.store.resume_lane("slow")
+    assert (await space.store.suspects(lanes)).startable > 1
+    assert await ids(space, "q2", 1, lanes=lanes) == ["p0"]
+    await space.check()
+
+
+async def test_a_full_lane_counts_no_suspects_beyond_its_room(space: Namespace) -> None:
+    await suspect(space, "s1", "s2")
+    await space.store.declare("here", [Rule(Bound.LIMIT, space.queue, "1")])
+    assert await space.store.suspects([space.queue]) == Startable(1, 0)
+    await enter(space, "q")
+    assert await ids(space, "q") == ["s1"]
+    assert await space.store.suspects([space.queue]) == NONE
+    await space.check()
+
+
+async def test_suspects_of_lanes_that_are_not_served_are_not_counted(space: Namespace) -> None:
+    await suspect(space)
+    assert await space.store.suspects(["slow"]) == NONE
+    await enter(space, "q")
+    assert await ids(space, "q", lanes=["slow"]) == []
+    await space.check()
+
+
+async def test_each_lane_comes_first_in_its_turn(space: Namespace) -> None:
+    await suspect(space, "a1", "a2", lane="slow")
+    await suspect(space, "b1", "b2")
+    lanes, first = ["slow", space.queue], set[str]()
+    for number in range(2):
+        await enter(space, f"q{number}")
+        first.update(await ids(space, f"q{number}", lanes=lanes))
+        await space.clock.advance(1)
+    assert first == {"a1", "b1"}
+
+
+async def test_one_that_its_key_keeps_back_waits_at_the_gate_and_nobody_of_the_key_overtakes_it(
+    space: Namespace,
+) -> None:
+    await suspect(space, key="k")
+    await space.register("a")
+    await enter(space, "q")
+    await space.store.submit([submission("t1", space.queue, concurrency_key="k")])
+    [held] = await space.take("a")
+    await space.store.submit([submission("t2", space.queue, concurrency_key="k")])
+    assert await space.store.suspects([space.queue]) == NONE
+    assert await ids(space, "q") == []
+    assert await ids(space, "a", 4, settlement(held, Settle.COMPLETED)) == []  # t2 waits behind s1
+    assert await space.store.suspects([space.queue]) == Startable(1, 0)
+    [alone] = await space.take("q")
+    assert alone.task_id == "s1"
+    assert await ids(space, "a") == []
+    assert await ids(space, "q", 1, settlement(alone, Settle.COMPLETED)) == []
+    assert await ids(space, "a") == ["t2"]
+    await space.check()
+
+
+async def test_a_suspect_at_an_open_gate_is_seen_without_a_pull(space: Namespace) -> None:
+    await suspect(space, key="k")
+    await space.register("a")
+    await space.store.submit([submission("t1", space.queue, concurrency_key="k")])
+    [held] = await space.take("a")
+    assert await space.store.suspects([space.queue]) == NONE
+    await space.settle("a", held, Settle.COMPLETED)
+    await space.store.submit([submission("t2", space.queue, concurrency_key="k")])
+    assert await space.store.suspects([space.queue]) == Startable(1, 0)
+    await space.check()
+
+
+async def test_suspects_of_one_key_starve_none_without(space: Namespace) -> None:
+    await suspect(space, *(f"k{i}" for i in range(130)), key="k")
+    await suspect(space, "s1")
+    await enter(space, "q1", "q2")
+    assert await ids(space, "q1") == ["k0"]
+    assert await ids(space, "q2") + await ids(space, "q2") == ["s1"]
+    await space.check()
+
+
+async def test_a_suspect_that_is_canceled_at_its_gate_lets_those_behind_it_go_on(space: Namespace) -> None:
+    await suspect(space, key="k")
+    await space.register("a")
+    await space.store.submit([submission("t1", space.queue, concurrency_key="k")])
+    [held] = await space.take("a")
+    await space.store.submit([submission("t2", space.queue, concurrency_key="k")])
+    assert await space.store.suspects([space.queue]) == NONE
+    assert await ids(space, "a", 4, settlement(held, Settle.COMPLETED)) == []
+    assert await space.store.cancel("s1", "enough") == "canceled"
+    await space.do("DEL", space.key(f"bell:{space.queue}"))
+    await space.clock.advance(1_000)
+    await space.store.promote(1)
+    assert await space.do("LLEN", space.key(f"bell:{space.queue}")) == 1
+    assert await ids(space, "a") == ["t2"]
+    await space.check()
+
+
+async def test_a_process_that_cannot_fork_runs_a_suspect_alone(space: Namespace) -> None:
+    await space.register("a", kind=WorkerKind.SINGLE)
+    await space.submit("t1", "t2")
+    held = await space.take("a", 2)
+    await suspect(space)
+    await space.submit("t3")
+    assert await ids(space, "a", 8, settlement(held[0], Settle.COMPLETED)) == []
+    [alone] = await space.take("a", 9, settlement(held[1], Settle.COMPLETED))
+    assert (alone.task_id, alone.solo) == ("s1", True)
+    assert await ids(space, "a", 9) == []
+    assert await ids(space, "a", 10, settlement(alone, Settle.COMPLETED)) == ["t3"]
+    await space.check()
+
+
+async def test_three_solo_crashes_are_a_dead_letter(space: Namespace) -> None:
+    await suspect(space)
+    await space.message("s1", "m2")
+    for number in range(3):
+        assert await space.state("s1") in {"submitted", "delayed"}
+        await space.clock.advance(25_000)
+        await enter(space, f"w{number}")
+        [delivery] = await space.take(f"w{number}")
+        assert delivery.solo
+        await space.crash(f"w{number}")
+    task = await space.task("s1")
+    assert (task.state, task.dead, task.crashes) == ("failed", True, 5)
+    assert len(await space.reasons()) == 1
+    await space.check()
+
+
+async def test_who_cannot_fork_is_told_once_to_look_for_a_suspect(space: Namespace) -> None:
+    await space.register("a")
+    await space.register("s", kind=WorkerKind.SINGLE)
+    await suspect(space)
+    for _ in range(2):
+        await space.store.suspects([space.queue])
+    assert await space.store.listen("s", [], 1.0) == Hint("look")
+    assert await space.do("EXISTS", space.key("control:s"), space.key("control:a")) == 0
+
+
+async def test_a_suspect_that_succeeds_is_none_in_its_next_turn(space: Namespace) -> None:
+    await enter(space, "q")
+    await space.register("a")
+    await suspect(space)
+    await space.message("s1", "m2")
+    [alone] = await space.take("q")
+    assert await ids(space, "q", 10, settlement(alone, Settle.COMPLETED)) == []
+    [next_turn] = await space.take("a")
+    assert (next_turn.turn, next_turn.solo, next_turn.crashes) == (2, False, 0)
+    await space.check()
+
+
+@pytest.mark.parametrize("end", ["canceled", "suspended"])
+async def test_a_suspect_that_is_taken_away_is_not_counted(space: Namespace, end: str) -> None:
+    await suspect(space)
+    assert await space.store.suspects([space.queue]) == Startable(1, 0)
+    order = space.store.cancel if end == "canceled" else space.store.pause
+    assert await order("s1", "enough") == end
+    await space.check()
+    assert await space.store.suspects([space.queue]) == NONE
+    await enter(space, "q")
+    assert await ids(space, "q") == []
+    await space.check()
+
+
+async def test_a_cleared_queue_keeps_no_suspect(space: Namespace) -> None:
+    await suspect(space)
+    assert await space.store.clear(space.queue, 10) == 1
+    assert await space.state("s1") == "canceled"
+    await space.check()
+
+
+async def stand_in_solo(space: Namespace, *task_ids: str) -> None:
+    """As a version without quarantine workers has left them."""
+    for task_id in task_ids:
+        seq = (await space.do("HGET", space.key(f"task:{task_id}"), "seq")).decode()
+        await space.do("ZREM", space.key(f"suspects:{space.queue}"), task_id)
+        await space.do("ZADD", space.key("solo"), seq, task_id)
+
+
+async def old_worker(space: Namespace, name: str) -> None:
+    await space.register(name)
+    await space.do("HDEL", space.key(f"worker:{name}"), "kind")
+
+
+async def solo(space: Namespace) -> list[bytes]:
+    found: list[bytes] = await space.do("ZRANGE", space.key("solo"), 0, -1)
+    return found
+
+
+@pytest.mark.parametrize("mover", ["promote", "suspects"])
+async def test_what_an_older_version_has_left_is_moved_a_bounded_number_a_turn(space: Namespace, mover: str) -> None:
+    names = [f"s{i}" for i in range(130)]
+    await suspect(space, *names)
+    await stand_in_solo(space, *names)
+    move = (lambda: space.store.promote(100)) if mover == "promote" else (lambda: space.store.suspects([space.queue]))
+    await move()
+    assert len(await solo(space)) == 30
+    await move()
+    assert await solo(space) == []
+    await enter(space, "q")
+    assert await ids(space, "q") == ["s0"]
+    await space.check()
+
+
+async def test_while_an_older_worker_is_registered_it_may_still_take_them(space: Namespace) -> None:
+    await suspect(space, "s1", "s2")
+    await stand_in_solo(space, "s1", "s2")
+    await old_worker(space, "old")
+    assert await space.store.suspects([space.queue]) == Startable(2, 0)
+    assert await space.store.suspects([space.queue]) == Startable(2, 0)
+    assert await solo(space) == [b"s1", b"s2"]
+    # As its pull does: out of `solo`, and the claim.
+    await space.do("ZREM", space.key("solo"), "s1")
+    await space.do("ZREM", space.key(f"submitted:{space.queue}"), "s1")
+    await space.do("HSET", space.key("task:s1"), "state", "working", "owner", "old", "claim", "3:old:1")
+    await space.do("HSET", space.key("worker:old:running"), "s1", "3:old:1")
+    assert await space.store.suspects([space.queue]) == Startable(1, 0)
+    await enter(space, "q")
+    assert await ids(space, "q") == ["s2"]
+    assert await solo(space) == []
+    await space.check()
+
+
+async def test_beside_an_older_worker_all_are_moved_in_the_end(space: Namespace) -> None:
+    names = [f"s{i}" for i in range(130)]
+    await suspect(space, *names)
+    await stand_in_solo(space, *names)
+    await old_worker(space, "old")
+    for _ in range(2):
+        await space.store.suspects(["another"])
+    assert await space.do("ZCARD", space.key(f"suspects:{space.queue}")) == 130
+    assert len(await solo(space)) == 130
+    await space.check()
+
+
+async def test_new_suspects_stand_in_both_while_an_older_worker_is_registered(space: Namespace) -> None:
+    await old_worker(space, "old")
+    await suspect(space)
+    assert await solo(space) == [b"s1"]
+    await space.crash("old")
+    await space.store.promote(10)
+    assert await solo(space) == []
+    assert await space.store.suspects([space.queue]) == Startable(1, 0)
+    await space.check()
