@@ -11,7 +11,7 @@ import pytest
 
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
-from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, Status, StoreStatus
+from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, QuarantineStatus, Status, StoreStatus
 from holdfastd.core.room import Host
 from holdfastd.doctor import configuration, folders, handler, kernel, limits, running, unit
 from holdfastd.doctor.finding import Finding
@@ -186,6 +186,8 @@ STATUS = Status(
         (msgspec.structs.replace(STATUS, deaths=Deaths(3, [msgspec.structs.replace(DEATH, cause="recycled")] * 3)), []),
         (msgspec.structs.replace(STATUS, deaths=Deaths(3, [msgspec.structs.replace(DEATH, at=1.0)] * 3)), []),
         (msgspec.structs.replace(STATUS, store=StoreStatus("redis://other/0", False)), ["warning"]),
+        (msgspec.structs.replace(STATUS, quarantine=QuarantineStatus(3, 1)), []),
+        (msgspec.structs.replace(STATUS, quarantine=QuarantineStatus(3, 1, "no room")), ["warning"]),
     ],
 )
 def test_a_running_supervisor(status: Status, expected: list[str]) -> None:

@@ -25,6 +25,7 @@ from holdfast.channel import (
     FromParent,
     Leave,
     Ready,
+    Suspects,
     decode_from_parent,
     encode,
 )
@@ -165,6 +166,13 @@ def unready(incarnation: str, slot: int, channel: socket.socket) -> int:
     return 1
 
 
+def poisoned(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """Has a task that ends it."""
+    Talk(channel).say(Ready(), Beat(["poison"]))
+    os.kill(os.getpid(), signal.SIGKILL)
+    return ChildExit.BUG
+
+
 def quitting(incarnation: str, slot: int, channel: socket.socket) -> int:
     """Exits with 0 although nobody has asked it to, as a handler that calls os._exit(0)."""
     Talk(channel).say(Ready(), Beat([], 1))
@@ -232,6 +240,18 @@ def steward(log: Path, first: bool, channel: socket.socket) -> int:
     return ChildExit.ORPHANED
 
 
+def suspecting_steward(log: Path, first: bool, channel: socket.socket) -> int:
+    """Says all the while that three suspects may start."""
+    talk = Talk(channel)
+    talk.say(Ready())
+    for message in talk.hear(Suspects(3)):
+        if isinstance(message, Died):
+            talk.say(Acknowledged(message.incarnation, int(message.cause.startswith("signal"))))
+        if isinstance(message, Leave):
+            return ChildExit.OK
+    return ChildExit.ORPHANED
+
+
 def encode_told(message: FromParent) -> str:
     match message:
         case Born(incarnation=incarnation):
@@ -280,8 +300,9 @@ WORKERS: dict[str, WorkerMain] = {
         daemonizing,
         curious,
         quitting,
+        poisoned,
     )
 }
 STEWARDS: dict[str, Callable[[Path, bool, socket.socket], int]] = {
-    each.__name__: each for each in (steward, mute_steward, unfit_steward)
+    each.__name__: each for each in (steward, mute_steward, unfit_steward, suspecting_steward)
 }

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast_config import logging
 from holdfastd.core.policy import Policy
+from holdfastd.core.slots import Kind, Slot
 from holdfastd.parent.alone import supervise
 from holdfastd.parent.folders import INCARNATIONS
 from holdfastd.parent.fork import Kernel
@@ -28,7 +29,7 @@ def household(options: dict[str, Any]) -> Household:
 
     def reread() -> WorkerBody:
         options.update(json.loads((folder / "reread").read_text()))
-        return WORKERS[options.get("worker", "plain")]
+        return body(options)
 
     def steward(first: bool, channel: socket.socket) -> int:
         return STEWARDS[options.get("steward", "steward")](told, first, channel)
@@ -38,11 +39,21 @@ def household(options: dict[str, Any]) -> Household:
         workers=options.get("workers", 2),
         runtime_dir=folder,
         store_url="redis://nowhere",
-        worker=WORKERS[options.get("worker", "plain")],
+        worker=body(options),
         steward=steward,
         reread=reread,
         store=store(folder, options["store"]) if "store" in options else None,
     )
+
+
+def body(options: dict[str, Any]) -> WorkerBody:
+    """What a worker of the pool is, and one of quarantine."""
+    mains = {Kind.WORKER: options.get("worker", "plain"), Kind.QUARANTINE: options.get("quarantine", "plain")}
+
+    def run(incarnation: str, slot: Slot, channel: socket.socket) -> int:
+        return WORKERS[mains[slot.kind]](incarnation, slot.number, channel)
+
+    return run
 
 
 def store(folder: Path, script: str) -> EmbeddedStore:

@@ -6,10 +6,22 @@ import signal
 from collections.abc import Iterable
 
 from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
-from holdfastd.core.commands import Command, Fork, Kill, ReadSettings, Say, Send, Show
-from holdfastd.core.events import Event, Exited, Forked, ForkFailed, Heard, SettingsRead, Signalled, StoreOpened, Tick
+from holdfastd.core.commands import Command, Fork, Kill, MeasureHost, ReadSettings, Say, Send, Show
+from holdfastd.core.events import (
+    Event,
+    Exited,
+    Forked,
+    ForkFailed,
+    Heard,
+    HostMeasured,
+    SettingsRead,
+    Signalled,
+    StoreOpened,
+    Tick,
+)
 from holdfastd.core.plan import begin, next_due, plan
 from holdfastd.core.policy import Policy
+from holdfastd.core.room import BOUNDLESS, Host
 from holdfastd.core.slots import STEWARD, STORE, Child, Kind, Slot
 from holdfastd.core.view import View
 
@@ -21,6 +33,10 @@ def worker(number: int) -> Slot:
     return Slot(Kind.WORKER, number)
 
 
+def quarantine(number: int) -> Slot:
+    return Slot(Kind.QUARANTINE, number)
+
+
 class History:
     """A parent without a shell: forks succeed at once unless `fork_fails`, with pids that count up."""
 
@@ -30,6 +46,7 @@ class History:
         self.done: list[Command] = []
         self.fork_fails = False
         self.settings_error = ""
+        self.host: Host = BOUNDLESS
         self._pid = 100
 
     def started(self) -> History:
@@ -56,6 +73,8 @@ class History:
                 self._fork(command)
             if isinstance(command, ReadSettings):
                 self.event(SettingsRead(command.generation, self.settings_error))
+            if isinstance(command, MeasureHost):
+                self.event(HostMeasured(self.host))
         return self.done[before:]
 
     def _fork(self, command: Fork) -> None:
@@ -111,6 +130,9 @@ class History:
     def workers(self) -> list[Slot]:
         return sorted(slot for slot, seat in self.view.workers() if isinstance(seat, Child))
 
+    def quarantined(self) -> list[Slot]:
+        return sorted(child.slot for child in self.view.living(Kind.QUARANTINE))
+
     def cause(self) -> str:
         last = self.view.deaths[-1]
         return f"{last.cause}: {last.detail}" if last.detail else last.cause
@@ -136,4 +158,17 @@ def shown(commands: Iterable[Command]) -> list[str]:
     return [command.text for command in commands if isinstance(command, Show)]
 
 
-__all__ = ["History", "POLICY", "STEWARD", "STORE", "TERM", "forks", "kills", "said", "sent", "shown", "worker"]
+__all__ = [
+    "History",
+    "POLICY",
+    "STEWARD",
+    "STORE",
+    "TERM",
+    "forks",
+    "kills",
+    "quarantine",
+    "said",
+    "sent",
+    "shown",
+    "worker",
+]

@@ -7,10 +7,13 @@ import signal
 
 import pytest
 
-from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, Ready
+from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, Ready, Suspects
+from holdfastd.core import quarantine
 from holdfastd.core.events import Event, Halted, ScaleAsked, Signalled, StopAsked, StoreOpened
 from holdfastd.core.policy import Policy
-from holdfastd.core.slots import GIVEN_UP, STORE, Child, Forking, Kind, Stage
+from holdfastd.core.room import BOUNDLESS, Host
+from holdfastd.core.slots import GIVEN_UP, STORE, Child, Forking, Kind, Stage, Vacant
+from holdfastd.core.view import View
 from tests.supervisor.histories import STEWARD, History, kills
 
 STATUSES = [0, 1, 69, 78, 82, 83, 86, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGTERM]
@@ -21,13 +24,16 @@ def play(history: History, chance: random.Random) -> None:
     """One thing that may happen."""
     children = [seat for seat in history.view.seats.values() if isinstance(seat, Child)]
     history.fork_fails = chance.random() < 0.1
+    history.host = Host(group_processes=8) if chance.random() < 0.1 else BOUNDLESS
     if not children or chance.random() < 0.3:
         history.pass_time(
             chance.choice([0.01, 0.5, 3.0, 40.0]), silent=[c.slot for c in children if chance.random() < 0.1]
         )
         return
     child = chance.choice(children)
-    match chance.randrange(5):
+    match chance.randrange(6):
+        case 5:
+            suspect(history, chance)
         case 0:
             history.die(child.slot, chance.choice(STATUSES), oom=chance.random() < 0.1, jitter=chance.uniform(-1, 1))
         case 1 | 2:
@@ -36,6 +42,14 @@ def play(history: History, chance: random.Random) -> None:
             history.event(Halted(child.slot, child.incarnation))
         case _:
             history.event(chance.choice([ScaleAsked(chance.randrange(-1, 9)), Signalled(chance.choice(SIGNALS))]))
+
+
+def suspect(history: History, chance: random.Random) -> None:
+    """The steward speaks of suspects, if it lives."""
+    if history.view.child(STEWARD) is not None:
+        startable = chance.randrange(5)
+        quiet = chance.random() < 0.2
+        history.hear(STEWARD, Suspects(startable, min(startable, chance.randrange(3)), quiet))
 
 
 def speak(history: History, child: Child, chance: random.Random) -> None:
@@ -65,6 +79,20 @@ def check(history: History) -> None:
     assert view.target <= len(workers) - len([why for why in leaving if why in GIVEN_UP])
     if any(isinstance(seat, Child) for seat in workers):
         assert Kind.STEWARD in view.reached
+    check_quarantine(view)
+
+
+def check_quarantine(view: View) -> None:
+    children = list(view.living(Kind.QUARANTINE))
+    staying = [child for child in children if child.leaving is None]
+    assert len(staying) <= quarantine.most(view)
+    for child in children:
+        assert Kind.WORKER in view.reached
+        assert view.breaker.probe != child.slot
+        assert not (view.reload is not None and not view.reload.proven and child.generation == view.generation)
+    assert view.boot_failures.get(Kind.QUARANTINE) is None
+    if view.stopping is not None:
+        assert not any(isinstance(seat, Vacant) for slot, seat in view.seats.items() if slot.kind is Kind.QUARANTINE)
 
 
 def obey(history: History) -> None:

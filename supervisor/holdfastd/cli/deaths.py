@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
+from holdfastd.cli import processes
 from holdfastd.cli.records import duration, moment
 from holdfastd.control.protocol import DeathStatus
 
@@ -13,7 +14,7 @@ COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak M
 
 def cells(one: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
     """The cells under COLUMNS. `held`: what it had when it died, as the store knows; it may have spoken before."""
-    name = f"worker {one.slot}" if one.kind == "worker" else one.kind
+    name = processes.name(one.kind, one.slot)
     peak = None if one.peak_bytes is None else round(one.peak_bytes / 2**20, 1)
     last = " ".join(held or one.running) or "-"
     how = (one.cause, one.detail, ended(one.status))

@@ -14,7 +14,7 @@ from holdfast.core.lanes import Lanes
 from holdfast.core.records import Counts, LedgerFacts
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
-from holdfastd.cli import deaths, hosts, ledger, options, output
+from holdfastd.cli import deaths, hosts, ledger, options, output, processes, quarantine
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask as ask_store
@@ -84,6 +84,8 @@ def _print(service: Status, found: Numbers | str) -> None:
     for word, cause in (("degraded", service.degraded), ("held back", service.breaker)):
         if cause:
             output.text(f"{word}: {cause}")
+    if waiting := quarantine.words(service.quarantine):
+        output.text(waiting)
     for line in () if isinstance(found, str) else hosts.lines(found.quiet, found.lanes.now_ms):
         output.text(line)
     output.text("")
@@ -99,7 +101,7 @@ def _print(service: Status, found: Numbers | str) -> None:
 
 
 def _cells(process: ProcessStatus) -> tuple[object, ...]:
-    name = f"worker {process.slot}" if process.kind == "worker" else process.kind
+    name = processes.name(process.kind, process.slot)
     memory = None if process.memory_bytes is None else round(process.memory_bytes / 2**20, 1)
     done = (len(process.running), process.settled, process.restarts)
     state = f"{process.state}, silent for {duration(process.silent)}" if process.silent > SILENT else process.state

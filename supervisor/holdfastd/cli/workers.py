@@ -13,7 +13,7 @@ from holdfast.broker.port import Store
 from holdfast.core.hosts import Quiet
 from holdfast.core.records import WorkerRecord
 from holdfast.errors import StoreError
-from holdfastd.cli import deaths, hosts, options, output
+from holdfastd.cli import deaths, hosts, options, output, processes
 from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
@@ -52,7 +52,7 @@ async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], in
 
 def _print_deaths(session: Session, /) -> None:
     found = client.ask(session.settings.runtime_dir, AskStatus()).deaths
-    held = _held(session, [one.incarnation for one in found.recent if one.kind == "worker"])
+    held = _held(session, [one.incarnation for one in found.recent if one.kind in processes.CLAIMING])
     if session.json:
         recent = [msgspec.to_builtins(one) | {"held": held.get(one.incarnation, ())} for one in found.recent]
         output.document({"total": found.total, "recent": recent})

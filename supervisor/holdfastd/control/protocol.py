@@ -82,6 +82,17 @@ class Deaths(msgspec.Struct, frozen=True):
     recent: list[DeathStatus]
 
 
+class QuarantineStatus(msgspec.Struct, frozen=True):
+    """Suspects that may start now and wait, at most so many quarantine workers beside the pool that run one each.
+
+    `held_back`: why none is forked for them, or empty.
+    """
+
+    waiting: int = 0
+    most: int = 1
+    held_back: str = ""
+
+
 class Status(msgspec.Struct, frozen=True):
     """The answer to AskStatus. `degraded` and `breaker` say why the service is not whole, or are empty;
     `generation`: of the code that workers are forked with, one more with each reload."""
@@ -99,6 +110,7 @@ class Status(msgspec.Struct, frozen=True):
     store: StoreStatus
     processes: list[ProcessStatus]
     deaths: Deaths
+    quarantine: QuarantineStatus = QuarantineStatus()
     ok: bool = True
 
 

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, Status, StoreStatus
+from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, QuarantineStatus, Status, StoreStatus
+from holdfastd.core import quarantine
 from holdfastd.core.slots import STEWARD, STORE, Child, Kind
 from holdfastd.core.view import Death, View
 from holdfastd.version import installed
@@ -46,6 +47,7 @@ def report(view: View, store_url: str, usage: Mapping[int, Usage], moment: Momen
         store=_store(view, store_url),
         processes=[_process(child, usage.get(child.pid), moment.now) for child in sorted(children, key=_place)],
         deaths=Deaths(view.died, [_death(death, moment) for death in view.deaths]),
+        quarantine=_quarantine(view, moment.now),
     )
 
 
@@ -75,6 +77,14 @@ def degraded(view: View) -> str:
 def _store(view: View, url: str) -> StoreStatus:
     child = view.child(STORE)
     return StoreStatus(url, view.policy.embedded, child.pid if child else None)
+
+
+def _quarantine(view: View, now: float) -> QuarantineStatus:
+    return QuarantineStatus(
+        waiting=quarantine.waiting(view, now),
+        most=quarantine.most(view),
+        held_back=quarantine.held_back(view, now),
+    )
 
 
 def _place(child: Child) -> tuple[int, int]:

@@ -29,6 +29,8 @@ _GIVES_UP = {
 def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
     """A child has died before it was ready: show why, and end the service where trying again cannot help."""
     view, shown = _show(view, child)
+    if child.slot.kind is Kind.QUARANTINE:
+        return view, shown
     if _ever_served(view, child.slot.kind) or view.stopping is not None or not _counts(child, cause):
         return view, shown
     if child.slot.kind is Kind.STEWARD and child.boot_error is not None and child.boot_error.code in FINAL:

@@ -28,6 +28,11 @@ class ReadSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureHost:
+    """Measure what this host has left; answered by HostMeasured."""
+
+
+@dataclass(frozen=True, slots=True)
 class Send:
     """Put this message on the child's channel."""
 
@@ -59,4 +64,4 @@ class Show:
     text: str
 
 
-Command = Fork | ReadSettings | Send | Kill | Say | Show
+Command = Fork | ReadSettings | MeasureHost | Send | Kill | Say | Show

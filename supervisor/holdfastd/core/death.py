@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.exits import ChildExit
-from holdfastd.core.slots import Child, Stage, Why
+from holdfastd.core.slots import Child, Kind, Stage, Why
 
 
 class Reason(StrEnum):
@@ -73,8 +73,12 @@ def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
     if status < 0:
         return Cause(Reason.SIGNAL, _signal_name(-status))
     if status == ChildExit.OK and child.drained:
-        return Cause(Reason.REQUESTED, "drained by a signal of its own")
+        return Cause(Reason.REQUESTED, _own_accord(child))
     return Cause(_BY_EXIT.get(status, Reason.EXIT), f"status {status}")
+
+
+def _own_accord(child: Child) -> str:
+    return "no suspect waits" if child.slot.kind is Kind.QUARANTINE else "drained by a signal of its own"
 
 
 def _was_ordered(child: Child, status: int) -> bool:

@@ -13,11 +13,10 @@ from holdfast.exits import Exit
 from holdfastd.core import leave
 from holdfastd.core.commands import Command, Say, Show
 from holdfastd.core.leave import Pressed
-from holdfastd.core.slots import REPLACED, Child, Forking, Kind, Slot, Stage, Why
+from holdfastd.core.slots import CLAIMING, REPLACED, Child, Forking, Kind, Slot, Stage, Why
 from holdfastd.core.view import Step, Stopping, View, removed, seated
 
-ORDER = (Kind.WORKER, Kind.WATCHER, Kind.STEWARD, Kind.STORE)
-
+ORDER = (CLAIMING, frozenset({Kind.WATCHER}), frozenset({Kind.STEWARD}), frozenset({Kind.STORE}))
 
 NEEDED = frozenset({Kind.STEWARD, Kind.STORE})  # by workers that finish
 
@@ -61,7 +60,7 @@ def _hasten(view: View, now: float) -> Step:
     deadline = min(view.stopping.deadline, now + view.policy.cancel_grace)
     hastened = replace(view.stopping, cancel_at=min(view.stopping.cancel_at, now), deadline=deadline)
     said = Say("warning", "hastened: handlers are cancelled")
-    return _each(replace(view, stopping=hastened), list(view.living(Kind.WORKER)), _ask_again(hastened), (said,))
+    return _each(replace(view, stopping=hastened), list(view.claiming()), _ask_again(hastened), (said,))
 
 
 def _ask_again(stopping: Stopping) -> Callable[[Child], Pressed]:
@@ -80,11 +79,12 @@ def proceed(view: View, now: float) -> Step:
         return view, ()
     if stopping.killing:
         return _kill_all(view, now)
-    for kind in ORDER:
-        if any(isinstance(seat, Child | Forking) for seat in _seats(view, kind)):
-            asked = [child for child in view.living(kind) if _has_time(child, stopping)]
-            return _each(view, asked, _asking(stopping, kind, now))
-        view = removed(view, *(slot for slot in view.seats if slot.kind is kind))
+    for kinds in ORDER:
+        seats = [seat for slot, seat in view.seats.items() if slot.kind in kinds]
+        if any(isinstance(seat, Child | Forking) for seat in seats):
+            asked = [seat for seat in seats if isinstance(seat, Child) and _has_time(seat, stopping)]
+            return _each(view, asked, lambda child: _ask(child, stopping, now))
+        view = removed(view, *(slot for slot in view.seats if slot.kind in kinds))
     return _finish(view)
 
 
@@ -122,15 +122,10 @@ def _is_killed(child: Child) -> bool:
     return child.leaving is not None and child.leaving.stage is Stage.KILLING
 
 
-def _asking(stopping: Stopping, kind: Kind, now: float) -> Callable[[Child], Pressed]:
-    if kind is Kind.WORKER:
-        return lambda child: leave.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
-    ask = leave.ask_store if kind is Kind.STORE else leave.ask_service
-    return lambda child: ask(child, now)
-
-
-def _seats(view: View, kind: Kind) -> list[object]:
-    return [seat for slot, seat in view.seats.items() if slot.kind is kind]
+def _ask(child: Child, stopping: Stopping, now: float) -> Pressed:
+    if child.slot.kind in CLAIMING:
+        return leave.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
+    return leave.ask_store(child, now) if child.slot.kind is Kind.STORE else leave.ask_service(child, now)
 
 
 def _each(view: View, children: list[Child], act: Callable[[Child], Pressed], said: tuple[Command, ...] = ()) -> Step:
@@ -153,4 +148,4 @@ def keeps(view: View, slot: Slot) -> bool:
     """Whether this slot is filled again after a death: while the service stops only what workers still need."""
     if view.stopping is None:
         return True
-    return slot.kind in NEEDED and not view.stopping.killing and any(view.living(Kind.WORKER))
+    return slot.kind in NEEDED and not view.stopping.killing and any(view.claiming())

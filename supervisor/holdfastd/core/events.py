@@ -76,6 +76,13 @@ class ScaleAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class HostMeasured:
+    """What this host has left for more processes."""
+
+    host: Host
+
+
+@dataclass(frozen=True, slots=True)
 class ReloadAsked:
     """By a signal or the control socket: replace the workers by ones that import the handler anew."""
 
@@ -107,6 +114,7 @@ Event = (
     | Exited
     | Signalled
     | ScaleAsked
+    | HostMeasured
     | ReloadAsked
     | SettingsRead
     | StopAsked

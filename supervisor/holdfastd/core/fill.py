@@ -3,10 +3,10 @@ steward's first preflight has found the store fit."""
 
 from __future__ import annotations
 
-from holdfastd.core import breaker, drain
+from holdfastd.core import breaker, drain, quarantine
 from holdfastd.core.commands import Command, Fork
 from holdfastd.core.policy import BATCH
-from holdfastd.core.slots import Forking, Kind, Slot, Vacant
+from holdfastd.core.slots import CLAIMING, Forking, Kind, Slot, Vacant
 from holdfastd.core.view import Step, View, seated
 
 
@@ -27,11 +27,11 @@ def openings(view: View) -> list[tuple[float, Slot]]:
     services = [
         (seat.due, slot)
         for slot, seat in view.seats.items()
-        if slot.kind is not Kind.WORKER and isinstance(seat, Vacant) and _may_start(view, slot)
+        if slot.kind not in CLAIMING and isinstance(seat, Vacant) and _may_start(view, slot)
     ]
     if view.stopping is not None or Kind.STEWARD not in view.reached:
         return services
-    return services + breaker.candidates(view)
+    return services + breaker.candidates(view) + quarantine.candidates(view)
 
 
 def _may_start(view: View, slot: Slot) -> bool:
@@ -41,4 +41,4 @@ def _may_start(view: View, slot: Slot) -> bool:
 
 def _services_first(opening: tuple[float, Slot]) -> tuple[bool, float, int]:
     due, slot = opening
-    return slot.kind is Kind.WORKER, due, slot.number
+    return slot.kind in CLAIMING, due, slot.number

@@ -20,6 +20,8 @@ ABORT_SLACK = 1.0  # a worker that keeps its deadline still needs a moment to ex
 _ENTER = {
     (Kind.WORKER, Stage.ABORTING): signal.SIGABRT,
     (Kind.WORKER, Stage.KILLING): signal.SIGKILL,
+    (Kind.QUARANTINE, Stage.ABORTING): signal.SIGABRT,
+    (Kind.QUARANTINE, Stage.KILLING): signal.SIGKILL,
     (Kind.STEWARD, Stage.ABORTING): signal.SIGABRT,
     (Kind.STEWARD, Stage.KILLING): signal.SIGKILL,
     (Kind.WATCHER, Stage.ABORTING): signal.SIGABRT,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.channel import Acknowledged, Beat, BootFailed, Changed, Drained, FromChild, Left, Ready, Suspects
-from holdfastd.core import boot, breaker, burst, death, drain, hang, reload, restart, tell
+from holdfastd.core import boot, breaker, burst, death, drain, hang, quarantine, reload, restart, tell
 from holdfastd.core.commands import Command, Say
 from holdfastd.core.death import Cause, Reason
 from holdfastd.core.events import Exited, Forked, ForkFailed, Halted, Heard, StoreOpened
-from holdfastd.core.slots import GIVEN_UP, STORE, BootError, Child, Forking, Kind
+from holdfastd.core.slots import CLAIMING, GIVEN_UP, STORE, BootError, Child, Forking, Kind
 from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
 
 
@@ -23,6 +23,7 @@ def forked(view: View, event: Forked, now: float) -> Step:
 def fork_failed(view: View, event: ForkFailed, now: float) -> Step:
     seat = view.seats[event.slot]
     assert isinstance(seat, Forking)
+    view = quarantine.failed(view, event.slot, f"cannot fork: {event.error}")
     vacant = restart.unforked(seat.record, event.jitter, now)
     wait = {"slot": str(event.slot), "error": event.error, "again_in": round(vacant.due - now, 1)}
     return seated(view, event.slot, vacant), (Say("error", "cannot fork", wait),)
@@ -41,6 +42,7 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
         case Ready():
             return ready(view, child, now)
         case Beat(running=running, settled=settled, degraded=degraded, worn=worn):
+            view = quarantine.began(view, child, running)
             child = replace(child, running=tuple(running), settled=settled, degraded=degraded, worn=worn)
             return seated(view, child.slot, child), ()
         case BootFailed(code=code, error=error, traceback=traceback):
@@ -64,7 +66,7 @@ def _read_service(view: View, message: Acknowledged | Changed | Left | Suspects,
         case Left():
             return burst.looked(view, message, now)
         case Suspects():
-            return view, ()
+            return quarantine.told(view, message, now), ()
 
 
 def store_opened(view: View, _: StoreOpened, now: float) -> Step:
@@ -96,17 +98,19 @@ def exited(view: View, event: Exited, now: float) -> Step:
     cause = death.classify(child, event.status, event.out_of_memory)
     young = restart.is_young(child, cause, now)
     reported = _report(child, cause, now, old_news=boot.is_old_news(view, child))
+    view = quarantine.failed(view, child.slot, str(cause)) if young else view
     view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
-    lost = 0 if view.stopping is None or child.slot.kind is not Kind.WORKER else drain.cut_off(child)
+    lost = 0 if view.stopping is None or child.slot.kind not in CLAIMING else drain.cut_off(child)
     view, told = tell.died(replace(view, cut_off=view.cut_off + lost), child, cause, lost, now)
     view, counted = _consequences(view, child, cause, young, event.jitter, now)
     return view, (*reported, *told, *counted)
 
 
 def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
-    """A seat that was given up goes with its child; another waits for the next."""
+    """A seat that was given up goes with its child; another waits for the next. In quarantine only one that backs off
+    does: what else is wanted there the suspects say."""
     given_up = child.leaving is not None and child.leaving.why in GIVEN_UP
-    if given_up or not drain.keeps(view, child.slot):
+    if given_up or (child.slot.kind is Kind.QUARANTINE and not young) or not drain.keeps(view, child.slot):
         return removed(view, child.slot)
     return seated(view, child.slot, restart.vacated(child, young, jitter, now))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from holdfastd.core import breaker, drain, dump, fill, hang, leave, life, reload, scale, tell, turnover
+from holdfastd.core import breaker, drain, dump, fill, hang, leave, life, quarantine, reload, scale, tell, turnover
 from holdfastd.core.commands import Command
 from holdfastd.core.events import (
     Event,
@@ -20,6 +20,7 @@ from holdfastd.core.events import (
     ForkFailed,
     Halted,
     Heard,
+    HostMeasured,
     ReloadAsked,
     ScaleAsked,
     SettingsRead,
@@ -116,6 +117,7 @@ _ROUND = (
     breaker.look,
     turnover.renew,
     scale.balance,
+    quarantine.balance,
     drain.proceed,
     fill.fill,
     tell.again,
@@ -131,6 +133,7 @@ _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
     Exited: life.exited,
     Signalled: _signalled,
     ScaleAsked: _scale_asked,
+    HostMeasured: quarantine.measured,
     ReloadAsked: _reload_asked,
     SettingsRead: _settings_read,
     StopAsked: _stop_asked,

@@ -14,6 +14,8 @@ CANCEL_MOST = 5.0
 ROUND = 1.0  # how often children report, and how often the parent looks
 LATE = 5.0  # a parent that was itself kept from looking for longer accuses nobody
 RETELL = 10.0  # an unacknowledged death is told again
+QUARANTINE_SHARE = 4  # a quarter of the pool is the most that runs suspects beside it
+SUSPECTS_FRESH = 5.0  # a number of suspects that the steward has not repeated for longer says nothing
 BATCH = 16  # forks in one round, so that signals and clients are served in between
 
 

@@ -84,7 +84,7 @@ def finish(view: View) -> Step:
 
 def draining(view: View) -> int:
     """Workers of earlier code that still finish their tasks."""
-    return sum(bool(child.running) and child.generation < view.generation for child in view.living(Kind.WORKER))
+    return sum(bool(child.running) and child.generation < view.generation for child in view.claiming())
 
 
 def _failed(view: View, child: Child, cause: Cause) -> Step:

@@ -39,11 +39,16 @@ class Bound:
 
 def refusal(host: Host, living: int, wanted: int) -> str:
     """Why this host cannot hold so many workers, of which some live already, or empty."""
-    tightest = min(_bounds(host, living), key=lambda bound: bound.workers, default=None)
-    if tightest is None or wanted <= tightest.workers:
+    bound = tightest(host, living)
+    if bound is None or wanted <= bound.workers:
         return ""
-    least = max(0, tightest.workers)
-    return f"this host cannot hold {wanted} workers, {least} at most: {tightest.why}, or ask for fewer"
+    least = max(0, bound.workers)
+    return f"this host cannot hold {wanted} workers, {least} at most: {bound.why}, or ask for fewer"
+
+
+def tightest(host: Host, living: int) -> Bound | None:
+    """The bound that is met first by a host where so many workers live; None: there is none."""
+    return min(_bounds(host, living), key=lambda bound: bound.workers, default=None)
 
 
 def _bounds(host: Host, living: int) -> Iterator[Bound]:

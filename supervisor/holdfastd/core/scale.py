@@ -41,7 +41,7 @@ def balance(view: View, now: float) -> Step:
     successor = 1 if any(turnover.outdated(view)) else 0
     surplus = len(staying) - view.target - successor
     if surplus > 0:
-        return _retire(view, sorted(staying, key=_usefulness)[:surplus], now)
+        return retire(view, sorted(staying, key=usefulness)[:surplus], now)
     return _open(view, -surplus, now), ()
 
 
@@ -49,7 +49,8 @@ def _is_leaving(seat: Seat) -> bool:
     return isinstance(seat, Child) and seat.leaving is not None and seat.leaving.why in GIVEN_UP
 
 
-def _usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
+def usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
+    """The least useful go first."""
     slot, seat = entry
     if not isinstance(seat, Child) or seat.leaving is not None:
         return 0, -slot.number
@@ -58,7 +59,8 @@ def _usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
     return 2 + len(seat.running), -slot.number
 
 
-def _retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
+def retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
+    """Close these seats; who lives there finishes what it runs, within the drain timeout."""
     commands: list[Command] = []
     for slot, seat in surplus:
         if isinstance(seat, Vacant):

@@ -18,6 +18,10 @@ class Kind(StrEnum):
     STEWARD = "steward"
     WATCHER = "watcher"
     WORKER = "worker"
+    QUARANTINE = "quarantine"
+
+
+CLAIMING = frozenset({Kind.WORKER, Kind.QUARANTINE})  # kinds that run tasks
 
 
 class Slot(NamedTuple):
@@ -25,7 +29,7 @@ class Slot(NamedTuple):
     number: int = 0
 
     def __str__(self) -> str:
-        return f"worker {self.number}" if self.kind is Kind.WORKER else str(self.kind)
+        return f"{self.kind} {self.number}" if self.kind in CLAIMING else str(self.kind)
 
 
 STORE = Slot(Kind.STORE)

@@ -8,23 +8,23 @@ from holdfast.channel import Acknowledged, Born, Died
 from holdfastd.core.commands import Command, Say, Send
 from holdfastd.core.death import Cause
 from holdfastd.core.policy import RETELL
-from holdfastd.core.slots import STEWARD, Child, Kind
+from holdfastd.core.slots import CLAIMING, STEWARD, Child, Kind
 from holdfastd.core.view import Step, Untold, View
 
 
 def born(view: View, child: Child) -> tuple[Command, ...]:
     """A worker to the steward; to a new steward everything that its predecessor was told and is still so."""
-    if child.slot.kind is Kind.WORKER:
+    if child.slot.kind in CLAIMING:
         return _if_steward(view, Send(STEWARD, Born(child.incarnation)))
     if child.slot.kind is Kind.STEWARD:
-        living = (Send(STEWARD, Born(worker.incarnation)) for worker in view.living(Kind.WORKER))
+        living = (Send(STEWARD, Born(worker.incarnation)) for worker in view.claiming())
         return (*living, *_untold(view))
     return ()
 
 
 def died(view: View, child: Child, cause: Cause, cut_off: int, now: float) -> Step:
     """Remember the death of a worker until it is acknowledged, and tell it now."""
-    if child.slot.kind is not Kind.WORKER:
+    if child.slot.kind not in CLAIMING:
         return view, ()
     message = Died(child.incarnation, str(cause), cause.charged)
     told_at = view.told_at if view.untold else now

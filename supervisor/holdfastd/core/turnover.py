@@ -23,14 +23,14 @@ def renew(view: View, now: float) -> Step:
     retired: tuple[Command, ...] = ()
     waiting = list(outdated(view))
     if waiting and _ready(view) > view.target:
-        view, retired = _retire(view, min(waiting, key=_least_busy), now)
+        view, retired = retire(view, min(waiting, key=_least_busy), now)
     view, finished = (view, ()) if any(outdated(view)) else reload.finish(view)
     return view, (*retired, *finished)
 
 
-def outdated(view: View) -> Iterator[Child]:
+def outdated(view: View, kind: Kind = Kind.WORKER) -> Iterator[Child]:
     """Workers that take tasks, or are about to, and should be replaced."""
-    return (child for child in _staying(view.living(Kind.WORKER)) if _why(view, child) is not None)
+    return (child for child in _staying(view.living(kind)) if _why(view, child) is not None)
 
 
 def _staying(children: Iterable[Child]) -> Iterator[Child]:
@@ -52,7 +52,8 @@ def _least_busy(child: Child) -> tuple[bool, bool, int, int]:
     return child.ready_at is not None, not child.worn, len(child.running), child.slot.number
 
 
-def _retire(view: View, child: Child, now: float) -> Step:
+def retire(view: View, child: Child, now: float) -> Step:
+    """Have one of them finish what it runs, and go."""
     why = _why(view, child)
     assert why is not None
     leaving, commands = leave.ask_worker(child, why, now + NO_HURRY, now + NO_HURRY)

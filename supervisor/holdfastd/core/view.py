@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.channel import Died
 from holdfastd.core.commands import Command
 from holdfastd.core.policy import Policy
-from holdfastd.core.slots import Child, Kind, Seat, Slot
+from holdfastd.core.slots import CLAIMING, Child, Kind, Seat, Slot
 
 RECENT = 50
 NAMED = 8  # tasks kept of each death
@@ -94,6 +95,21 @@ class Untold:
 
 
 @dataclass(frozen=True, slots=True)
+class Quarantine:
+    """Suspects that may start in the lanes served here, as the steward told at `told_at`; `alone`: those of them that
+    run while no other quarantine worker does. `quiet`: this host is to claim nothing. `no_room`: why the host could not
+    hold all that were wanted when it was last measured. `failed`: why the last one could not start."""
+
+    startable: int = 0
+    alone: int = 0
+    quiet: bool = False
+    told_at: float = -math.inf
+    measured_at: float = -math.inf
+    no_room: str = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     policy: Policy
     target: int
@@ -101,6 +117,7 @@ class View:
     seats: Mapping[Slot, Seat] = field(default_factory=dict[Slot, Seat])
     reached: frozenset[Kind] = frozenset()  # kinds of which one has been ready
     breaker: Breaker = field(default_factory=Breaker)
+    quarantine: Quarantine = field(default_factory=Quarantine)
     untold: Mapping[str, Untold] = field(default_factory=dict[str, Untold])
     told_at: float = 0.0
     boot_failures: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
@@ -124,6 +141,10 @@ class View:
 
     def living(self, kind: Kind) -> Iterator[Child]:
         return (seat for seat in self.seats.values() if isinstance(seat, Child) and seat.slot.kind is kind)
+
+    def claiming(self) -> Iterator[Child]:
+        """Workers of the pool and of quarantine."""
+        return (child for kind in CLAIMING for child in self.living(kind))
 
     def workers(self) -> Iterator[tuple[Slot, Seat]]:
         return ((slot, seat) for slot, seat in self.seats.items() if slot.kind is Kind.WORKER)

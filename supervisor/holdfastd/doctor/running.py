@@ -15,6 +15,7 @@ MANY_DEATHS = 3
 
 _RUNS = Look("supervisor", "control socket")
 _STATE = Look("supervisor", "state")
+_QUARANTINE = Look("supervisor", "quarantine")
 _DEATHS = Look("supervisor", "deaths")
 _STORE = Look("supervisor", "store")
 
@@ -43,6 +44,11 @@ def judge(running: RunningFacts, *, version: str, store_url: str, now: float) ->
     else:
         yield _RUNS.ok(f"version {status.version}, pid {status.pid}, {status.state}")
     yield from _judge_state(status)
+    if status.quarantine.held_back:
+        found = (
+            f"{status.quarantine.waiting} suspects wait; no worker is started for them: {status.quarantine.held_back}"
+        )
+        yield _QUARANTINE.warning(found, "supervisor status; supervisor why TASK_ID tells of each")
     yield from _judge_deaths(status, now)
     if status.store.url != store_url:
         found = f"it uses {status.store.url}, and these settings name {store_url}"

@@ -16,6 +16,8 @@ from holdfastd.parent.child import Birth
 from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
 from holdfastd.store.launch import StoreLaunch
 
+_SHORT = {Kind.WORKER: "w", Kind.QUARANTINE: "q"}  # the kernel keeps fifteen letters of a process's name
+
 
 class Births:
     """Holds what the embedded store needs before it runs, from when it was prepared until it runs."""
@@ -43,12 +45,18 @@ class Births:
         incarnation = uuid.uuid4().hex
         household, body = self._household, self._work[generation]
         match slot.kind:
-            case Kind.WORKER:
+            case Kind.WORKER | Kind.QUARANTINE:
 
                 def work(channel: socket.socket) -> int:
-                    return body(incarnation, slot.number, channel)
+                    return body(incarnation, slot, channel)
 
-                return Birth(incarnation, f"holdfast: w{slot.number}", f"holdfast: {slot}", work, household.kept)
+                return Birth(
+                    incarnation,
+                    f"holdfast: {_SHORT[slot.kind]}{slot.number}",
+                    f"holdfast: {slot}",
+                    work,
+                    household.kept,
+                )
             case Kind.STEWARD:
 
                 def serve(channel: socket.socket) -> int:

@@ -12,9 +12,9 @@ import structlog
 from holdfast.channel import encode
 from holdfast.killpoints import Point, reached
 from holdfast_config import ConfigError
-from holdfastd.core.commands import Command, Fork, Kill, ReadSettings, Say, Send, Show
-from holdfastd.core.events import Event, Forked, ForkFailed, SettingsRead
-from holdfastd.parent import fork
+from holdfastd.core.commands import Command, Fork, Kill, MeasureHost, ReadSettings, Say, Send, Show
+from holdfastd.core.events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
+from holdfastd.parent import fork, host
 from holdfastd.parent.births import Births
 from holdfastd.parent.family import Family, Process
 from holdfastd.store.errors import StoreLaunchError
@@ -43,6 +43,7 @@ class Hands:
         self._do: dict[type, Callable[[Any], None]] = {
             Fork: self._fork,
             ReadSettings: self._read_settings,
+            MeasureHost: self._measure_host,
             Send: self._send,
             Kill: self._kill,
             Say: self._say,
@@ -72,6 +73,9 @@ class Hands:
         except ConfigError as problems:
             error = str(problems)
         self._post(SettingsRead(command.generation, error))
+
+    def _measure_host(self, _: MeasureHost) -> None:
+        self._post(HostMeasured(host.measure()))
 
     def _send(self, command: Send) -> None:
         process = self._family.of_slot(command.slot)

@@ -86,7 +86,7 @@ class Herald:
 
 def summary(view: View) -> str:
     """The service in one line."""
-    running = sum(len(child.running) for child in view.living(Kind.WORKER))
+    running = sum(len(child.running) for child in view.claiming())
     line = f"{report.state(view)}: {report.ready(view)} of {view.target} workers ready, {running} tasks running"
     trouble = view.breaker.cause or report.degraded(view)
     return f"{line}; {trouble}" if trouble else line
@@ -94,7 +94,7 @@ def summary(view: View) -> str:
 
 def farewell(view: View, now: float) -> str:
     """What somebody wants to know who has asked it to stop and sees it stay; empty where nothing is waited for."""
-    running = sum(len(child.running) for child in view.living(Kind.WORKER))
+    running = sum(len(child.running) for child in view.claiming())
     if view.stopping is None or view.stopping.killing or not running:
         return ""
     tasks = "1 task that runs" if running == 1 else f"{running} tasks that run"

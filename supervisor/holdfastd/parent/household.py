@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfastd.core.policy import Policy
+from holdfastd.core.slots import Slot
 from holdfastd.store.launch import StoreLaunch
 
-WorkerBody = Callable[[str, int, socket.socket], int]
+WorkerBody = Callable[[str, Slot, socket.socket], int]
 StewardBody = Callable[[bool, socket.socket], int]
 
 

@@ -14,6 +14,7 @@ from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
 from holdfastd.core.policy import Policy
+from holdfastd.core.slots import Kind, Slot
 from holdfastd.parent import folders, preload
 from holdfastd.parent.alone import Announce, supervise
 from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
@@ -87,7 +88,7 @@ def household(
 
 
 def _worker(settings: Settings) -> WorkerBody:
-    def worker(incarnation: str, slot: int, channel: socket.socket) -> int:
-        return work(WorkerSpec(incarnation, slot, settings), channel)
+    def worker(incarnation: str, slot: Slot, channel: socket.socket) -> int:
+        return work(WorkerSpec(incarnation, slot.number, settings, slot.kind is Kind.QUARANTINE), channel)
 
     return worker
