@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from holdfast.broker.port.steward import MOST_PEEKS
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
 from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, QuarantineStatus, Status, StoreStatus
@@ -223,3 +224,7 @@ def test_settings_that_are_seldom_meant() -> None:
     assert levels(configuration.judge(Settings(lanes=("other:list",)))) == ["warning"]
     assert levels(configuration.judge(Settings(task_timeout=100.0))) == ["note"]
     assert levels(configuration.judge(Settings(lanes=(Lane("bindu:tasks", timeout=100.0),)))) == ["note"]
+    lanes = tuple(Lane(name) for name in ("bindu:tasks", *map(str, range(MOST_PEEKS))))
+    assert list(configuration.judge(Settings(lanes=lanes[:MOST_PEEKS]))) == []
+    (found,) = configuration.judge(Settings(lanes=lanes))
+    assert (found.level, "looks at the others every 200 ms" in found.found) == ("note", True)

@@ -65,8 +65,8 @@ class FakeStore:
     async def peek(self, lane: str, timeout: float) -> bool:
         return self._answer("peek", False, lane)
 
-    async def ring(self, lane: str) -> int:
-        return self._answer("ring", 0, lane)
+    async def ring(self, *lanes: str) -> int:
+        return self._answer("ring", 0, *lanes)
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
         return self._answer("audit", (0, ""), lane, cursor)

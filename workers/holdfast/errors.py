@@ -15,6 +15,10 @@ class StoreUnavailableError(StoreError):
     """The store cannot be reached or answers that it cannot serve now; try again."""
 
 
+class ConnectionLimitError(StoreUnavailableError):
+    """All connections that this process may open are in use, which says nothing about the store; try again."""
+
+
 class LedgerUnavailableError(StoreUnavailableError):
     """PostgreSQL, which keeps the tasks beside Redis, cannot be reached or cannot serve now; try again."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
+from holdfast.broker.port.steward import MOST_PEEKS
 from holdfast.errors import StoreError
 from holdfast_config import Settings
 from holdfastd.doctor import configuration, database, folders, handler, kernel, limits, running, store, unit
@@ -99,7 +100,7 @@ def _store(settings: Settings, service: RunningFacts) -> Iterator[Finding]:
     if settings.scheduler_type == "memory":
         yield Look("redis", "connection").ok("none is used: the queue is in the memory of one process")
         return
-    others = STEWARDS_CONNECTIONS + len(settings.lanes)
+    others = STEWARDS_CONNECTIONS + min(len(settings.lanes), MOST_PEEKS)
     expected = Expectation(
         queue=settings.queue_name,
         lease=settings.lease,

@@ -1,18 +1,42 @@
 """Bells: for producers that only push, the steward sees a lane fill and rings for the workers.
 
 While a lane is empty it blocks in `peek`. While it is not, workers find what is left by themselves, and the steward
-only looks now and then whether a bell was lost: soon at first, then ever more rarely.
+only looks now and then whether a bell was lost: soon at first, then ever more rarely. Each lane that it blocks on takes
+a connection, so there is a limit to those; the lanes beyond it are looked at in one call every 200 ms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import anyio
 
 from holdfast.broker.port import StewardStore
+from holdfast.broker.port.steward import MOST_PEEKS
 from holdfastd.steward.duty import Duty
 
 PEEK_FOR = 15.0  # seconds: what a wait on a connection that died without a word costs at most
 FIRST_PAUSE, LAST_PAUSE = 0.002, 0.2  # seconds
+LOOKED_AT_ONCE = 500  # lanes: one or two milliseconds of the server
+
+
+def bells(store: StewardStore, lanes: Sequence[str]) -> Iterator[Duty]:
+    """The duties for these lanes."""
+    for lane in lanes[:MOST_PEEKS]:
+        yield Bell(store, lane).duty()
+    if lanes[MOST_PEEKS:]:
+        yield looks(store, lanes[MOST_PEEKS:])
+
+
+def looks(store: StewardStore, lanes: Sequence[str]) -> Duty:
+    """Look at all of these, and ring for those that hold anything."""
+
+    async def turn() -> float:
+        for first in range(0, len(lanes), LOOKED_AT_ONCE):
+            await store.ring(*lanes[first : first + LOOKED_AT_ONCE])
+        return LAST_PAUSE
+
+    return Duty(f"bells of {len(lanes)} lanes", turn)
 
 
 class Bell:

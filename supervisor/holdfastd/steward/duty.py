@@ -14,7 +14,7 @@ import anyio
 import structlog
 from tenacity import AsyncRetrying, RetryCallState, wait_exponential, wait_random
 
-from holdfast.errors import LedgerUnavailableError, StoreRefusedError, StoreUnavailableError
+from holdfast.errors import ConnectionLimitError, LedgerUnavailableError, StoreRefusedError, StoreUnavailableError
 from holdfastd.steward.health import Health
 
 PATIENCE = wait_exponential(multiplier=0.05, max=1.0) + wait_random(0, 0.05)  # seconds between tries
@@ -51,7 +51,7 @@ def _note(name: str, error: BaseException | None, health: Health) -> None:
     error = _first(error)
     trouble = str(error) or type(error).__name__
     match error:
-        case LedgerUnavailableError():  # says nothing about Redis, where leases are kept
+        case LedgerUnavailableError() | ConnectionLimitError():  # say nothing about Redis, where leases are kept
             health.ailing(name, trouble)
         case StoreUnavailableError():
             health.away(name, trouble)

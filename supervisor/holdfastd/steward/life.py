@@ -14,7 +14,7 @@ from holdfast.broker.port import Ledger, Store
 from holdfast.channel import Beat, Born, Died, Drain, Leave, Link, Ready
 from holdfast.exits import ChildExit
 from holdfastd.steward.audit import Audit
-from holdfastd.steward.bells import Bell
+from holdfastd.steward.bells import bells
 from holdfastd.steward.bounding import Bounding
 from holdfastd.steward.burst import burst
 from holdfastd.steward.duty import Duty, tend
@@ -122,8 +122,8 @@ class Life:
         if settings.time_file is not None:
             yield time_file(store, settings.time_file)
         yield Bounding(store, settings).duty()
+        yield from bells(store, settings.lane_names)
         for lane in settings.lane_names:
-            yield Bell(store, lane).duty()
             yield Audit(store, lane).duty()
         yield trimming(store, settings.keep)
         yield fitness(store)

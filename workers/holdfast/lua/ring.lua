@@ -1,8 +1,15 @@
--- Ring a lane's bell if it holds entries (for producers that only RPUSH).
--- KEYS: the public queue. ARGV: lane.
--- Answers: entries in the lane.
+-- Ring the bells of lanes that hold entries (for producers that only RPUSH).
+-- KEYS: the public queue. ARGV: lanes.
+-- Answers: entries in these lanes; an error where one of them is no list, after the others were looked at.
 -- flags: allow-oom
 -- use: lane
-local waiting = call('LLEN', list_of(ARGV[1]))
-if waiting > 0 then ring(ARGV[1]) end
-return waiting
+local waiting, failed = 0, nil
+for _, lane in ipairs(ARGV) do
+  local held = redis.pcall('LLEN', list_of(lane))
+  if type(held) ~= 'number' then failed = failed or held
+  else
+    if held > 0 then ring(lane) end
+    waiting = waiting + held
+  end
+end
+return failed or waiting

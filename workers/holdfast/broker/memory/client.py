@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 import anyio
@@ -67,17 +66,19 @@ class Channel:
         self._engine = engine
         self._channel = engine.client.pubsub()
 
-    async def __aenter__(self) -> Channel:
-        return self
-
-    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    async def aclose(self) -> None:
         self._channel.close()
 
     async def subscribe(self, *names: str) -> None:
         self._channel.subscribe(*names)
+        self._engine.announce()
 
     async def psubscribe(self, *patterns: str) -> None:
         self._channel.psubscribe(*patterns)
+        self._engine.announce()
+
+    async def unsubscribe(self, *names: str) -> None:
+        self._channel.unsubscribe(*names)
 
     async def get_message(self, timeout: None = None) -> dict[str, Any]:
         """The next one, however long it takes."""

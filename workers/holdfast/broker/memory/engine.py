@@ -48,9 +48,13 @@ class Engine:
                 answer = _INFO.format(run_id=self._run_id).encode()
             case _:
                 answer = self.client.execute_command(*command)
+        self.announce()
+        return answer
+
+    def announce(self) -> None:
+        """Whoever waits for a change looks again."""
         self._changed.set()
         self._changed = anyio.Event()
-        return answer
 
     async def change(self) -> None:
         """Wait for the next command of anybody.

@@ -30,7 +30,7 @@ class MemoryStore(RedisStore):
     ) -> None:
         self.engine = Engine()
         client = Client(self.engine)
-        super().__init__(RedisSettings(MEMORY, queue=queue), replaced, Clients(client, client))
+        super().__init__(RedisSettings(MEMORY, queue=queue), replaced, Clients(client, client, client))
         self._most_waiting = most_waiting
         self._lanes: dict[str, None] = {}
         self._door = anyio.Lock()

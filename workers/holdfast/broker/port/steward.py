@@ -8,6 +8,8 @@ from typing import Protocol
 from holdfast.core.lanes import Lanes, Rule
 from holdfast.core.records import Counts, Epoch, Startable
 
+MOST_PEEKS = 500  # lanes that one process blocks on; each takes a connection
+
 
 class StewardStore(Protocol):
     """What a steward needs."""
@@ -44,8 +46,8 @@ class StewardStore(Protocol):
         """Block while the lane is empty, at most `timeout` seconds; whether it has something."""
         ...
 
-    async def ring(self, lane: str) -> int:
-        """Ring the lane's bell if it holds entries; how many it holds."""
+    async def ring(self, *lanes: str) -> int:
+        """Ring the bell of each of these lanes that holds entries; how many they hold."""
         ...
 
     async def lanes(self, lanes: Sequence[str]) -> Lanes: ...

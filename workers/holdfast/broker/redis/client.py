@@ -15,6 +15,7 @@ from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from holdfast.broker.port.steward import MOST_PEEKS
 from holdfast.broker.redis.following import ClusterGuide, Guide, SentinelGuide, following_pool
 from holdfast_config import several
 
@@ -23,17 +24,19 @@ if TYPE_CHECKING:
 
 NAME = "holdfast"  # how our clients are told from others in CLIENT LIST
 PROBED = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 3}  # seconds of silence, between probes; how many
-MOST_BLOCKED = 100  # who waits for many tasks subscribes once; more than this in one process is a mistake
+MOST_BLOCKED = 100  # a process blocks in a few calls, and waits for tasks in one; more than this is a mistake
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
     """`commands`: for calls that answer at once; a bounded pool that waits for a free connection.
     `blocking`: for calls that block; the caller bounds each one, and a call that is cancelled closes its connection.
+    `peeking`: for those that block on a lane, one for each of MOST_PEEKS lanes.
     `guide`: who knows where the server is, if it may be another one tomorrow."""
 
     commands: Any
     blocking: Any
+    peeking: Any
     guide: Guide | None = None
 
 
@@ -42,19 +45,19 @@ def clients_of(settings: RedisSettings) -> Clients:
     bounds = {"max_connections": settings.max_connections, "timeout": settings.answer_timeout}
     for_commands = {**_options(settings), **bounds, "socket_timeout": settings.answer_timeout}
     for_blocking = {**_options(settings), "max_connections": MOST_BLOCKED, "socket_timeout": None}
+    for_peeking = {**for_blocking, "max_connections": MOST_PEEKS}
     if settings.url.partition("://")[0] in several.SCHEMES:
-        return _following(several.parse(settings.url), settings, for_commands, for_blocking)
+        return _following(several.parse(settings.url), settings, (for_commands, for_blocking, for_peeking))
     bounded: Any = aioredis.BlockingConnectionPool  # the library types no option
     unbounded: Any = aioredis.ConnectionPool
     return Clients(
         _client(bounded.from_url(settings.url, **for_commands)),
         _client(unbounded.from_url(settings.url, **for_blocking)),
+        _client(unbounded.from_url(settings.url, **for_peeking)),
     )
 
 
-def _following(
-    servers: several.Several, settings: RedisSettings, for_commands: dict[str, Any], for_blocking: dict[str, Any]
-) -> Clients:
+def _following(servers: several.Several, settings: RedisSettings, options_of: tuple[dict[str, Any], ...]) -> Clients:
     login = dict[str, Any](parse_url(servers.server))
     tls = login.pop("connection_class", None) is SSLConnection
     del login["host"]
@@ -66,8 +69,9 @@ def _following(
     kind = SentinelGuide if servers.form == "sentinel" else ClusterGuide
     guide = kind(servers.hosts, asking, tls=tls)
     name = servers.master or settings.queue
-    pools = [following_pool(guide, name, {**options, **login}, tls=tls) for options in (for_commands, for_blocking)]
-    return Clients(_client(pools[0]), _client(pools[1]), guide)
+    pools = [following_pool(guide, name, {**options, **login}, tls=tls) for options in options_of]
+    commands, blocking, peeking = map(_client, pools)
+    return Clients(commands, blocking, peeking, guide)
 
 
 def _options(settings: RedisSettings) -> dict[str, Any]:

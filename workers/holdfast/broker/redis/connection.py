@@ -11,6 +11,7 @@ from redis.exceptions import NoScriptError, RedisError
 from holdfast.broker.redis.client import Clients, clients_of
 from holdfast.broker.redis.faults import explained
 from holdfast.broker.redis.keys import Keys
+from holdfast.broker.redis.notices import Notices
 from holdfast.broker.redis.redirecting import Redirecting
 from holdfast.broker.redis.scripts import Script, build, operations, product
 from holdfast.broker.redis.sending import watched
@@ -38,16 +39,20 @@ class Connection:
         self._answer_timeout = settings.answer_timeout
         made = clients or clients_of(settings)
         self.client, self.blocking, self._guide = made.commands, made.blocking, made.guide
+        self._peeking = made.peeking
         self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
         self._execute: Any = self.client.execute_command
         self._execute_blocking: Any = self.blocking.execute_command
+        self._execute_peeking: Any = self._peeking.execute_command
         if made.guide is not None:
             redirecting = Redirecting(made)
             self._evaluate, self._execute = redirecting.over(self._evaluate), redirecting.over(self._execute)
             self._execute_blocking = redirecting.over(self._execute_blocking)
+            self._execute_peeking = redirecting.over(self._execute_peeking)
         self._replaced = replaced
         self._scripts = {name: build(name, replaced) for name in operations()} if replaced else product()
         self._guarded: dict[str, Script] = {}
+        self.notices = Notices(self)
 
     async def run(self, name: str, *args: Value) -> Any:
         """Run one Lua operation; load it first where the server does not know it."""
@@ -107,9 +112,14 @@ class Connection:
         with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
             return await self._execute_blocking(*args)
 
+    async def peek(self, seconds: float, *args: Value) -> Any:
+        """The same, over the connections that are for peeks at lanes."""
+        with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
+            return await self._execute_peeking(*args)
+
     async def aclose(self) -> None:
         # A server that is gone cannot be taken leave of.
-        for client in (self.client, self.blocking):
+        for client in (self.client, self.blocking, self._peeking):
             with suppress(RedisError, OSError):
                 await client.aclose()
                 await client.connection_pool.disconnect()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from redis import exceptions
 
-from holdfast.errors import StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
+from holdfast.errors import ConnectionLimitError, StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
 
 # Answers of a server that is there but cannot serve now: waiting mends each of them.
 _PASSING = (
@@ -60,6 +60,11 @@ def _wrong_url(error: exceptions.RedisError, text: str, url: str) -> str:
     return f"Redis at {url} has no such database: {text}" if text.startswith(_NO_DATABASE) else ""
 
 
+def _is_local(error: exceptions.RedisError) -> bool:
+    """Whether a pool of ours had no connection left: nothing was sent."""
+    return isinstance(error, exceptions.MaxConnectionsError) or str(error) == "No connection available."
+
+
 def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
     error = _behind(error)
     text = str(error)
@@ -67,6 +72,11 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
         return StoreRefusedError(f"Redis at {url} refuses this user: {text.rstrip('.')}; check user, password and ACL")
     if isinstance(error, exceptions.OutOfMemoryError) or "OOM" in text[:64]:
         return StoreFullError(f"Redis at {url} is out of memory: {text}")
+    if _is_local(error):
+        return ConnectionLimitError(
+            f"all connections to Redis at {url} that this process may open are in use; raise --redis-max-connections, "
+            "or do less at a time"
+        )
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | exceptions.ReadOnlyError):
         return StoreUnavailableError(f"Redis at {url} cannot be reached: {text}")
     if _UNSAVED in text[:200]:

@@ -9,7 +9,6 @@ import msgspec
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role, Value, given
 from holdfast.broker.redis.keys import Keys
-from holdfast.broker.redis.notices import settled
 from holdfast.core.records import Accepted, Receipt, Submission, TaskRecord
 from holdfast.core.terms import Terms
 
@@ -67,7 +66,7 @@ class ProducerRole(Role):
         return rows.task_record(task_id, answer) if answer else None
 
     def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
-        return settled(self._connection, task_ids)
+        return self._connection.notices.settled(task_ids)
 
     async def ping(self) -> None:
         await self._command("PING")

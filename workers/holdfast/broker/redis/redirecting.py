@@ -21,7 +21,8 @@ class Redirecting:
     def __init__(self, clients: Clients) -> None:
         assert clients.guide is not None
         self._guide = clients.guide
-        self._pools = (clients.commands.connection_pool, clients.blocking.connection_pool)
+        every = (clients.commands, clients.blocking, clients.peeking)
+        self._pools = tuple(client.connection_pool for client in every)
         self._guide.changed = self._leave
 
     def over(self, execute: Execute) -> Execute:
@@ -51,5 +52,7 @@ class Redirecting:
 
     async def _leave(self) -> None:
         """Another server serves now: who waits at the old one, which may be frozen, waits in vain."""
-        await self._pools[0].disconnect(inuse_connections=False)
-        await self._pools[1].disconnect()
+        commands, *blocking = self._pools
+        await commands.disconnect(inuse_connections=False)
+        for pool in blocking:
+            await pool.disconnect()

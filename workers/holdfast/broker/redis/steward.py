@@ -82,10 +82,10 @@ class StewardRole(Role):
     async def peek(self, lane: str, timeout: float) -> bool:
         """BLMOVE from the head to the head of the same list: blocks while it is empty and leaves it unchanged."""
         key = self._keys.lane(lane)
-        return await self._block(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout) is not None
+        return await self._connection.peek(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout) is not None
 
-    async def ring(self, lane: str) -> int:
-        return await self._number("ring", self._keys.name(lane))
+    async def ring(self, *lanes: str) -> int:
+        return await self._number("ring", *map(self._keys.name, lanes))
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
         put_back, following = await self._run("audit", self._keys.name(lane), limit, cursor)
