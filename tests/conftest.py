@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,12 @@ from tests.servers import valkey
 
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hang_up() -> None:
+    """Services under test heed SIGHUP, even where the tests themselves run under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

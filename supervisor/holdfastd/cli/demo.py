@@ -19,6 +19,7 @@ from holdfastd.demo import stage
 from holdfastd.demo.errors import DemoError
 from holdfastd.demo.ledger import Ledger
 from holdfastd.demo.show import Program, Progress, Show, give
+from holdfastd.parent.signals import is_ignored
 
 TELL_EVERY = 5.0  # seconds, where nobody sees a terminal
 
@@ -38,7 +39,8 @@ def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: in
     behind.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal may be closed, too
-        signal.signal(number, _as_interrupt)
+        if not is_ignored(number):
+            signal.signal(number, _as_interrupt)
     program = Program(tasks, seconds, workers, seed)
     try:
         ledger = _watched(program) if session.for_people else give(program, _told(session))

@@ -59,8 +59,8 @@ supervisor submit hello --wait
 
 supervisor why TASK
 
-Signals: TERM and INT let running tasks finish and end it, a second one hastens, QUIT kills; HUP reloads; TTIN and TTOU
-add and take a worker; USR1 logs its state and all stacks.
+Signals: TERM and INT let running tasks finish and end it, a second one hastens, QUIT kills; HUP reloads, or drains
+where the terminal was closed; TTIN and TTOU add and take a worker; USR1 logs its state and all stacks.
 
 Exit status: 0 done, 1 failed, 2 usage, 69 the store cannot be reached, 70 a bug, 73 another supervisor runs there, 74
 done, but standard output could not be written, 75 drained with tasks given back unfinished, 77 no permission, 78

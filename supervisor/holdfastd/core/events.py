@@ -63,10 +63,12 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class Signalled:
-    """The parent itself received this signal. `host`: measured where it asks for more workers."""
+    """The parent itself received this signal. `host`: measured where it asks for more workers. `terminal_gone`: the
+    terminal that the service was started from has been closed."""
 
     number: int
     host: Host = BOUNDLESS
+    terminal_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _signalled(view: View, event: Signalled, now: float) -> Step:
         case signal.SIGUSR1:
             return dump.asked(view, now)
         case signal.SIGHUP:
-            return reload.asked(view)
+            return drain.begin(view, now) if event.terminal_gone else reload.asked(view)
         case signal.SIGTTIN:
             return scale.asked(view, view.target + 1, event.host)
         case signal.SIGTTOU:

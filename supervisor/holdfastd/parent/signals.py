@@ -38,7 +38,8 @@ class Signals:
         self._wake.setblocking(False)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         for number in (*HANDLED, signal.SIGUSR1):
-            signal.signal(number, _wake_only)
+            if not (number is signal.SIGHUP and is_ignored(number)):
+                signal.signal(number, _wake_only)
         faulthandler.register(signal.SIGUSR1, STDERR, chain=True)
 
     @property
@@ -58,6 +59,11 @@ class Signals:
         default()
         self._arrivals.close()
         self._wake.close()
+
+
+def is_ignored(number: signal.Signals) -> bool:
+    """True where whoever started this process wants the signal ignored, as nohup does with SIGHUP."""
+    return signal.getsignal(number) is signal.SIG_IGN
 
 
 def default() -> None:

@@ -42,6 +42,7 @@ from holdfastd.parent.loop import Loop
 from holdfastd.parent.notify import Notifier
 from holdfastd.parent.signals import Signals
 from holdfastd.parent.stats import Stats
+from holdfastd.parent.terminal import Terminal
 
 STORE_LOOK = 0.01  # seconds between two looks whether a booting store serves
 LOOK_AROUND = 5.0
@@ -60,6 +61,7 @@ class Parent:
         self.view: View = begin(_policy(household), household.workers, self._began)
         self._loop = Loop()
         self._signals = Signals()
+        self._terminal = Terminal()
         self._family = Family()
         self._births = Births(household)
         self._ears = Ears(self._loop, self._family, self._inbox.append, self._births.complaint)
@@ -118,7 +120,16 @@ class Parent:
 
     def _take_signals(self) -> None:
         self._ears.reaper.sweep()
-        self._inbox.extend(_signalled(number) for number in self._signals.take())
+        self._inbox.extend(map(self._signalled, self._signals.take()))
+
+    def _signalled(self, number: int) -> Signalled:
+        match number:
+            case signal.SIGTTIN:
+                return Signalled(number, host.measure())
+            case signal.SIGHUP:
+                return Signalled(number, terminal_gone=self._terminal.is_gone())
+            case _:
+                return Signalled(number)
 
     def _answer(self, request: Request) -> Answer:
         match request:
@@ -159,10 +170,6 @@ class Parent:
         self._control.close(self.view.over)
         self._loop.close()
         self._signals.close()
-
-
-def _signalled(number: int) -> Signalled:
-    return Signalled(number, host.measure()) if number == signal.SIGTTIN else Signalled(number)
 
 
 def _policy(household: Household) -> Policy:

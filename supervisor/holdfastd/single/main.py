@@ -25,7 +25,7 @@ from holdfast_config import Settings
 from holdfastd.parent.notify import Notifier
 from holdfastd.parent.refusal import refusal
 from holdfastd.single.ending import end_threads, status
-from holdfastd.single.signals import SIGNALS, heed
+from holdfastd.single.signals import heed, heeded
 from holdfastd.single.systemd import pat
 from holdfastd.steward.life import Life
 from holdfastd.steward.spec import StewardSpec
@@ -46,7 +46,7 @@ def run(settings: Settings, announce: Announce) -> int:
 
 async def _boot(settings: Settings, announce: Announce) -> int:
     """The handler's module is imported where the loop runs and the queue is there: it may begin what submits tasks."""
-    with anyio.open_signal_receiver(*SIGNALS) as signals, serving(settings.queue_name) as store:
+    with anyio.open_signal_receiver(*heeded()) as signals, serving(settings.queue_name) as store:
         try:
             handler = handler_of(settings)
             settings = settled(handler, settings, may_choose=True)

@@ -1,4 +1,7 @@
-"""Signals to a service of one process: the first lets running tasks finish, a second hastens, a third kills."""
+"""Signals to a service of one process: the first lets running tasks finish, a second hastens, a third kills.
+
+SIGHUP says that the terminal was closed, often twice: it only ever begins the end.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,13 @@ from collections.abc import AsyncIterator, Callable
 
 from holdfast.exits import Exit
 from holdfast.worker.inside import Inside
+from holdfastd.parent.signals import is_ignored
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+
+def heeded() -> tuple[signal.Signals, ...]:
+    """The signals that this process is to heed: SIGHUP unless it was started to ignore it, as nohup does."""
+    stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+    return stopping if is_ignored(signal.SIGHUP) else (*stopping, signal.SIGHUP)
 
 
 async def heed(
@@ -18,6 +26,8 @@ async def heed(
     """For ever. `drain_timeout` in seconds."""
     asked = 0
     async for number in signals:
+        if number == signal.SIGHUP and asked:
+            continue
         asked = 3 if number == signal.SIGQUIT else asked + 1
         if asked == 1:
             announce(f"up to {drain_timeout:g} s for tasks that run; a second Ctrl-C cancels them, a third kills")

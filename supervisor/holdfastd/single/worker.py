@@ -25,7 +25,7 @@ from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfastd.parent.notify import Notifier
 from holdfastd.single.ending import end_threads, status
-from holdfastd.single.signals import SIGNALS, heed
+from holdfastd.single.signals import heed, heeded
 from holdfastd.single.systemd import pat
 from holdfastd.steward.duty import tend
 from holdfastd.steward.health import Health
@@ -41,7 +41,7 @@ def run(settings: Settings, announce: Announce) -> int:
 
 
 async def _boot(settings: Settings, announce: Announce) -> int:
-    with anyio.open_signal_receiver(*SIGNALS) as signals:
+    with anyio.open_signal_receiver(*heeded()) as signals:
         try:
             handler = handler_of(settings)
             settings = settled(handler, _one_by_one(settings), may_choose=True)
