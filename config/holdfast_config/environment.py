@@ -24,6 +24,11 @@ def watchdog_usec(environ: Mapping[str, str] = os.environ) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
 
+def is_service(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether systemd started this process for a service: it names the folders, or listens for it."""
+    return any(environ.get(name) for name in ("NOTIFY_SOCKET", "RUNTIME_DIRECTORY", "STATE_DIRECTORY"))
+
+
 def no_color(environ: Mapping[str, str] = os.environ) -> bool:
     """Colours are unwanted (no-color.org: set and not empty), or the terminal cannot show them."""
     return bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"

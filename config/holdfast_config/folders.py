@@ -12,18 +12,28 @@ from holdfast_config.given import Given
 # The kernel's sun_path holds 108 bytes and a final NUL; no socket of ours has a longer name than this one.
 SOCKET_PATH_LIMIT = 107
 LONGEST_SOCKET = "control.sock"
+ABOVE = 0o755
 
 
 def state_dir(environ: Mapping[str, str] = os.environ) -> Given:
     """The default state directory, and the variable it came from."""
     own = _of_service("STATE_DIRECTORY", environ) or _of_user("XDG_STATE_HOME", environ)
-    return own or Given("the default state directory", _home(environ) / ".local" / "state" / "holdfast")
+    return own or Given("the default state directory", _home(environ) / ".local" / "state" / "holdfast", named=False)
 
 
 def runtime_dir(environ: Mapping[str, str] = os.environ) -> Given:
     """The default runtime directory, and the variable it came from."""
     own = _of_service("RUNTIME_DIRECTORY", environ) or _of_user("XDG_RUNTIME_DIR", environ)
-    return own or Given("the default runtime directory", Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}"))
+    usual = Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}")
+    return own or Given("the default runtime directory", usual, named=False)
+
+
+def make(path: Path, mode: int) -> None:
+    """Create the folder with this mode, and what is missing above it, writable for the owner alone. OSError."""
+    for parent in reversed(path.parents):
+        if not parent.exists():
+            parent.mkdir(ABOVE, exist_ok=True)
+    path.mkdir(mode, exist_ok=True)
 
 
 def check_runtime_dir(path: Path) -> Path:
@@ -45,7 +55,7 @@ def _of_service(variable: str, environ: Mapping[str, str]) -> Given | None:
 def _of_user(variable: str, environ: Mapping[str, str]) -> Given | None:
     """The XDG specification has relative paths ignored."""
     base = Path(environ.get(variable, ""))
-    return Given(variable, base / "holdfast") if base.is_absolute() else None
+    return Given(variable, base / "holdfast", named=False) if base.is_absolute() else None
 
 
 def _home(environ: Mapping[str, str]) -> Path:

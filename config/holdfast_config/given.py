@@ -14,18 +14,22 @@ _MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """`key` is the name as its author wrote it, and the file if it stands in one."""
+    """`key` is the name as its author wrote it, and the file if it stands in one. Not `named`: a default that depends
+    on the machine."""
 
     key: str
     value: object
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one place says about the settings, by field name, and what is wrong with how it says it."""
+    """What one place says about the settings, by field name, and what is wrong with how it says it; `warnings` refuse
+    nothing."""
 
     given: Mapping[str, Given]
     problems: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
 
 def shown(field: str, value: object) -> str:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from holdfast_config import names, reaching, sources, worker_calls
+from holdfast_config import environment, file_trust, names, reaching, sources, worker_calls
 from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer, shown
 from holdfast_config.postgres_settings import checked as postgres_url
@@ -44,10 +44,12 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The settings, and where each that is no default came from, by field name."""
+    """The settings, and where each that is no default came from, by field name; `warnings` of the files they came
+    from."""
 
     settings: Settings
     origins: Mapping[str, Given]
+    warnings: tuple[str, ...] = ()
 
 
 def resolve(
@@ -69,7 +71,8 @@ def resolve(
     problems += reaching.outside_slot(settings)
     if problems:
         raise ConfigError(problems)
-    return Resolved(settings, given)
+    settings.model_fields_set.difference_update(field for field, origin in given.items() if not origin.named)
+    return Resolved(settings, given, tuple(warning for layer in layers for warning in layer.warnings))
 
 
 def setting_files(
@@ -92,16 +95,23 @@ def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Pat
     dotenv = _path(flags.get("env_file"), folder / ".env")
     variables, problems = sources.read_dotenv(dotenv) if dotenv else ({}, [])
     file = _path(_named(flags, environ, variables), folder / USUAL)
+    strict = file_trust.is_strict(environment.is_service(environ))
     return [
         sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}, fields),
         sources.of_environment(environ, fields),
         sources.of_credentials(environ),
         sources.of_kill_points(environ),
         Layer({}, problems),
-        sources.of_environment(variables, fields, f" (in {dotenv})"),
-        sources.of_file(file, fields) if file else Layer({}),
+        _trusted(dotenv, sources.of_environment(variables, fields, f" (in {dotenv})"), strict),
+        _trusted(file, sources.of_file(file, fields) if file else Layer({}), strict),
         sources.of_folders(environ),
     ]
+
+
+def _trusted(path: Path | None, layer: Layer, strict: bool) -> Layer:
+    """The layer of a file, with what others can do to that file."""
+    found = file_trust.judge(path, layer.given, strict=strict) if path else file_trust.Judgement()
+    return Layer(layer.given, [*layer.problems, *found.problems], found.warnings)
 
 
 def _path(named: object, usual: Path) -> Path | None:

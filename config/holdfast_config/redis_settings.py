@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast_config.submit_settings import SubmitSettings
+from holdfast_config.trust import ServiceFolder
 from holdfast_config.url import mask
 
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
-    """Which Redis and which queue. Times in seconds. The URL holds the password and is left out of `repr`."""
+    """Which Redis and which queue. Times in seconds. The URL holds the password and is left out of `repr`.
+
+    `folder`: of an embedded store's socket, which is checked before it is used.
+    """
 
     url: str = field(repr=False)
     max_connections: int = 10
@@ -19,6 +23,7 @@ class RedisSettings:
     connect_timeout: float = 5.0
     answer_timeout: float = 5.0
     submit: SubmitSettings = field(default_factory=SubmitSettings)
+    folder: ServiceFolder | None = None
 
     @property
     def masked_url(self) -> str:

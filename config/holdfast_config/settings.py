@@ -16,6 +16,7 @@ from holdfast_config.postgres_settings import PostgresSettings
 from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.redis_settings import RedisSettings
 from holdfast_config.submit_settings import SubmitSettings
+from holdfast_config.trust import ServiceFolder
 
 STORE_SOCKET = "store.sock"
 QUEUE = "bindu:tasks"
@@ -189,6 +190,16 @@ class Settings(BaseSettings):
         )
 
     @property
+    def runtime_folder(self) -> ServiceFolder:
+        """The folder of sockets and locks, to be checked before it is used."""
+        return ServiceFolder(self.runtime_dir, "runtime_dir" in self.model_fields_set, "--runtime-dir")
+
+    @property
+    def state_folder(self) -> ServiceFolder:
+        """The folder of what outlives a restart, to be checked before it is used."""
+        return ServiceFolder(self.state_dir, "state_dir" in self.model_fields_set, "--state-dir")
+
+    @property
     def lane_names(self) -> tuple[str, ...]:
         """The lanes in their order."""
         return tuple(lane.name for lane in self.lanes)
@@ -215,6 +226,7 @@ class Settings(BaseSettings):
             self.redis_poll_timeout,
             self.queue_name,
             answer_timeout=self.redis_answer_timeout,
+            folder=self.runtime_folder if self.embedded else None,
             submit=SubmitSettings(self.submit_attempts, self.submit_timeout, self.submit_wait, self.submit_wait_cap),
         )
 

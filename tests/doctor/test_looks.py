@@ -61,7 +61,7 @@ def test_a_folder_that_is_not_ours_is_blocked(tmp_path: Path) -> None:
 def test_a_link_to_nowhere_is_blocked(tmp_path: Path) -> None:
     (tmp_path / "run").symlink_to("nowhere")
     settings = load({"runtime_dir": f"{tmp_path}/run", "state_dir": str(tmp_path)}, environ={}, folder=tmp_path)
-    assert "File exists" in folders(settings)[0].blocked
+    assert "it is a symbolic link" in folders(settings)[0].blocked
 
 
 def test_systemd_is_asked_for_what_is_judged(tmp_path: Path) -> None:

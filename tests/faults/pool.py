@@ -24,7 +24,7 @@ def run(flags: dict[str, Any]) -> int:
         CHANGES[name]()
     settings = load({"handler": "tests.faults.handlers:act", **flags})
     logging.configure(settings.log_level, "json")
-    folders.make(settings.runtime_dir, settings.state_dir)
+    folders.make(settings)
     preload.preload()
     preload.freeze()
 

@@ -79,7 +79,7 @@ def test_the_store_serves_on_its_socket_only_and_evicts_nothing(settings: Settin
 def test_nobody_else_gets_to_the_socket_or_the_data(settings: Settings) -> None:
     with serving(settings):
         assert (settings.runtime_dir / "store.sock").stat().st_mode & 0o777 == 0o600
-        assert (settings.state_dir / "store").stat().st_mode & 0o777 == 0o750
+        assert (settings.state_dir / "store").stat().st_mode & 0o777 == 0o700
 
 
 def test_what_was_written_outlives_a_kill(settings: Settings) -> None:

@@ -37,6 +37,7 @@ def check(session: Session, /, handler: str | None) -> int:
     session.flags["handler"] = handler
     settings = session.settings
     check_name(settings)
+    session.warn()
 
     from holdfastd.doctor.checkup import check as look  # slow to import, and bad settings should be told at once
 

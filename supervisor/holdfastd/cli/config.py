@@ -11,7 +11,7 @@ import rich_click
 from pydantic import SecretStr
 
 from holdfast_config import Settings, mask
-from holdfast_config.loading import Resolved, resolve
+from holdfast_config.loading import Resolved
 from holdfastd.cli import options, output
 from holdfastd.cli.session import Session
 from holdfastd.cli.setting_flags import every_setting
@@ -39,7 +39,8 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
     Takes what `supervisor start` takes and reads what it reads; logins and passwords are masked.
     """
     session.flags["handler"] = handler
-    rows = [row for row in _rows(resolve(session.flags)) if not given or row[2] != DEFAULT]
+    session.warn()
+    rows = [row for row in _rows(session.resolved) if not given or row[2] != DEFAULT]
     if session.json:
         output.document({name: {"value": value, "source": source} for name, value, source in rows})
     else:

@@ -51,7 +51,7 @@ def _findings(session: Session) -> list[Finding]:
         settings = session.settings
     except ConfigError as error:
         return visit.visit_without_settings(error.problems)
-    return visit.visit(settings)
+    return visit.visit(settings, session.resolved.warnings)
 
 
 def _status(findings: Sequence[Finding], strict: bool) -> int:

@@ -27,7 +27,7 @@ def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
     A first new worker boots while the old ones serve. Only when it is ready are the others replaced, one by one; each
     finishes the tasks it runs. Code that does not boot changes nothing.
     """
-    folder = session.settings.runtime_dir
+    folder = session.runtime_dir
     if wait or timeout is not None:
         return _tell(session, _over(client.reload(folder, timeout), timeout))
     client.ask(folder, AskReload())

@@ -17,7 +17,7 @@ from holdfastd.control.protocol import AskScale
 @options.pass_session
 def scale(session: Session, /, workers: int) -> None:
     """Keep N workers from now on: idle ones leave first, busy ones finish their tasks."""
-    answer = ask(session.settings.runtime_dir, AskScale(workers))
+    answer = ask(session.runtime_dir, AskScale(workers))
     if session.json:
         output.document({"target": answer.target})
     else:

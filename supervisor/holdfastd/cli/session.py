@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from holdfastd.cli import output
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast_config import Settings
+    from holdfast_config.loading import Resolved
 
 
 @dataclass
@@ -22,11 +27,26 @@ class Session:
     @cached_property
     def settings(self) -> Settings:
         """Read when first asked for; raises ConfigError."""
-        from holdfast_config import load  # slow to import, and `version` needs no settings
-
-        settings = load(self.flags)
+        settings = self.resolved.settings
         self.debug = self.debug or settings.log_level == "debug"
         return settings
+
+    @cached_property
+    def resolved(self) -> Resolved:
+        """The settings with their origins."""
+        from holdfast_config.loading import resolve  # slow to import, and `version` needs no settings
+
+        return resolve(self.flags)
+
+    def warn(self) -> None:
+        """Tell what is doubtful about the settings files, of which most commands say nothing."""
+        for warning in self.resolved.warnings:
+            output.note(f"warning: {warning}")
+
+    @cached_property
+    def runtime_dir(self) -> Path:
+        """The supervisor's runtime folder. UntrustedError where another user could answer in its place."""
+        return self.settings.runtime_folder.check()
 
     @property
     def for_people(self) -> bool:

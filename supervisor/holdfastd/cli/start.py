@@ -36,6 +36,7 @@ def start(session: Session, /, handler: str | None) -> int:
     settings = session.settings
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
+    session.warn()
 
     if settings.scheduler_type == "memory":
         from holdfastd.single.main import run as run_single

@@ -48,7 +48,7 @@ class Numbers:
 @options.pass_session
 def status(session: Session, /) -> int:
     """Show the supervisor, its processes with memory and CPU, what is wrong, and the store in numbers."""
-    service = ask(session.settings.runtime_dir, AskStatus())
+    service = ask(session.runtime_dir, AskStatus())
     found = _numbers(session, service)
     standing = ledger.facts_or_why(session)
     if session.json:

@@ -27,7 +27,7 @@ from holdfastd.control.protocol import AskStatus
 @options.pass_session
 def stop(session: Session, /, timeout: float | None) -> int:
     """Stop the supervisor and wait until it has ended. Its workers take no more tasks and finish those they run."""
-    folder = session.settings.runtime_dir
+    folder = session.runtime_dir
     code = _stopped(folder, timeout)
     if code is None:
         raise CommandError(f"the supervisor in {folder} still drains after {timeout:g} s; `status` shows what runs")

@@ -87,8 +87,8 @@ async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord
 def _deaths(session: Session, /) -> dict[str, int]:
     """When workers died, as the supervisor here knows; nothing where there is none."""
     try:
-        recent = client.ask(session.settings.runtime_dir, AskStatus(), HURRY).deaths.recent
-    except ControlError:
+        recent = client.ask(session.runtime_dir, AskStatus(), HURRY).deaths.recent
+    except (ControlError, OSError):  # nobody, or not for us
         return {}
     return {one.incarnation: round(one.at * 1000) for one in recent}
 

@@ -51,7 +51,7 @@ async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], in
 
 
 def _print_deaths(session: Session, /) -> None:
-    found = client.ask(session.settings.runtime_dir, AskStatus()).deaths
+    found = client.ask(session.runtime_dir, AskStatus()).deaths
     held = _held(session, [one.incarnation for one in found.recent if one.kind in processes.CLAIMING])
     if session.json:
         recent = [msgspec.to_builtins(one) | {"held": held.get(one.incarnation, ())} for one in found.recent]

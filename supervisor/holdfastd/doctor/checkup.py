@@ -13,7 +13,6 @@ from holdfastd.doctor.handler import Imported, NotImported, Trial
 from holdfastd.doctor.looks.embedded import embedded
 from holdfastd.doctor.looks.folders import folders as see_folders
 from holdfastd.doctor.looks.handler import attempt
-from holdfastd.parent.main import ADVICE
 from holdfastd.parent.refusal import refusal
 from holdfastd.store.errors import StoreLaunchError
 
@@ -46,7 +45,7 @@ def check(settings: Settings) -> Checkup:
     """In the order in which `start` would meet them. Forks: this process may have one thread only."""
     trial = attempt(settings)
     seen = tuple(see_folders(settings))
-    obstacles = [Obstacle(one.status, f"{one.blocked}: {ADVICE}") for one in seen if one.blocked]
+    obstacles = [Obstacle(one.status, one.blocked) for one in seen if one.blocked]
     if why_not := refusal(settings):
         obstacles.append(Obstacle(Exit.CONFIG, why_not))
     engine = ""

@@ -10,7 +10,6 @@ from holdfastd.doctor.finding import Finding, Look
 
 MEBIBYTE = 1 << 20
 SCARCE, FULL = 1024 * MEBIBYTE, 64 * MEBIBYTE
-OTHERS_WRITE = 0o002
 IN_MEMORY = frozenset({"tmpfs", "ramfs"})
 REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 
@@ -19,8 +18,8 @@ REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 class FolderFacts:
     """`flag` chooses it. Of one that is `missing` the others tell of the folder that it would be made in.
 
-    `free` bytes; `filesystem` as the kernel names it, empty where that is not known; `blocked`: why it cannot be used,
-    and `status`: what `start` then exits with.
+    `free` bytes; `filesystem` as the kernel names it, empty where that is not known; `blocked`: why it cannot be used
+    and what to do, and `status`: what `start` then exits with.
     """
 
     path: Path
@@ -39,7 +38,8 @@ def judge(folder: FolderFacts, *, keeps_data: bool) -> Iterator[Finding]:
     """`keeps_data`: of the embedded store."""
     look = Look("folders", f"{folder.flag} {folder.path}")
     if folder.blocked:
-        yield look.problem(folder.blocked, f"make it writable for user {folder.user}, or choose another {folder.flag}")
+        found, _, fix = folder.blocked.rpartition(": ")
+        yield look.problem(found, fix)
         return
     yield look.ok("will be made at the start" if folder.missing else "there and writable")
     if not folder.missing:
@@ -49,9 +49,6 @@ def judge(folder: FolderFacts, *, keeps_data: bool) -> Iterator[Finding]:
 
 
 def _rights(folder: FolderFacts, look: Look) -> Iterator[Finding]:
-    if folder.mode & OTHERS_WRITE:
-        fix = f"chmod o-w {folder.path}"
-        yield look.problem(f"every user of this machine may write there (mode {folder.mode:o})", fix)
     if folder.owner != folder.user:
         found = f"it belongs to user {folder.owner}, and this command runs as {folder.user}"
         yield look.note(found, "ask as the user that the service runs as")

@@ -32,16 +32,17 @@ WORKERS_CONNECTIONS = 4  # that one has open while it is busy
 STEWARDS_CONNECTIONS = 6  # beside one for each lane
 
 
-def visit(settings: Settings) -> list[Finding]:
-    """Everything. Forks for the handler's import, so this process may have one thread only."""
+def visit(settings: Settings, doubts: Sequence[str] = ()) -> list[Finding]:
+    """Everything; `doubts` about the files of the settings. Forks for the handler's import, so this process may have
+    one thread only."""
     trial = look_handler.attempt(settings)
-    service = look_running.running(settings.runtime_dir)
+    service = look_running.running(settings.runtime_folder)
     pid = service.status.pid if service.status else None
     return together(
         {
             "kernel": _machine,
             "limits": lambda: limits.judge(look_limits.room(pid), _need(settings, trial, service)),
-            "settings": lambda: _settings(settings),
+            "settings": lambda: [*_files(doubts), *_settings(settings)],
             "handler": lambda: _handler(settings, trial),
             "folders": lambda: _folders(settings),
             "redis": lambda: _store(settings, service),
@@ -63,6 +64,12 @@ def visit_without_settings(problems: Sequence[str]) -> list[Finding]:
 def _machine() -> Iterator[Finding]:
     yield from kernel.judge(look_kernel.kernel())
     yield from kernel.judge_python(look_kernel.python())
+
+
+def _files(doubts: Sequence[str]) -> Iterator[Finding]:
+    for doubt in doubts:
+        found, _, fix = doubt.rpartition(": ")
+        yield Look("settings", "files").warning(found, fix)
 
 
 def _settings(settings: Settings) -> list[Finding]:

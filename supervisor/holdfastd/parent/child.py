@@ -85,7 +85,11 @@ def _read_nothing() -> None:
 
 
 def execute(argv: tuple[str, ...], inherit: tuple[int, ...], incarnation: str) -> NoReturn:
-    """Replace this process by a program with default signals and a bare environment; never returns but by raising."""
+    """Replace this process by a program with default signals and a bare environment; never returns but by raising.
+
+    Its files are for its owner alone, whatever umask the service has.
+    """
+    os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGUSR1, signal.SIG_DFL)
     for descriptor in inherit:

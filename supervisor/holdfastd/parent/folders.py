@@ -1,26 +1,37 @@
-"""The folders of the service, for its owner and its group."""
+"""The folders of the service: sockets for its owner and its group, everything else for its owner alone."""
 
 from __future__ import annotations
 
 import errno
-from pathlib import Path
 
 from holdfast.exits import Exit
+from holdfast_config import Settings, folders
+from holdfast_config.trust import UntrustedError
 from holdfastd.store.directory import FULL
 
 LOCK = "supervisor.lock"
 INCARNATIONS = "incarnations"
-MODE = 0o750
+ADVICE = "make it writable for this user, or choose another --runtime-dir or --state-dir"
 
 
 def status(error: OSError) -> Exit:
     """What the service ends with when a folder cannot be used; below systemd most of the disk is read-only."""
     if error.errno in FULL:
         return Exit.UNAVAILABLE
-    return Exit.PERMISSION if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} else Exit.CONFIG
+    return Exit.PERMISSION if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP} else Exit.CONFIG
 
 
-def make(runtime_dir: Path, state_dir: Path) -> None:
-    """Create what is missing. Raises OSError."""
-    for folder in (runtime_dir, state_dir, runtime_dir / INCARNATIONS):
-        folder.mkdir(MODE, parents=True, exist_ok=True)
+def told(error: OSError) -> str:
+    """Why a folder cannot be used, and what to do."""
+    why = f"{error.filename}: {error.strerror}"
+    return why if isinstance(error, UntrustedError) else f"{why}: {ADVICE}"
+
+
+def make(settings: Settings) -> None:
+    """Create what is missing. Raises OSError; UntrustedError where another user made a folder, or could replace it."""
+    for folder, mode in ((settings.runtime_folder, 0o750), (settings.state_folder, 0o700)):
+        folders.make(folder.check(), mode)
+        folder.check()  # as it is now: somebody else may have been faster
+    incarnations = settings.runtime_dir / INCARNATIONS
+    folders.make(incarnations, 0o700)
+    incarnations.chmod(0o700)  # an earlier version made it for the group, too

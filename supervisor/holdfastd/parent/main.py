@@ -28,8 +28,6 @@ from holdfastd.store.launch import data_directory, prepare
 from holdfastd.watcher.main import run as watch
 from holdfastd.watcher.spec import WatcherSpec
 
-ADVICE = "make it writable for this user, or choose another --runtime-dir or --state-dir"
-
 
 def run(
     settings: Settings, announce: Announce, reread: Callable[[], Settings] | None = None, files: Sequence[Path] = ()
@@ -40,9 +38,9 @@ def run(
     `files`, which are watched if anything is.
     """
     try:
-        folders.make(settings.runtime_dir, settings.state_dir)
+        folders.make(settings)
     except OSError as error:
-        announce(f"{error.filename}: {error.strerror}: {ADVICE}")
+        announce(folders.told(error))
         return folders.status(error)
     if why_not := refusal(settings):
         announce(why_not)

@@ -22,7 +22,7 @@ def time_file(store: StewardStore, path: Path) -> Duty:
     async def turn() -> float:
         now = await store.clock_ms()
         try:
-            _write(path, f"{now // 1000}")
+            write(path, f"{now // 1000}")
         except OSError as error:
             _log.warning("the time file cannot be written", file=str(path), error=error.strerror)
             return AFTER_TROUBLE
@@ -31,7 +31,11 @@ def time_file(store: StewardStore, path: Path) -> Duty:
     return Duty("time file", turn)
 
 
-def _write(path: Path, text: str) -> None:
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    beside.write_text(text, "ascii")
+def write(path: Path, text: str) -> None:
+    """The folder may be one that anybody writes in: a file or a link of theirs is not written to."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.unlink(missing_ok=True)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
     beside.replace(path)

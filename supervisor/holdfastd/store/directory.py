@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tempfile import TemporaryFile
 
 from holdfast.exits import Exit
 from holdfast.locks import hold
+from holdfast_config import folders
 from holdfastd.store.engine import Engine
 from holdfastd.store.errors import StoreLaunchError
 
@@ -43,13 +45,14 @@ class DataDirectory:
 
     def lock(self, wait: float) -> int:
         """The lock's descriptor; StoreLaunchError (73) if it is still held after `wait` seconds."""
-        self.path.mkdir(mode=0o750, parents=True, exist_ok=True)
+        folders.make(self.path, 0o700)
         until = time.monotonic() + wait
         while (descriptor := hold(self.path / "lock")) is None:
             if time.monotonic() >= until:
                 raise StoreLaunchError(f"{self.path} is in use by {self._holder()}: {_STOP}", Exit.RUNNING)
             time.sleep(LOOK_EVERY)
         self.pid_file.unlink(missing_ok=True)
+        _make_private(self.path)
         return descriptor
 
     def admit(self, engine: Engine) -> None:
@@ -108,10 +111,19 @@ def _series(engine: Engine) -> str:
     return ".".join(map(str, engine.version[:2]))
 
 
+def _make_private(folder: Path) -> None:
+    """For its owner alone: an earlier version made the folder and the data for the group, too."""
+    for path in (folder, *folder.rglob("*")):
+        told = path.lstat()
+        if told.st_uid == os.geteuid() and told.st_mode & 0o077 and not stat.S_ISLNK(told.st_mode):
+            path.chmod(0o700 if stat.S_ISDIR(told.st_mode) else 0o600)
+
+
 def _replace(path: Path, text: str) -> None:
     """All or nothing, also through a power cut: a half-written record would bar the data."""
     fresh = path.with_suffix(".new")
-    with fresh.open("w") as file:
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from holdfast.exits import Exit
-from holdfast_config import Settings
+from holdfast_config import Settings, folders
 from holdfast_config.settings import STORE_SOCKET
 from holdfastd.store import binary
 from holdfastd.store.directory import FULL, DataDirectory
@@ -50,7 +50,8 @@ _OWN = "make it writable for this user, or choose another --state-dir and --runt
 
 
 def _prepare(settings: Settings, first: bool, wait: float) -> StoreLaunch:
-    settings.runtime_dir.mkdir(mode=0o750, parents=True, exist_ok=True)
+    folders.make(settings.runtime_dir, 0o750)
+    settings.runtime_folder.check()
     socket = settings.runtime_dir / STORE_SOCKET
     program = binary.find()
     directory = data_directory(settings)

@@ -132,7 +132,7 @@ async def _first(*events: anyio.Event) -> None:
 @contextmanager
 def _locked(incarnation: str, settings: Settings) -> Generator[None]:
     """Hold its lock, where a supervisor's steward looks at locks."""
-    folder = settings.runtime_dir / "incarnations"
+    folder = settings.runtime_folder.check() / "incarnations"
     if not os.access(folder, os.W_OK):
         yield
         return

@@ -6,12 +6,15 @@ from pathlib import Path
 
 from holdfast import locks
 from holdfast.worker.spec import WorkerSpec
+from holdfast_config import folders
 
 
 def hold_lock(spec: WorkerSpec) -> None:
-    """Raises RuntimeError where another process is this incarnation."""
+    """RuntimeError where another process is this incarnation, UntrustedError where another user could replace it."""
     path = _path(spec)
-    path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+    folders.make(spec.settings.runtime_dir, 0o750)
+    spec.settings.runtime_folder.check()
+    folders.make(path.parent, 0o700)
     if locks.hold(path) is None:
         raise RuntimeError(f"incarnation {spec.incarnation} is held by another process")
 

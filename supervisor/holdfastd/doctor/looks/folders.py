@@ -12,30 +12,31 @@ import psutil
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
+from holdfast_config.trust import ServiceFolder, UntrustedError
 from holdfastd.doctor.folders import FolderFacts
-from holdfastd.parent.folders import status
+from holdfastd.parent.folders import status, told
 from holdfastd.store.launch import data_directory
 
 
 def folders(settings: Settings) -> list[FolderFacts]:
     """The runtime folder; then that of the embedded store's data, or where none is used the state folder."""
     kept = data_directory(settings).path if settings.embedded else settings.state_dir
-    return [_see(settings.runtime_dir, "--runtime-dir"), _see(kept, "--state-dir")]
+    return [_see(settings.runtime_dir, settings.runtime_folder), _see(kept, settings.state_folder)]
 
 
-def _see(path: Path, flag: str) -> FolderFacts:
+def _see(path: Path, chosen: ServiceFolder) -> FolderFacts:
     nearest = _nearest(path)
-    error = _obstacle(path, nearest)
-    told = nearest.lstat() if error else nearest.stat()
+    error = _distrust(chosen) or _obstacle(path, nearest)
+    told_of = nearest.lstat() if error else nearest.stat()
     return FolderFacts(
         path=path,
-        flag=flag,
+        flag=chosen.flag,
         missing=nearest != path,
-        blocked=f"{error.filename}: {error.strerror}" if error else "",
+        blocked=told(error) if error else "",
         status=status(error) if error else Exit.OK,
-        owner=told.st_uid,
+        owner=told_of.st_uid,
         user=os.getuid(),
-        mode=stat.S_IMODE(told.st_mode),
+        mode=stat.S_IMODE(told_of.st_mode),
         free=0 if error else shutil.disk_usage(nearest).free,
         filesystem=_filesystem(nearest),
     )
@@ -46,6 +47,17 @@ def _nearest(path: Path) -> Path:
     while not os.path.lexists(path) and path != path.parent:
         path = path.parent
     return path
+
+
+def _distrust(folder: ServiceFolder) -> OSError | None:
+    """Why another user could be behind what is in it."""
+    try:
+        folder.check()
+    except UntrustedError as error:
+        return error
+    except OSError:  # it cannot be reached: looking at it tells more
+        return None
+    return None
 
 
 def _obstacle(path: Path, nearest: Path) -> OSError | None:

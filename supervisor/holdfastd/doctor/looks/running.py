@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from holdfast_config.trust import ServiceFolder
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError, NotRunningError
 from holdfastd.control.protocol import AskStatus
@@ -12,10 +11,12 @@ from holdfastd.doctor.running import RunningFacts
 PATIENCE = 3.0  # seconds: the parent answers at once
 
 
-def running(runtime_dir: Path) -> RunningFacts:
+def running(folder: ServiceFolder) -> RunningFacts:
     try:
-        return RunningFacts(ask(runtime_dir, AskStatus(), PATIENCE))
+        return RunningFacts(ask(folder.check(), AskStatus(), PATIENCE))
     except NotRunningError as error:
         return RunningFacts(None, str(error), absent=True)
-    except (ControlError, OSError) as error:
+    except OSError as error:
+        return RunningFacts(None, f"{error.filename or folder.path}: {error.strerror}")
+    except ControlError as error:
         return RunningFacts(None, str(error))

@@ -41,7 +41,9 @@ class Clients:
 
 
 def clients_of(settings: RedisSettings) -> Clients:
-    """Nothing is connected before the first call."""
+    """Nothing is connected before the first call. UntrustedError where another user could be behind the socket."""
+    if settings.folder is not None:
+        settings.folder.check()
     bounds = {"max_connections": settings.max_connections, "timeout": settings.answer_timeout}
     for_commands = {**_options(settings), **bounds, "socket_timeout": settings.answer_timeout}
     for_blocking = {**_options(settings), "max_connections": MOST_BLOCKED, "socket_timeout": None}
