@@ -1,4 +1,4 @@
-"""create_broker: from settings to a TaskManager, in memory where nothing is set; and workers beside it, for tests."""
+"""create_broker: from settings to a TaskManager; and workers beside it, for tests."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ async def upper(messages: list[dict[str, Any]]) -> str:
     return str(messages[-1]["parts"][0]["text"]).upper()
 
 
-async def test_nothing_set_is_memory_and_its_workers_run_tasks() -> None:
-    async with create_broker() as broker, broker.working(upper):
+async def test_memory_and_its_workers_run_tasks() -> None:
+    async with create_broker(type="memory") as broker, broker.working(upper):
         assert broker.in_memory
         task_id = await broker.manager.run_task("hello")
         record = await broker.manager.wait(task_id, timeout=WITHIN)
@@ -45,7 +45,7 @@ async def test_nothing_set_is_memory_and_its_workers_run_tasks() -> None:
 
 
 async def test_what_waits_stays_and_the_next_block_runs_it() -> None:
-    async with create_broker() as broker:
+    async with create_broker(type="memory") as broker:
         task_id = await broker.manager.run_task("hello")
         assert (await broker.manager.get_task(task_id)).state is State.SUBMITTED
         for _ in range(2):
@@ -62,7 +62,7 @@ async def test_named_and_sync_handlers_are_served_by_several_workers() -> None:
         anyio.from_thread.run_sync(together.release)
         return a + b
 
-    async with create_broker(handlers=handlers) as broker, broker.working(handlers, workers=3):
+    async with create_broker(type="memory", handlers=handlers) as broker, broker.working(handlers, workers=3):
         ids = [await broker.manager.run_task(name="add", kwargs={"a": n, "b": 1}) for n in range(30)]
         records = [await broker.manager.wait(task_id, timeout=WITHIN) for task_id in ids]
         assert {record.state for record in records} == {State.COMPLETED}
@@ -77,7 +77,7 @@ async def test_a_failing_handler_is_retried_and_given_up_as_its_settings_say() -
         tries.append(task.attempts)
         raise RuntimeError("boom")
 
-    settings = Settings(max_attempts=3, retry_base=0.0)  # type: ignore[call-arg]  # the others have defaults
+    settings = Settings(scheduler_type="memory", max_attempts=3, retry_base=0.0)  # type: ignore[call-arg]  # the others have defaults
     async with create_broker(settings) as broker, broker.working(fail):
         task_id = await broker.manager.run_task("x")
         record = await broker.manager.wait(task_id, timeout=WITHIN)
@@ -87,7 +87,7 @@ async def test_a_failing_handler_is_retried_and_given_up_as_its_settings_say() -
 
 
 async def test_a_delayed_task_runs_without_a_steward() -> None:
-    async with create_broker() as broker, broker.working(upper):
+    async with create_broker(type="memory") as broker, broker.working(upper):
         task_id = await broker.manager.run_task("later", delay=0.2)
         assert (await broker.manager.get_task(task_id)).state is State.DELAYED
         assert (await broker.manager.wait(task_id, timeout=WITHIN)).state is State.COMPLETED
@@ -102,7 +102,7 @@ async def test_schedules_fire_without_a_steward() -> None:
         if len(ran) == 2:
             twice.set()
 
-    async with create_broker() as broker, broker.working(note):
+    async with create_broker(type="memory") as broker, broker.working(note):
         await broker.manager.schedules.upsert("s1", every=0.1, text="tick", limit=2)
         with anyio.fail_after(WITHIN):
             await twice.wait()
@@ -120,7 +120,7 @@ async def test_the_live_span_of_the_producer_reaches_the_handler_and_what_it_mak
             parents.append((within.parent.trace_id, within.parent.span_id) if within.parent else (0, 0))
         return str(task.traceparent)
 
-    async with create_broker() as broker, broker.working(trace):
+    async with create_broker(type="memory") as broker, broker.working(trace):
         alone = await broker.manager.run_task("without a span")
         await broker.manager.wait(alone, timeout=WITHIN)
         with tracer.start_as_current_span("submit") as span:
@@ -139,7 +139,7 @@ async def test_the_end_of_the_block_lets_running_tasks_finish() -> None:
         await anyio.sleep(0.1)
         return "done"
 
-    async with create_broker() as broker:
+    async with create_broker(type="memory") as broker:
         async with broker.working(slow):
             task_id = await broker.manager.run_task("x")
             await began.wait()
@@ -154,7 +154,7 @@ async def test_a_block_that_raises_gives_back_what_runs_with_its_checkpoint() ->
         began.set()
         await anyio.sleep_forever()
 
-    async with create_broker() as broker:
+    async with create_broker(type="memory") as broker:
 
         async def fail() -> None:
             async with broker.working(endless):
@@ -171,7 +171,7 @@ async def test_a_block_that_raises_gives_back_what_runs_with_its_checkpoint() ->
 
 async def test_signals_are_left_to_whom_the_process_belongs() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    async with create_broker() as broker, broker.working(upper):
+    async with create_broker(type="memory") as broker, broker.working(upper):
         await broker.manager.wait(await broker.manager.run_task("x"), timeout=WITHIN)
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
@@ -184,7 +184,7 @@ async def test_a_thread_that_will_not_stop_is_waited_for_and_does_not_end_the_pr
         go_on.wait(WITHIN)
         return "late"
 
-    async with create_broker() as broker:
+    async with create_broker(type="memory") as broker:
 
         async def work() -> None:
             async with broker.working(stubborn, drain_timeout=0.1):
@@ -200,7 +200,7 @@ async def test_a_thread_that_will_not_stop_is_waited_for_and_does_not_end_the_pr
 
 
 async def test_what_cannot_be_called_is_refused() -> None:
-    async with create_broker() as broker:
+    async with create_broker(type="memory") as broker:
         with pytest.raises(HandlerError, match="registry without handlers"):
             async with broker.working(Handlers()):
                 pass
@@ -208,7 +208,7 @@ async def test_what_cannot_be_called_is_refused() -> None:
 
 async def test_a_sender_in_a_block_is_held_up_and_let_go() -> None:
     """The bound of memory: more than it holds are submitted while workers take them."""
-    async with create_broker() as broker, broker.working(upper, workers=2):
+    async with create_broker(type="memory") as broker, broker.working(upper, workers=2):
         ids = [await broker.manager.run_task(str(number)) for number in range(250)]
         with anyio.fail_after(WITHIN):
             states = {record.state async for record in broker.manager.wait_all(ids)}
@@ -272,7 +272,7 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
     program = (
         "import sys; sys.modules['fakeredis'] = None\n"
         "from holdfast import create_broker\n"
-        "try: create_broker()\n"
+        "try: create_broker(type='memory')\n"
         "except ValueError as error: print(type(error).__name__, error)\n"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

@@ -150,10 +150,10 @@ def test_a_handler_that_cannot_be_imported_ends_it(tmp_path: Path) -> None:
 
 
 def test_another_queue_than_the_one_served_is_refused(tmp_path: Path) -> None:
-    with single(
-        tmp_path, program("\nasync def handle(messages): ...\n", "pass"), "--queue-name", "other:queue"
-    ) as service:
-        service.until("this process serves queue other:queue in memory, not bindu:tasks")
+    begin = program("\nasync def handle(messages): ...\n", "pass")
+    named = begin.replace("create_broker()", "create_broker(queue_name='bindu:tasks')")
+    with single(tmp_path, named, "--queue-name", "other:queue") as service:
+        service.until("this worker serves queue other:queue in memory, not bindu:tasks")
         service.send(signal.SIGTERM)
 
 

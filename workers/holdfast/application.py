@@ -1,6 +1,6 @@
 """What an application holds of its queue: one call from settings to a TaskManager, and workers beside it for tests.
 
-async with create_broker() as broker:
+async with create_broker(type="memory") as broker:
     async with broker.working(handle):
         task_id = await broker.manager.run_task("hello")
         assert (await broker.manager.wait(task_id)).state == "completed"
@@ -8,14 +8,11 @@ async with create_broker() as broker:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from holdfast.arguments import check_seconds, check_workers
-from holdfast.broker import open_store
 from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
 from holdfast.handler.resolve import handler_from
@@ -23,6 +20,8 @@ from holdfast.handler.taking import settled
 from holdfast.making import check_parts, check_settings
 from holdfast.manager import TaskManager
 from holdfast.patience import Patience
+from holdfast.store_source import find_source, need_memory
+from holdfast.unserved import UnservedTasks
 from holdfast_config import ConfigError, Settings, load
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 MEMORY_POLL = 0.1  # seconds in which a worker beside a store in memory sees that a delayed task is due
 DRAIN = 10.0  # seconds for what still runs when a `working` block ends
-
-_log = structlog.get_logger("holdfast")
 
 
 def create_broker(
@@ -50,7 +47,8 @@ def create_broker(
 ) -> Broker:
     """The broker of these settings, to be entered; else of the keywords, and below them of the environment and files.
 
-    `type` is `redis` or `memory`. Where nobody says which, a URL or a host means Redis, and nothing set means memory.
+    `type` is `redis` or `memory`. Where nobody says which, a URL or a host means Redis. With nothing set it is the
+    store of the worker that runs the caller; else that of the supervisor that runs in the runtime folder; else memory.
     `handlers` and `patience` are the TaskManager's; without `patience` the settings say it (`submit_attempts` …).
     Raises ConfigError, which is a ValueError: an unknown type, Redis without URL or host, settings and keywords at
     once; MissingPackageError, also one, where a package is missing. Settings, handlers or patience of another
@@ -64,46 +62,61 @@ def create_broker(
         "queue_name": queue_name,
         "redis_max_connections": max_connections,
     }
+    said = {field for field, value in keywords.items() if value is not None}
     if settings is None:
         settings = load(keywords)
     elif any(value is not None for value in keywords.values()):
         raise ConfigError(["create_broker takes settings or keywords, not both: put the keywords into the settings"])
-    is_memory = _is_memory(settings)
-    return Broker(settings, handlers, patience, in_memory=is_memory)
+    else:
+        said = set(settings.model_fields_set)
+    return Broker(settings, handlers, patience, said, in_memory=_is_memory(settings))
 
 
-def _is_memory(settings: Settings) -> bool:
+def _is_memory(settings: Settings) -> bool | None:
+    """None: the settings do not say."""
     if "scheduler_type" not in settings.model_fields_set:
-        return settings.embedded
+        return None if settings.embedded else False
     if settings.scheduler_type == "redis" and settings.embedded:
         raise ConfigError(["scheduler_type: 'redis': needs redis_url or redis_host; leave it out to use memory"])
     return settings.scheduler_type == "memory"
 
 
 class Broker:
-    """A store while it is entered. `manager` submits and asks; `store` is what it stands on."""
+    """A store while it is entered. `manager` submits and asks; `store` is what it stands on. `in_memory` is certain
+    once it is entered; before, it is also true where the settings do not say."""
 
     manager: TaskManager
     store: Store
 
     def __init__(
-        self, settings: Settings, handlers: Handlers | None, patience: Patience | None, *, in_memory: bool
+        self,
+        settings: Settings,
+        handlers: Handlers | None,
+        patience: Patience | None,
+        said: Collection[str],
+        *,
+        in_memory: bool | None,
     ) -> None:
-        self.in_memory = in_memory
+        self.in_memory = in_memory is not False
+        self._given, self._said, self._chosen = settings, said, in_memory
         self._settings = settings
         self._handlers = handlers
         self._patience = patience
-        self._opening = _memory(settings.queue_name) if in_memory else open_store(settings.redis, settings.postgres)
         self._stack = AsyncExitStack()
+        self._unserved = UnservedTasks()
+        if in_memory:
+            need_memory()
 
     async def __aenter__(self) -> Self:
         """Raises StoreUnavailableError, with the URL, where Redis does not answer."""
+        source = await find_source(self._given, self._said, in_memory=self._chosen)
+        self._settings, self.in_memory = source.settings, source.in_memory
         async with AsyncExitStack() as stack:
-            self.store = await stack.enter_async_context(self._opening)
+            self.store = await stack.enter_async_context(source.opening)
             await self.store.ping()
             self._stack = stack.pop_all()
-        if not self.in_memory:
-            _log.info(f"Redis scheduler connected to {self._settings.redis.masked_url}")
+        source.announce()
+        self._unserved = UnservedTasks(source.private)
         self.manager = TaskManager(
             self.store,
             queue=self._settings.queue_name,
@@ -116,7 +129,12 @@ class Broker:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._stack.__aexit__(kind, error, traceback)
+        """Raises UnservedTasksError where no `working` block has served what waits in a memory of its own."""
+        try:
+            if error is None:
+                await self._unserved.check(self.store)
+        finally:
+            await self._stack.__aexit__(kind, error, traceback)
 
     @asynccontextmanager
     async def working(
@@ -139,6 +157,7 @@ class Broker:
         chosen = handler_from(handler, getattr(handler, "__name__", "the handler"), settings)
         settings = settled(chosen, settings, may_choose=True)
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._unserved.note_served, self.store)
             for slot in slots:
                 beside = [self._fire] if self.in_memory and slot == 0 else []
                 await stack.enter_async_context(open_worker(self.store, chosen, settings, slot, beside))
@@ -153,9 +172,3 @@ class Broker:
             following = await firing.round()
             longest = self._settings.scan_interval
             await self.store.wait_fires(longest if following is None else min(following, longest))
-
-
-def _memory(queue: str) -> AbstractAsyncContextManager[Store]:
-    from holdfast.broker.memory import open_memory
-
-    return open_memory(queue)

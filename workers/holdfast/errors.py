@@ -35,6 +35,10 @@ class MissingFrameworkError(HoldfastError, ImportError):
     """A part of Holdfast is for a framework that is not installed; the message says how to install both."""
 
 
+class UnservedTasksError(StoreError):
+    """Tasks were given to a store in memory that nobody has served: they end with it."""
+
+
 class StoreFullError(StoreError):
     """The store is out of memory and refused a submit; nothing was written."""
 

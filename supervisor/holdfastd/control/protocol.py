@@ -32,11 +32,14 @@ Request = AskStatus | AskScale | AskReload | AskStop
 
 
 class StoreStatus(msgspec.Struct, frozen=True):
-    """`url` without its password; `pid` only of an embedded store that runs."""
+    """`url` without its password; `pid` only of an embedded store that runs; `storage`: redis or postgres. A
+    supervisor of an earlier version leaves `queue` and `storage` empty."""
 
     url: str
     embedded: bool
     pid: int | None = None
+    queue: str = ""
+    storage: str = ""
 
 
 class ProcessStatus(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, QuarantineStatus, Status, StoreStatus
 from holdfastd.core import quarantine
 from holdfastd.core.slots import STEWARD, STORE, Child, Kind
@@ -30,8 +32,8 @@ class Moment:
     began: float
 
 
-def report(view: View, store_url: str, usage: Mapping[int, Usage], moment: Moment) -> Status:
-    """The status; `usage` by pid, as far as it could be measured."""
+def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: Moment) -> Status:
+    """The status; `usage` by pid, as far as it could be measured. The process id of `store` is added."""
     children = [seat for seat in view.seats.values() if isinstance(seat, Child)]
     return Status(
         version=installed(),
@@ -44,7 +46,7 @@ def report(view: View, store_url: str, usage: Mapping[int, Usage], moment: Momen
         breaker=view.breaker.cause,
         generation=view.generation,
         reloading=view.reload is not None,
-        store=_store(view, store_url),
+        store=_store(view, store),
         processes=[_process(child, usage.get(child.pid), moment.now) for child in sorted(children, key=_place)],
         deaths=Deaths(view.died, [_death(death, moment) for death in view.deaths]),
         quarantine=_quarantine(view, moment.now),
@@ -74,9 +76,9 @@ def degraded(view: View) -> str:
     return ""
 
 
-def _store(view: View, url: str) -> StoreStatus:
+def _store(view: View, store: StoreStatus) -> StoreStatus:
     child = view.child(STORE)
-    return StoreStatus(url, view.policy.embedded, child.pid if child else None)
+    return msgspec.structs.replace(store, pid=child.pid if child else None)
 
 
 def _quarantine(view: View, now: float) -> QuarantineStatus:

@@ -42,3 +42,5 @@ class Household:
     store: EmbeddedStore | None = None
     watcher: Callable[[socket.socket], int] | None = None
     kept: tuple[int, ...] = ()
+    queue: str = ""
+    storage: str = ""

@@ -82,6 +82,8 @@ def household(
         store=store if settings.embedded else None,
         watcher=partial(watch, WatcherSpec.of(settings.app_dir, files)) if settings.reload else None,
         kept=kept,
+        queue=settings.queue_name,
+        storage=settings.storage_type,
     )
 
 

@@ -21,6 +21,7 @@ from holdfastd.control.protocol import (
     Request,
     Scaled,
     Stopping,
+    StoreStatus,
 )
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
@@ -136,7 +137,7 @@ class Parent:
             case AskStatus():
                 usage = self._stats.measure(self._family.pids())
                 moment = Moment(clock(), time.time(), self._began)
-                return report(self.view, self._household.store_url, usage, moment)
+                return report(self.view, _store(self._household), usage, moment)
             case AskScale(workers=workers):
                 return self._scale(workers)
             case AskReload():
@@ -174,3 +175,8 @@ class Parent:
 
 def _policy(household: Household) -> Policy:
     return replace(household.policy, embedded=household.store is not None, watched=household.watcher is not None)
+
+
+def _store(household: Household) -> StoreStatus:
+    embedded = household.store is not None
+    return StoreStatus(household.store_url, embedded, queue=household.queue, storage=household.storage)

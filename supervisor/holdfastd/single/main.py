@@ -21,6 +21,7 @@ from holdfast.handler.chosen import handler_of
 from holdfast.handler.taking import settled
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.inside import Inside, open_worker
+from holdfast.worker_store import belong_to_process
 from holdfast_config import Settings
 from holdfastd.parent.notify import Notifier
 from holdfastd.parent.refusal import refusal
@@ -47,6 +48,7 @@ def run(settings: Settings, announce: Announce) -> int:
 async def _boot(settings: Settings, announce: Announce) -> int:
     """The handler's module is imported where the loop runs and the queue is there: it may begin what submits tasks."""
     with anyio.open_signal_receiver(*heeded()) as signals, serving(settings.queue_name) as store:
+        belong_to_process(settings, store)
         try:
             handler = handler_of(settings)
             settings = settled(handler, settings, may_choose=True)

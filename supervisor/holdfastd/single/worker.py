@@ -22,6 +22,7 @@ from holdfast.handler.taking import settled
 from holdfast.worker.inside import Inside, open_worker
 from holdfast.worker.lockfile import drop_lock, hold_lock
 from holdfast.worker.spec import WorkerSpec
+from holdfast.worker_store import belong_to_process
 from holdfast_config import Settings
 from holdfastd.parent.notify import Notifier
 from holdfastd.single.ending import end_threads, status
@@ -42,6 +43,7 @@ def run(settings: Settings, announce: Announce) -> int:
 
 async def _boot(settings: Settings, announce: Announce) -> int:
     with anyio.open_signal_receiver(*heeded()) as signals:
+        belong_to_process(settings)
         try:
             handler = handler_of(settings)
             settings = settled(handler, _one_by_one(settings), may_choose=True)

@@ -23,6 +23,7 @@ from holdfast.telemetry import open_inside
 from holdfast.worker.life import CANCEL_SHARE, Life
 from holdfast.worker.post import Post, nobody
 from holdfast.worker.spec import WorkerSpec
+from holdfast.worker_store import belong_to_context
 from holdfast_config import Settings
 
 GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
@@ -87,6 +88,7 @@ async def open_worker(
     telemetry = open_inside(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol)
 
     async def live() -> None:
+        belong_to_context(settings, store)
         async with anyio.create_task_group() as parts:
             life = Life(post, handler, worker.link, telemetry, parts, own_process=False)
             worker.seek = life.seek

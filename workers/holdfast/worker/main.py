@@ -24,6 +24,7 @@ from holdfast.worker.life import Life
 from holdfast.worker.lockfile import hold_lock
 from holdfast.worker.post import Post
 from holdfast.worker.spec import WorkerSpec
+from holdfast.worker_store import belong_to_process
 
 SAY_GOODBYE = 1.0  # seconds for the last messages to reach the parent
 
@@ -36,6 +37,7 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
     reached(Point.FORK)
     try:
         hold_lock(spec)
+        belong_to_process(spec.settings)
         return anyio.run(_serve, spec, channel, backend_options={"use_uvloop": True})
     except Exception:
         _log.exception("the worker failed")

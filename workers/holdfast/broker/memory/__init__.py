@@ -9,7 +9,7 @@ from __future__ import annotations
 from holdfast.errors import MissingPackageError
 
 try:
-    from holdfast.broker.memory.serving import open_memory, serving
+    from holdfast.broker.memory.serving import is_served, open_memory, serving
     from holdfast.broker.memory.store import MemoryStore
 except ModuleNotFoundError as error:
     if error.name not in {"fakeredis", "lupa"}:
@@ -17,4 +17,4 @@ except ModuleNotFoundError as error:
     told = f"the store in memory needs {error.name}: pip install 'fakeredis[lua]'"
     raise MissingPackageError(told) from error
 
-__all__ = ["MemoryStore", "open_memory", "serving"]
+__all__ = ["MemoryStore", "is_served", "open_memory", "serving"]

@@ -21,6 +21,11 @@ def serving(queue: str) -> Generator[MemoryStore]:
         del _served[queue]
 
 
+def is_served(queue: str) -> bool:
+    """True if everybody in this process shares one store of this queue."""
+    return queue in _served
+
+
 @asynccontextmanager
 async def open_memory(queue: str) -> AsyncGenerator[MemoryStore]:
     """The store of this queue, if this process serves one in memory; else one of the caller's own, empty.

@@ -1,0 +1,86 @@
+"""Asks the supervisor of a runtime folder, if one runs there, which store and which queue it serves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from holdfast.errors import StoreRefusedError, StoreUnavailableError
+from holdfast_config import ConfigError, Settings
+
+CONTROL_SOCKET = "control.sock"  # the name that holdfastd.control.protocol gives it
+ASK_STATUS = b'{"do":"status"}\n'
+ANSWER_TIMEOUT = 5.0  # seconds; a supervisor answers at once unless it is stopped
+MASKED = "***"
+ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
+
+
+class _Store(msgspec.Struct, frozen=True):
+    url: str
+    embedded: bool
+    queue: str = ""
+    storage: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """The part of the supervisor's status that is needed here."""
+
+    pid: int
+    store: _Store
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSupervisor:
+    """`url` is without its password."""
+
+    folder: Path
+    pid: int
+    url: str
+    embedded: bool
+    queue: str
+    storage: str
+
+    def settings(self, given: Settings) -> Settings:
+        """`given`, completed by what this supervisor uses. ConfigError where it cannot tell a secret that is needed."""
+        if MASKED in self.url:
+            needed = f"REDIS_URL: {self.url}, and the password is not told"
+            raise ConfigError([f"{self} uses a Redis whose URL has to be set here, too ({needed})"])
+        if self.storage == "postgres" and given.postgres is None:
+            raise ConfigError([f"{self} keeps its tasks in PostgreSQL: set STORAGE_TYPE=postgres and DATABASE_URL"])
+        changed: dict[str, object] = {} if self.embedded else {"redis_url": self.url}
+        if self.queue and "queue_name" not in given.model_fields_set:
+            changed["queue_name"] = self.queue
+        return given.model_copy(update=changed)
+
+    def __str__(self) -> str:
+        return f"the supervisor in {self.folder} (pid {self.pid})"
+
+
+async def running_supervisor(folder: Path) -> RunningSupervisor | None:
+    """The supervisor of this runtime folder; None if none runs there. Raises StoreError if it cannot be asked."""
+    path = folder / CONTROL_SOCKET
+    try:
+        with anyio.fail_after(ANSWER_TIMEOUT):
+            answer = msgspec.json.decode(await _answer(path), type=_Answer)
+    except ABSENT:
+        return None
+    except PermissionError as error:
+        raise StoreRefusedError(f"{path}: {error.strerror}: a supervisor runs there, but not for this user") from error
+    except TimeoutError as error:
+        raise StoreUnavailableError(f"the supervisor in {folder} did not answer in {ANSWER_TIMEOUT:g} s") from error
+    except (OSError, anyio.BrokenResourceError, anyio.EndOfStream, msgspec.DecodeError) as error:
+        raise StoreUnavailableError(f"the supervisor in {folder} cannot be asked for its store: {error}") from error
+    store = answer.store
+    return RunningSupervisor(folder, answer.pid, store.url, store.embedded, store.queue, store.storage)
+
+
+async def _answer(path: Path) -> bytes:
+    async with await anyio.connect_unix(path) as stream:
+        await stream.send(ASK_STATUS)
+        line = b""
+        while not line.endswith(b"\n"):
+            line += await stream.receive()
+    return line
