@@ -99,6 +99,6 @@ def _wrong(plain: Any) -> int:
 def _histories(plain: Any) -> list[list[bytes]]:
     pipe = plain.pipeline(transaction=False)
     for number in range(FIRES):
-        pipe.lrange(f"{_T}schedule:race-{number}:history", 0, -1)
+        pipe.lrange(f"{_T}fires:race-{number}", 0, -1)
     found: list[list[bytes]] = pipe.execute()
     return found

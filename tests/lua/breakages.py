@@ -23,6 +23,7 @@ from tests.lua import test_inbox as inbox
 from tests.lua import test_list as listing
 from tests.lua import test_messages as messages
 from tests.lua import test_once as once
+from tests.lua import test_outbox as outbox
 from tests.lua import test_pull as pull
 from tests.lua import test_quiet as quiet
 from tests.lua import test_reap as reap
@@ -38,7 +39,9 @@ from tests.lua import test_turned as turned
 from tests.lua import test_turns as turns
 from tests.lua import test_upkeep as upkeep
 from tests.lua.operations import resume_with
+from tests.schedules import test_keys as keys
 from tests.schedules import test_scenarios as scenarios
+from tests.schedules import test_spoilt as spoilt
 from tests.schedules.stage import on_stage
 
 # ruff: noqa: E501 - a table: one row, one breakage
@@ -321,6 +324,15 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a handler cannot stop its schedule", "shared/scheduling.lua", "if same and reason == 'stop-schedule'", "if false", on_stage(scenarios.test_05_a_handler_ends_its_schedule_and_setting_it_again_runs), ("stop-schedule",)),
     ("continue knows no bounds", "shared/scheduling.lua", "if not may_go_on(id, at) then", "if false then", on_stage(scenarios.test_continue_keeps_its_bounds)),
     ("a run of before goes on", "shared/scheduling.lua", "elseif same and string.sub(r[2], 1, 8)", "elseif string.sub(r[2], 1, 8)", on_stage(scenarios.test_a_run_of_before_a_change_has_no_say)),
+    ("the history of one is the record of another", "shared/scheduling.lua", "return T .. 'fires:' .. id end", "return schedule_of(id) .. ':history' end", on_stage(keys.test_history_of_one_is_not_the_record_of_another)),
+    ("any task of that name keeps a fire back", "schedule_fire.lua", "read(earlier, 'schedule')[1] == id and", "read(earlier, 'state')[1] and", on_stage(keys.test_task_that_is_no_fire_of_it_keeps_no_fire_back)),
+    ("a record that is none stops all fires", "shared/scheduling.lua", "local r = redis.pcall('HGETALL',", "local r = call('HGETALL',", on_stage(spoilt.test_schedule_that_cannot_be_read_stops_no_other), (spoilt.other,)),
+    ("a record that is none keeps a worker from settling", "shared/scheduling.lua", "local r = redis.pcall('HMGET',", "local r = call('HMGET',", on_stage(spoilt.test_end_of_a_task_is_settled_though_its_schedule_cannot_be_read)),
+    ("a history that is none stops all fires", "shared/scheduling.lua", "local length = redis.pcall('RPUSH',", "local length = call('RPUSH',", on_stage(spoilt.test_history_that_is_no_list_is_begun_anew)),
+    ("what was set again is set aside", "schedule_aside.lua", "~= ARGV[2] then return 'changed' end", "== '-' then return 'changed' end", on_stage(spoilt.test_one_that_is_set_again_meanwhile_is_not_set_aside)),
+    ("what was set aside cannot be removed", "schedule_remove.lua", " or call('ZSCORE', T .. 'schedules', ARGV[1])", "", on_stage(spoilt.test_schedule_that_cannot_be_read_stops_no_other), (spoilt.gone,)),
+    ("a record that is none is no schedule", "schedule_show.lua", "then return 'gone' end", "then return fields end", on_stage(spoilt.test_schedule_that_cannot_be_read_stops_no_other), (spoilt.gone,)),
+    ("a notice that is none stops all webhooks", "webhooks_take.lua", "local counted = redis.pcall(", "local counted = call(", outbox.test_record_that_is_none_is_taken_beside_the_others),
     ("a quiet host claims", "pull.lua", "local live = known[1] == 'live' and word == 'OK'", "local live = known[1] == 'live'", quiet.test_a_quiet_host_finishes_and_claims_nothing),
     ("who starts on a quiet host is not quiet", "register.lua", "if is_quiet(host) then", "if false then", quiet.test_whoever_starts_anew_on_a_quiet_host_is_quiet),
     ("all hosts are no host", "shared/hosts.lua", "(r[1] or r[2]) and true", "r[2] and true", quiet.test_whoever_starts_anew_on_a_quiet_host_is_quiet),

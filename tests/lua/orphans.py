@@ -75,8 +75,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name.removesuffix(":tasks") in view.index("conversations")
     if kind == "webhook":
         return name in view.index("webhooks")
-    if kind == "schedule":
-        return name.removesuffix(":history") in view.index("schedules")
+    if kind in {"schedule", "fires"}:
+        return name in view.index("schedules")
     if kind == "names":
         return name in view.items("handlers")
     if kind == "owner":

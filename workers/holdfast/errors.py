@@ -91,6 +91,10 @@ class UnknownScheduleError(HoldfastError):
     """No schedule with this id."""
 
 
+class UnreadableScheduleError(HoldfastError):
+    """The record of this schedule is gone or cannot be read; nothing was changed."""
+
+
 class ScheduleBusyError(HoldfastError):
     """The schedule cannot do this now: its last task runs, or somebody else changed it; nothing was written."""
 

@@ -11,12 +11,12 @@ import structlog
 
 from holdfast.broker.port import ScheduleStore
 from holdfast.core import firing
-from holdfast.core.definitions import Definition, Due, FireOrder, ScheduleRecord
+from holdfast.core.definitions import Definition, Due, FireOrder, ScheduleRecord, SpoiltSchedule
 from holdfast.core.firing import fire_id
 from holdfast.core.records import Submission
 from holdfast.core.schedules import due, expected_after
 from holdfast.defining import task_of
-from holdfast.errors import InvalidScheduleError, InvalidTaskError
+from holdfast.errors import InvalidScheduleError, InvalidTaskError, StoreError
 from holdfast.foresight import Foresight
 from holdfast.killpoints import Point, reached
 from holdfast.schedulespec import ScheduleSpec
@@ -48,9 +48,10 @@ class Firing:
         while True:
             found = await self._store.due_schedules(PAGE)
             self._foresight.note(found.now)
-            if not found.records:
+            if not found.records and not found.spoilt:
                 return None if found.wait is None else await self._foresight.look(found.now, found.wait)
-            if not await self._catch_up(found):
+            await self._set_aside(found.spoilt)
+            if not await self._catch_up(found) and not found.spoilt:
                 return REST  # what is due by the store's index is not by its record: never in a tight loop
 
     async def _catch_up(self, found: Due) -> bool:
@@ -65,6 +66,11 @@ class Firing:
                 await self._resume(record, found.now)
                 anything = True
         return await self._obeyed(orders) or anything
+
+    async def _set_aside(self, spoilt: Sequence[SpoiltSchedule]) -> None:
+        for one in spoilt:
+            if await self._store.set_schedule_aside(one) == "aside":
+                _log.error("a schedule cannot be read; it is set aside", schedule=one.schedule_id, reason=one.why)
 
     async def _obeyed(self, orders: Sequence[FireOrder]) -> bool:
         """Have the store carry out what was ordered; whether anything came of it."""
@@ -81,8 +87,7 @@ class Firing:
         try:
             order = self.order(record, now)
         except Exception as error:  # the border of one schedule: what is wrong with it shall not stop the others
-            _log.exception("a schedule cannot be fired; it is paused", schedule=record.definition.schedule_id)
-            await self._store.pause_schedule(record.definition.schedule_id, f"cannot be fired: {error}", None)
+            await self._pause(record, error)
             return []
         return [] if order is None else [order]
 
@@ -107,7 +112,17 @@ class Firing:
 
     async def _resume(self, record: ScheduleRecord, now: int) -> None:
         """Its pause is over."""
-        await resume(self._store, record, now)
+        try:
+            await resume(self._store, record, now)
+        except StoreError:
+            raise
+        except Exception as error:  # the border of one schedule, as above
+            await self._pause(record, error)
+
+    async def _pause(self, record: ScheduleRecord, error: Exception) -> None:
+        schedule_id = record.definition.schedule_id
+        _log.error("a schedule cannot be fired; it is paused", schedule=schedule_id, exc_info=error)
+        await self._store.pause_schedule(schedule_id, f"cannot be fired: {error}", None)
 
 
 def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:

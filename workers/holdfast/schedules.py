@@ -22,7 +22,7 @@ from holdfast.core.cadence.moments import local
 from holdfast.core.definitions import Occurrence, Put, SchedulePage, ScheduleRecord
 from holdfast.core.schedules import due, expected_after, series
 from holdfast.defining import Defined, check_owner, check_schedule_id, define, read_spec, spelled
-from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
+from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError, UnreadableScheduleError
 from holdfast.firing import Firing, resume
 from holdfast.patience import Patience
 from holdfast.plainjson import shown
@@ -116,7 +116,7 @@ class Schedules:
         return await self._call(self._store.put_schedule, defined.definition, defined.expected, first, again=again)
 
     async def get(self, schedule_id: str) -> ScheduleRecord:
-        """The schedule; UnknownScheduleError."""
+        """The schedule; UnknownScheduleError, or UnreadableScheduleError."""
         found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
         if found is None:
             raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
@@ -136,10 +136,14 @@ class Schedules:
                 return frozenset(found)
 
     async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
-        """Of these, the ones that there are."""
+        """Of these, the ones that there are and can be read."""
         ids = [check_schedule_id(one) for one in check_list("schedule_ids", schedule_ids, "ids")]
-        found = [await self._call(self._store.schedule, one) for one in ids]
-        return tuple(one for one in found if one is not None)
+        found = list[ScheduleRecord]()
+        for one in ids:
+            with suppress(UnreadableScheduleError):
+                record = await self._call(self._store.schedule, one)
+                found += [] if record is None else [record]
+        return tuple(found)
 
     async def pause(
         self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None

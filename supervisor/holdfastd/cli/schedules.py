@@ -96,9 +96,13 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
     """List schedules, the next to fire first."""
     page = manage(session, lambda manager: manager.schedules.list(limit, cursor))
     if session.json:
-        output.document({"schedules": [views.document(one) for one in page.schedules], "cursor": page.cursor})
+        unreadable = {one.schedule_id: one.why for one in page.spoilt}
+        listed = [views.document(one) for one in page.schedules]
+        output.document({"schedules": listed, "unreadable": unreadable, "cursor": page.cursor})
         return
     table(views.COLUMNS, [views.cells(one) for one in page.schedules])
+    for one in page.spoilt:
+        output.note(f"schedule {one.schedule_id}: {one.why}; unset it, and set it again")
     if page.cursor:
         output.note(f"there may be more: --cursor {page.cursor}")
 

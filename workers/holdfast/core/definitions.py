@@ -54,12 +54,23 @@ class ScheduleRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class SpoiltSchedule:
+    """One whose record cannot be read, and why; `generation` as it stands there, empty where it does not."""
+
+    schedule_id: str
+    generation: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fire:
-    """One occurrence and the task that it makes; `made`: it is known to have been made before."""
+    """One occurrence and the task that it makes. `earlier` is the id that earlier versions gave this task, empty where
+    it is the same; `made` the id under which it is known to have been made before."""
 
     scheduled_at: int
     task: Submission
-    made: bool = False
+    earlier: str = ""
+    made: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +108,16 @@ class Due:
     now: int
     records: tuple[ScheduleRecord, ...]
     wait: int | None
+    spoilt: tuple[SpoiltSchedule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulePage:
-    """A page of a list; `cursor` continues it, empty at its end."""
+    """A page of a list; `spoilt` cannot be read; `cursor` continues it, empty at its end."""
 
     schedules: tuple[ScheduleRecord, ...]
-    cursor: str
+    spoilt: tuple[SpoiltSchedule, ...] = ()
+    cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from holdfast.core.cadence.moments import local
 from holdfast.core.definitions import Fire, FireOrder, ScheduleRecord
+from holdfast.core.identity import is_task_id, sha1_hex
 from holdfast.core.records import Submission
 from holdfast.core.schedules import ON_TIME, Schedule, due, plan
+
+_PLAIN = re.compile(r"[A-Za-z0-9._-]{1,90}")  # leaves room for a moment, and for the numbers of retries
 
 MakeTask = Callable[[ScheduleRecord, str], Submission]
 
 
 def fire_id(schedule_id: str, scheduled_at: int) -> str:
-    """The id of the task of a fire: the same for the same fire, whoever makes it."""
-    moment = local(scheduled_at, "UTC")
+    """The id of the task of a fire: the same for the same fire, whoever makes it, and of no other.
+
+    An id that has other characters than a task id, or `@`, or is too long, is named by its digest. Such a name begins
+    with `@`, and before the moment of any other there is no `@`: so no two schedules have one name.
+    """
+    name = schedule_id if _PLAIN.fullmatch(schedule_id) else f"@{sha1_hex(schedule_id.encode())}"
+    return f"{name}@{_moment(scheduled_at)}"
+
+
+def earlier_fire_id(schedule_id: str, scheduled_at: int) -> str:
+    """The id that earlier versions gave this task, perhaps one of another schedule's, too; empty if it is the same."""
+    earlier = f"{schedule_id.replace(':', '@')}@{_moment(scheduled_at)}"
+    return "" if _PLAIN.fullmatch(schedule_id) or not is_task_id(earlier) else earlier
+
+
+def _moment(scheduled_at: int) -> str:
     fraction = f".{scheduled_at % 1000:03}" if scheduled_at % 1000 else ""
-    return f"{schedule_id.replace(':', '@')}@{moment:%Y%m%dT%H%M%S}{fraction}Z"
+    return f"{local(scheduled_at, 'UTC'):%Y%m%dT%H%M%S}{fraction}Z"
 
 
 def order(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | None:
@@ -59,4 +77,6 @@ def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
 
 
 def _fire(record: ScheduleRecord, scheduled_at: int, make: MakeTask) -> Fire:
-    return Fire(scheduled_at, make(record, fire_id(record.definition.schedule_id, scheduled_at)))
+    schedule_id = record.definition.schedule_id
+    task = make(record, fire_id(schedule_id, scheduled_at))
+    return Fire(scheduled_at, task, earlier_fire_id(schedule_id, scheduled_at))

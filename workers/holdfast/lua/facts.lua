@@ -10,7 +10,10 @@ if call('HGET', T .. 'meta', 'rebuilding') ~= epoch and standing(epoch, ARGV[2],
 
 local function content_of(name)
   local kind, id = string.match(name, '^(%a+)|(.*)$')
-  if kind == 'schedule' then return call('HGETALL', T .. 'schedule:' .. id) end
+  if kind == 'schedule' then
+    local fields = redis.pcall('HGETALL', T .. 'schedule:' .. id)   -- an earlier version keeps the history of another there
+    return fields.err and {} or fields
+  end
   if kind == 'rules' or kind == 'quiet' then return call('HGETALL', T .. kind) end
   local url = call('HGET', T .. 'meta', 'webhook')
   return url and {'url', url} or {}

@@ -1,6 +1,6 @@
 -- The schedules that something is to be done about by now.
 -- KEYS: the public queue. ARGV: limit.
--- Answers: {now (ms), ms until the next one (-1: none), id, fields, id, fields, …}.
+-- Answers: {now (ms), ms until the next one (-1: none), id, fields, id, fields, …}; no fields where there is no record.
 -- flags: allow-oom
 -- use: scheduling
 call('DEL', T .. 'control:schedules')
@@ -9,7 +9,7 @@ local ids = call('ZRANGEBYSCORE', T .. 'schedules', '-inf', NOW, 'LIMIT', 0, ARG
 local answer = {NOW, -1}
 for _, id in ipairs(ids) do
   answer[#answer + 1] = id
-  answer[#answer + 1] = call('HGETALL', schedules.hash(id))
+  answer[#answer + 1] = schedules.all_fields(id)
 end
 local following = call('ZRANGEBYSCORE', T .. 'schedules', '(' .. NOW, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 if following[2] then answer[2] = math.ceil(following[2] - NOW) end

@@ -2,7 +2,8 @@
 -- KEYS: the public queue.
 -- ARGV: a MessagePack list of orders: id, generation, seen, kind (due, waited, extra), good from, good until, expected,
 --       due, first missed, last missed, why missed, fires; a fire: scheduled at, task id, message id, digest, operation, lane, name,
---       max attempts, timeout, 1 if it is known that its task was made; '' where there is none.
+--       max attempts, timeout, the task that is known to have been made for it, the id that earlier versions give its task; ''
+--       where there is none.
 -- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, or
 --       no-list: the key of its lane holds something else, so it is paused.
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
@@ -11,9 +12,16 @@
 -- use: scheduling message control kind
 local schedules = scheduling()
 
+-- The task of a fire that was made before, perhaps by an earlier version, whose id another fire's may have been, too.
+local function made_before(id, fire)
+  local task, made, earlier = fire[2], fire[10], fire[11]
+  if made ~= '' then return made end
+  if call('EXISTS', T .. 'task:' .. task) == 1 then return task end
+  return earlier ~= '' and read(earlier, 'schedule')[1] == id and earlier
+end
+
 local function submit(id, generation, fire)
-  local at, task, message, digest, operation, lane, name, attempts, timeout, made = unpack(fire)
-  if made == '1' or call('EXISTS', T .. 'task:' .. task) == 1 then return false end
+  local at, task, message, digest, operation, lane, name, attempts, timeout = unpack(fire)
   create(task, lane, operation, message, digest, 'schedule', 0)
   local fields = {'schedule', id, 'generation', generation}
   local function add(field, value)
@@ -24,7 +32,6 @@ local function submit(id, generation, fire)
   add('timeout', timeout)
   write(task, unpack(fields))
   to_tail(task)
-  return true
 end
 
 -- The task of the last fire, if it has not ended.
@@ -47,15 +54,18 @@ local function make(id, generation, overlap, last, fire)
     return last
   end
   if before and overlap == 'replace' then cancel(before, 'replaced by the next fire of its schedule') end
-  call('HSET', schedules.hash(id), 'task', fire[2], 'last', at)
-  local new = submit(id, generation, fire)
-  schedules.chronicle(id, new and 'fired' or 'skipped', at, fire[2], new and string.format('%d ms late', NOW - tonumber(at)) or 'made before')
-  return fire[2]
+  local made = made_before(id, fire)
+  local task = made or fire[2]
+  call('HSET', schedules.hash(id), 'task', task, 'last', at)
+  if not made then submit(id, generation, fire) end
+  local detail = made and 'made before' or string.format('%d ms late', NOW - tonumber(at))
+  schedules.chronicle(id, made and 'skipped' or 'fired', at, task, detail)
+  return task
 end
 
 local function obey(order)
   local id, generation, seen, kind, from, till, expected, due, first, last, why, fires = unpack(order)
-  local r = call('HMGET', schedules.hash(id), 'generation', 'expected', 'paused', 'pending', 'overlap', 'task', 'fires', 'released')
+  local r = schedules.fields(id, 'generation', 'expected', 'paused', 'pending', 'overlap', 'task', 'fires', 'released')
   if not r[1] then return 'gone' end
   if kind ~= 'extra' and r[3] ~= '' then return 'paused' end
   if tonumber(r[1]) ~= generation then return 'changed' end

@@ -4,6 +4,7 @@
 -- flags: allow-oom
 -- use: scheduling
 local schedules, id = scheduling(), ARGV[1]
+schedules.make_way(id)
 if call('EXISTS', schedules.hash(id)) == 0 then return 'unknown' end
 schedules.pause(id, ARGV[2], ARGV[3])
 return 'paused'

@@ -10,6 +10,7 @@
 local id, again, expected, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local schedules = scheduling()
 local key = schedules.hash(id)
+schedules.make_way(id)
 local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended', 'owner')
 local over = r[5] and r[5] ~= ''
 if r[2] == ARGV[6] and not (again == '1' and over) then return {'same', tonumber(r[1]), r[3]} end

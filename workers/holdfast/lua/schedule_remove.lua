@@ -4,6 +4,7 @@
 -- flags: allow-oom
 -- use: scheduling
 local schedules = scheduling()
-local known = call('EXISTS', schedules.hash(ARGV[1])) == 1
+schedules.make_way(ARGV[1])
+local known = call('EXISTS', schedules.hash(ARGV[1])) == 1 or call('ZSCORE', T .. 'schedules', ARGV[1])
 schedules.forget(ARGV[1])
 return known and 'removed' or 'unknown'

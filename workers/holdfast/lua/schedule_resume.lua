@@ -4,6 +4,7 @@
 -- flags: allow-oom
 -- use: scheduling
 local schedules, id = scheduling(), ARGV[1]
+schedules.make_way(id)
 local r = call('HMGET', schedules.hash(id), 'generation', 'paused', 'ended')
 if not r[1] then return 'unknown' end
 if r[2] == '' then return 'running' end

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from holdfast.core.definitions import Definition, Due, FireOrder, Occurrence, Put, SchedulePage, ScheduleRecord
+from holdfast.core.definitions import (
+    Definition,
+    Due,
+    FireOrder,
+    Occurrence,
+    Put,
+    SchedulePage,
+    ScheduleRecord,
+    SpoiltSchedule,
+)
 
 
 class ScheduleStore(Protocol):
@@ -19,6 +28,10 @@ class ScheduleStore(Protocol):
 
     async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
         """A page of those that something is to be done about after one moment and up to another, the first first."""
+        ...
+
+    async def set_schedule_aside(self, one: SpoiltSchedule) -> str:
+        """Nothing is due about it until it is set again: `aside`, or `changed` where it was set since."""
         ...
 
     async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
@@ -38,7 +51,9 @@ class ScheduleStore(Protocol):
         """`removed`, or `unknown`. Its running task goes on."""
         ...
 
-    async def schedule(self, schedule_id: str) -> ScheduleRecord | None: ...
+    async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
+        """UnreadableScheduleError where there is one that cannot be read."""
+        ...
 
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
         """The next to fire first, those without a next fire last."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from holdfast.broker.postgres.queues import Queue
 from holdfast.broker.redis.connection import Value
 from holdfast.broker.redis.ledger import ELSEWHERE
 from holdfast.broker.redis.scheduling import found_due
-from holdfast.core.definitions import Due, FireOrder
+from holdfast.core.definitions import Due, Fire, FireOrder
 from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
 
 AGAIN_MS = 1000  # after which a Redis that is rebuilt is looked at again
@@ -46,10 +46,18 @@ class FiringRole(LedgerStore):
         return None if answer == ELSEWHERE else answer
 
     async def _marked(self, orders: Sequence[FireOrder]) -> list[FireOrder]:
-        ids = [fire.task.task_id for order in orders for fire in order.fires]
+        ids = [each for order in orders for fire in order.fires for each in _ids(fire)]
         async with self.database.transaction() as sql:
             known = await tasks.known(sql, self._queue, ids)
         return [
-            replace(order, fires=tuple(replace(fire, made=fire.task.task_id in known) for fire in order.fires))
+            replace(order, fires=tuple(replace(fire, made=_made(fire, known)) for fire in order.fires))
             for order in orders
         ]
+
+
+def _ids(fire: Fire) -> tuple[str, ...]:
+    return (fire.task.task_id, fire.earlier) if fire.earlier else (fire.task.task_id,)
+
+
+def _made(fire: Fire, known: Collection[str]) -> str:
+    return next((each for each in _ids(fire) if each in known), "")

@@ -74,9 +74,6 @@ class Keys:
     def workers(self) -> str:
         return f"{self.prefix}workers"
 
-    def schedule(self, schedule_id: str) -> str:
-        return f"{self.prefix}schedule:{schedule_id}"
-
     def owner(self, name: str) -> str:
         """The ids of the schedules of an owner."""
         return f"{self.prefix}owner:{name}"

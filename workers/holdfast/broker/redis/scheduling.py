@@ -19,9 +19,13 @@ from holdfast.core.definitions import (
     Put,
     SchedulePage,
     ScheduleRecord,
+    SpoiltSchedule,
     read_policy,
 )
 from holdfast.core.schedules import Bounds
+from holdfast.errors import UnreadableScheduleError
+
+GONE = b"gone"  # of a schedule that is one, and has no record
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -43,7 +47,10 @@ class SchedulingRole(Role):
         return found_due(await self._run("schedule_due", limit))
 
     async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
-        return _records(await self._run("schedule_soon", after, until, offset, limit))
+        return _records(await self._run("schedule_soon", after, until, offset, limit))[0]
+
+    async def set_schedule_aside(self, one: SpoiltSchedule) -> str:
+        return await self._word("schedule_aside", one.schedule_id, one.generation)
 
     async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
         return [answer.decode() for answer in await self._run("schedule_fire", self._packed(orders))]
@@ -62,15 +69,24 @@ class SchedulingRole(Role):
         return await self._word("schedule_remove", schedule_id)
 
     async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
-        fields = await self._command("HGETALL", self._keys.schedule(schedule_id))
-        return _record(schedule_id, fields) if fields else None
+        found = await self._read(schedule_id)
+        if isinstance(found, SpoiltSchedule):
+            raise UnreadableScheduleError(
+                f"schedule {schedule_id}: {found.why}; remove it with `supervisor schedules unset {schedule_id}`, "
+                "and set it again"
+            )
+        return found
+
+    async def _read(self, schedule_id: str) -> ScheduleRecord | SpoiltSchedule | None:
+        fields = await self._run("schedule_show", schedule_id)
+        return _readable(schedule_id, [] if fields == GONE else fields) if fields else None
 
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
         start = read_position(cursor)
         names = await self._command("ZRANGE", self._keys.schedules, start, start + limit - 1)
-        found = [await self.schedule(name.decode()) for name in names]
+        found = [await self._read(name.decode()) for name in names]
         following = str(start + limit) if len(names) == limit else ""
-        return SchedulePage(tuple(one for one in found if one is not None), following)
+        return SchedulePage(*_sorted(found), cursor=following)
 
     async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
         start = read_position(cursor)
@@ -78,8 +94,8 @@ class SchedulingRole(Role):
         return tuple(name.decode() for name in found), str(start + limit) if len(found) == limit else ""
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
-        lines = await self._command("LRANGE", f"{self._keys.schedule(schedule_id)}:history", -limit, -1)
-        return tuple(_occurrence(line.decode()) for line in reversed(lines))
+        lines = await self._run("schedule_history", schedule_id, limit)
+        return tuple(_occurrence(line.decode()) for line in reversed(lines[-limit:]))
 
     async def wait_fires(self, timeout: float) -> bool:
         return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
@@ -88,7 +104,8 @@ class SchedulingRole(Role):
 def found_due(answer: Any) -> Due:
     """What `schedule_due` answers."""
     now, wait, *found = answer
-    return Due(now, _records(found), None if wait < 0 else wait)
+    records, spoilt = _records(found)
+    return Due(now, records, None if wait < 0 else wait, spoilt)
 
 
 def _fields(definition: Definition) -> list[tuple[str, Value]]:
@@ -110,8 +127,28 @@ def _fields(definition: Definition) -> list[tuple[str, Value]]:
     ]
 
 
-def _records(found: Sequence[Any]) -> tuple[ScheduleRecord, ...]:
-    return tuple(_record(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True))
+def _records(found: Sequence[Any]) -> tuple[tuple[ScheduleRecord, ...], tuple[SpoiltSchedule, ...]]:
+    return _sorted([_readable(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True)])
+
+
+def _sorted(
+    found: Sequence[ScheduleRecord | SpoiltSchedule | None],
+) -> tuple[tuple[ScheduleRecord, ...], tuple[SpoiltSchedule, ...]]:
+    return (
+        tuple(one for one in found if isinstance(one, ScheduleRecord)),
+        tuple(one for one in found if isinstance(one, SpoiltSchedule)),
+    )
+
+
+def _readable(schedule_id: str, flat: Any) -> ScheduleRecord | SpoiltSchedule:
+    """One record that cannot be read does not keep others from being read."""
+    if not flat:
+        return SpoiltSchedule(schedule_id, "", "its record is gone")
+    try:
+        return _record(schedule_id, flat)
+    except (KeyError, ValueError, OverflowError) as error:
+        why = f"its record is unreadable: {type(error).__name__} {error}"
+        return SpoiltSchedule(schedule_id, dict(pairs(flat)).get("generation", b"").decode(errors="replace"), why)
 
 
 def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
@@ -179,7 +216,8 @@ def _fire(fire: Fire, lane_name: Any) -> list[Any]:
         task.name,
         _text(task.max_attempts),
         _text(task.timeout_ms),
-        "1" if fire.made else "",
+        fire.made,
+        fire.earlier,
     ]
 
 

@@ -1,5 +1,6 @@
 -- use: record journal
--- Schedules: a hash each, all ids in one sorted set by when something is to be done about them (+inf: nothing is).
+-- Schedules: a hash each, all ids in one sorted set by when something is to be done about them (+inf: nothing is). Ids may
+-- hold any `:`, so an id is the last part of each key, and no two kinds of keys begin alike.
 -- Expressions are read and moments computed by whoever calls; here is compared, counted and written.
 -- A function that makes functions: few tasks are fires, and each function of a script costs every call of it.
 local function scheduling()
@@ -7,10 +8,54 @@ local function scheduling()
 
   local function schedule_of(id) return T .. 'schedule:' .. id end
 
+  local function history_of(id) return T .. 'fires:' .. id end
+
+  -- Earlier versions keep the history of X in `schedule:X:history`, where the schedule `X:history` is kept. What they wrote,
+  -- and still write beside us, goes behind what is here; a hash there is that schedule's, and answers an error.
+  local function take_over_history(id)
+    local earlier = schedule_of(id) .. ':history'
+    local lines = redis.pcall('LRANGE', earlier, -HISTORY_KEPT, -1)
+    if lines.err or #lines == 0 then return end
+    call('RPUSH', history_of(id), unpack(lines))
+    call('LTRIM', history_of(id), -HISTORY_KEPT, -1)
+    call('DEL', earlier)
+  end
+
+  -- The last lines, the newest last.
+  local function lines_of(id, limit)
+    local lines = call('LRANGE', history_of(id), -limit, -1)
+    local earlier = redis.pcall('LRANGE', schedule_of(id) .. ':history', -limit, -1)
+    for _, line in ipairs(earlier) do lines[#lines + 1] = line end   -- of an error nothing
+    return lines
+  end
+
+  -- Some fields, as HMGET answers them: nothing where the record is none, which is its own trouble and not that of others.
+  local function fields_of(id, ...)
+    local r = redis.pcall('HMGET', schedule_of(id), ...)
+    return r.err and {} or r
+  end
+
+  local function all_fields_of(id)
+    local r = redis.pcall('HGETALL', schedule_of(id))
+    return r.err and {} or r
+  end
+
+  -- Before a schedule is looked up to be changed: an earlier version's history may lie at its key.
+  local function make_way(id)
+    local owner = string.match(id, '^(.+):history$')
+    if owner then take_over_history(owner) end
+  end
+
   local function chronicle(id, what, scheduled_at, task, detail)
-    local history = schedule_of(id) .. ':history'
+    take_over_history(id)
+    local history = history_of(id)
     local line = NOW .. '|' .. what .. '|' .. scheduled_at .. '|' .. task .. '|' .. (detail or '')
-    if call('RPUSH', history, line) > HISTORY_KEPT then call('LTRIM', history, -HISTORY_KEPT, -1) end
+    local length = redis.pcall('RPUSH', history, line)
+    if type(length) ~= 'number' then   -- no list: nobody but us writes there
+      call('UNLINK', history)
+      length = call('RPUSH', history, line)
+    end
+    if length > HISTORY_KEPT then call('LTRIM', history, -HISTORY_KEPT, -1) end
     tell('schedule-' .. what, id, scheduled_at .. ' ' .. task .. ' ' .. (detail or ''))
   end
 
@@ -32,8 +77,9 @@ local function scheduling()
   end
 
   local function forget_schedule(id)
-    belong(id, call('HGET', schedule_of(id), 'owner') or '', '')
-    if call('UNLINK', schedule_of(id), schedule_of(id) .. ':history') > 0 then tell('schedule-removed', id) end
+    belong(id, fields_of(id, 'owner')[1] or '', '')
+    take_over_history(id)
+    if call('UNLINK', schedule_of(id), history_of(id)) > 0 then tell('schedule-removed', id) end
     call('ZREM', T .. 'schedules', id)
   end
 
@@ -78,7 +124,7 @@ local function scheduling()
 
   -- What the end of a fire's task means for its schedule. `backoff`: what the handler asked for, ms, nil for nothing.
   local function fire_ended(id, generation, task, state, reason, backoff)
-    local r = call('HMGET', schedule_of(id), 'generation', 'cadence', 'task', 'pending', 'on_failure', 'backoff', 'streak', 'ended')
+    local r = fields_of(id, 'generation', 'cadence', 'task', 'pending', 'on_failure', 'backoff', 'streak', 'ended')
     if not r[1] then return end
     local failed = state == 'failed' or state == 'rejected'
     chronicle(id, 'ended', '', task, state)
@@ -96,6 +142,6 @@ local function scheduling()
     end
   end
 
-  return {hash = schedule_of, chronicle = chronicle, index = index_schedule, belong = belong, forget = forget_schedule,
+  return {hash = schedule_of, fields = fields_of, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, forget = forget_schedule,
     pause = pause_schedule, fire_ended = fire_ended, catch_up = catch_up}
 end

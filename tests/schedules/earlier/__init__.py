@@ -1,0 +1,23 @@
+"""The schedules of an earlier version: its scripts as they were, and a steward of it.
+
+It kept the history of X in `schedule:X:history`, and its fires of `a:b` had the task ids that those of `a@b` had.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.core.definitions import ScheduleRecord
+from holdfast.core.records import Submission
+from holdfast.firing import Firing
+
+_HERE = Path(__file__).parent
+
+SCRIPTS = {path.name: path.read_text() for path in _HERE.glob("schedule_*.lua")}
+SCRIPTS["scheduling"] = (_HERE / "scheduling.lua").read_text()
+
+
+class EarlierFiring(Firing):
+    def make(self, record: ScheduleRecord, task_id: str) -> Submission:
+        moment = task_id.rpartition("@")[2]
+        return super().make(record, f"{record.definition.schedule_id.replace(':', '@')}@{moment}")

@@ -1,0 +1,110 @@
+"""A schedule whose record is gone or cannot be read is set aside by name; all others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.core.states import State
+from holdfast.errors import UnreadableScheduleError
+from tests.schedules.stage import Stage
+
+pytestmark = pytest.mark.anyio
+
+PAGE = 100  # schedules that a steward reads at once
+
+Spoil = Callable[[Stage, str], Awaitable[None]]
+
+
+async def gone(stage: Stage, schedule_id: str) -> None:
+    await stage.space.do("DEL", stage.space.key(f"schedule:{schedule_id}"))
+
+
+async def half(stage: Stage, schedule_id: str) -> None:
+    await stage.space.do("HDEL", stage.space.key(f"schedule:{schedule_id}"), "spec")
+
+
+async def wrong(stage: Stage, schedule_id: str) -> None:
+    await stage.space.do("HSET", stage.space.key(f"schedule:{schedule_id}"), "expected", "soon")
+
+
+async def endless(stage: Stage, schedule_id: str) -> None:
+    await stage.space.do("HSET", stage.space.key(f"schedule:{schedule_id}"), "expected", "inf")
+
+
+async def binary(stage: Stage, schedule_id: str) -> None:
+    await stage.space.do("HSET", stage.space.key(f"schedule:{schedule_id}"), "task", b"\xff")
+
+
+async def other(stage: Stage, schedule_id: str) -> None:
+    await gone(stage, schedule_id)
+    await stage.space.do("SET", stage.space.key(f"schedule:{schedule_id}"), "no hash")
+
+
+@pytest.mark.parametrize("spoil", [gone, half, wrong, endless, binary, other])
+async def test_schedule_that_cannot_be_read_stops_no_other(stage: Stage, spoil: Spoil) -> None:
+    await stage.set("sound", every=60, overlap="allow")
+    await stage.set("bad", every=60)
+    await spoil(stage, "bad")
+    with capture_logs() as logs:
+        assert await stage.until(120, step=30) == ["sound@20270101T000100Z", "sound@20270101T000200Z"]
+    told = [line for line in logs if line["event"] == "a schedule cannot be read; it is set aside"]
+    assert [line["schedule"] for line in told] == ["bad"]  # once
+    page = await stage.schedules.list()
+    assert [one.definition.schedule_id for one in page.schedules] == ["sound"]
+    [spoilt] = page.spoilt
+    assert (spoilt.schedule_id, spoilt.why == "its record is gone") == ("bad", spoil in {gone, other})
+    with pytest.raises(UnreadableScheduleError, match=r"schedule bad: its record is .*unset bad"):
+        await stage.schedules.get("bad")
+    assert await stage.space.store.remove_schedule("bad") == "removed"
+    await stage.set("bad", every=60)
+    assert "bad@20270101T000300Z" in await stage.until(180)
+
+
+async def test_many_that_cannot_be_read_keep_none_from_its_turn(stage: Stage) -> None:
+    for number in range(PAGE + 1):
+        await stage.set(f"bad-{number}", every=60)
+        await gone(stage, f"bad-{number}")
+    await stage.set("sound", every=61)
+    with capture_logs():
+        assert await stage.until(62, step=62) == ["sound@20270101T000101Z"]
+
+
+async def test_one_that_is_set_again_meanwhile_is_not_set_aside(stage: Stage) -> None:
+    await stage.set("j", every=60)
+    await gone(stage, "j")
+    await stage.space.advance(60_000)
+    [seen] = (await stage.space.store.due_schedules(10)).spoilt
+    await stage.set("j", every=60)
+    assert await stage.space.store.set_schedule_aside(seen) == "changed"
+    assert len(await stage.until(120)) == 1
+
+
+async def test_history_that_is_no_list_is_begun_anew(stage: Stage) -> None:
+    await stage.set("j", every=60)
+    await stage.space.do("SET", stage.space.key("fires:j"), "no list")
+    assert len(await stage.until(60)) == 1
+    assert await stage.told("j") == ["fired"]
+
+
+async def test_end_of_a_task_is_settled_though_its_schedule_cannot_be_read(stage: Stage) -> None:
+    await stage.set("j", every=60)
+    [task] = await stage.until(60)
+    await stage.work()
+    await other(stage, "j")
+    await stage.end(task)
+    assert await stage.state(task) is State.COMPLETED
+    await stage.schedules.remove("j")
+
+
+async def test_pause_that_cannot_end_stops_no_other(stage: Stage) -> None:
+    await stage.set("bad", every=60)
+    await stage.set("sound", every=60, overlap="allow")
+    key = stage.space.key("schedule:bad")
+    await stage.space.do("HSET", key, "paused", "for a while", "until", stage.at(60), "cadence", "every 0 0")
+    await stage.space.do("ZADD", stage.space.key("schedules"), stage.at(60), "bad")
+    with capture_logs():
+        assert await stage.until(120, step=60) == ["sound@20270101T000100Z", "sound@20270101T000200Z"]
+    assert (await stage.space.do("HGET", key, "paused")).startswith(b"cannot be fired")
