@@ -140,6 +140,9 @@ class Settings(BaseSettings):
     boot_timeout: _Long = _set(60.0, "How long a worker may take to become ready.")
     lease: _Long = _set(15.0, "How long a silent worker of a silent host is still believed to be alive.")
     lease_grace: _Any = _set(5.0, "How long after its lease a silent worker is looked at once more.")
+    unknown_handler_timeout: _Long = _set(
+        600.0, "How long a task waits for a worker that has its handler before it fails."
+    )
     webhook_url: kinds.Webhook | None = _set(
         None, "Told when a task ends or asks for something, unless it has its own; off: no more, for all hosts."
     )

@@ -75,9 +75,9 @@ async def test_a_delayed_task_can_be_made_due_now(stand: Stand) -> None:
 
 
 async def test_what_is_left_is_told_with_the_next_due_time(stand: Stand) -> None:
-    assert await stand.store.left([stand.queue]) == (False, None)
+    assert await stand.store.left([stand.queue]) == (False, None, 0)
     await stand.submit("t1", delay_ms=1_000)
-    assert await stand.store.left([stand.queue]) == (False, 1_000)
+    assert await stand.store.left([stand.queue]) == (False, 1_000, 0)
     await stand.submit("t2")
     assert (await stand.store.left([stand.queue]))[0]
     assert not (await stand.store.left(["other"]))[0]
@@ -85,6 +85,6 @@ async def test_what_is_left_is_told_with_the_next_due_time(stand: Stand) -> None
     [delivery] = await stand.take("a")
     assert (await stand.store.left([stand.queue]))[0]
     await stand.settle("a", delivery, Settle.COMPLETED)
-    assert await stand.store.left([stand.queue]) == (False, 1_000)
+    assert await stand.store.left([stand.queue]) == (False, 1_000, 0)
     await stand.advance(1_000)
     assert (await stand.store.left([stand.queue]))[0]

@@ -37,6 +37,7 @@ from tests.lua import test_submit as submit
 from tests.lua import test_suspects as suspects
 from tests.lua import test_turned as turned
 from tests.lua import test_turns as turns
+from tests.lua import test_unknown as unknown
 from tests.lua import test_upkeep as upkeep
 from tests.lua.operations import resume_with
 from tests.schedules import test_keys as keys
@@ -341,6 +342,25 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("all are told to look", "shared/hushing.lua", "if r[1] and quiet ~= (r[2] == '1') then", "if r[1] then", quiet.test_each_worker_is_told_once_to_look_again),
     ("a renewal keeps quiet", "renew.lua", "known[5] and 1 or 0", "0", quiet.test_a_renewal_tells_it_too),
     ("a burst waits for ever", "left.lua", "  if call('HEXISTS', T .. 'quiet', '*') == 1 then return false end\n", "", quiet.test_while_all_are_quiet_nothing_is_left_to_do),
+    # Handlers that not every worker has.
+    ("a worker runs what it has no handler for", "pull.lua", "  if has_name(names, name) then return false end\n", "  if true then return false end\n", unknown.test_it_waits_uncharged_and_keeps_nobody_back),
+    ("a task of a handler's name holds up its key", "pull.lua", "    if waits and not has_name(names, r[3] or '') then", "    if false then", unknown.test_one_at_the_gate_of_its_key_goes_aside_from_there),
+    ("handlers are looked for without order", "shared/record.lua", "  if lowest then return call('ZADD', T .. 'unknown:' .. lane, 'XX', lowest, name) end\n", "  if lowest then return end\n", unknown.test_gates_are_taken_from_in_the_order_of_numbers),
+    ("a worker looks at the gates of others", "shared/unknown.lua", "return call('ZINTER', 2, known_by(lane), T .. 'names:' .. names, 'WEIGHTS', 1, 0)", "return call('ZRANGE', known_by(lane), 0, -1)", unknown.test_gates_are_taken_from_in_the_order_of_numbers),
+    ("nobody is told of a task that waits for its handler", "pull.lua", "      if of_unknown().first_at(lane, name) then", "      if false then", unknown.test_those_who_have_its_handler_are_told),
+    ("those are told who have not its handler", "shared/serving.lua", "(not name or has_name(worker.names, name))", "true", unknown.test_those_who_have_its_handler_are_told),
+    ("the rest at a gate is told to nobody", "pull.lua", "      leave_gate(id, lane, 'unknown:' .. name, not waits)\n      meet(lane, name)\n", "      leave_gate(id, lane, 'unknown:' .. name, not waits)\n", unknown.test_who_takes_some_tells_the_others_of_the_rest),
+    ("gates are closed to earlier versions", "shared/unknown.lua", "      if not worker.names then open_to_earlier(lane, name) end\n", "", unknown.test_a_gate_is_open_to_workers_of_an_earlier_version),
+    ("those of a handler stay in a lane that is cleared", "clear.lua", "gates[#gates + 1] = 'unknown:' .. name", "gates[1] = nil", unknown.test_clearing_a_lane_takes_those_at_its_gates),
+    ("the time of a gate is that of its tasks", "unserved.lua", "math.max(since, tonumber(r[2] or '0'))", "since", unknown.test_each_task_has_its_own_time),
+    ("the time goes on in a paused lane", "unserved.lua", "elseif not is_paused(lane) then", "else", unknown.test_the_time_stands_while_its_lane_is_paused),
+    ("the time goes on beside those who serve", "unserved.lua", "    since = clock\n", "    clock = clock + NOW - looked_at\n", unknown.test_the_time_begins_anew_when_the_last_who_served_it_has_gone),
+    ("any lane is served", "shared/serving.lua", "return not worker.lanes or worker.lanes[lane] ~= nil", "return true", unknown.test_a_worker_of_another_lane_or_one_that_drains_does_not_serve_it),
+    ("a draining worker serves", "shared/serving.lua", "r[1] == 'live' and", "r[1] and", unknown.test_a_worker_of_another_lane_or_one_that_drains_does_not_serve_it),
+    ("a jump of the clock is a time of waiting", "unserved.lua", "math.min(math.max(0, NOW - looked_at), LONGEST_STEP)", "NOW - looked_at", unknown.test_an_hour_between_two_looks_is_no_hour_of_waiting),
+    ("names of handlers stay for ever", "unserved.lua", "if not used[digest] then", "if false then", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
+    ("names in use are forgotten", "unserved.lua", "if not used[digest] then", "if true then", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
+    ("a burst waits for a handler", "left.lua", "> (unserved[lane] or 0)", "> 0", unknown.test_a_burst_does_not_wait_for_it),
     # Lanes whose front is the tail of their list.
     ("a turned lane is read from the head", "shared/front.lua", "call('LRANGE', list_of(lane), -number, -1), {}", "call('LRANGE', list_of(lane), 0, number - 1), {}", turned.test_what_is_pushed_at_the_head_is_taken_in_its_order),
     ("a turned lane is filled at the tail", "shared/lane.lua", "command == 'LPUSH' and 'RPUSH' or 'LPUSH'", "'RPUSH'", turned.test_our_own_producers_join_the_same_order),

@@ -38,6 +38,8 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "parent-failed": ((WAITING, HELD, PARKED), ENDED),
     "expired": ((WAITING, HELD, PARKED), ENDED),
     "retry-of": ((WAITING,), ""),
+    "unknown-handler": ((WAITING,), ""),
+    "unserved": ((WAITING,), ENDED),
     "retried": ((ENDED,), ""),
 }
 PAUSES = {"pause-asked": True, "pause-withdrawn": False, "suspended": False, "resumed": False, "message": False}

@@ -46,10 +46,12 @@ SINGLE = frozenset(
         "conversations",
         "pushes",
         "handlers",
+        "unserved",
+        "clocks",
     ]
 )
 OF_ABOUTS = ("about", "added", "feedback")
-OF_LANES = ("submitted", "suspects", "bell", "audit", "lane", "gates", "active")
+OF_LANES = ("submitted", "suspects", "bell", "audit", "lane", "gates", "active", "unknown")
 CHECKED = ("held", "keyed")  # by the gates
 
 

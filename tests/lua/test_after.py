@@ -289,7 +289,7 @@ async def test_something_is_left_until_children_are_told(space: Namespace) -> No
     await space.store.cancel("p", "x")
     await space.do("DEL", space.queue)
     await space.do("DEL", space.key(f"submitted:{space.queue}"))
-    assert await space.store.left([space.queue]) == (True, None)
+    assert await space.store.left([space.queue]) == (True, None, 0)
 
 
 async def test_records_that_somebody_deleted_stop_nobody(space: Namespace) -> None:

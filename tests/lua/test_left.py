@@ -97,7 +97,7 @@ LETTING_GO = [nothing, ended, parked, set_aside, strange]
 
 
 async def left(space: Namespace) -> bool:
-    found, _ = await space.store.left([space.queue, space.key("lane:second")])
+    found, _, _ = await space.store.left([space.queue, space.key("lane:second")])
     return found
 
 
@@ -114,6 +114,6 @@ async def test_what_is_not_is_not(space: Namespace, scene: Scene) -> None:
 
 
 async def test_the_next_due_time_of_what_is_delayed_is_told(space: Namespace) -> None:
-    assert await space.store.left([space.queue]) == (False, None)
+    assert await space.store.left([space.queue]) == (False, None, 0)
     await space.store.submit([submission("t1", space.queue, delay_ms=500)])
-    assert await space.store.left([space.queue]) == (False, 500)
+    assert await space.store.left([space.queue]) == (False, 500, 0)

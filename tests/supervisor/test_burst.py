@@ -54,6 +54,10 @@ def test_an_empty_queue_does_not_hide_a_handler_that_cannot_be_booted() -> None:
     [
         (Left(False, {"completed": 9, "failed": 1}), "7 completed, 1 failed"),
         (Left(False, {"completed": 2}, 1, 0.4), "0 completed; 1 task stays delayed, the next is due in 0 s"),
+        (
+            Left(False, {"completed": 2}, unserved=2),
+            "0 completed; 2 tasks stay for handlers that no live worker has: supervisor doctor names them",
+        ),
         (Left(False, {"completed": 3}, 7, 90.2), "1 completed; 7 tasks stay delayed, the next is due in 90 s"),
     ],
 )
@@ -68,7 +72,7 @@ def test_the_last_words_tell_what_this_run_did_and_what_it_leaves(last: Left, wo
 @pytest.mark.anyio
 async def test_a_store_that_is_away_is_not_taken_for_empty(tmp_path: Path) -> None:
     house, told = House(tmp_path), list[Left]()
-    house.store.answers["left"] = [AWAY, AWAY, (False, 1500)]
+    house.store.answers["left"] = [AWAY, AWAY, (False, 1500, 0)]
     await tended_until(burst(house.store, ["a"], told.append), house.health, lambda: bool(told))
     assert told == [Left(False, {"canceled": 0, "completed": 0, "failed": 0, "rejected": 0}, 0, 1.5)]
     assert len(house.called("left")) == 3

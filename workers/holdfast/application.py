@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from holdfast.arguments import check_seconds, check_workers
 from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.broker.port import Store
 
 MEMORY_POLL = 0.1  # seconds in which a worker beside a store in memory sees that a delayed task is due
+GATES_AT_ONCE, LOOK_EVERY = 100, 1.0  # of unknown handlers; seconds
 DRAIN = 10.0  # seconds for what still runs when a `working` block ends
 
 
@@ -159,7 +162,7 @@ class Broker:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._unserved.note_served, self.store)
             for slot in slots:
-                beside = [self._fire] if self.in_memory and slot == 0 else []
+                beside = [self._fire, self._give_up] if self.in_memory and slot == 0 else []
                 await stack.enter_async_context(open_worker(self.store, chosen, settings, slot, beside))
             yield
 
@@ -172,3 +175,10 @@ class Broker:
             following = await firing.round()
             longest = self._settings.scan_interval
             await self.store.wait_fires(longest if following is None else min(following, longest))
+
+    async def _give_up(self) -> None:
+        """End tasks that have waited too long for a handler that no worker has, for ever, for the same reason."""
+        while True:
+            await self.store.unserved(round(self._settings.unknown_handler_timeout * 1000), GATES_AT_ONCE)
+            await anyio.sleep(LOOK_EVERY)
+

@@ -58,13 +58,15 @@ class Changed(msgspec.Struct, frozen=True, tag="changed"):
 class Left(msgspec.Struct, frozen=True, tag="left"):
     """Steward of a burst: whether anything is `left` in the lanes of this pool, and the queue in numbers.
 
-    `ended` tasks since ever, by state; how many are `delayed`, `due_in` seconds until the next of them is due.
+    `ended` tasks since ever, by state; how many are `delayed`, `due_in` seconds until the next of them is due; how many
+    are `unserved`: they wait for handlers that no live worker has.
     """
 
     left: bool
     ended: dict[str, int]
     delayed: int = 0
     due_in: float | None = None
+    unserved: int = 0
 
 
 class Suspects(msgspec.Struct, frozen=True, tag="suspects"):

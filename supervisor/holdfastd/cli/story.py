@@ -105,6 +105,11 @@ def _expired(_: Step, __: Known) -> str:
     return "expired: no worker had taken it by its time"
 
 
+def _unknown_handler(step: Step, _: Known) -> str:
+    wanted = f"handler {step.other}" if step.other else "a default handler"
+    return f"set beside its lane until a worker takes it that has {wanted}: the one that met it has not"
+
+
 def _plain(text: str) -> Callable[[Step, Known], str]:
     return lambda step, _: f"{text}{_because(step.reason)}"
 
@@ -133,6 +138,8 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "ready": _plain("what it waited for has ended"),
     "parent-failed": _parent_failed,
     "expired": _expired,
+    "unknown-handler": _unknown_handler,
+    "unserved": _plain("failed, a dead letter"),
     "put-back": _plain("put back into its lane"),
     "dead-letter": lambda step, _: f"given up on after {step.number} crashes: a dead letter",
     "message": _about("goes on with message {other}"),

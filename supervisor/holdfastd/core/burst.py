@@ -29,7 +29,12 @@ def last_words(burst: Burst, message: Left) -> str:
     grown = {state: total - burst.before.get(state, 0) for state, total in message.ended.items()}
     ended = {state: count for state, count in grown.items() if count > 0} or {"completed": 0}
     line = "nothing is left: " + ", ".join(f"{count} {state}" for state, count in ended.items())
-    if not message.delayed or message.due_in is None:
-        return line
-    stays = "1 task stays" if message.delayed == 1 else f"{message.delayed} tasks stay"
-    return f"{line}; {stays} delayed, the next is due in {message.due_in:.0f} s"
+    if message.delayed and message.due_in is not None:
+        line += f"; {_stay(message.delayed)} delayed, the next is due in {message.due_in:.0f} s"
+    if message.unserved:
+        line += f"; {_stay(message.unserved)} for handlers that no live worker has: supervisor doctor names them"
+    return line
+
+
+def _stay(tasks: int) -> str:
+    return "1 task stays" if tasks == 1 else f"{tasks} tasks stay"

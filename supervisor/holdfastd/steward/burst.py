@@ -16,11 +16,11 @@ def burst(store: StewardStore, lanes: Sequence[str], tell: Callable[[Left], None
     """Look into these lanes, and tell."""
 
     async def turn() -> float:
-        left, due_in = await store.left(lanes)
+        left, due_in, unserved = await store.left(lanes)
         counts = await store.counts()  # after the look: whatever it found ended is counted
         ended = {str(state): counts.counters[state] for state in sorted(TERMINAL)}
         delayed = counts.states[State.DELAYED]
-        tell(Left(left, ended, delayed, None if due_in is None else due_in / 1000))
+        tell(Left(left, ended, delayed, None if due_in is None else due_in / 1000, unserved))
         return EVERY
 
     return Duty("burst", turn)

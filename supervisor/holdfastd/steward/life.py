@@ -35,6 +35,7 @@ from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.suspects import Suspects
 from holdfastd.steward.time_file import time_file
 from holdfastd.steward.trimming import trimming
+from holdfastd.steward.unserved import unserved
 from holdfastd.steward.vouching import vouching
 from holdfastd.steward.webhooks import Webhooks
 
@@ -125,6 +126,7 @@ class Life:
         yield from bells(store, settings.lane_names)
         for lane in settings.lane_names:
             yield Audit(store, lane).duty()
+        yield unserved(store, settings.unknown_handler_timeout)
         yield trimming(store, settings.keep)
         yield fitness(store)
         yield Webhooks(store, settings).duty()

@@ -32,6 +32,7 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     workers.renew: 5,
     workers.admit: 4,
     stewards.promote: 3,
+    stewards.unserved: 2,
     stewards.reap: 1.5,
     stewards.vouch: 1,
     stewards.suspects: 1,

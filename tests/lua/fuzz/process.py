@@ -13,10 +13,13 @@ CAPACITY = 4  # slots: tasks at once
 
 @dataclass(slots=True)
 class Process:
+    """`names` of its handlers; None: it runs tasks of any name."""
+
     incarnation: str
     lanes: Sequence[str]
     weights: Sequence[int] = ()
     kind: WorkerKind = WorkerKind.WORKER
     exchange: Exchange = field(default_factory=lambda: Exchange(CAPACITY))
+    names: frozenset[str] | None = None
     draining: bool = False
     inbox: bool = False

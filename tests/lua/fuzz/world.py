@@ -6,12 +6,13 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.core.deliveries import Delivery, Pulled, Standing
 from holdfast.core.exchange import Request
-from holdfast.core.records import WorkerKind
+from holdfast.core.records import Introduction, WorkerKind
+from holdfast.core.service import ServedLane, Service
 from tests.lua.fuzz.ledger import Ledger
 from tests.lua.fuzz.process import CAPACITY, Process
 from tests.lua.history import History
@@ -23,6 +24,7 @@ from tests.lua.view import View
 
 WORKERS = 4
 KINDS = (WorkerKind.WORKER, WorkerKind.WORKER, WorkerKind.QUARANTINE, WorkerKind.SINGLE)
+HANDLERS = (None, frozenset({"", "rare"}), frozenset({""}), frozenset({"rare"}))  # that a worker has
 SHARES = ((), (1, 1, 1), (6, 3, 1))  # strict order, and weights
 
 Late = Callable[[], Awaitable[None]]
@@ -85,14 +87,29 @@ class World:
         while len(self.processes) < WORKERS:
             lanes, shares, kind = self.dice.sample(self.lanes, 3), self.dice.choice(SHARES), self.dice.choice(KINDS)
             process = Process(self.name("w"), lanes, shares, kind)
-            await self.space.store.register(introduction(process.incarnation, kind=kind))
+            await self.space.store.register(self._introduction(process))
             self.processes.append(process)
+
+    async def _has_handler(self, process: Process, delivery: Delivery) -> bool:
+        if process.names is None:
+            return True
+        return (await self.space.task(delivery.task_id)).name in process.names
+
+    def _introduction(self, process: Process) -> Introduction:
+        """One of an earlier version says nothing of what it serves; of the others some lack a handler."""
+        who = introduction(process.incarnation, kind=process.kind)
+        if self.chance(0.2):
+            return who
+        process.names = self.dice.choice(HANDLERS)
+        return replace(who, service=Service(tuple(map(ServedLane, process.lanes)), process.names))
 
     async def pull(self, process: Process, request: Request) -> Pulled:
         """What this worker asks of the store."""
         pulled = await self.space.store.pull(
             process.incarnation, request.number, request.slots, process.lanes, request.settlements, process.weights
         )
+        known = [await self._has_handler(process, one) for one in pulled.deliveries]
+        self.require(all(known), f"{process.incarnation} has {process.names}, was given {pulled.deliveries}")
         is_quiet = pulled.standing is Standing.QUIET
         self.require(not is_quiet or not pulled.deliveries, f"{process.incarnation} is quiet and was given something")
         self.seen["quiet pulls"] += is_quiet

@@ -29,6 +29,8 @@ LAYOUTS: dict[str, str] = {
     "parent-failed": r"(?P<other>[^ ]+) (?P<reason>.*)",
     "expired": r"(?P<reason>.*)",
     "promoted": r"(?P<reason>.*)",
+    "unknown-handler": r"(?P<other>.*)",
+    "unserved": r"(?P<reason>.*)",
     "put-back": r"(?P<reason>.*)",
     "message": r"(?P<other>.*)",
     "message-waits": r"(?P<other>.*)",

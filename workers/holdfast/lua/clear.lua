@@ -22,7 +22,9 @@ for _, id in ipairs(call('ZRANGE', T .. 'suspects:' .. ARGV[1], 0, tonumber(ARGV
   went = went + 1
 end
 if went > 0 then return went end
-for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. ARGV[1], 0, 0)) do
+local gates = call('ZRANGE', T .. 'gates:' .. ARGV[1], 0, 0)
+for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. ARGV[1], 0, 0)) do gates[#gates + 1] = 'unknown:' .. name end
+for _, gate in ipairs(gates) do
   for _, id in ipairs(call('ZRANGE', T .. 'held:' .. ARGV[1] .. ':' .. gate, 0, tonumber(ARGV[2]) - 1)) do
     cancel(id, 'the queue was cleared')
     went = went + 1

@@ -6,7 +6,7 @@
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
--- use: record lane front journal aside message control settling claiming reading promoting turns gates alarms suspects
+-- use: record lane front journal aside message control settling claiming reading promoting turns gates alarms suspects unknown
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
@@ -25,8 +25,39 @@ local rows = {}
 
 local function take(id, r) rows[#rows + 1] = claim(id, incarnation, request, r or facts(id)) end   -- none if it has expired
 
--- Claim a task that was met in a lane, unless its key or its handler's rate keeps it back. `r`: its facts, if known.
+local names          -- of this worker's handlers: '*', or the digest that they are kept under
+local met = {}         -- gates of unknown handlers that tasks have gone to or come from: lane → names
+local strangers, any_unknown
+
+local function of_unknown()
+  strangers = strangers or unknown()
+  return strangers
+end
+
+-- Whether tasks wait anywhere for a handler that those who met them do not have.
+local function has_unknown()
+  if any_unknown == nil then any_unknown = call('EXISTS', T .. 'unserved') == 1 end
+  return any_unknown
+end
+
+local function meet(lane, name)
+  met[lane] = met[lane] or {}
+  met[lane][name] = true
+end
+
+-- Beside the lane, if this worker has no handler of that name; whether that is so.
+local function go_aside(id, lane, name, seq)
+  name = name or ''
+  if has_name(names, name) then return false end
+  of_unknown().hold(id, lane, name, seq)
+  meet(lane, name)
+  return true
+end
+
+-- Claim a task that was met in a lane, unless this worker has no such handler, or its key or its handler's rate keeps it
+-- back. `r`: its facts, if known.
 local function take_or_hold(id, lane, key, name, seq, r)
+  if go_aside(id, lane, name, seq) then return end
   if (key or is_bounded()) and bounds().hold_back(id, lane, key, name, seq) then return end
   take(id, r)
 end
@@ -97,13 +128,19 @@ end
 -- Claim up to `want` of those that wait at gates of a lane that may be open again. A gate whose first task is still kept
 -- back is looked at again later, and the next gate now.
 local function take_from_gates(lane, want)
-  local gates, before = T .. 'gates:' .. lane, #rows
+  local gates, before, looked = T .. 'gates:' .. lane, #rows, 0
 
   local function take_first(gate)
     local id = call('ZRANGE', T .. 'held:' .. lane .. ':' .. gate, 0, 0)[1]
     if not id then return false end
-    local r = read(id, 'state', 'concurrency_key', 'name', 'solo')
+    local r = read(id, 'state', 'concurrency_key', 'name', 'solo', 'seq')
     local waits = r[1] == 'submitted'   -- else its record was deleted by somebody
+    if waits and not has_name(names, r[3] or '') then
+      looked = looked + 1
+      if string.match(gate, '^unknown:') or looked > SCAN then return false end
+      leave_gate(id, lane, gate)
+      return go_aside(id, lane, r[3], r[5])
+    end
     local at = waits and bounds().kept_back(lane, r[2], r[3])
     if at then
       call('ZADD', gates, at, gate)
@@ -123,6 +160,26 @@ local function take_from_gates(lane, want)
   end
 end
 
+-- Claim up to `want` of those that wait for handlers that this worker has, in the order of their numbers.
+local function take_from_unknown(lane, want)
+  local before, unknown = #rows, of_unknown()
+  for _ = 1, want + SCAN do
+    local name = #rows - before < want and unknown.names_for(lane, names)[1]
+    if not name then return end
+    local id = unknown.first_at(lane, name)
+    if not id then
+      note_lowest(unknown.held_at(lane, name), lane, name)   -- a worker of an earlier version took the last one
+    else
+      local r = facts(id)
+      local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
+      leave_gate(id, lane, 'unknown:' .. name, not waits)
+      meet(lane, name)
+      if waits and r[8] == '1' then add_suspect(id, lane, r[13])
+      elseif waits then take_or_hold(id, lane, r[10], r[11], r[13], r) end
+    end
+  end
+end
+
 -- Claim up to `want` from one lane; how many were claimed. One that goes to the inbox ends the round: the worker admits
 -- it to the head before it asks for what was behind it, so a lane stays in order.
 local function take_lane(lane, want)
@@ -131,6 +188,7 @@ local function take_lane(lane, want)
     want = math.min(want, (room_of(lane)))   -- entries of other lanes may have taken some of what it offered
     take_from_gates(lane, want)
   end
+  if has_unknown() then take_from_unknown(lane, want - (#rows - before)) end
   while #rows - before < want and looked < want + SCAN and not inboxed do
     local window, done = front_of(lane, math.min(want - (#rows - before), WINDOW)), 0
     if #window == 0 then break end
@@ -153,7 +211,7 @@ for weight in string.gmatch(ARGV[5], '%d+') do WEIGHTS[#WEIGHTS + 1] = tonumber(
 
 -- How much of a lane may start now.
 local function offer_of(lane)
-  local waiting = call('LLEN', list_of(lane))
+  local waiting = call('LLEN', list_of(lane)) + (has_unknown() and of_unknown().count_for(lane, names) or 0)
   if not is_bounded() then return waiting end
   return math.min(room_of(lane), waiting + call('ZCOUNT', T .. 'gates:' .. lane, '-inf', NOW))
 end
@@ -168,9 +226,14 @@ local function look()
   return offers, sum, busy
 end
 
--- Start a suspect; whether it was claimed, and has not expired.
-local function take_suspect(id, lane, gate)
-  local before = #rows
+-- Start a suspect, unless this worker has no such handler; whether it was claimed, and has not expired.
+local function take_suspect(id, lane, r)
+  local before, gate = #rows, r[6]
+  if not has_name(names, r[5] or '') then
+    suspects().leave(id, lane, gate)
+    go_aside(id, lane, r[5], r[3])
+    return false
+  end
   take(id)
   if #rows == before then return false end
   suspects().leave(id, lane, gate)
@@ -183,7 +246,7 @@ local function take_in_quarantine(host)
   if slots == 0 or call('HLEN', running_of(incarnation)) > 0 then return end
   local others, apart = suspects().others_run(incarnation, host)
   if apart then return end
-  suspects().visit_all(LANES, function(id, lane, r) return (others and r[7] == '1') or take_suspect(id, lane, r[6]) end)
+  suspects().visit_all(LANES, function(id, lane, r) return (others and r[7] == '1') or take_suspect(id, lane, r) end)
 end
 
 -- A process that cannot fork runs a suspect when it holds nothing else, and claims nothing beside it nor while one may
@@ -193,7 +256,7 @@ local function attend_suspects()
   if held == 1 and read(call('HKEYS', running_of(incarnation))[1], 'solo')[1] == '1' then return true end
   local attends = false
   suspects().visit_all(LANES, function(id, lane, r)
-    attends = held > 0 or slots == 0 or take_suspect(id, lane, r[6])
+    attends = held > 0 or slots == 0 or take_suspect(id, lane, r)
     return attends
   end)
   return attends
@@ -240,13 +303,23 @@ local function ring_on()
   return left
 end
 
+-- Where somebody waits at gates that this pull has met, those who have their handlers look.
+local function call_servers()
+  for lane, gates in pairs(met) do
+    for name in pairs(gates) do
+      if of_unknown().first_at(lane, name) then of_unknown().call_servers(lane, name) end
+    end
+  end
+end
+
 local function ring_for(lanes)
   for lane in pairs(lanes) do ring(lane) end
 end
 
 ring_later = true
 local verdicts = settle_all()
-local known = call('HMGET', worker, 'state', 'request', 'kind', 'quiet', 'host')
+local known = call('HMGET', worker, 'state', 'request', 'kind', 'quiet', 'host', 'names')
+names = known[6]
 if known[1] ~= 'live' or request <= tonumber(known[2]) then ring_for(freed) end
 if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0} end
 if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0} end
@@ -261,6 +334,7 @@ if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda') > 0 then prom
 if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
   if live and known[3] == 'quarantine' then take_in_quarantine(known[5]) end
   ring_for(freed)
+  call_servers()
   return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}
 end
 local offers, waiting, busy = look()
@@ -272,4 +346,5 @@ end
 if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0} end
 local left = ring_on()
 ring_for(freed)
+call_servers()
 return {word, verdicts, rows, left, call('LLEN', inbox_of(incarnation))}

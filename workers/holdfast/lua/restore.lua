@@ -55,7 +55,7 @@ local function remove(id)
 end
 
 local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true, held = true,
-  permits = true}
+  permits = true, unknown_at = true}
 
 local function push_all(key, items)
   for _, item in ipairs(items) do call('RPUSH', key, item) end

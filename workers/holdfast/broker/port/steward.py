@@ -36,8 +36,13 @@ class StewardStore(Protocol):
         """How many suspects of these lanes may start now, as far as they were looked at."""
         ...
 
-    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None]:
-        """Whether anything of these lanes waits, runs or is due; milliseconds until a delayed task is due."""
+    async def unserved(self, timeout_ms: int, limit: int) -> int:
+        """End tasks that have waited so long while no live worker had their handler; how many. Looks at so many gates."""
+        ...
+
+    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
+        """Whether anything of these lanes waits, runs or is due; milliseconds until a delayed task is due; how many tasks
+        wait for handlers that no live worker has, which is not counted as left."""
         ...
 
     async def counts(self) -> Counts: ...

@@ -73,6 +73,7 @@ def needed(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Command]]:
         yield "CLUSTER SLOTS", ("CLUSTER", "SLOTS")
     for name, rest in _ON_KEYS.items():
         yield f"{name} {keys.prefix}*", (name, f"{keys.prefix}x", *rest)
+    yield f"ZINTER {keys.prefix}*", ("ZINTER", "2", f"{keys.prefix}x", f"{keys.prefix}y")
     for lane in map(keys.lane, lanes):
         for name in _ON_LANES:
             yield f"{name} {lane}", (name, lane, *_ON_KEYS[name])

@@ -75,9 +75,12 @@ class StewardRole(Role):
         startable, alone = await self._run("suspects", *map(self._keys.name, lanes))
         return Startable(startable, alone)
 
-    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None]:
-        left, wait = await self._run("left", *map(self._keys.name, lanes))
-        return left == 1, None if wait < 0 else wait
+    async def unserved(self, timeout_ms: int, limit: int) -> int:
+        return await self._number("unserved", timeout_ms, limit)
+
+    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
+        left, wait, unserved = await self._run("left", *map(self._keys.name, lanes))
+        return left == 1, None if wait < 0 else wait, unserved
 
     async def peek(self, lane: str, timeout: float) -> bool:
         """BLMOVE from the head to the head of the same list: blocks while it is empty and leaves it unchanged."""

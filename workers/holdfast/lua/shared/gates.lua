@@ -77,13 +77,6 @@ local function add_gates(b)
     return name and b.rule('name', name) and 'name:' .. name
   end
 
-  -- Foreign tasks share a number: behind one with the same it goes behind.
-  local function place_at(held, seq)
-    local last = call('ZRANGE', held, -1, -1, 'WITHSCORES')[2]
-    if last and math.floor(last) == seq then return last + 0.000001 end
-    return seq
-  end
-
   -- To the gate, if it is closed or others wait there; whether it was.
   function b.hold_back(id, lane, key, name, seq)
     local gate = gate_of(key, name)
@@ -95,7 +88,7 @@ local function add_gates(b)
     if at then call('ZADD', gates, at, gate) end
     call('SADD', T .. 'gated', lane)
     call('ZADD', T .. 'submitted:' .. lane, seq, id)
-    call('ZADD', held, place_at(held, tonumber(seq)), id)
+    hold_in_order(held, id, tonumber(seq))
     write(id, 'held', gate)
     return true
   end

@@ -30,11 +30,27 @@ local function park(id, state, reason)
   tell_waiters(id, state)
 end
 
--- From the gate at which it waited, beside its lane: see gates. `gone`: its record is.
+-- In the order of numbers. Foreign tasks share a number: behind one with the same it goes behind.
+local function hold_in_order(held, id, seq)
+  local last = call('ZRANGE', held, -1, -1, 'WITHSCORES')[2]
+  call('ZADD', held, last and math.floor(last) == seq and last + 0.000001 or seq, id)
+end
+
+-- After somebody has left the gate of an unknown handler: the lowest number there, or nobody is left.
+local function note_lowest(held, lane, name)
+  local lowest = call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
+  if lowest then return call('ZADD', T .. 'unknown:' .. lane, 'XX', lowest, name) end
+  call('ZREM', T .. 'unknown:' .. lane, name)
+  call('ZREM', T .. 'unserved', lane .. ' ' .. name)
+  call('HDEL', T .. 'clocks', lane .. ' ' .. name)
+end
+
+-- From the gate at which it waited, beside its lane: see gates, unknown. `gone`: its record is.
 local function leave_gate(id, lane, gate, gone)
-  local held = T .. 'held:' .. lane .. ':' .. gate
+  local held, name = T .. 'held:' .. lane .. ':' .. gate, string.match(gate, '^unknown:(.*)$')
   call('ZREM', held, id)
   if not gone then write(id, 'held', '') end
+  if name then note_lowest(held, lane, name) end
   if call('EXISTS', held) == 1 then return end
   call('ZREM', T .. 'gates:' .. lane, gate)
   if call('EXISTS', T .. 'gates:' .. lane) == 0 then call('SREM', T .. 'gated', lane) end

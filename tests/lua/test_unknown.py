@@ -1,0 +1,293 @@
+"""A task whose handler the worker that meets it does not have waits beside the lane for one that does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.core.deliveries import Settle
+from holdfast.core.service import ServedLane, Service
+from tests.lua.namespace import Namespace
+from tests.lua.operations import calling, introduction, run
+
+pytestmark = pytest.mark.anyio
+
+
+async def serving(space: Namespace, incarnation: str, *names: str, lane: str = "") -> None:
+    """Register a worker with these handlers; the empty name is a default one. Without names it runs tasks of any."""
+    service = Service((ServedLane(lane or space.queue),), frozenset(names) if names else None)
+    await space.store.register(replace(introduction(incarnation), service=service))
+
+
+async def taken(space: Namespace, worker: str, slots: int = 10) -> list[str]:
+    """Of several workers each takes its share only, so it asks until it gets nothing."""
+    found: list[str] = []
+    while more := await space.take(worker, slots - len(found)):
+        found += [delivery.task_id for delivery in more]
+    return found
+
+
+async def hints(space: Namespace, worker: str) -> list[bytes]:
+    found = await space.do("LRANGE", space.keys.control(worker), 0, -1)
+    await space.do("DEL", space.keys.control(worker))
+    return list(found)
+
+
+async def test_it_waits_uncharged_and_keeps_nobody_back(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await space.submit("x", name="new")
+    await space.submit("y", name="known")
+    assert await taken(space, "a") == ["y"]
+    record = await space.task("x")
+    assert (record.state, record.deliveries, record.attempts) == ("submitted", 0, 0)
+    assert (await space.entries()) == []
+    await space.check()
+
+
+async def test_the_worker_that_has_its_handler_takes_it(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await space.submit("x1", "x2", name="new")
+    assert await taken(space, "a") == []
+    await serving(space, "b", "known", "new")
+    assert await taken(space, "b") == ["x1", "x2"]
+    snapshot = await space.check()
+    assert space.key("unserved") not in snapshot
+    assert space.key("clocks") not in snapshot
+
+
+async def test_a_plain_handler_and_an_earlier_version_take_every_name(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await space.submit("x1", name="new")
+    await space.submit("x2", name="newer")
+    assert await taken(space, "a") == []
+    await serving(space, "plain")
+    assert await taken(space, "plain", 1) == ["x1"]
+    await space.register("earlier")
+    assert await taken(space, "earlier") == ["x2"]
+    await space.check()
+
+
+async def test_tasks_without_a_name_wait_where_there_is_no_default(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await space.submit("x")
+    await space.push(run("y"))
+    assert await taken(space, "a") == []
+    await serving(space, "b", "")
+    assert await taken(space, "b") == ["x", "y"]
+    await space.check()
+
+
+async def test_foreign_tasks_wait_in_their_order(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await space.push(calling("x1", "new"), calling("x2", "new"), calling("y", "known"))
+    assert await taken(space, "a") == ["y"]
+    await serving(space, "b", "new")
+    assert await taken(space, "b") == ["x1", "x2"]
+    await space.check()
+
+
+async def test_gates_are_taken_from_in_the_order_of_numbers(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    for number, name in enumerate(["new", "newer", "new", "never", "newer"]):
+        await space.submit(f"x{number}", name=name)
+    assert await taken(space, "a") == []
+    await serving(space, "b", "new", "newer")
+    assert await taken(space, "b") == ["x0", "x1", "x2", "x4"]
+    await space.check()
+
+
+async def test_with_a_key_it_holds_up_nobody_of_its_key(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await space.submit("x", name="new", concurrency_key="k")
+    await space.submit("y1", "y2", name="known", concurrency_key="k")
+    await space.submit("x2", name="new", concurrency_key="k")
+    await space.submit("y3", name="known", concurrency_key="k")
+    ran: list[str] = []
+    while deliveries := await space.take("a"):
+        ran += [one.task_id for one in deliveries]
+        await space.check()
+        for one in deliveries:
+            await space.settle("a", one, Settle.COMPLETED)
+    assert ran == ["y1", "y2", "y3"]
+    await serving(space, "b", "new")
+    assert await taken(space, "b") == ["x"]  # one of a key at a time, as ever
+    await space.check()
+
+
+async def test_one_at_the_gate_of_its_key_goes_aside_from_there(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await serving(space, "plain")
+    await space.submit("y1", name="known", concurrency_key="k")
+    await space.submit("x", name="new", concurrency_key="k")
+    await space.submit("y2", name="known", concurrency_key="k")
+    [first] = await space.take("plain", 1)
+    assert await taken(space, "plain") == []
+    await space.crash("plain", charged=False)
+    assert first.task_id == "y1"
+    ran: list[str] = []
+    while deliveries := await space.take("a"):
+        ran += [one.task_id for one in deliveries]
+        for one in deliveries:
+            await space.settle("a", one, Settle.COMPLETED)
+    assert ran == ["y1", "y2"]
+    assert await space.state("x") == "submitted"
+    await space.check()
+
+
+async def test_those_who_have_its_handler_are_told(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await serving(space, "b", "new")
+    await serving(space, "c", "newer")
+    await space.submit("x", name="new")
+    assert await taken(space, "a") == []
+    assert [await hints(space, one) for one in "abc"] == [[], [b"look"], []]
+
+
+async def test_who_takes_some_tells_the_others_of_the_rest(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await serving(space, "b", "new")
+    await serving(space, "c", "new")
+    await space.submit("x1", "x2", "x3", name="new")
+    assert await taken(space, "a") == []
+    for one in "bc":
+        await hints(space, one)
+    assert await taken(space, "b", 1) == ["x1"]
+    assert await hints(space, "c") == [b"look"]
+    assert await taken(space, "b", 0) == []
+    assert await hints(space, "c") == []  # a full worker takes nothing, and tells nobody: that ends
+
+
+async def test_a_gate_is_open_to_workers_of_an_earlier_version(space: Namespace) -> None:
+    """Their scripts know of gates by time alone."""
+    await serving(space, "a", "known")
+    await space.register("earlier")
+    await space.submit("x", name="new")
+    assert await taken(space, "a") == []
+    gates = await space.do("ZRANGE", space.key(f"gates:{space.queue}"), 0, -1, "WITHSCORES")
+    assert gates == [b"unknown:new", str(space.clock.now_ms).encode()]
+    assert await hints(space, "earlier") == [b"look"]
+    await serving(space, "b", "new")
+    assert await taken(space, "b") == ["x"]
+    assert space.key(f"gates:{space.queue}") not in await space.check()
+
+
+async def test_it_can_be_canceled_and_paused_at_its_gate(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await space.submit("x", "y", name="new")
+    assert await taken(space, "a") == []
+    assert await space.store.cancel("x", "no more") == "canceled"
+    assert await space.store.pause("y", "later") == "suspended"
+    snapshot = await space.check()
+    assert space.key("unserved") not in snapshot
+    assert await space.store.resume("y", "now") == "submitted"
+    assert await taken(space, "a") == []
+    await serving(space, "b", "new")
+    assert await taken(space, "b") == ["y"]
+
+
+async def test_clearing_a_lane_takes_those_at_its_gates(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await space.submit("x", name="new")
+    assert await taken(space, "a") == []
+    while await space.store.clear(space.queue, 10):
+        pass
+    assert await space.state("x") == "canceled"
+    await space.check()
+
+
+TIMEOUT = 600_000
+
+
+async def look(space: Namespace, ms: int = 0) -> int:
+    """Steps as a steward makes them, one a second at most, until so much time has passed; how many tasks ended."""
+    ended = 0
+    for _ in range(ms // 1000):
+        await space.advance(1000)
+        ended += await space.store.unserved(TIMEOUT, 100)
+    return ended + await space.store.unserved(TIMEOUT, 100)
+
+
+async def set_aside(space: Namespace) -> None:
+    """One task waits for a handler that the only worker has not."""
+    await serving(space, "a", "known")
+    await space.submit("x", name="new")
+    assert await taken(space, "a") == []
+    await look(space)
+
+
+async def test_it_fails_when_nobody_has_served_it_for_so_long(space: Namespace) -> None:
+    await set_aside(space)
+    assert await look(space, TIMEOUT - 1000) == 0
+    assert await look(space, 1000) == 1
+    record = await space.task("x")
+    assert (record.state, record.dead, record.attempts) == ("failed", True, 0)
+    assert record.reason == f"no worker has served handler new in lane {space.queue} for 600 s"
+    assert [letter.task_id for letter in (await space.store.dead_letters(10)).tasks] == ["x"]
+    assert space.key("clocks") not in await space.check()
+
+
+async def test_each_task_has_its_own_time(space: Namespace) -> None:
+    await set_aside(space)
+    await look(space, TIMEOUT // 2)
+    await space.submit("later", name="new")
+    assert await taken(space, "a") == []
+    assert await look(space, TIMEOUT // 2) == 1
+    assert await space.state("later") == "submitted"
+    assert await look(space, TIMEOUT // 2) == 1
+
+
+async def test_the_time_stands_while_its_lane_is_paused(space: Namespace) -> None:
+    await set_aside(space)
+    await look(space, TIMEOUT // 2)
+    await space.store.pause_lane(space.queue, "no mail today")
+    assert await look(space, 2 * TIMEOUT) == 0
+    await space.store.resume_lane(space.queue)
+    assert await look(space, TIMEOUT // 2 - 1000) == 0
+    assert await look(space, 1000) == 1
+
+
+async def test_the_time_begins_anew_when_the_last_who_served_it_has_gone(space: Namespace) -> None:
+    await set_aside(space)
+    await look(space, TIMEOUT - 1000)
+    await serving(space, "b", "new")
+    assert await look(space, 2 * TIMEOUT) == 0  # it is full, or quiet: that is no reason
+    await space.crash("b")
+    assert await look(space, TIMEOUT - 1000) == 0
+    assert await look(space, 1000) == 1
+
+
+async def test_a_worker_of_another_lane_or_one_that_drains_does_not_serve_it(space: Namespace) -> None:
+    await set_aside(space)
+    await serving(space, "b", "new", lane=space.key("lane:other"))
+    await serving(space, "c", "new")
+    await space.store.renew("c", "draining", 0, [], [space.queue])
+    assert await look(space, TIMEOUT) == 1
+
+
+async def test_an_hour_between_two_looks_is_no_hour_of_waiting(space: Namespace) -> None:
+    """No steward was there, or the clock was set forward."""
+    await set_aside(space)
+    await space.advance(3_600_000)
+    assert await look(space) == 0
+    assert await space.state("x") == "submitted"
+
+
+async def test_names_that_no_worker_has_any_more_are_forgotten(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    await serving(space, "b", "new")
+    await look(space)
+    assert await space.do("SCARD", space.key("handlers")) == 2
+    await space.crash("b")
+    await look(space)
+    assert await space.do("SCARD", space.key("handlers")) == 1
+    await space.submit("x", name="known")
+    assert await taken(space, "a") == ["x"]
+    await space.check()
+
+
+async def test_a_burst_does_not_wait_for_it(space: Namespace) -> None:
+    await set_aside(space)
+    assert await space.store.left([space.queue]) == (False, None, 1)
+    await serving(space, "b", "new")
+    assert await space.store.left([space.queue]) == (True, None, 0)

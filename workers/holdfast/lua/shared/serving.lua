@@ -1,0 +1,47 @@
+-- use: record
+-- Which workers serve a lane and a handler's name ('' for tasks that name none). One that registered neither is of an earlier
+-- version and is taken to serve all; one that drains, and one that claims suspects alone, serves nothing.
+-- Whether a worker that registered `names` ('*', a digest, or false) has a handler of this name.
+local function has_name(names, name)
+  return not names or names == '*' or call('SISMEMBER', T .. 'names:' .. names, name) == 1
+end
+
+-- A function that makes functions: it is seldom needed.
+local function serving()
+  local workers, known = nil, {}
+
+  -- What is served, read once: many workers register the same text.
+  local function lanes_in(text)
+    if not known[text] then
+      known[text] = {}
+      for _, lane in ipairs(cjson.decode(text)) do known[text][lane[1]] = lane end
+    end
+    return known[text]
+  end
+
+  local function all()
+    if workers then return workers end
+    workers = {}
+    for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet')
+      if r[1] == 'live' and r[4] ~= 'quarantine' then
+        workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], host = r[5], slot = r[6],
+          pid = r[7], quiet = r[8]}
+      end
+    end
+    return workers
+  end
+
+  local function has_lane(worker, lane) return not worker.lanes or worker.lanes[lane] ~= nil end
+
+  -- Those that serve this lane and, if one is given, this name.
+  local function servers(lane, name)
+    local found = {}
+    for _, worker in ipairs(all()) do
+      if has_lane(worker, lane) and (not name or has_name(worker.names, name)) then found[#found + 1] = worker end
+    end
+    return found
+  end
+
+  return {all = all, servers = servers}
+end
