@@ -345,6 +345,9 @@ BREAKAGES: list[tuple[Any, ...]] = [
     # Handlers that not every worker has.
     ("a worker runs what it has no handler for", "pull.lua", "  if has_name(names, name) then return false end\n", "  if true then return false end\n", unknown.test_it_waits_uncharged_and_keeps_nobody_back),
     ("a task of a handler's name holds up its key", "pull.lua", "    if waits and not has_name(names, r[3] or '') then", "    if false then", unknown.test_one_at_the_gate_of_its_key_goes_aside_from_there),
+    ("a suspect is run without its handler", "pull.lua", "  if not has_name(names, r[5] or '') then\n    suspects()", "  if false then\n    suspects()", unknown.test_a_suspect_waits_at_the_gate_of_its_handler_and_goes_from_there_to_the_suspects),
+    ("a suspect goes from its handler's gate into the pool", "pull.lua", "      if waits and r[8] == '1' then add_suspect(id, lane, r[13])\n      elseif waits", "      if waits", unknown.test_a_suspect_waits_at_the_gate_of_its_handler_and_goes_from_there_to_the_suspects),
+    ("a quarantine worker serves a handler", "shared/serving.lua", " and r[4] ~= 'quarantine' then", " then", unknown.test_a_quarantine_worker_serves_no_gate),
     ("handlers are looked for without order", "shared/record.lua", "  if lowest then return call('ZADD', T .. 'unknown:' .. lane, 'XX', lowest, name) end\n", "  if lowest then return end\n", unknown.test_gates_are_taken_from_in_the_order_of_numbers),
     ("a worker looks at the gates of others", "shared/unknown.lua", "return call('ZINTER', 2, known_by(lane), T .. 'names:' .. names, 'WEIGHTS', 1, 0)", "return call('ZRANGE', known_by(lane), 0, -1)", unknown.test_gates_are_taken_from_in_the_order_of_numbers),
     ("nobody is told of a task that waits for its handler", "pull.lua", "      if of_unknown().first_at(lane, name) then", "      if false then", unknown.test_those_who_have_its_handler_are_told),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.core.deliveries import Settle
+from holdfast.core.records import WorkerKind
 from holdfast.core.service import ServedLane, Service
 from tests.lua.namespace import Namespace
 from tests.lua.operations import calling, introduction, run
@@ -291,3 +292,52 @@ async def test_a_burst_does_not_wait_for_it(space: Namespace) -> None:
     assert await space.store.left([space.queue]) == (False, None, 1)
     await serving(space, "b", "new")
     assert await space.store.left([space.queue]) == (True, None, 0)
+
+
+async def crash_into_suspicion(space: Namespace) -> None:
+    """`x` ends its worker until it is a suspect, and is due."""
+    for number in range(2):
+        await serving(space, f"c{number}")
+        assert await taken(space, f"c{number}") == ["x"]
+        await space.crash(f"c{number}")
+        await space.advance(30_000)
+        await space.store.promote(10)
+
+
+async def quarantine(space: Namespace, incarnation: str, *names: str) -> None:
+    service = Service((ServedLane(space.queue),), frozenset(names))
+    who = introduction(incarnation, kind=WorkerKind.QUARANTINE)
+    await space.store.register(replace(who, service=service))
+
+
+async def test_a_suspect_waits_at_the_gate_of_its_handler_and_goes_from_there_to_the_suspects(space: Namespace) -> None:
+    await space.submit("x", name="new")
+    await crash_into_suspicion(space)
+    await quarantine(space, "q", "known")
+    assert await taken(space, "q") == []
+    assert (await space.check())[space.key("task:x")]["content"]["held"] == "unknown:new"
+    assert (await space.store.suspects([space.queue])).startable == 0
+    await serving(space, "b", "new")
+    assert await taken(space, "b") == []
+    assert (await space.store.suspects([space.queue])).startable == 1
+    await quarantine(space, "q2", "new")
+    assert await taken(space, "q2", 1) == ["x"]
+    await space.check()
+
+
+async def test_a_suspect_whose_handler_is_missing_holds_up_nobody_of_its_key(space: Namespace) -> None:
+    await space.submit("x", name="new", concurrency_key="k")
+    await crash_into_suspicion(space)
+    await quarantine(space, "q", "known")
+    assert await taken(space, "q") == []
+    await serving(space, "a", "known")
+    await space.submit("y", name="known", concurrency_key="k")
+    assert await taken(space, "a") == ["y"]
+    await space.check()
+
+
+async def test_a_quarantine_worker_serves_no_gate(space: Namespace) -> None:
+    """It takes suspects alone, and ends soon."""
+    await set_aside(space)
+    await quarantine(space, "q", "new")
+    assert await look(space, TIMEOUT) == 1

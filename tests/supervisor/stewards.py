@@ -55,8 +55,11 @@ class FakeStore:
     async def promote(self, limit: int) -> tuple[int, int | None]:
         return self._answer("promote", (0, None), limit)
 
-    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None]:
-        return self._answer("left", (False, None), *lanes)
+    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
+        return self._answer("left", (False, None, 0), *lanes)
+
+    async def unserved(self, timeout_ms: int, limit: int) -> int:
+        return self._answer("unserved", 0, timeout_ms, limit)
 
     async def counts(self) -> Counts:
         zeros = dict.fromkeys(State, 0)

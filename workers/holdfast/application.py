@@ -181,4 +181,3 @@ class Broker:
         while True:
             await self.store.unserved(round(self._settings.unknown_handler_timeout * 1000), GATES_AT_ONCE)
             await anyio.sleep(LOOK_EVERY)
-

@@ -37,12 +37,15 @@ class StewardStore(Protocol):
         ...
 
     async def unserved(self, timeout_ms: int, limit: int) -> int:
-        """End tasks that have waited so long while no live worker had their handler; how many. Looks at so many gates."""
+        """End tasks that have waited so long while no live worker had their handler; how many.
+
+        Looks at `limit` gates, and at as many tasks of each.
+        """
         ...
 
     async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
-        """Whether anything of these lanes waits, runs or is due; milliseconds until a delayed task is due; how many tasks
-        wait for handlers that no live worker has, which is not counted as left."""
+        """Whether anything of these lanes waits, runs or is due; milliseconds until a delayed task is due; how many
+        tasks wait for handlers that no live worker has, which is not counted as left."""
         ...
 
     async def counts(self) -> Counts: ...
