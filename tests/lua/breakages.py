@@ -105,7 +105,9 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a message overtakes a suspended turn", "shared/message.lua", "if r[1] == 'suspended' then wait", "if false then wait", messages.test_a_suspended_turn_goes_on_before_the_message_that_woke_it),
     # Rule 6: leases.
     ("one look is enough", "reap.lua", "NOW - tonumber(since) >= grace then", "true then", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
-    ("any two looks are enough", "reap.lua", "elseif beat ~= last then", "elseif not beat then", reap.test_a_frozen_server_makes_nobody_dead, ("renew",)),
+    ("any two looks are enough", "reap.lua", "elseif beat ~= last or", "elseif not beat or", reap.test_a_frozen_server_makes_nobody_dead, ("renew",)),
+    ("a beat from later than now is believed", "reap.lua", "  call('ZADD', T .. 'workers', NOW, incarnation)\n", "", reap.test_who_was_last_heard_while_the_clock_was_ahead_is_reaped_after_a_lease),
+    ("a suspicion from later than now is believed", "reap.lua", " or tonumber(since) > NOW then", " then", reap.test_a_suspicion_of_while_the_clock_was_ahead_does_not_last),
     ("nobody is reaped", "reap.lua", "'-inf', NOW - lease", "'-inf', -1", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
     ("renewing is no heartbeat", "renew.lua", ", 'heartbeat', (known[4] or 0) + 1", "", reap.test_a_frozen_server_makes_nobody_dead, ("renew",)),
     ("vouching is no heartbeat", "reap.lua", " .. (r[3] or '')", "", reap.test_a_frozen_server_makes_nobody_dead, ("vouch",)),

@@ -102,3 +102,38 @@ async def test_an_incarnation_is_never_used_again(space: Namespace) -> None:
     assert await space.store.register(introduction("a", pid=2)) is Standing.TAKEN
     await space.crash("a")
     assert await space.store.register(introduction("a", pid=1)) is Standing.DEAD
+
+
+async def test_who_was_last_heard_while_the_clock_was_ahead_is_reaped_after_a_lease(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    await space.take("a")
+    await space.clock.advance(3_600_000)
+    await space.store.renew("a", "live", 0, [])
+    await space.clock.advance(-3_600_000)
+    assert await reap(space) == {}
+    await space.clock.advance(LEASE)
+    assert await reap(space) == {}
+    await space.clock.advance(GRACE)
+    assert await reap(space) == {"a": 1}
+    await space.check()
+
+
+async def test_a_suspicion_of_while_the_clock_was_ahead_does_not_last(space: Namespace) -> None:
+    await space.register("a")
+    await space.clock.advance(3_600_000)
+    assert await reap(space) == {}  # silent, as it seems: a suspicion, which is as far ahead
+    await space.clock.advance(-3_600_000 + LEASE)
+    assert await reap(space) == {}
+    await space.clock.advance(GRACE)
+    assert await reap(space) == {"a": 0}
+
+
+async def test_a_worker_that_lives_on_is_no_matter_of_the_clock(space: Namespace) -> None:
+    await space.register("a")
+    for jump in (3_600_000, -3_600_000, 1_000, 7_200_000, -7_200_000):
+        await space.clock.advance(jump)
+        await space.store.renew("a", "live", 0, [])
+        assert await reap(space) == {}
+        await space.clock.advance(LEASE - 1)
+        assert await reap(space) == {}

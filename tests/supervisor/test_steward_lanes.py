@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from structlog.testing import capture_logs
 
 from holdfastd.steward.audit import EVERY, NEXT_PAGE, Audit
 from holdfastd.steward.bells import FIRST_PAUSE, LAST_PAUSE, Bell
+from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.promotion import BATCH, LONGEST_REST, promotion
 from holdfastd.steward.punctual import GRAIN
 from holdfastd.steward.trimming import trimming
@@ -92,7 +94,8 @@ async def test_vanished_entries_are_worth_a_warning(house: House) -> None:
 
 async def test_trimming_goes_on_soon_while_there_is_more(house: House) -> None:
     house.store.answers["trim"] = [200, 3]
-    duty = trimming(house.store, keep=60.0)
+    watch = ClockWatch(house.store, house.health, 15.0, time.monotonic)
+    duty = trimming(house.store, keep=60.0, watch=watch)
     soon, later = await duty.turn(), await duty.turn()
     assert soon < 1 < later
     assert house.called("trim")[0][0] == 60_000

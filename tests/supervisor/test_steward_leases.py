@@ -11,8 +11,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.channel import Born, Died
+from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import tend
 from holdfastd.steward.reaping import Reaping, Terms
+from holdfastd.steward.trimming import trimming
 from holdfastd.steward.vouching import vouching
 from tests.supervisor.stewards import A, B, House
 
@@ -63,7 +65,9 @@ class Reaper:
     skew_ms: int = 0
 
     def __post_init__(self) -> None:
-        self.reaping = Reaping(self.house.store, self.house.health, Terms(15.0, 5.0), self.house.count, self.clock)
+        store = self.house.store
+        self.watch = ClockWatch(store, self.house.health, 15.0, self.clock)
+        self.reaping = Reaping(store, self.watch, Terms(15.0, 5.0), self.house.count)
 
     async def turns(self, seconds: float, run_id: str = "one") -> int:
         """Live that long in steps of a turn's pause; how often it reaped."""
@@ -105,3 +109,39 @@ async def test_what_lost_workers_owned_is_counted(house: House) -> None:
     with capture_logs():
         await reaper.turns(2.0)
     assert house.counted == [(2, "lease"), (0, "lease")]
+
+
+@pytest.mark.parametrize("back", [True, False])
+async def test_nothing_is_trimmed_by_a_clock_that_was_set_forward(house: House, back: bool) -> None:
+    """It is, once the clock was set back, or was not for an hour."""
+    reaper = Reaper(house)
+    trim = trimming(house.store, 60.0, reaper.watch)
+
+    async def trimmed() -> bool:
+        before = len(house.called("trim"))
+        house.store.answers["clock_ms"] = [round(reaper.clock.now * 1000) + reaper.skew_ms]
+        house.store.answers["run_id"] = ["one"]
+        await trim.turn()
+        return len(house.called("trim")) > before
+
+    await reaper.turns(30.0)
+    assert await trimmed()
+    reaper.skew_ms = 8 * 86_400_000
+    with capture_logs():
+        assert not await trimmed()
+        await reaper.turns(3000.0)
+        assert not await trimmed()
+        reaper.skew_ms = 0 if back else reaper.skew_ms
+        await reaper.turns(5.0 if back else 601.0)
+        assert await trimmed()
+
+
+async def test_a_jump_is_seen_by_the_trimming_itself(house: House) -> None:
+    clock = Clock()
+    trim = trimming(house.store, 60.0, ClockWatch(house.store, house.health, 15.0, clock))
+    for seconds, skew_ms in ((0.0, 0), (30.0, 0), (30.0, 3_600_000)):
+        clock.now += seconds
+        house.store.answers["clock_ms"] = [round(clock.now * 1000) + skew_ms]
+        with capture_logs():
+            await trim.turn()
+    assert len(house.called("trim")) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +19,8 @@ from holdfast.core.records import Epoch, Introduction, Submission, TaskRecord
 from holdfast.core.states import State
 from holdfast_config import RedisSettings, Settings
 from holdfastd.steward.audit import Audit
+from holdfastd.steward.clock_watch import ClockWatch
+from holdfastd.steward.health import Health
 from holdfastd.steward.trimming import trimming
 from tests.servers import valkey
 from tests.supervisor.steward_process import PATIENCE, steward
@@ -180,7 +183,7 @@ async def test_tasks_that_ended_long_ago_are_deleted(settings: Settings, store: 
     ended, waiting = [await submit(store, settings.queue_name) for _ in range(2)]
     await store.cancel(ended, "enough")
     while await store.get(ended) is not None:
-        await trimming(store, keep=0.0).turn()
+        await trimming(store, 0.0, ClockWatch(store, Health(), 15.0, time.monotonic)).turn()
     assert await store.get(waiting) is not None
 
 

@@ -17,6 +17,7 @@ from holdfastd.steward.audit import Audit
 from holdfastd.steward.bells import bells
 from holdfastd.steward.bounding import Bounding
 from holdfastd.steward.burst import burst
+from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty, tend
 from holdfastd.steward.ending import Ending
 from holdfastd.steward.epochs import Epochs
@@ -107,6 +108,7 @@ class Life:
         locks = LockFiles(settings.runtime_dir / "incarnations")
         strangers = locks.incarnations() if self.spec.first else ()
         terms = Terms(settings.lease, settings.lease_grace)
+        watch = ClockWatch(store, self.health, settings.lease, time.monotonic)
         suspects = Suspects(store, settings.lane_names)
 
         def recovered(count: int, cause: str) -> None:
@@ -116,7 +118,7 @@ class Life:
         yield Recovery(store, self.family, locks, self.link.send, recovered).duty()
         yield Orphans(store, self.family, locks, recovered, strangers).duty()
         yield vouching(store, self.family, settings.lease)
-        yield Reaping(store, self.health, terms, recovered, time.monotonic).duty()
+        yield Reaping(store, watch, terms, recovered).duty()
         yield promotion(store, suspects.look)
         yield suspects.duty()
         yield scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
@@ -127,7 +129,7 @@ class Life:
         for lane in settings.lane_names:
             yield Audit(store, lane).duty()
         yield unserved(store, settings.unknown_handler_timeout)
-        yield trimming(store, settings.keep)
+        yield trimming(store, settings.keep, watch)
         yield fitness(store)
         yield Webhooks(store, settings).duty()
         if isinstance(store, Ledger):

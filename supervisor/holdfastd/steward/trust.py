@@ -1,7 +1,8 @@
-"""Whether leases may be believed: pure, a function of two looks at the store.
+"""Whether leases, and ages, may be believed: pure, a function of two looks at the store.
 
 A lease is measured by the store's clock and kept by heartbeats that must reach it. Where either was disturbed every
-healthy worker looks silent at once, so nobody is declared dead until they had a whole lease to be heard again.
+healthy worker looks silent at once, so nobody is declared dead until they had a whole lease to be heard again. Ages are
+measured by the same clock: while it is ahead of where it should be, what has ended just now looks old.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LEAST_TOLERANCE = 0.5  # seconds
+SETTLING = 3600.0  # seconds after which a clock that was set forward and not back is taken to be right
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +39,11 @@ def doubt(before: Look | None, now: Look, tolerance: float) -> str:
         return "the store was away"
     if now.took > tolerance:
         return f"the store answered {now.took:.1f} s late"
-    jump = (now.clock_ms - before.clock_ms) / 1000 - (now.at - before.at)
-    return f"the clocks moved apart by {jump:.1f} s" if abs(jump) > tolerance else ""
+    moved = jump(before, now, tolerance)
+    return f"the clocks moved apart by {moved:.1f} s" if moved else ""
+
+
+def jump(before: Look, now: Look, tolerance: float) -> float:
+    """Seconds by which the store's clock has moved ahead of ours between two looks; 0 within the tolerance."""
+    moved = (now.clock_ms - before.clock_ms) / 1000 - (now.at - before.at)
+    return moved if abs(moved) > tolerance else 0.0

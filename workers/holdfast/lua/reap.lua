@@ -1,11 +1,15 @@
 -- Recover incarnations whose lease has lapsed: the same heartbeat, of its own or of who vouches for it, seen stale twice, a
--- grace apart. A frozen Redis makes every heartbeat look old at once; its first beat after that clears the suspicion.
+-- grace apart. A frozen Redis makes every heartbeat look old at once; its first beat after that clears the suspicion. A
+-- heartbeat or a suspicion from later than now is of a clock that has been set back since: it counts as of now.
 -- KEYS: the public queue. ARGV: lease (ms), grace (ms).
 -- Answers: incarnation, tasks put back, incarnation, …
 -- flags: allow-oom
 -- use: clock recovery
 local lease, grace = tonumber(ARGV[1]), tonumber(ARGV[2])
 local answer = {}
+for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '(' .. NOW, '+inf', 'LIMIT', 0, 256)) do
+  call('ZADD', T .. 'workers', NOW, incarnation)
+end
 for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '-inf', NOW - lease, 'LIMIT', 0, 16)) do
   local worker = T .. 'worker:' .. incarnation
   local r = call('HMGET', worker, 'heartbeat', 'suspect', 'vouched')
@@ -14,7 +18,7 @@ for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '-inf', NOW -
   if not r[1] then   -- its record was lost: what it owned is nobody's
     answer[#answer + 1] = incarnation
     answer[#answer + 1] = recover(incarnation, 'record lost', false)
-  elseif beat ~= last then
+  elseif beat ~= last or tonumber(since) > NOW then
     call('HSET', worker, 'suspect', last .. ':' .. NOW)
   elseif NOW - tonumber(since) >= grace then
     answer[#answer + 1] = incarnation

@@ -1,0 +1,58 @@
+"""The store's clock as one steward sees it: whether leases and ages, which are measured by it, may be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from holdfast.broker.port import StewardStore
+from holdfastd.steward.health import Health
+from holdfastd.steward.trust import SETTLING, Look, doubt, jump, tolerance
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+class ClockWatch:
+    """Shared by the duties that take away or delete by age; each looks before it does so. `lease` in seconds."""
+
+    def __init__(self, store: StewardStore, health: Health, lease: float, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._health = health
+        self._lease = lease
+        self._clock = clock
+        self._before: Look | None = None
+        self._leases_from = 0.0
+        self._ahead = 0.0
+        self._settled_at = 0.0
+
+    async def leases_hold(self) -> bool:
+        """Whether a silent worker may be declared dead now."""
+        return (await self._look()).at >= self._leases_from
+
+    async def ages_hold(self) -> bool:
+        """Whether what looks old may be deleted now."""
+        return (await self._look()).at >= self._settled_at
+
+    async def _look(self) -> Look:
+        look, slack = await self._read(), tolerance(self._lease)
+        if reason := doubt(self._before, look, slack):
+            _log.debug("leases are not believed for a while", reason=reason, seconds=self._lease)
+            self._leases_from = look.at + self._lease
+        if self._before is not None and (moved := jump(self._before, look, slack)):
+            self._note_jump(look.at, moved, slack)
+        self._before = look
+        return look
+
+    def _note_jump(self, at: float, moved: float, slack: float) -> None:
+        self._ahead += moved
+        self._settled_at = at + SETTLING if self._ahead > slack else 0.0
+        if self._settled_at:
+            _log.warning("the store's clock was set forward: nothing is trimmed for a while", seconds=round(moved, 1))
+
+    async def _read(self) -> Look:
+        outages, began = self._health.outages, self._clock()
+        run_id = await self._store.run_id()
+        clock_ms = await self._store.clock_ms()
+        at = self._clock()
+        return Look(at, at - began, clock_ms, run_id, outages)
