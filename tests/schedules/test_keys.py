@@ -72,16 +72,19 @@ async def test_schedule_whose_key_an_earlier_version_has_taken_can_be_set(stage:
     await earlier.firing.round()
     assert (await stage.schedules.list()).spoilt == ()
     assert await stage.schedules.known(["X:history"]) == ()
-    store = stage.space.store
-    assert await store.pause_schedule("X:history", "x", None) == "unknown"
-    assert await store.resume_schedule("X:history", 1, None, None) == "unknown"
-    assert await store.remove_schedule("X:history") == "unknown"
+    assert await stage.space.store.pause_schedule("X:history", "x", None) == "unknown"
+    await stage.space.advance(60_000)
+    await earlier.firing.round()
+    assert await stage.space.store.resume_schedule("X:history", 1, None, None) == "unknown"
+    await stage.space.advance(60_000)
+    await earlier.firing.round()
+    assert await stage.space.store.remove_schedule("X:history") == "unknown"
     await stage.space.advance(60_000)
     await earlier.firing.round()
     await stage.set("X:history", every=60, overlap="allow")
-    await stage.until(180, step=60)
-    assert await lines(stage, "X") == [(stage.at(60), "fired"), (stage.at(120), "fired"), (stage.at(180), "fired")]
-    assert await lines(stage, "X:history") == [(stage.at(180), "fired")]
+    await stage.until(300, step=60)
+    assert await lines(stage, "X") == [(stage.at(60 * minute), "fired") for minute in range(1, 6)]
+    assert await lines(stage, "X:history") == [(stage.at(300), "fired")]
 
 
 async def test_no_history_stays_behind_a_schedule_that_an_earlier_version_has_fired(

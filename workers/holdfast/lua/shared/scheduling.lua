@@ -43,7 +43,9 @@ local function scheduling()
   -- Before a schedule is looked up to be changed: an earlier version's history may lie at its key.
   local function make_way(id)
     local owner = string.match(id, '^(.+):history$')
-    if owner then take_over_history(owner) end
+    if not owner then return end
+    take_over_history(owner)
+    if not call('ZSCORE', T .. 'schedules', owner) then call('UNLINK', history_of(owner)) end
   end
 
   local function chronicle(id, what, scheduled_at, task, detail)
