@@ -13,6 +13,7 @@ from tests.lua import test_after as after
 from tests.lua import test_audit as audit
 from tests.lua import test_bounds as bounds
 from tests.lua import test_control as control
+from tests.lua import test_damaged as damaged
 from tests.lua import test_early_cancel as early_cancel
 from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
@@ -327,6 +328,11 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a handler cannot stop its schedule", "shared/scheduling.lua", "if same and reason == 'stop-schedule'", "if false", on_stage(scenarios.test_05_a_handler_ends_its_schedule_and_setting_it_again_runs), ("stop-schedule",)),
     ("continue knows no bounds", "shared/scheduling.lua", "if not may_go_on(id, at) then", "if false then", on_stage(scenarios.test_continue_keeps_its_bounds)),
     ("a run of before goes on", "shared/scheduling.lua", "elseif same and string.sub(r[2], 1, 8)", "elseif string.sub(r[2], 1, 8)", on_stage(scenarios.test_a_run_of_before_a_change_has_no_say)),
+    ("a task that is none stops the others", "shared/record.lua", "local r = redis.pcall('HMGET', T", "local r = call('HMGET', T", damaged.test_others_are_promoted, (damaged.other,)),
+    ("a task without a lane stops what is due", "shared/promoting.lua", "elseif r[2] then submit_due(id)", "elseif true then submit_due(id)", damaged.test_others_are_promoted, (damaged.half,)),
+    ("a task without an operation stops what is due", "shared/lane.lua", "if not body then return end", "", damaged.test_others_are_promoted, (damaged.mute,)),
+    ("a task without an operation stops the audit", "audit.lua", "return not operation or place_in(", "return place_in(", damaged.test_others_are_put_back, (damaged.mute,)),
+    ("a task without a lane stops recovery", "shared/recovery.lua", "if not r[3] or not r[4] then return end", "", damaged.test_others_are_recovered, (damaged.half,)),
     ("the history of one is the record of another", "shared/scheduling.lua", "return T .. 'fires:' .. id end", "return schedule_of(id) .. ':history' end", on_stage(keys.test_history_of_one_is_not_the_record_of_another)),
     ("any task of that name keeps a fire back", "schedule_fire.lua", "read(earlier, 'schedule')[1] == id and", "read(earlier, 'state')[1] and", on_stage(keys.test_task_that_is_no_fire_of_it_keeps_no_fire_back)),
     ("a record that is none stops all fires", "shared/scheduling.lua", "local r = redis.pcall('HGETALL',", "local r = call('HGETALL',", on_stage(spoilt.test_schedule_that_cannot_be_read_stops_no_other), (spoilt.other,)),

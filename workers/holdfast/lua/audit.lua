@@ -48,7 +48,8 @@ local function suspects()
 end
 
 local function is_there(id, seq)
-  return place_in(lane, entry(id, seq, call('GET', T .. 'op:' .. id)), SEARCHED)
+  local operation = operation_of(id)   -- without one there is no entry that could be put back
+  return not operation or place_in(lane, entry(id, seq, operation), SEARCHED)
 end
 
 local previous = {}

@@ -5,13 +5,18 @@ What came of a turn is written once. A task that has ended never goes back, exce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+import structlog
 
 from holdfast.broker.redis.ledger import Dump, Dumps
 from holdfast.broker.redis.rows import pairs
+
+_Turn = tuple[str, int, bytes, bytes | None]
+
+_log = structlog.get_logger("holdfast.ledger")
 
 _pack = msgspec.msgpack.Encoder().encode
 _record = msgspec.msgpack.Decoder(dict[str, bytes]).decode
@@ -64,16 +69,35 @@ DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id IN (
 
 
 async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
-    """Write these tasks as they were at that moment."""
-    lives = [(dump.task_id, dump.number("created")) for dump in dumps.tasks]
-    if not lives:
+    """Write these tasks as they were at that moment. Of a damaged one nothing is written, so what was known stays."""
+    whole = list(_whole(queue, dumps))
+    if not whole:
         return
+    dumped, rows, turns = zip(*whole, strict=True)
+    lives = [(dump.task_id, dump.number("created")) for dump in dumped]
     earlier = await sql.fetch(_EARLIER_LIVES, queue, *map(list, zip(*lives, strict=True)))
     if earlier:
         await sql.execute(_FORGET, queue, [row["task_id"] for row in earlier])
-    await sql.executemany(_KEEP, [_row(queue, dump, dumps.seen_ms) for dump in dumps.tasks])
-    turns = {turn[:2]: turn for dump in dumps.tasks for turn in _turns(dump)}
-    await sql.execute(_KEEP_TURN, queue, *map(list, zip(*turns.values(), strict=True)))
+    await sql.executemany(_KEEP, rows)
+    last = {turn[:2]: turn for some in turns for turn in some}
+    await sql.execute(_KEEP_TURN, queue, *map(list, zip(*last.values(), strict=True)))
+
+
+def _whole(queue: str, dumps: Dumps) -> Iterator[tuple[Dump, tuple[object, ...], list[_Turn]]]:
+    """What is written of each task that can be read: one that somebody has damaged does not keep the others back."""
+    damaged = list(dumps.damaged)
+    for dump in dumps.tasks:
+        try:
+            found = (dump, _row(queue, dump, dumps.seen_ms), list(_turns(dump)))
+        except (ValueError, OverflowError):
+            damaged.append(dump.task_id)
+        else:
+            if dump.operation and dump.number("turn") > 0:
+                yield found
+            else:
+                damaged.append(dump.task_id)
+    for task_id in damaged:
+        _log.warning("a task is damaged in Redis; it is not copied", task=task_id)
 
 
 async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
@@ -165,7 +189,7 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
     )
 
 
-def _turns(dump: Dump) -> Iterable[tuple[str, int, bytes, bytes | None]]:
+def _turns(dump: Dump) -> Iterable[_Turn]:
     for turn, (operation, result) in enumerate(zip(dump.history[::2], dump.history[1::2], strict=True), 1):
         yield dump.task_id, turn, operation, result or None
     yield dump.task_id, dump.number("turn"), dump.operation, dump.result or None

@@ -59,11 +59,13 @@ class Dump:
 
 @dataclass(frozen=True, slots=True)
 class Dumps:
-    """Tasks as they were at one moment: `last` event of all ('' for none), and Redis's clock then."""
+    """Tasks as they were at one moment: `last` event of all ('' for none), and Redis's clock then; `damaged` cannot be
+    read."""
 
     last: str
     now_ms: int
     tasks: tuple[Dump, ...]
+    damaged: tuple[str, ...] = ()
 
     @property
     def seen_ms(self) -> int:
@@ -79,8 +81,9 @@ class LedgerRole(Role):
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
         """These tasks; unknown ones are left out."""
-        last, now, tasks = await self._run("dump", *task_ids)
-        return Dumps(last.decode(), now, tuple(_dump(task) for task in tasks))
+        last, now, tasks, damaged = await self._run("dump", *task_ids)
+        ids = tuple(task_id.decode() for task_id in damaged)
+        return Dumps(last.decode(), now, tuple(_dump(task) for task in tasks), ids)
 
     async def known(self, cursor: str, page: int) -> tuple[str, list[str]]:
         """Ids of tasks among the next keys, and where to go on ('' at the end)."""

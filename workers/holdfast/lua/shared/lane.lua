@@ -55,6 +55,12 @@ local function add_suspect(id, lane, seq)
   if any_reserves() then call('ZADD', T .. 'solo', string.format('%.0f', MOVED + seq), id) end
 end
 
+-- What its entry is made of; nil where somebody has damaged that.
+local function operation_of(id)
+  local operation = redis.pcall('GET', T .. 'op:' .. id)
+  return type(operation) == 'string' and string.find(operation, '{', 1, true) and operation or nil
+end
+
 -- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
 local function enqueue(id, lane, seq, solo, push, operation)
   if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '') end
@@ -62,7 +68,9 @@ local function enqueue(id, lane, seq, solo, push, operation)
   if solo == '1' then   -- its lane is not rung: suspects are for no worker that waits for its bell
     return add_suspect(id, lane, seq)
   end
-  on_lane(push, lane, entry(id, seq, operation or call('GET', T .. 'op:' .. id)))
+  local body = operation or operation_of(id)
+  if not body then return end   -- it cannot run; it stays submitted, and those behind it go on
+  on_lane(push, lane, entry(id, seq, body))
   ring(lane)
 end
 

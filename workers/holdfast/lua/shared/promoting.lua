@@ -27,15 +27,21 @@ local function work_off(items, most)
   end
 end
 
--- Submit what is due, at most so many; how many were looked at. An id without a delayed record is only forgotten.
+-- An id without a delayed record is only forgotten; a record that somebody has damaged stays delayed, and is never due.
+local function promote_one(id)
+  local r = read(id, 'state', 'lane')
+  if r[1] ~= 'delayed' then call('ZREM', T .. 'due', id)
+  elseif r[2] then submit_due(id)
+  else call('ZADD', T .. 'due', 'inf', id) end
+end
+
+-- Submit what is due, at most so many; how many were looked at.
 local function promote(limit)
   local most = math.min(limit, AGENDA_WORK)
   local items = call('ZRANGEBYSCORE', T .. 'agenda', '-inf', NOW, 'LIMIT', 0, most)
   if #items > 0 then work_off(items, most) end
   if call('EXISTS', T .. 'solo') == 1 then move_solo(limit) end
   local ids = call('ZRANGEBYSCORE', T .. 'due', '-inf', NOW, 'LIMIT', 0, limit)
-  for _, id in ipairs(ids) do
-    if read(id, 'state')[1] == 'delayed' then submit_due(id) else call('ZREM', T .. 'due', id) end
-  end
+  for _, id in ipairs(ids) do promote_one(id) end
   return #ids
 end

@@ -3,8 +3,10 @@
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
 
+-- Nothing where the record is no hash: somebody has damaged it, which is not the trouble of the others in a batch.
 local function read(id, ...)
-  return call('HMGET', T .. 'task:' .. id, ...)
+  local r = redis.pcall('HMGET', T .. 'task:' .. id, ...)
+  return r.err and {} or r
 end
 
 local function write(id, ...)

@@ -23,8 +23,9 @@ end
 
 -- The claim stays on the record: a late commit of the last owner counts as long as nobody claims anew.
 local function recover_task(id, cause, charged, claim)
-  local r = read(id, 'state', 'claim')
+  local r = read(id, 'state', 'claim', 'lane', 'seq')
   if r[1] ~= 'working' or r[2] ~= claim then return end
+  if not r[3] or not r[4] then return end   -- somebody has damaged its record: the others go back
   write(id, 'owner', '')
   bounds().vacate(id)
   if charged then

@@ -1,0 +1,30 @@
+"""A task that somebody has damaged in Redis does not keep others from being copied; what was known of it stays."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.lua.test_damaged import DAMAGES, Damage
+from tests.postgres.ledger import Ledger
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_others_are_copied(books: Ledger, damage: Damage) -> None:
+    await books.keep()
+    await books.redis.submit("known")
+    await books.keep()
+    await books.redis.submit("bad", "good")
+    await damage(books.redis, "bad")
+    await damage(books.redis, "known")
+    with capture_logs() as logs:
+        await books.keep()
+    assert "bad" in [line["task"] for line in logs if line["event"] == "a task is damaged in Redis; it is not copied"]
+    await books.lose()
+    entries = await books.redis.entries()
+    assert sorted(name for name in ("bad", "good", "known") if any(name.encode() in raw for raw in entries)) == [
+        "good",
+        "known",
+    ]
