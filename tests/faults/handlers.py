@@ -149,6 +149,19 @@ async def clutch_once(task: Task, argument: str) -> str:
     return argument
 
 
+async def fork_once(task: Task, argument: str) -> str:
+    """Forks a child without exec that flees, tells its pid, and waits; later runs only answer."""
+    if task.delivery > 1:
+        return argument
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        while True:
+            signal.pause()
+    tell(task, pid)
+    return await wait(task, argument)
+
+
 async def halt_once(task: Task, argument: str) -> str:
     """Stops its process again as often as somebody continues it."""
     while task.delivery == 1:
@@ -227,5 +240,6 @@ VERBS: dict[str, Verb] = {
         unwilling,
         stubborn,
         parent_of_two,
+        fork_once,
     )
 }

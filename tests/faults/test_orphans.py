@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
 from holdfastd.parent.folders import INCARNATIONS
@@ -36,3 +38,35 @@ async def test_next_start_leaves_an_orphan_that_still_works_alone(short_path: Pa
             assert first.ended() == -signal.SIGKILL
         finally:
             first.close()
+
+
+async def test_next_start_kills_what_a_killed_worker_had_forked_and_recovers_its_task_at_once(short_path: Path) -> None:
+    async with stage(short_path, workers=1, lease=600.0) as scene:
+        await scene.submit("t", text="fork_once")
+        scene.started("t")
+        _, worker, child = scene.started("t")
+        (orphan,) = [each.incarnation for each in scene.pool.status().processes if each.kind == "worker"]
+        first = scene.pool
+        first.send(signal.SIGSTOP)  # it must not see them die
+        for pid in (worker, first.pid_of("steward"), first.pid):
+            os.kill(pid, signal.SIGKILL)
+        first.process.wait()
+        assert psutil.pid_exists(child)
+        scene.pool = Pool(short_path, scene.url, **scene.flags)
+        try:
+            scene.pool.until("killed what an orphaned worker had started", incarnation=orphan, processes=1)
+            scene.pool.until("orphaned worker recovered", incarnation=orphan, tasks=1)
+            assert not _runs(child)
+            record = await scene.completed("t")
+            assert (record.deliveries, record.crashes) == (2, 0)
+            assert first.ended() == -signal.SIGKILL
+        finally:
+            first.close()
+
+
+def _runs(pid: int) -> bool:
+    """False also for one that is dead and that nobody has reaped."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

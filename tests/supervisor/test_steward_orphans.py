@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from holdfast.channel import Born, Died
 from holdfast.errors import StoreUnavailableError
-from holdfast.locks import hold
+from holdfast.locks import hold, is_free, mark_process
+from holdfastd.parent.title import set_title
+from tests.faults.kin import wait_dead
 from tests.supervisor.stewards import AWAY, A, House
 
 pytestmark = pytest.mark.anyio
@@ -91,3 +95,35 @@ async def test_without_a_folder_there_are_no_orphans(house: House) -> None:
     house.folder /= "missing"
     await house.orphans().turn()
     assert house.store.calls == []
+
+
+async def test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first(house: House) -> None:
+    path = house.lock_file(A)
+    ours, theirs = os.pipe()
+    _die(path, theirs)
+    child = int(os.read(ours, 16))
+    assert not is_free(path)
+    await house.orphans(A).turn()
+    wait_dead(child)
+    assert house.called("recover") == [(A, "orphaned", False)]
+    assert not path.exists()
+
+
+def _die(path: Path, told: int) -> None:
+    worker = os.fork()
+    if worker == 0:
+        _leave_a_child(path, told)
+    os.waitpid(worker, 0)
+
+
+def _leave_a_child(path: Path, told: int) -> NoReturn:
+    """A worker that has forked and ended; its child bears its name."""
+    descriptor = hold(path)
+    assert descriptor is not None
+    mark_process(descriptor)
+    set_title(f"holdfast: worker 0 {A}")
+    child = os.fork()
+    while child == 0:
+        signal.pause()
+    os.write(told, str(child).encode())
+    os._exit(0)

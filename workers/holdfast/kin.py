@@ -6,7 +6,10 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from holdfast_config import names
+
 _PROC = Path("/proc")
+_TITLE = b"holdfast: "
 
 
 def children(pid: int) -> list[int]:
@@ -50,3 +53,10 @@ def title(pid: int) -> bytes:
         return (_PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def carries_incarnation(pid: int, incarnation: str) -> bool:
+    """In the environment of what was executed, in the title of what was only forked."""
+    shown = title(pid)
+    is_forked = shown.startswith(_TITLE) and incarnation.encode() in shown
+    return is_forked or carries(pid, [f"{names.INCARNATION}={incarnation}".encode()])

@@ -1,10 +1,17 @@
-"""Locks that the kernel drops when their holder dies: an advisory flock on a file of their own."""
+"""Locks that the kernel drops when their holder dies.
+
+`hold` takes an advisory flock on a file of its own: a child that is forked without exec inherits it, and so it may
+outlive the process that took it. `mark_process` adds a record lock to it, which no child inherits: where the flock is
+held and the record lock is not, the process has ended and left somebody behind.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
 from pathlib import Path
+
+MARKED = b"process\n"
 
 
 def hold(path: Path) -> int | None:
@@ -36,3 +43,26 @@ def is_free(path: Path) -> bool:
         return False
     os.close(descriptor)
     return True
+
+
+def mark_process(descriptor: int) -> None:
+    """Tie the file that `hold` has locked to this very process. It must not be opened and closed here again."""
+    fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.pwrite(descriptor, MARKED, 0)  # last: whoever reads it may rely on the record lock
+
+
+def outlived(path: Path) -> bool:
+    """True if somebody holds `path`, but the process that was marked has ended."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        if os.pread(descriptor, len(MARKED), 0) != MARKED:
+            return False
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except (BlockingIOError, PermissionError):  # lockf(3): either, where another process has it
+        return False
+    finally:
+        os.close(descriptor)

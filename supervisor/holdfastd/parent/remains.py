@@ -12,11 +12,8 @@ import signal
 from collections.abc import Collection
 
 from holdfast import kin
-from holdfastd.parent.child import INCARNATION_VARIABLE
 
 ROUNDS = 5  # a descendant may fork while we look; each round finds what the last one missed
-
-TITLE = b"holdfast: "
 
 
 def kill_remains(pid: int, incarnation: str, known: Collection[int]) -> int:
@@ -29,7 +26,7 @@ def kill_remains(pid: int, incarnation: str, known: Collection[int]) -> int:
     killed: set[int] = set()
     for _ in range(ROUNDS):
         strangers = kin.with_descendants(child for child in kin.children(os.getpid()) if child not in known)
-        carriers = [each for each in strangers if _carries(each, incarnation)]
+        carriers = [each for each in strangers if kin.carries_incarnation(each, incarnation)]
         found = kin.with_descendants(carriers) - killed
         if not found:
             break
@@ -38,10 +35,3 @@ def kill_remains(pid: int, incarnation: str, known: Collection[int]) -> int:
             with contextlib.suppress(OSError):
                 os.kill(fled, signal.SIGKILL)
     return len(killed)
-
-
-def _carries(pid: int, incarnation: str) -> bool:
-    """In the environment of what was executed, in the title of what was only forked."""
-    title = kin.title(pid)
-    is_forked = title.startswith(TITLE) and incarnation.encode() in title
-    return is_forked or kin.carries(pid, [f"{INCARNATION_VARIABLE}={incarnation}".encode()])

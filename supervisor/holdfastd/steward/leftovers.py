@@ -7,17 +7,15 @@ import signal
 from contextlib import suppress
 
 from holdfast import kin
-from holdfast_config import names
 
 ROUNDS = 5  # one may fork while we look; each round finds what the last one missed
 
 
 def kill_leftovers(incarnation: str) -> int:
-    """Kill all processes of this host that were started by this incarnation, which is gone; how many were seen."""
-    mark = f"{names.INCARNATION}={incarnation}".encode()
+    """Kill all processes of this host that this incarnation, which is gone, has started or forked; how many were seen."""
     killed: set[int] = set()
     for _ in range(ROUNDS):
-        found = kin.with_descendants(pid for pid in kin.everybody() if kin.carries(pid, [mark])) - killed
+        found = kin.with_descendants(pid for pid in kin.everybody() if _is_left(pid, incarnation)) - killed
         if not found:
             break
         killed |= found
@@ -25,3 +23,7 @@ def kill_leftovers(incarnation: str) -> int:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
     return len(killed)
+
+
+def _is_left(pid: int, incarnation: str) -> bool:
+    return pid != os.getpid() and kin.carries_incarnation(pid, incarnation)

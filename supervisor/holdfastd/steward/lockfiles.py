@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.locks import is_free
+from holdfast.locks import is_free, outlived
 
 SUFFIX = ".lock"
 _INCARNATION = re.compile(r"[0-9a-f]{32}")
@@ -24,6 +24,11 @@ class LockFiles:
     def is_free(self, incarnation: str) -> bool:
         """Whether its process is gone. Not to be asked of one that may be about to lock: asking locks for a moment."""
         return is_free(self._path(incarnation))
+
+    def is_dead(self, incarnation: str) -> bool:
+        """Whether its process is gone, even if a child that it forked still holds the lock. As `is_free`."""
+        path = self._path(incarnation)
+        return is_free(path) or outlived(path)
 
     def remove(self, incarnation: str) -> None:
         self._path(incarnation).unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import anyio
 import structlog
 
 from holdfast.broker.port import StewardStore
@@ -18,6 +19,8 @@ from holdfastd.steward.lockfiles import LockFiles
 from holdfastd.steward.recovery import Recovered
 
 LOOK_EVERY = 2.0  # seconds
+END_WITHIN = 2.0  # seconds for the kernel to end what was killed
+LOOKS = 100  # in that time
 CAUSE = "orphaned"
 
 _log = structlog.get_logger("holdfast.steward")
@@ -46,7 +49,7 @@ class Orphans:
     async def turn(self) -> float:
         present = self._locks.incarnations()
         for incarnation in sorted(present & self._strangers):
-            if not self._family.knows(incarnation) and self._locks.is_free(incarnation):
+            if not self._family.knows(incarnation) and self._locks.is_dead(incarnation):
                 await self._recover(incarnation)
         self._strangers = frozenset(each for each in present if not self._family.knows(each))
         return LOOK_EVERY
@@ -54,7 +57,18 @@ class Orphans:
     async def _recover(self, incarnation: str) -> None:
         if left := kill_leftovers(incarnation):  # before anybody else runs its tasks
             _log.info("killed what an orphaned worker had started", incarnation=incarnation, processes=left)
+        if not await self._is_over(incarnation):
+            _log.warning("a process that an orphaned worker has left cannot be killed", incarnation=incarnation)
+            return
         count = await self._store.recover(incarnation, CAUSE, charged=False)
         self._locks.remove(incarnation)
         _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)
         self._recovered(count, CAUSE)
+
+    async def _is_over(self, incarnation: str) -> bool:
+        """Whether nobody holds the lock any more; what was killed a moment ago is waited for."""
+        for _ in range(LOOKS):
+            if self._locks.is_free(incarnation):
+                return True
+            await anyio.sleep(END_WITHIN / LOOKS)
+        return False

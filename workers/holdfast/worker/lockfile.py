@@ -15,8 +15,10 @@ def hold_lock(spec: WorkerSpec) -> None:
     folders.make(spec.settings.runtime_dir, 0o750)
     spec.settings.runtime_folder.check()
     folders.make(path.parent, 0o700)
-    if locks.hold(path) is None:
+    descriptor = locks.hold(path)
+    if descriptor is None:
         raise RuntimeError(f"incarnation {spec.incarnation} is held by another process")
+    locks.mark_process(descriptor)
 
 
 def drop_lock(spec: WorkerSpec) -> None:
