@@ -93,3 +93,29 @@ async def test_a_pool_with_other_scripts_works_beside_the_first(short_path: Path
             assert other.stop() == 0
         finally:
             other.close()
+
+
+async def test_a_queue_key_of_another_type_is_refused_at_the_start_by_its_name(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        assert scene.pool.stop() == 0
+        scene.client.set(QUEUE, "x")
+        try:
+            assert scene.restart().ended() == 78
+            assert f"key {QUEUE} is a string, and queue {QUEUE} keeps a list there" in scene.pool.told()
+        finally:
+            scene.client.delete(QUEUE)
+        scene.restart().ready(1)
+
+
+async def test_a_queue_key_that_becomes_of_another_type_is_shown_by_its_name_and_a_stop_takes_seconds(
+    short_path: Path,
+) -> None:
+    async with stage(short_path, workers=2, drain_timeout=600.0) as scene:
+        scene.client.set(QUEUE, "x")
+        line = scene.pool.until("steward is degraded")
+        assert f"key {QUEUE} is a string" in line["trouble"]
+        while f"key {QUEUE} is a string" not in scene.pool.status().degraded:
+            pass
+        assert [line for line in scene.pool.log if "exception" in line] == []
+        assert scene.pool.stop() == 0
+        scene.client.delete(QUEUE)

@@ -16,6 +16,7 @@ from holdfastd.core.slots import BootError, Child, Kind
 from holdfastd.core.view import Step, View
 
 TRIES = 3
+CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"})  # a process's own doing
 FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})  # a steward's first preflight that says these ends it
 
 _GIVES_UP = {
@@ -57,8 +58,10 @@ def is_old_news(view: View, child: Child) -> bool:
 
 
 def _counts(child: Child, cause: Cause) -> bool:
-    """Of a worker only what says that it cannot boot; of those it depends on, any death."""
-    return child.slot.kind is not Kind.WORKER or cause.reason is Reason.BOOT_FAILURE
+    """Of a worker only what it does itself: an error, an exit, a crash. Of those it depends on, any death."""
+    if child.slot.kind is not Kind.WORKER or cause.reason in {Reason.BOOT_FAILURE, Reason.EXIT}:
+        return True
+    return cause.reason is Reason.SIGNAL and cause.detail in CRASHES
 
 
 def _count(view: View, child: Child, cause: Cause, now: float) -> Step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfastd.control.protocol import Status
+from holdfastd.control.protocol import DeathStatus, Status
 from holdfastd.core.death import EXPECTED
 from holdfastd.doctor.finding import Finding, Look
 
@@ -73,7 +73,12 @@ def _judge_deaths(status: Status, now: float) -> Iterator[Finding]:
     recent = [death for death in status.deaths.recent if now - death.at < RECENT and death.cause not in EXPECTED]
     if len(recent) >= MANY_DEATHS:
         last = recent[-1]
-        found = f"{len(recent)} in the last {RECENT / 60:.0f} minutes, the last of a {last.kind}: {last.cause}"
+        found = f"{len(recent)} in the last {RECENT / 60:.0f} minutes, the last of a {last.kind}: {_cause(last)}"
         yield _DEATHS.warning(found, "supervisor workers --deaths")
     else:
         yield _DEATHS.ok(f"{status.deaths.total} since its start")
+
+
+def _cause(death: DeathStatus) -> str:
+    first = death.detail.partition("\n")[0]
+    return f"{death.cause}: {first}" if first else death.cause

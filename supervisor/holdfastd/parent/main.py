@@ -21,6 +21,7 @@ from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
 from holdfastd.parent.preloaded import preload_handler
 from holdfastd.parent.refusal import refusal
 from holdfastd.parent.rereading import unmoved
+from holdfastd.parent.working_folder import enter_again, working_folder
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.store.complaint import complaint
@@ -61,8 +62,10 @@ def household(
 ) -> Household:
     """What these settings ask for; workers of a reload do what it asks for then. `kept`: descriptors of the handler."""
 
+    folder = working_folder()
+
     def read_again() -> WorkerBody:
-        return _worker(unmoved(settings, reread()) if reread else settings)
+        return _worker(unmoved(settings, reread()) if reread else settings, folder)
 
     def steward(first: bool, channel: socket.socket) -> int:
         return serve(StewardSpec(settings, first), channel)
@@ -76,7 +79,7 @@ def household(
         workers=settings.workers,
         runtime_dir=settings.runtime_dir,
         store_url=settings.redis.masked_url,
-        worker=_worker(settings),
+        worker=_worker(settings, folder),
         steward=steward,
         reread=read_again,
         store=store if settings.embedded else None,
@@ -87,8 +90,9 @@ def household(
     )
 
 
-def _worker(settings: Settings) -> WorkerBody:
+def _worker(settings: Settings, folder: Path | None) -> WorkerBody:
     def worker(incarnation: str, slot: Slot, channel: socket.socket) -> int:
+        enter_again(folder)
         return work(WorkerSpec(incarnation, slot.number, settings, slot.kind is Kind.QUARANTINE), channel)
 
     return worker

@@ -12,7 +12,7 @@ ROUNDS = 5  # one may fork while we look; each round finds what the last one mis
 
 
 def kill_leftovers(incarnation: str) -> int:
-    """Kill all processes of this host that this incarnation, which is gone, has started or forked; how many were seen."""
+    """Kill all processes of this host that this dead incarnation has started or forked; how many were seen."""
     killed: set[int] = set()
     for _ in range(ROUNDS):
         found = kin.with_descendants(pid for pid in kin.everybody() if _is_left(pid, incarnation)) - killed

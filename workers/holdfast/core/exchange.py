@@ -80,6 +80,11 @@ class Exchange:
         """Nothing is held, nothing is left to report."""
         return not (self.held or self.unsettled or self.in_flight)
 
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is held or left to report, though a request may be under way."""
+        return not (self.held or self.unsettled)
+
     def _ordered(self) -> tuple[Settlement, ...]:
         """Releases last and backwards: each goes to the head of its lane, so the first claimed ends up first."""
         outcomes = [s for s in self.unsettled if s.kind is not Settle.RELEASE]

@@ -6,6 +6,7 @@ import importlib
 import os
 import traceback
 from pathlib import Path
+from typing import cast
 
 from holdfast.core.documents import NOTHING, failure_document
 from holdfast.core.outcomes import Completed, Failure, Raised, Rejected
@@ -34,6 +35,16 @@ def what_it_raised(error: BaseException) -> Raised | Rejected | Completed:
             return Rejected(failure_document("rejected", failure), failure.message)
         case _:
             return Raised(Failure(_type_name(error), _message(error), user_traceback(error)))
+
+
+def summary(error: BaseException) -> str:
+    """The error on one line: its type, and its text if it has one. Of a group, the first that failed."""
+    match error:
+        case BaseExceptionGroup(exceptions=(first, *_)):
+            return summary(cast("BaseException", first))
+        case _:
+            text = " ".join(_message(error).split())
+            return f"{_type_name(error)}: {text}" if text else _type_name(error)
 
 
 def user_traceback(error: BaseException) -> str:

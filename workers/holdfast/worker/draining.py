@@ -11,6 +11,8 @@ import anyio
 from holdfast.channel import Drain
 from holdfast.worker.post import Post
 
+ANSWER_WITHIN = 2.0  # seconds for the store to answer a worker that holds nothing: what it claims now is put back
+
 
 @dataclass(slots=True)
 class Draining:
@@ -40,7 +42,12 @@ class Draining:
         await self._until_settled(lambda: self._deadline)
 
     async def _until_settled(self, until: Callable[[], float]) -> None:
-        while not self.post.exchange.settled and (left := until() - time.monotonic()) > 0:
+        idle_at = float("inf")
+        while not self.post.exchange.settled:
+            now = time.monotonic()
+            idle_at = min(idle_at, now + ANSWER_WITHIN) if self.post.exchange.is_idle else float("inf")
+            if (left := min(until(), idle_at) - now) <= 0:
+                return
             self._changed = anyio.Event()
             with anyio.move_on_after(left):
                 await self._changed.wait()

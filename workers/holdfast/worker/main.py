@@ -5,18 +5,20 @@ from __future__ import annotations
 import faulthandler
 import signal
 import socket
+from contextlib import suppress
 from dataclasses import replace
 
 import anyio
 import structlog
 
 from holdfast.broker import open_store
-from holdfast.channel import BootFailed
+from holdfast.channel import BootFailed, encode
 from holdfast.channel_client import ParentLink
 from holdfast.core.exchange import Exchange
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.chosen import handler_of
+from holdfast.handler.failures import summary, user_traceback
 from holdfast.handler.taking import settled
 from holdfast.killpoints import Point, reached
 from holdfast.telemetry import open_telemetry
@@ -39,9 +41,18 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
         hold_lock(spec)
         belong_to_process(spec.settings)
         return anyio.run(_serve, spec, channel, backend_options={"use_uvloop": True})
-    except Exception:
+    except Exception as error:
         _log.exception("the worker failed")
+        _tell_failed(channel, error)
         return ChildExit.BUG
+
+
+def _tell_failed(channel: socket.socket, error: Exception) -> None:
+    """The parent takes it for a failed boot, unless this worker was ready before."""
+    told = BootFailed(ChildExit.BOOT_FAILED, summary(error), user_traceback(error))
+    with suppress(OSError):
+        channel.settimeout(SAY_GOODBYE)
+        channel.sendall(encode(told))
 
 
 async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:

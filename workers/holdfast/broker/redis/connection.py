@@ -15,6 +15,7 @@ from holdfast.broker.redis.notices import Notices
 from holdfast.broker.redis.redirecting import Redirecting
 from holdfast.broker.redis.scripts import Script, build, operations, product
 from holdfast.broker.redis.sending import watched
+from holdfast.errors import StoreRefusedError
 from holdfast.killpoints import armed
 from holdfast_config import several
 
@@ -65,17 +66,39 @@ class Connection:
         return await self._evaluated(self._guarded[name], *args)
 
     async def _evaluated(self, script: Script, *args: Value) -> Any:
-        with explained(self.url):
-            try:
-                return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
-            except NoScriptError:
-                await self._execute("SCRIPT", "LOAD", script.source)
-                return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
+        try:
+            with explained(self.url):
+                try:
+                    return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
+                except NoScriptError:
+                    await self._execute("SCRIPT", "LOAD", script.source)
+                    return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
+        except StoreRefusedError as error:
+            if "WRONGTYPE" in str(error):
+                await self.check_types()
+            raise
 
     async def load(self) -> None:
         """Have the server compile and keep every operation."""
         for script in self._scripts.values():
             await self.command("SCRIPT", "LOAD", script.source)
+
+    async def check_types(self) -> None:
+        """Raises StoreRefusedError, which names the first key of this queue that is of another type. What this user may
+        not look at is left out."""
+        for key, wanted in self.keys.types.items():
+            found = await self._type_of(key)
+            if found not in {wanted, "none"}:
+                raise StoreRefusedError(
+                    f"Redis at {self.url}: key {key} is a {found}, and queue {self.keys.queue} keeps a {wanted} there; "
+                    f"rename it (RENAME {key} …), or use another queue name"
+                )
+
+    async def _type_of(self, key: str) -> str:
+        try:
+            return str((await self.command("TYPE", key)).decode())
+        except StoreRefusedError:
+            return "none"
 
     @property
     def found_by(self) -> str:

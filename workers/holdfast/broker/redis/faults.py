@@ -60,6 +60,13 @@ def _wrong_url(error: exceptions.RedisError, text: str, url: str) -> str:
     return f"Redis at {url} has no such database: {text}" if text.startswith(_NO_DATABASE) else ""
 
 
+def _wrong_type(text: str, url: str) -> str:
+    """What is wrong with a key that this answer is about, or empty."""
+    if "WRONGTYPE" not in text[:200]:
+        return ""
+    return f"Redis at {url}: a key of this queue or of its lanes is of another type: {text}"
+
+
 def _is_local(error: exceptions.RedisError) -> bool:
     """Whether a pool of ours had no connection left: nothing was sent."""
     return isinstance(error, exceptions.MaxConnectionsError) or str(error) == "No connection available."
@@ -81,7 +88,7 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
         return StoreUnavailableError(f"Redis at {url} cannot be reached: {text}")
     if _UNSAVED in text[:200]:
         return StoreUnavailableError(f"Redis at {url} cannot write to its disk, and refuses tasks until it can: {text}")
-    if mistake := _wrong_url(error, text, url):
+    if mistake := _wrong_url(error, text, url) or _wrong_type(text, url):
         return StoreRefusedError(mistake)
     if is_passing(error):
         return StoreUnavailableError(f"Redis at {url} cannot serve now: {text}")

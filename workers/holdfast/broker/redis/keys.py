@@ -130,6 +130,13 @@ class Keys:
     def meta(self) -> str:
         return f"{self.prefix}meta"
 
+    @property
+    def types(self) -> dict[str, str]:
+        """The type of each key that there is once a namespace; those of lanes, tasks and workers are left out."""
+        zsets = (self.workers, self.due, self.finished, self.dead, self.schedules)
+        lists, others = (self.queue, self.unreadable), {self.meta: "hash", self.events: "stream"}
+        return dict.fromkeys(lists, "list") | dict.fromkeys(zsets, "zset") | others
+
     def conversation(self, context_id: str) -> str:
         return f"{self.prefix}conversation:{context_id}"
 

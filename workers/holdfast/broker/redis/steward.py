@@ -22,6 +22,7 @@ class StewardRole(Role):
         await self._command("PING")
         await self._check_server()
         await self._check_eviction()
+        await self._connection.check_types()
         await self._check_schema()
 
     async def _check_server(self) -> None:
