@@ -156,6 +156,8 @@ async def fork_once(task: Task, argument: str) -> str:
     pid = os.fork()
     if pid == 0:
         os.setsid()
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(LONGEST)
         while True:
             signal.pause()
     tell(task, pid)

@@ -18,6 +18,8 @@ from tests.supervisor.stewards import AWAY, A, House
 
 pytestmark = pytest.mark.anyio
 
+LONGEST = 60  # seconds; a test that fails leaves nobody behind
+
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
@@ -123,7 +125,9 @@ def _leave_a_child(path: Path, told: int) -> NoReturn:
     mark_process(descriptor)
     set_title(f"holdfast: worker 0 {A}")
     child = os.fork()
-    while child == 0:
+    if child == 0:
+        signal.alarm(LONGEST)
         signal.pause()
+        os._exit(1)
     os.write(told, str(child).encode())
     os._exit(0)
