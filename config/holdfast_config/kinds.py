@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import ipaddress
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
@@ -18,6 +19,7 @@ TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would ov
 STANDARD_PREFIX = "whsec_"  # of a webhook's secret that is base64
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
+VERBS = ("status", "workers", "scale", "reload", "stop")
 _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
@@ -166,9 +168,21 @@ def _is_address(found: str) -> bool:
         return False
 
 
+def verbs(value: object) -> tuple[str, ...]:
+    """Some of the control socket's verbs."""
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [""]
+    words = tuple(str(part).strip().lower() for part in cast("Iterable[object]", parts))
+    if words == ("none",):
+        return ()
+    if all(word in VERBS for word in words):
+        return tuple(dict.fromkeys(words))
+    raise ValueError(f"must be some of {', '.join(VERBS)}, joined by commas, or none")
+
+
 Switch = Annotated[bool, BeforeValidator(switch)]
 Text = Annotated[str, BeforeValidator(text)]
 Size = Annotated[int, BeforeValidator(size)]
+Verbs = Annotated[tuple[str, ...], BeforeValidator(verbs)]
 Queue = Annotated[str, BeforeValidator(queue)]
 Lanes = Annotated[tuple[Lane, ...], BeforeValidator(lanes)]
 Rates = Annotated[tuple[tuple[str, Rate], ...], BeforeValidator(rates)]

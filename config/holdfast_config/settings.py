@@ -122,6 +122,10 @@ class Settings(BaseSettings):
     runtime_dir: kinds.RuntimeFolder = Field(
         default_factory=_runtime_dir, description="Sockets and locks; every command finds its supervisor here."
     )
+    control_group_verbs: kinds.Verbs = _set(
+        ("status", "workers"),
+        "What the service's group may ask of the control socket: status, workers, scale, reload, stop, or none.",
+    )
 
     task_timeout: _Long | None = _set(None, "A task that runs longer is cancelled; none: no limit.")
     max_attempts: Annotated[int, whole(1, 1_000)] = _set(3, "Runs of a task that fails, before it is given up.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from pydantic.fields import FieldInfo
 
@@ -61,6 +62,8 @@ def _default(info: FieldInfo) -> str:
 
 
 def _place(default: object) -> str:
+    if isinstance(default, tuple):
+        return ",".join(map(str, cast("tuple[object, ...]", default)))
     return "." if default == Path() else str(default)
 
 

@@ -20,6 +20,7 @@ from holdfast_config import ConfigError
 from holdfast_config.escaping import escape
 from holdfastd.cli.output import shortened
 from holdfastd.cli.streams import OutputError, silence
+from holdfastd.control.errors import DeniedError
 
 UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # a path that cannot be
 INTERRUPTED = 130  # as a shell reports an end by SIGINT
@@ -96,6 +97,8 @@ def _status(error: CommandError | HoldfastError | ConfigError) -> int:
             return error.status
         case StoreUnavailableError():
             return Exit.PERMISSION if lies_below(PermissionError, error) else Exit.UNAVAILABLE
+        case DeniedError():
+            return Exit.PERMISSION
         case InvalidTaskError() | InvalidScheduleError():
             return Exit.USAGE
         case StoreRefusedError() | ConfigError():

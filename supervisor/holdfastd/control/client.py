@@ -11,7 +11,7 @@ from typing import TypeVar, overload
 import msgspec
 
 from holdfast.exits import Exit
-from holdfastd.control.errors import ControlError, NotRunningError
+from holdfastd.control.errors import ControlError, DeniedError, NotRunningError
 from holdfastd.control.protocol import (
     CONTROL_SOCKET,
     AskReload,
@@ -146,7 +146,8 @@ def _line(stream: socket.socket) -> bytes:
 def _read(line: bytes, kind: type[T]) -> T:
     try:
         if not msgspec.json.decode(line, type=Verdict).ok:
-            raise ControlError(msgspec.json.decode(line, type=Refused).error)
+            refused = msgspec.json.decode(line, type=Refused)
+            raise DeniedError(refused.error) if refused.denied else ControlError(refused.error)
         return msgspec.json.decode(line, type=kind)
     except msgspec.DecodeError as error:
         raise ControlError(f"the supervisor's answer cannot be read ({error}): is it of another version?") from error

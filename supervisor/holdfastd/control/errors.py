@@ -9,5 +9,9 @@ class ControlError(HoldfastError):
     """The supervisor did not do what was asked; the message says why."""
 
 
+class DeniedError(ControlError):
+    """This user may not ask the supervisor for that."""
+
+
 class NotRunningError(ControlError):
     """No supervisor answers in this runtime directory."""

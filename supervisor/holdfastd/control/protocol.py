@@ -157,9 +157,10 @@ class Stopped(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The answer to what cannot be done or understood."""
+    """The answer to what cannot be done or understood. `denied`: this user may not ask for it."""
 
     error: str
+    denied: bool = False
     ok: bool = False
 
 

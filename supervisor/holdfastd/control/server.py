@@ -12,13 +12,14 @@ import math
 import os
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from holdfastd.control import rights
 from holdfastd.control.lines import Lines
 from holdfastd.control.protocol import (
     Answer,
@@ -50,20 +51,25 @@ class Watcher(Protocol):
 
 @dataclass(slots=True)
 class Client:
-    """`until`: when it is dropped, None while it waits for an end: of the service (Stopped) or a reload (Reloaded)."""
+    """`until`: when it is dropped, None while it waits for an end: of the service (Stopped) or a reload (Reloaded).
+    `user`: its number."""
 
     lines: Lines
     until: float | None
     awaits: type[Last] | None = None
+    user: int = rights.NOBODY
 
 
 class ControlServer:
-    """`answer` is called with each request and answers at once."""
+    """`answer` is called with each request and answers at once. `group_verbs`: what the service's group may ask for."""
 
-    def __init__(self, path: Path, loop: Watcher, answer: Callable[[Request], Answer]) -> None:
+    def __init__(
+        self, path: Path, loop: Watcher, answer: Callable[[Request], Answer], group_verbs: Collection[str] = ()
+    ) -> None:
         self._path = path
         self._loop = loop
         self._answer = answer
+        self._group_verbs = group_verbs
         self._clients: dict[int, Client] = {}
         self._answers: dict[Request, tuple[Answer, bytes]] = {}  # of this turn
         self._now = 0.0
@@ -111,7 +117,7 @@ class ControlServer:
         if len(self._clients) >= MOST_CLIENTS:
             stream.close()
             return
-        client = Client(Lines(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + PATIENCE)
+        client = Client(Lines(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + PATIENCE, user=rights.peer(stream))
         self._clients[stream.fileno()] = client
         self._loop.watch(stream.fileno(), lambda: self._serve(client))
 
@@ -135,6 +141,9 @@ class ControlServer:
             request = decode_request(line)
         except msgspec.DecodeError as error:
             client.lines.send(encode(Refused(f"not a request: {error}")))
+            return
+        if why_not := rights.denial(request, client.user, self._group_verbs):
+            client.lines.send(encode(Refused(why_not, denied=True)))
             return
         answer, line = self._answered(request)
         client.awaits = _end_of(request) if answer.ok else None

@@ -30,6 +30,7 @@ class Household:
     """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` may be shown.
 
     `reread` gives what workers run after a reload; it raises ConfigError. `kept`: descriptors that workers inherit.
+    `group_verbs`: what members of the group may ask of the control socket.
     """
 
     policy: Policy
@@ -44,3 +45,4 @@ class Household:
     kept: tuple[int, ...] = ()
     queue: str = ""
     storage: str = ""
+    group_verbs: tuple[str, ...] = ()

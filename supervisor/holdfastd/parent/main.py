@@ -87,6 +87,7 @@ def household(
         kept=kept,
         queue=settings.queue_name,
         storage=settings.storage_type,
+        group_verbs=settings.control_group_verbs,
     )
 
 

@@ -69,7 +69,9 @@ class Parent:
         self._hands = Hands(self._family, self._births, self._inbox.append, self._ears.attend, announce, kernel)
         self._herald = Herald(Notifier(), announce, household.store_url)
         self._stats = Stats()
-        self._control = ControlServer(household.runtime_dir / CONTROL_SOCKET, self._loop, self._answer)
+        self._control = ControlServer(
+            household.runtime_dir / CONTROL_SOCKET, self._loop, self._answer, household.group_verbs
+        )
         self._loop.watch(self._signals.descriptor, self._take_signals)
 
     def run(self) -> int:

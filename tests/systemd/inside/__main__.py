@@ -17,6 +17,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     for scenario in (
         scenarios.installing_without_rights_is_refused_in_one_line,
         scenarios.installed_it_is_started_and_ready,
+        scenarios.members_of_its_group_see_and_do_no_more,
         scenarios.handlers_can_work_and_do_no_more,
         scenarios.of_homes_and_temporary_folders_only_what_it_runs_from_is_shown,
         scenarios.a_killed_worker_is_replaced_with_all_that_it_left,

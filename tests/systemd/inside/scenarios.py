@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import signal
 import time
@@ -33,6 +34,25 @@ def installed_it_is_started_and_ready(scene: Scene) -> None:
     lost = run("env", "-u", "XDG_RUNTIME_DIR", SUPERVISOR, "status", status=1)
     assert lost.stderr.endswith("name its --runtime-dir (there is /run/holdfast)\n")
     assert (scene.unit.told("User"), scene.unit.told("OOMPolicy")) == ("holdfast", "continue")
+
+
+def members_of_its_group_see_and_do_no_more(scene: Scene) -> None:
+    group = grp.getgrnam("holdfast").gr_gid
+    member = ("setpriv", "--reuid=64002", "--regid=64002", f"--groups={group}", "--")
+    place = ("--runtime-dir", "/run/holdfast")
+    assert "2 of 2" in run(*member, SUPERVISOR, "status", *place).stdout
+    for words in (["stop"], ["scale", "1"], ["reload"]):
+        done = run(*member, SUPERVISOR, *words, *place, status=77)
+        assert "its group may: status, workers" in done.stderr
+    for command in (["submit", "hi", *place], ["tasks", "list", *place]):
+        run(*member, SUPERVISOR, *command, status=77)
+    folders = {path: Path(path).stat().st_mode & 0o777 for path in ("/run/holdfast", "/var/lib/holdfast")}
+    assert folders == {"/run/holdfast": 0o750, "/var/lib/holdfast": 0o700}
+    sockets = {name: Path("/run/holdfast", name).stat().st_mode & 0o777 for name in ("control.sock", "store.sock")}
+    assert sockets == {"control.sock": 0o660, "store.sock": 0o600}
+    files = [path for path in Path("/var/lib/holdfast/store").rglob("*") if path.stat().st_mode & 0o077]
+    assert files == []
+    assert scene.unit.is_("active")
 
 
 def handlers_can_work_and_do_no_more(scene: Scene) -> None:
