@@ -31,13 +31,17 @@ class User:
 
     def popen(self, *words: str, cwd: Path, before: Sequence[str] = (), **pipes: int) -> subprocess.Popen[str]:
         """`supervisor` with these words; `before`: what runs it."""
+        return self._popen("-c", ENTRY, *words, cwd=cwd, before=before, **pipes)
+
+    def _popen(self, *words: str, cwd: Path, before: Sequence[str] = (), **pipes: int) -> subprocess.Popen[str]:
+        """Python with these words."""
         python = interpreter(self.uid)
         assert python is not None
         modules = [*MODULES, *(path for path in sys.path if path.endswith("site-packages"))]
         if python != sys.executable:
             modules.append(str(ROOT / "tests" / "older"))
         return subprocess.Popen(
-            [*before, python, "-c", ENTRY, *words],
+            [*before, python, *words],
             cwd=cwd,
             env=clean({"HOME": str(cwd), "PYTHONPATH": os.pathsep.join(modules), **self.environ}),
             user=self.uid,
@@ -48,7 +52,10 @@ class User:
         )
 
     def supervisor(self, *words: str, cwd: Path) -> Answer:
-        process = self.popen(*words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return self.python("-c", ENTRY, *words, cwd=cwd)
+
+    def python(self, *words: str, cwd: Path) -> Answer:
+        process = self._popen(*words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         out, err = process.communicate(timeout=60)
         return Answer(process.returncode, out, err)
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from holdfast_config import kill_points, names
 
-_KEPT_BACK = frozenset({*names.in_environment(names.SECRETS), "CREDENTIALS_DIRECTORY", "TRACEPARENT", "TRACESTATE"})
+# Of others' libraries that the supervisor uses: PostgreSQL's login, and what opens an OpenTelemetry collector.
+_LOGINS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSSLKEY")
+_COLLECTOR = re.compile(r"OTEL_EXPORTER_OTLP_(\w+_)?(HEADERS|CLIENT_KEY)")
+_KEPT_BACK = frozenset(
+    {
+        *names.in_environment((*names.SECRETS, "webhook_url")),
+        *_LOGINS,
+        "CREDENTIALS_DIRECTORY",
+        "TRACEPARENT",
+        "TRACESTATE",
+    }
+)
 
 
 def notify_socket(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -44,9 +56,14 @@ def search_path(environ: Mapping[str, str] = os.environ) -> str:
     return environ.get("PATH", os.defpath)
 
 
-def for_commands(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a command that is started for a task inherits: everything but our own secrets and another's trace."""
-    return {name: value for name, value in environ.items() if name not in _KEPT_BACK}
+def for_commands(environ: Mapping[str, str] = os.environ, wanted: Collection[str] = ()) -> dict[str, str]:
+    """What a command that is started for a task inherits: everything but the secrets that the supervisor uses itself
+    and another's trace. `wanted`: what it gets all the same."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in wanted or not (name in _KEPT_BACK or _COLLECTOR.fullmatch(name))
+    }
 
 
 def credential(name: str, environ: Mapping[str, str] = os.environ) -> str | None:

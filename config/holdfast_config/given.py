@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast_config.names import PASSWORDS
-from holdfast_config.url import mask
+from holdfast_config.url import mask, mask_webhook
 
 _SHOWN = 80
 _MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
@@ -32,9 +32,16 @@ class Layer:
     warnings: Sequence[str] = ()
 
 
+def without_secrets(field: str, value: str) -> str:
+    """The value of a field as it may be shown."""
+    if field == "webhook_url":
+        return mask_webhook(value)
+    return mask(value) if field in _MASKED or "://" in value else value
+
+
 def shown(field: str, value: object) -> str:
     """The value on one line, for a message: without secrets, control characters escaped, not too long."""
     if field in PASSWORDS:
         return "***"
-    text = repr(mask(value) if field in _MASKED and isinstance(value, str) else value)
+    text = repr(without_secrets(field, value) if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

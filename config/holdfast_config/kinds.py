@@ -179,9 +179,19 @@ def verbs(value: object) -> tuple[str, ...]:
     raise ValueError(f"must be some of {', '.join(VERBS)}, joined by commas, or none")
 
 
+def variables(value: object) -> tuple[str, ...]:
+    """Names of environment variables."""
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [""]
+    words = tuple(str(part).strip() for part in cast("Iterable[object]", parts))
+    if all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word, re.ASCII) for word in words):
+        return tuple(dict.fromkeys(words))
+    raise ValueError("must be names of variables, joined by commas, as in PGPASSWORD,REDIS_URL")
+
+
 Switch = Annotated[bool, BeforeValidator(switch)]
 Text = Annotated[str, BeforeValidator(text)]
 Size = Annotated[int, BeforeValidator(size)]
+Variables = Annotated[tuple[str, ...], BeforeValidator(variables)]
 Verbs = Annotated[tuple[str, ...], BeforeValidator(verbs)]
 Queue = Annotated[str, BeforeValidator(queue)]
 Lanes = Annotated[tuple[Lane, ...], BeforeValidator(lanes)]

@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from holdfast_config import folders, kinds, url
+from holdfast_config.given import without_secrets
 from holdfast_config.kinds import lasting, one_of, whole
 from holdfast_config.lanes import Lane
 from holdfast_config.postgres_settings import PostgresSettings
@@ -65,6 +66,9 @@ class Settings(BaseSettings):
 
     handler: kinds.Text | None = _set(None, "What runs the tasks, as module:attribute; else agent:handle.")
     exec: kinds.Text | None = _set(None, "Instead of a handler: the command that runs each task as a process.")
+    exec_env: kinds.Variables | None = _set(
+        None, "Variables that the command gets though the supervisor uses them itself, joined by commas."
+    )
     app_dir: kinds.Place = _set(Path(), "The folder that the handler is imported from.")
     workers: Annotated[int, whole(1, 10_000)] = _set(1, "How many worker processes to keep alive.")
     concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "How many tasks one worker runs at once.")
@@ -246,7 +250,7 @@ class Settings(BaseSettings):
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():
-            yield name, url.mask(value) if isinstance(value, str) and "://" in value else value
+            yield name, without_secrets(name or "", value) if isinstance(value, str) else value
 
     @classmethod
     def settings_customise_sources(

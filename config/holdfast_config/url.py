@@ -32,7 +32,11 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "rediss+cluster": _LOGIN | _TLS,
 }
 
-_SECRET_OPTION = re.compile(r"([?&](?:ssl_|sentinel_)?password=)[^&]*", re.IGNORECASE)
+_SECRET_OPTION = re.compile(
+    r"([?&][^=&#]*(?:passw|passphrase|token|secret|signature|sig|credential|auth|api_?-?key)[^=&#]*=)[^&#]*",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(https?://[^/?#]*)[/?#].+", re.IGNORECASE | re.DOTALL)
 
 
 def mask(url: str) -> str:
@@ -45,6 +49,11 @@ def mask(url: str) -> str:
         user, colon, _ = login.partition(":")
         rest = f"{user}:***@{host}" if colon else f"***@{host}"
     return scheme + separator + _SECRET_OPTION.sub(r"\1***", rest)
+
+
+def mask_webhook(url: str) -> str:
+    """The server of a webhook alone: services such as chats have their token in the path."""
+    return _PATH.sub(r"\1/***", mask(url))
 
 
 def check(url: str) -> str:

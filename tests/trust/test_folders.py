@@ -16,6 +16,16 @@ from tests.trust.serving import HANDLER, serving
 from tests.users import MEMBER, SERVICE, STRANGER, User, needs_users
 
 ADA, EVE, ROOT = User(SERVICE), User(STRANGER), User(0)
+PRODUCER = """
+import anyio
+from holdfast import create_broker
+
+async def main():
+    async with create_broker() as broker:
+        await broker.manager.run_task("secret")
+
+anyio.run(main)
+"""
 CLIENTS = (["status"], ["stop"], ["scale", "2"], ["reload"], ["submit", "hi"], ["tasks", "list"], ["work", HANDLER])
 
 
@@ -163,3 +173,14 @@ def test_what_is_made_can_be_written_by_its_owner_alone_whatever_the_umask(short
     assert User(os.geteuid()).popen("start", HANDLER, "--burst", *places, cwd=short_path, before=shell).wait(60) == 0
     loose = [path for path in short_path.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o022]
     assert loose == []
+
+
+def test_a_producer_with_nothing_set_asks_nobody_in_a_strangers_default_folder(shared: Path, ada: User) -> None:
+    folder = EVE.folder(shared / f"holdfast-{SERVICE}", 0o755)
+    script = shared / "produce.py"
+    script.write_text(PRODUCER)
+    with listening(folder / "control.sock") as told:
+        answer = ada.python(str(script), cwd=shared)
+    assert answer.status == 1
+    assert f"StoreRefusedError: {folder}: of user {STRANGER}: it belongs neither" in answer.err
+    assert told == []

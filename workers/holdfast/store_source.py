@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,6 +15,7 @@ from holdfast.errors import StoreRefusedError
 from holdfast.running_supervisor import running_supervisor
 from holdfast.worker_store import WorkerStore, worker_store
 from holdfast_config import Settings
+from holdfast_config.trust import UntrustedError
 
 if TYPE_CHECKING:
     from holdfast.broker.port import Store
@@ -55,11 +57,19 @@ async def find_source(settings: Settings, said: Collection[str], *, in_memory: b
         return _redis(settings, f"Redis scheduler connected to {settings.redis.masked_url}")
     if own := worker_store():
         return _of_worker(own, settings, said)
-    if found := await running_supervisor(settings.runtime_dir):
+    if found := await running_supervisor(_trusted(settings)):
         settings = found.settings(settings)
         where = f"{settings.redis.masked_url}, queue {settings.queue_name}"
         return _redis(settings, f"no store is named: using that of {found}: {where}")
     return _memory(settings, IN_MEMORY.format(settings.runtime_dir))
+
+
+def _trusted(settings: Settings) -> Path:
+    """The runtime folder: another user who answered there could name a store that is not ours."""
+    try:
+        return settings.runtime_folder.check()
+    except UntrustedError as error:
+        raise StoreRefusedError(f"{error.filename}: {error.strerror}") from error
 
 
 def need_memory() -> None:

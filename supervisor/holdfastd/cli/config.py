@@ -10,7 +10,8 @@ import click
 import rich_click
 from pydantic import SecretStr
 
-from holdfast_config import Settings, mask
+from holdfast_config import Settings
+from holdfast_config.given import without_secrets
 from holdfast_config.loading import Resolved
 from holdfastd.cli import options, output
 from holdfastd.cli.session import Session
@@ -50,10 +51,10 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
 def _rows(resolved: Resolved) -> Iterator[tuple[str, object, str]]:
     for field in Settings.model_fields:
         origin = resolved.origins.get(field)
-        yield field, _plain(getattr(resolved.settings, field)), origin.key if origin else DEFAULT
+        yield field, _plain(field, getattr(resolved.settings, field)), origin.key if origin else DEFAULT
 
 
-def _plain(value: object) -> object:
+def _plain(field: str, value: object) -> object:
     """A value as JSON has it, without secrets."""
     match value:
         case SecretStr():
@@ -61,9 +62,9 @@ def _plain(value: object) -> object:
         case Path():
             return str(value)
         case str():
-            return mask(value) if "://" in value else value
+            return without_secrets(field, value)
         case tuple():
-            return [_plain(one) for one in cast("tuple[object, ...]", value)]
+            return [_plain(field, one) for one in cast("tuple[object, ...]", value)]
         case bool() | int() | float() | None:
             return value
         case _:

@@ -11,6 +11,7 @@ RELOADABLE = frozenset(
     {
         "handler",
         "exec",
+        "exec_env",
         "app_dir",
         "concurrency",
         "redis_max_connections",

@@ -11,7 +11,7 @@ import structlog
 from holdfast.core.notices import Notice, SpoiltNotice, body
 from holdfast.core.retry import RetryPolicy, back_off
 from holdfast.errors import StoreError
-from holdfast_config import mask
+from holdfast_config.url import mask_webhook
 from holdfastd.steward.duty import Duty
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Webhooks:
             url = self._settings.webhook_url or ""
             await self._store.set_webhook("" if url == "off" else url)
             self._announced = True
-            _log.info("the queue's tasks are told to a webhook", url=mask(url))
+            _log.info("the queue's tasks are told to a webhook", url=mask_webhook(url))
 
     async def _tell(self, notice: Notice) -> None:
         from holdfastd.steward.posting import MissedError, Poster, RefusedError  # seldom needed, and slow to import

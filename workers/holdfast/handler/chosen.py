@@ -20,7 +20,8 @@ def handler_of(settings: Settings) -> Handler:
     if settings.exec is None:
         return resolve(settings.handler, settings.app_dir, settings)
     grace = min(GRACE_MOST, settings.drain_timeout * GRACE_SHARE)
-    return Handler(settings.exec, Program(command.find(settings.exec, search_path()), for_commands(), grace))
+    inherited = for_commands(wanted=settings.exec_env or ())
+    return Handler(settings.exec, Program(command.find(settings.exec, search_path()), inherited, grace))
 
 
 def check(settings: Settings) -> str:
