@@ -168,10 +168,20 @@ def _is_address(found: str) -> bool:
         return False
 
 
+def _words(value: object) -> tuple[str, ...]:
+    """The parts of a list, or of a text with commas."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(","))
+    return (
+        tuple(str(part).strip() for part in cast("Iterable[object]", value))
+        if isinstance(value, list | tuple)
+        else ("",)
+    )
+
+
 def verbs(value: object) -> tuple[str, ...]:
     """Some of the control socket's verbs."""
-    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [""]
-    words = tuple(str(part).strip().lower() for part in cast("Iterable[object]", parts))
+    words = tuple(word.lower() for word in _words(value))
     if words == ("none",):
         return ()
     if all(word in VERBS for word in words):
@@ -181,8 +191,7 @@ def verbs(value: object) -> tuple[str, ...]:
 
 def variables(value: object) -> tuple[str, ...]:
     """Names of environment variables."""
-    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [""]
-    words = tuple(str(part).strip() for part in cast("Iterable[object]", parts))
+    words = _words(value)
     if all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word, re.ASCII) for word in words):
         return tuple(dict.fromkeys(words))
     raise ValueError("must be names of variables, joined by commas, as in PGPASSWORD,REDIS_URL")
