@@ -22,13 +22,13 @@ def test_a_lane_is_listed_with_what_waits_in_it(inside: Cli) -> None:
     assert "slow" in inside("lanes", "list").out
 
 
-def test_what_this_host_says_of_a_lane_is_shown(inside: Cli) -> None:
+def test_what_a_shell_says_of_a_lane_that_nobody_serves_is_not_shown(inside: Cli) -> None:
     queue = inside.options[-1]
     (inside.folder / "mine.toml").write_text(f'lanes = "{queue}=3;timeout=90s,slow"\n')
     given = ["--config", str(inside.folder / "mine.toml")]
     [found] = [one for one in inside("lanes", "list", "--json", *given).document["lanes"] if one["lane"] == queue]
-    assert (found["weight"], found["timeout"]) == (3, 90.0)
-    assert "1m30s" in inside("lanes", "list", *given).out.replace(" ", "")
+    assert (found["weight"], found["timeout"], found["workers"]) == (None, None, 0)
+    assert "no worker serves it" in inside("lanes", "list", *given).out
 
 
 def test_a_pause_is_shown_with_its_reason_until_it_ends(inside: Cli) -> None:

@@ -80,6 +80,11 @@ STEPS = [
     ("5 parent-failed t0 canceled", "failed, as it was to run after t0, which was canceled"),
     ("5 parent-failed t0 failed", "failed, as it was to run after t0, which failed"),
     ("5 expired expired", "expired: no worker had taken it by its time"),
+    (
+        "5 unknown-handler mail.send",
+        "set beside its lane until a worker takes it that has handler mail.send: the one that met it has not",
+    ),
+    ("5 unserved no worker came", "failed, a dead letter: no worker came"),
     ("5 restored submitted 2", "put back from PostgreSQL, submitted in turn 2"),
     ("5 danced with wolves", "danced with wolves"),
 ]

@@ -18,6 +18,7 @@ from holdfast.arguments import (
     check_states,
 )
 from holdfast.core.records import Page, TaskRecord, Wanted
+from holdfast.core.service import ServiceState
 from holdfast.core.states import State
 from holdfast.errors import StoreUnavailableError, UnknownTaskError
 from holdfast.letters import Letters
@@ -93,6 +94,11 @@ class Looking(Letters):
     def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
         """Each of these tasks once it has ended or asks for something, in the order in which they do."""
         return outcomes(self._store, self._get, check_ids(task_ids))
+
+    async def service(self, lane: str, name: str = "") -> ServiceState:
+        """Who could run tasks of this lane that call the handler `name` ('' for tasks that name none), now."""
+        [state] = await self._call(self._store.service, [(check_lane(lane), name)])
+        return state
 
     async def health_check(self) -> bool:
         """Whether the store answers now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -12,7 +12,8 @@ import rich_click
 from holdfast.broker.port import Store
 from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import NO_BOUND, Bound, Lanes, LaneState, Rule, Said
-from holdfast_config.lanes import Lane, Rate, list_name, rate
+from holdfast.core.service import ServedLane
+from holdfast_config.lanes import Rate, list_name, rate
 from holdfastd.cli import hosts, options, output
 from holdfastd.cli.bounds import COUNT, RATE
 from holdfastd.cli.records import duration
@@ -20,7 +21,7 @@ from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
 from holdfastd.cli.tables import table
 
-COLUMNS = ("lane", "waiting", "running", "oldest", "weight", "timeout", "limit", "per key", "rate", "state")
+COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
 
 
 @rich_click.group(epilog="Example: supervisor lanes list")
@@ -32,18 +33,17 @@ def lanes() -> None:
 @options.store
 @options.pass_session
 def list_(session: Session, /) -> None:
-    """Show lanes: what waits and runs, weight and timeout here, bounds everywhere, and why one stands still."""
-    settings = session.settings
-    here = {lane.name: lane for lane in settings.lanes}
-    found, quiet = ask(session, partial(_look, settings.lane_names))
+    """Show lanes: what waits and runs, how many workers serve it with which weight and timeout, bounds, why one stands
+    still."""
+    found, quiet = ask(session, partial(_look, session.settings.lane_names))
     if session.json:
         handlers = {name: _rate(said) for name, said in found.handlers.items()}
-        told = {"lanes": [_document(lane, found, here.get(lane.name)) for lane in found.lanes], "handlers": handlers}
+        told = {"lanes": [_document(lane, found) for lane in found.lanes], "handlers": handlers}
         output.document(told | {"quiet": hosts.documents(quiet)})
         return
     for line in hosts.lines(quiet, found.now_ms):
         output.text(line)
-    table(COLUMNS, [_cells(lane, found, here.get(lane.name)) for lane in found.lanes])
+    table(COLUMNS, [_cells(lane, found) for lane in found.lanes])
     if bounded := [(name, _rate(said)) for name, said in found.handlers.items() if said.value]:
         output.text("")
         table(("handler", "rate"), bounded)
@@ -127,26 +127,45 @@ def _tell(session: Session, subject: str, what: str) -> None:
         output.text(f"{subject} {what}")
 
 
-def _cells(lane: LaneState, found: Lanes, here: Lane | None) -> tuple[object, ...]:
+def _cells(lane: LaneState, found: Lanes) -> tuple[object, ...]:
     oldest = None if lane.oldest_ms is None else duration(max(0, found.now_ms - lane.oldest_ms) / 1000)
     bounds = (lane.limit.value, lane.keys.value, _rate(lane.rate))
-    ours = (here.weight, duration(here.timeout) if here.timeout else None) if here else (None, None)
-    return (lane.name, lane.waiting, lane.running, oldest, *ours, *bounds, _state(lane))
+    served = (lane.workers, _all(lane, _weight), _all(lane, _timeout))
+    return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, _state(lane))
+
+
+def _all(lane: LaneState, told: Callable[[ServedLane], str]) -> str | None:
+    """What the workers of a lane registered: nearly always all of them the same."""
+    return " or ".join(dict.fromkeys(told(one) for one in lane.served)) or None
+
+
+def _weight(served: ServedLane) -> str:
+    return "in order" if served.weight is None else str(served.weight)
+
+
+def _timeout(served: ServedLane) -> str:
+    return duration(served.timeout) if served.timeout else ""
 
 
 def _state(lane: LaneState) -> str:
     if lane.is_paused:
         return f"paused: {lane.paused_because}"
+    if not lane.workers:
+        return "no worker serves it"
+    if lane.missing:
+        return f"no worker has handler {', '.join(name or '(default)' for name in lane.missing)}"
     return {"limit": "at its limit", "rate": "at its rate"}.get(lane.closed, "open") if lane.waiting else "open"
 
 
-def _document(lane: LaneState, found: Lanes, here: Lane | None) -> dict[str, object]:
+def _document(lane: LaneState, found: Lanes) -> dict[str, object]:
     oldest = None if lane.oldest_ms is None else max(0, found.now_ms - lane.oldest_ms) / 1000
     told = {name: asdict(said) | {"value": said.value} for name, said in _bounds(lane)}
     numbers = {"waiting": lane.waiting, "held": lane.held, "running": lane.running, "oldest_seconds": oldest}
     paused = {"paused": lane.is_paused, "reason": lane.paused_because, "closed": lane.closed}
-    ours = {"weight": here and here.weight, "timeout": here and here.timeout}
-    return {"lane": lane.name, **numbers, **ours, **paused, **told}
+    first = lane.served[0] if lane.served else None
+    served = {"workers": lane.workers, "weight": first and first.weight, "timeout": first and first.timeout}
+    registered = [{"weight": one.weight, "timeout": one.timeout} for one in lane.served]
+    return {"lane": lane.name, **numbers, **served, "served": registered, "missing": lane.missing, **paused, **told}
 
 
 def _bounds(lane: LaneState) -> Sequence[tuple[str, Said]]:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.core.records import Place, TaskRecord, WorkerRecord
+from holdfast.core.service import ServiceState
 from holdfast.core.states import TERMINAL, State
 from holdfast.core.terms import IfParentFails
 from holdfast.core.trail import Step
 from holdfastd.cli.records import moment, span
+from holdfastd.cli.service_words import obstacle, served_by
 from holdfastd.cli.story import named
 
 SILENT_MS = 5_000  # without a heartbeat: worth mentioning
@@ -19,7 +21,8 @@ TIMES = {1: "once", 2: "twice"}
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known at one moment. `keep_ms` and `max_attempts` are those of the settings; `owner` runs the task;
-    `parents` are the first of those that it waits for; `held_up`: why no host claims anything, empty where some do."""
+    `parents` are the first of those that it waits for; `held_up`: why no host claims anything, empty where some do;
+    `service`: who could run it; `unknown_ms`: how long a task waits for a worker that has its handler."""
 
     task: TaskRecord
     steps: tuple[Step, ...]
@@ -31,6 +34,8 @@ class Facts:
     owner: WorkerRecord | None = None
     parents: tuple[TaskRecord, ...] = ()
     held_up: str = ""
+    service: ServiceState | None = None
+    unknown_ms: int = 0
 
 
 def prospect(facts: Facts) -> str:
@@ -46,7 +51,18 @@ def _submitted(facts: Facts) -> str:
     where = _alone_in_line(facts) if facts.task.solo else _in_line(facts)
     if not facts.living:
         return f"{where}; no worker is there to take it: supervisor start"
+    if facts.service is not None and (why_not := obstacle(facts.service)):
+        return f"{where}; {why_not}{_until_it_fails(facts)}"
     return f"{where}; {facts.held_up}" if facts.held_up else where
+
+
+def _until_it_fails(facts: Facts) -> str:
+    """The time that is left to a task whose handler nobody has; it stands while its lane is paused."""
+    service = facts.service
+    if service is None or service.unserved_ms is None or service.paused is not None or service.able:
+        return ""
+    left = max(0, facts.unknown_ms - service.unserved_ms)
+    return f"; it fails in {span(left)} at the earliest, unless one that has it comes (--unknown-handler-timeout)"
 
 
 def _in_line(facts: Facts) -> str:
@@ -55,10 +71,21 @@ def _in_line(facts: Facts) -> str:
         return f"waits in lane {lane}"
     if place.before is None:
         return f"waits in lane {lane}, but its entry was taken from there: a steward will put it back"
+    if facts.service is not None and facts.service.unserved_ms is not None:
+        return f"waits beside lane {lane} for a worker that has {_handler(facts.task)}{_served_by(facts.service)}"
     if place.before == 0:
-        return f"is the next in lane {lane}"
+        stands = facts.service is not None and obstacle(facts.service)
+        return f"is the first in lane {lane}" if stands else f"is the next in lane {lane}"
     least = "" if place.exact else "at least "
     return f"waits in lane {lane}, {least}{_count(place.before, 'entry', 'entries')} before it"
+
+
+def _handler(task: TaskRecord) -> str:
+    return f"handler {task.name}" if task.name else "a default handler"
+
+
+def _served_by(service: ServiceState) -> str:
+    return f": {served_by(service)}" if service.servers else ""
 
 
 def _alone_in_line(facts: Facts) -> str:

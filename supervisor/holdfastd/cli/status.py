@@ -16,6 +16,7 @@ from holdfast.errors import StoreError
 from holdfast.exits import Exit
 from holdfastd.cli import deaths, hosts, ledger, options, output, processes, quarantine
 from holdfastd.cli.records import duration
+from holdfastd.cli.service_words import missing
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask as ask_store
 from holdfastd.cli.tables import table
@@ -39,8 +40,24 @@ class Numbers:
         """Why lanes are paused."""
         return {lane.name: lane.paused_because for lane in self.lanes.lanes if lane.is_paused}
 
+    @property
+    def unserved(self) -> list[str]:
+        """What waits where no live worker could take it."""
+        found = [
+            f"lane {lane.name}: no live worker serves it, {lane.waiting} waiting"
+            for lane in self.lanes.lanes
+            if lane.waiting and not lane.workers
+        ]
+        return found + [
+            f"{missing(lane.name, name)}, {count} waiting"
+            for lane in self.lanes.lanes
+            for name, count in lane.missing.items()
+            if lane.workers
+        ]
+
     def document(self) -> dict[str, Any]:
-        return {"counts": asdict(self.counts), "paused": self.paused, "quiet": hosts.documents(self.quiet)}
+        stands = {"paused": self.paused, "unserved": self.unserved, "quiet": hosts.documents(self.quiet)}
+        return {"counts": asdict(self.counts), **stands}
 
 
 @rich_click.command(epilog="Example: supervisor status --json")
@@ -98,6 +115,8 @@ def _print(service: Status, found: Numbers | str) -> None:
         _print_counts(found.counts)
         for lane, why in found.paused.items():
             output.text(f"lane {lane} is paused: {why}")
+        for line in found.unserved:
+            output.text(line)
 
 
 def _cells(process: ProcessStatus) -> tuple[object, ...]:

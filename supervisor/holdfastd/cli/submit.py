@@ -10,6 +10,7 @@ import msgspec
 import rich_click
 
 from holdfast.core.records import Accepted, Receipt, TaskRecord
+from holdfast.core.service import ServiceState
 from holdfast.core.terms import IfParentFails
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
@@ -21,6 +22,7 @@ from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.endings import CommandError, only
 from holdfastd.cli.kinds import DURATION, JSON, WHEN
 from holdfastd.cli.progress import Progress
+from holdfastd.cli.service_words import obstacle
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import LONG_PATIENCE, manage
 from holdfastd.cli.submitting import Listener, Tally, submit_all
@@ -132,6 +134,12 @@ def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, json
         raise click.UsageError("--key names one task, and more than one is submitted")
 
 
+def _warn(state: ServiceState) -> None:
+    """Nothing where no worker has been started at all: that may be what comes next."""
+    if (state.living or state.paused is not None) and (why_not := obstacle(state)):
+        output.note(f"warning: what was accepted waits: {why_not}")
+
+
 def _listener(session: Session, /, progress: Progress, answers: Answers, *, wait: bool, quiet: bool) -> Listener:
     """On a terminal the ids of a stream are left out, and results are text; otherwise each is a line."""
 
@@ -156,7 +164,7 @@ def _listener(session: Session, /, progress: Progress, answers: Answers, *, wait
             else:
                 progress.tell(output.compact(records.outcome(record)))
 
-    return Listener(accepted, refused, settled if wait else None)
+    return Listener(accepted, _warn, refused, settled if wait else None)
 
 
 def _finish(bad: sources.BadLineError | None, tally: Tally, answers: Answers, stream: BinaryIO | None) -> int:

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 
 import anyio
 
-from holdfast.core.records import Receipt, Submission, TaskRecord
+from holdfast.core.records import Accepted, Receipt, Submission, TaskRecord
+from holdfast.core.service import ServiceState
 from holdfast.core.states import State
-from holdfast.errors import HoldfastError, InvalidTaskError
+from holdfast.errors import HoldfastError, InvalidTaskError, StoreError
 from holdfast.manager import TaskManager
 from holdfast.submitting import refusal
 from holdfastd.cli import output
 from holdfastd.cli.sources import BadLineError, Item
 
 WINDOW = 500  # tasks submitted, and then waited for, together
+PLACES = 20  # lanes and handlers that are looked at
 WINDOWS = 8  # waited for at once: each has a subscription of its own
 FAILURES = frozenset({State.FAILED, State.REJECTED, State.CANCELED})
 
 
 @dataclass
 class Tally:
-    """What has happened so far; `line`: the last one whose task was accepted."""
+    """What has happened so far; `line`: the last one whose task was accepted; `places`: lanes and handlers
+    that were looked at."""
 
     accepted: int = 0
     refused: int = 0
     settled: int = 0
     failed: int = 0
     line: int = 0
+    places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def upto(self) -> str:
         """What of a stream need not be submitted again; empty where there is nothing to tell."""
@@ -41,9 +45,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who is told: tasks that were accepted, what was refused, and records (None: nobody waits for those)."""
+    """Who is told: tasks that were accepted, who serves the lane and the handler of some, what was refused, and records
+    (None: nobody waits for those)."""
 
     accepted: Callable[[Sequence[Receipt]], None]
+    placed: Callable[[ServiceState], None]
     refused: Callable[[HoldfastError], None]
     settled: Callable[[TaskRecord], None] | None
 
@@ -69,16 +75,28 @@ async def submit_all(
 async def _submit(manager: TaskManager, window: Sequence[Item], listener: Listener, tally: Tally) -> list[str]:
     batch = [_prepared(manager, item) for item in window]
     receipts: list[Receipt] = []
+    new: list[Submission] = []
     for one, answer in zip(batch, await manager.submit(batch), strict=True):
         if error := refusal(one, answer):
             tally.refused += 1
             listener.refused(error)
         else:
             receipts.append(answer)
+            new += [one] if answer.accepted is Accepted.NEW else []
     tally.accepted += len(receipts)
     tally.line = window[-1].number
     listener.accepted(receipts)
+    await _warn(manager, new, listener, tally)
     return list(dict.fromkeys(receipt.task_id for receipt in receipts))
+
+
+async def _warn(manager: TaskManager, new: Sequence[Submission], listener: Listener, tally: Tally) -> None:
+    """Tell, once for each lane and handler, that nobody takes from there; what was accepted stays accepted."""
+    for place in dict.fromkeys((one.lane, one.name) for one in new):
+        if place not in tally.places and len(tally.places) < PLACES:
+            tally.places.add(place)
+            with suppress(StoreError):
+                listener.placed(await manager.service(*place))
 
 
 def _prepared(manager: TaskManager, item: Item) -> Submission:

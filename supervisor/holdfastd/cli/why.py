@@ -14,6 +14,7 @@ from holdfast.arguments import check_id
 from holdfast.broker.port import Store
 from holdfast.core.hosts import Quiet
 from holdfast.core.records import TaskRecord, WorkerRecord
+from holdfast.core.service import ServiceState
 from holdfast.core.states import State
 from holdfast.core.trail import KEPT, Step, read_trail
 from holdfast.errors import UnknownTaskError
@@ -69,9 +70,16 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Fact
         place=await store.place(task_id) if task.state is State.SUBMITTED else None,
         owner=workers.get(task.owner),
         held_up=_held_up(await store.quiet_hosts()),
+        service=await _service(store, task),
+        unknown_ms=round(session.settings.unknown_handler_timeout * 1000),
         parents=await _parents(store, task.waits_for[:PARENTS]),
     )
     return facts, workers
+
+
+async def _service(store: Store, task: TaskRecord) -> ServiceState | None:
+    """Of a task that waits for a worker."""
+    return (await store.service([(task.lane, task.name)]))[0] if task.state is State.SUBMITTED else None
 
 
 def _held_up(quiet: Sequence[Quiet]) -> str:
@@ -131,6 +139,7 @@ def _document(facts: Facts, known: story.Known) -> dict[str, Any]:
         "now": prospect(facts),
         "complete": len(facts.steps) < KEPT,
         "place": asdict(facts.place) if facts.place else None,
+        "service": asdict(facts.service) if facts.service else None,
         "due": moment(task.due_ms),
         "waits_for": list(task.waits_for),
         "expires": moment(task.expires_ms),

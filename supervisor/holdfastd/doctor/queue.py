@@ -40,6 +40,7 @@ def judge(queue: QueueFacts, lease: float) -> Iterator[Finding]:
         yield from judge_lane(lane)
     for state in queue.states:
         yield from _judge_pause(state, queue.now_ms)
+        yield from _judge_service(state)
     for one in queue.quiet:
         yield _judge_quiet(one, queue.now_ms)
 
@@ -77,6 +78,23 @@ def _judge_pause(lane: LaneState, now_ms: int) -> Iterator[Finding]:
     ago = max(0, now_ms - lane.paused_since_ms) / 1000
     found = f"paused for {ago:.0f} s: {lane.paused_because}; {lane.waiting} wait in it"
     yield Look("queue", f"lane {lane.name}").warning(found, f"supervisor lanes resume {lane.name}")
+
+
+def _judge_service(lane: LaneState) -> Iterator[Finding]:
+    """What waits where no live worker could take it."""
+    look = Look("queue", f"lane {lane.name}")
+    if lane.waiting and not lane.workers:
+        found = f"no live worker serves it, and {lane.waiting} wait in it"
+        yield look.warning(found, f"supervisor start --lanes {lane.name}, or add it to --lanes of those that run")
+        return
+    for name, count in lane.missing.items():
+        wanted = f"handler {name}" if name else "a default handler"
+        found = f"none of its {lane.workers} live workers has {wanted}, {count} wait"
+        yield look.warning(found, "start workers that register it: tasks fail after --unknown-handler-timeout")
+    if lane.workers:
+        told = dict.fromkeys("in order" if one.weight is None else str(one.weight) for one in lane.served)
+        weights = f", weight {' or '.join(told)}" if told else ""
+        yield look.ok(f"served by {lane.workers} live workers{weights}")
 
 
 def _judge_quiet(one: Quiet, now_ms: int) -> Finding:

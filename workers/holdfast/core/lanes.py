@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from holdfast.core.service import ServedLane
+
 
 class Bound(StrEnum):
     """What bounds a lane (`name`: the handler of that name)."""
@@ -46,7 +48,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """`entries` in its list and `held` at its gates wait; `closed`: why nothing of it may start now."""
+    """`entries` in its list and `held` at its gates wait; `closed`: why nothing of it may start now.
+
+    `workers` are the live ones that serve it, `served` is what they registered of it, each once; `missing`: names of
+    handlers that none of them has, with the number of tasks that wait for them."""
 
     name: str
     entries: int
@@ -60,6 +65,9 @@ class LaneState:
     keys: Said = field(default_factory=Said)
     rate: Said = field(default_factory=Said)
     end: Said = field(default_factory=Said)
+    workers: int = 0
+    served: tuple[ServedLane, ...] = ()
+    missing: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def is_paused(self) -> bool:
@@ -72,8 +80,9 @@ class LaneState:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """At one moment, by Redis's clock. `handlers`: the rates of named handlers."""
+    """At one moment, by Redis's clock. `handlers`: the rates of named handlers; `living` workers."""
 
     now_ms: int
     lanes: tuple[LaneState, ...]
     handlers: dict[str, Said]
+    living: int = 0

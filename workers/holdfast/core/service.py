@@ -22,3 +22,19 @@ class Service:
 
     lanes: tuple[ServedLane, ...]
     names: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """Who could run tasks of a handler's name in a lane: `living` workers of the queue, those that serve the lane
+    (`in_lane`), of these those that have the handler (`able`), and the first of them. `paused`: why nothing of the lane
+    starts; None where it is open. `unserved_ms`: for how long nobody has had the handler for which tasks wait."""
+
+    lane: str
+    name: str
+    living: int
+    in_lane: int
+    able: int
+    servers: tuple[str, ...] = ()
+    paused: str | None = None
+    unserved_ms: int | None = None

@@ -25,6 +25,7 @@ from holdfast.core.records import (
     Wanted,
     WorkerRecord,
 )
+from holdfast.core.service import ServiceState
 
 
 class ProducerStore(Protocol):
@@ -119,6 +120,10 @@ class ProducerStore(Protocol):
 
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
         """How lanes stand: these, those that tasks came through, and those that have bounds or are paused."""
+        ...
+
+    async def service(self, places: Sequence[tuple[str, str]]) -> list[ServiceState]:
+        """Who could run tasks there: for each lane and handler's name ('' for tasks that name none)."""
         ...
 
     async def bound(self, rules: Sequence[Rule]) -> int:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from holdfast.broker.redis.connection import Role, Value
 from holdfast.broker.redis.rows import pairs
 from holdfast.core.lanes import Bound, Lanes, LaneState, Rule, Said
+from holdfast.core.service import ServedLane, ServiceState
 
 
 class LanesRole(Role):
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
-        now_ms, told, rules = await self._run("lanes", *map(self._keys.name, lanes))
+        now_ms, told, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
         said = _said({name: value.decode(errors="replace") for name, value in pairs(rules)})
         found = sorted((_lane(row, said) for row in told), key=lambda lane: lane.name)
         handlers = {subject: one for (bound, subject), one in said.items() if bound == Bound.NAME}
-        return Lanes(now_ms, tuple(found), handlers)
+        return Lanes(now_ms, tuple(found), handlers, living)
+
+    async def service(self, places: Sequence[tuple[str, str]]) -> list[ServiceState]:
+        args = [word for lane, name in places for word in (self._keys.name(lane), name)]
+        answers: list[list[Any]] = await self._run("service", *args) if args else []
+        return [_service(place, answer) for place, answer in zip(places, answers, strict=True)]
 
     async def bound(self, rules: Sequence[Rule]) -> int:
         return await self._number("bound", "asked", *self._flat(rules))
@@ -48,8 +57,8 @@ def _said(rules: Mapping[str, str]) -> dict[tuple[str, str], Said]:
     return found
 
 
-def _lane(row: tuple[bytes, int, int, int, int, bytes, bytes], said: Mapping[tuple[str, str], Said]) -> LaneState:
-    name, entries, held, running, oldest, paused, closed = row
+def _lane(row: Sequence[Any], said: Mapping[tuple[str, str], Said]) -> LaneState:
+    name, entries, held, running, oldest, paused, closed, workers, served, missing = row
     lane = name.decode(errors="replace")
     since, _, because = paused.decode(errors="replace").partition(" ")
     bounds = (Bound.LIMIT, Bound.KEYS, Bound.RATE, Bound.END)
@@ -67,4 +76,21 @@ def _lane(row: tuple[bytes, int, int, int, int, bytes, bytes], said: Mapping[tup
         keys=keys,
         rate=rate,
         end=end,
+        workers=workers,
+        served=tuple(ServedLane(*one) for one in msgspec.json.decode(served)),
+        missing={handler: int(count) for handler, count in pairs(missing)},
+    )
+
+
+def _service(place: tuple[str, str], answer: Sequence[Any]) -> ServiceState:
+    living, in_lane, able, first, paused, unserved_ms = answer
+    named = [[word.decode(errors="replace") for word in one] for one in first]
+    return ServiceState(
+        *place,
+        living=living,
+        in_lane=in_lane,
+        able=able,
+        servers=tuple(f"worker {slot} on {host} (pid {pid})" for host, slot, pid in named),
+        paused=paused.decode(errors="replace").partition(" ")[2] if paused else None,
+        unserved_ms=None if unserved_ms < 0 else unserved_ms,
     )

@@ -43,5 +43,14 @@ local function serving()
     return found
   end
 
-  return {all = all, servers = servers}
+  -- Every lane that somebody serves.
+  local function lanes()
+    local found = {}
+    for _, worker in ipairs(all()) do
+      for lane in pairs(worker.lanes or {}) do found[lane] = true end
+    end
+    return found
+  end
+
+  return {all = all, servers = servers, lanes = lanes}
 end

@@ -54,5 +54,5 @@ local function unknown()
   end
 
   return {hold = hold, names_for = names_for, count_for = count_for, first_at = first_at, held_at = held_at, clock_of = clock_of,
-    call_servers = call_servers, open_to_earlier = open_to_earlier, servers = serving.servers}
+    call_servers = call_servers, open_to_earlier = open_to_earlier, servers = serving.servers, all = serving.all, lanes = serving.lanes}
 end
