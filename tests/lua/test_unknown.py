@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 
 from holdfast.core.deliveries import Settle
 from holdfast.core.records import WorkerKind
 from holdfast.core.service import ServedLane, Service
-from tests.lua.namespace import Namespace
+from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import calling, introduction, run
 
 pytestmark = pytest.mark.anyio
@@ -341,3 +342,34 @@ async def test_a_quarantine_worker_serves_no_gate(space: Namespace) -> None:
     await set_aside(space)
     await quarantine(space, "q", "new")
     assert await look(space, TIMEOUT) == 1
+
+
+async def commands(space: Namespace) -> int:
+    """How many commands the server has carried out, those of scripts included."""
+    told = await space.do("INFO", "commandstats")
+    return sum(int(one["calls"]) for one in told.values())
+
+
+async def test_a_thousand_unknown_tasks_do_not_slow_a_lane(server_url: str) -> None:
+    """They are looked at once, a few in each pull; afterwards a pull works as much as without them, but for a look."""
+    async with namespace(server_url) as space:
+        await serving(space, "a", "known")
+
+        async def one_by_one() -> int:
+            await space.submit(*(f"{uuid4()}" for _ in range(20)), name="known")
+            before = await commands(space)
+            for _ in range(20):
+                [delivery] = await space.take("a", 1)
+                await space.settle("a", delivery, Settle.COMPLETED)
+            return await commands(space) - before
+
+        without = await one_by_one()
+        for number in range(1000):
+            await space.submit(f"x{number}", name=f"new{number % 100}")
+        pulls = 0
+        while await space.entries():
+            assert await space.take("a", 1) == []
+            pulls += 1
+        assert pulls <= 1000 // 64 + 1
+        assert await one_by_one() <= without * 1.2
+        await space.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from holdfast.broker.postgres import rebuilding
 from holdfast.core.deliveries import Settle
 from holdfast.core.records import Accepted
+from holdfast.core.service import ServedLane, Service
 from holdfast.core.states import State
 from holdfast.core.terms import Terms
-from tests.lua.operations import run, submission
+from tests.lua.operations import introduction, run, submission
 from tests.postgres.ledger import Ledger
 
 pytestmark = pytest.mark.anyio
@@ -259,3 +261,21 @@ async def test_a_redis_set_back_to_an_earlier_moment_is_corrected(books: Ledger)
     await books.keep()
     rows = await books.rows("SELECT result FROM holdfast_turns WHERE queue = $1 AND task_id = 'done'", books.queue)
     assert [row["result"] for row in rows] == [b'"first"']
+
+
+async def test_a_task_that_waits_for_its_handler_comes_back(books: Ledger) -> None:
+    """It waits in its lane again, and goes to its gate from there."""
+    await books.keep()
+    known = Service((ServedLane(books.queue),), frozenset({"known"}))
+    await books.redis.store.register(replace(introduction("a"), service=known))
+    await books.submit("x", name="new")
+    assert await books.redis.take("a") == []
+    await books.keep()
+    await books.lose()
+    assert await books.state("x") == "submitted"
+    await books.redis.check()
+    await books.redis.store.register(replace(introduction("b"), service=known))
+    assert await books.redis.take("b") == []
+    assert (await books.redis.check())[books.redis.key("task:x")]["content"]["held"] == "unknown:new"
+    await books.redis.register("c")
+    assert [one.task_id for one in await books.redis.take("c")] == ["x"]
