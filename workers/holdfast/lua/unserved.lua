@@ -42,6 +42,10 @@ local function is_paused(lane) return call('HEXISTS', T .. 'rules', 'paused:' ..
 -- Answers how many tasks were ended at this gate.
 local function look_after(member, looked_at)
   local lane, name = string.match(member, '^(%S+) (.*)$')
+  if not gates.first_at(lane, name) then
+    note_lowest(gates.held_at(lane, name), lane, name)   -- a worker of an earlier version took the last one
+    return 0
+  end
   local clock, since = gates.clock_of(lane, name)
   local servers = gates.servers(lane, name)
   if #servers > 0 then
