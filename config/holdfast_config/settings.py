@@ -133,6 +133,9 @@ class Settings(BaseSettings):
 
     task_timeout: _Long | None = _set(None, "A task that runs longer is cancelled; none: no limit.")
     max_attempts: Annotated[int, whole(1, 1_000)] = _set(3, "Runs of a task that fails, before it is given up.")
+    max_crashes: Annotated[int, whole(2, 1_000)] = _set(
+        3, "Runs of a task after the first death of its worker; one more death ends it as a dead letter."
+    )
     retry_base: _Any = _set(1.0, "The pause before the first retry; it doubles with each one.")
     retry_cap: _Any = _set(300.0, "The longest pause before a retry.")
     max_tasks: Annotated[int, whole(1, 1_000_000_000)] | None = _set(

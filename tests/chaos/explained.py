@@ -16,7 +16,7 @@ FREED = frozenset(
 )
 LET_GO = FREED | {"settled", "canceled"}
 RETRIES = 2  # of three attempts
-BEFORE_SOLO, SOLO_CRASHES = 2, 3  # crashes until it is run alone, and then until it is given up on
+CRASHES, ALONE = 4, 2  # deaths until it is given up on, and how many of them it has had alone
 
 
 def extra_starts(events: Sequence[Event]) -> Counter[str]:
@@ -70,12 +70,14 @@ def given_up(events: Sequence[Event]) -> Iterator[str]:
     crashes: Counter[str] = Counter()
     alone: Counter[str] = Counter()
     retries: Counter[str] = Counter()
+    suspected: Counter[str] = Counter()  # for recoveries: that counts as one more
     for event in events:
         task_id, name = event["id"], event["event"]
         crashes[task_id] += name == "crashed"
         alone[task_id] += name == "crashed" and not company.had(task_id)
         retries[task_id] += name == "retry"
-        if name == "dead-letter" and (alone[task_id] < SOLO_CRASHES or crashes[task_id] < BEFORE_SOLO + SOLO_CRASHES):
+        suspected[task_id] += name == "suspected"
+        if name == "dead-letter" and (alone[task_id] < ALONE or crashes[task_id] + suspected[task_id] < CRASHES):
             yield f"{task_id} is a dead letter after {crashes[task_id]} crashes, {alone[task_id]} of them alone"
         if name == "settled" and event["detail"].startswith("exhausted ") and retries[task_id] < RETRIES:
             yield f"{task_id} is given up on after {retries[task_id]} retries"

@@ -86,7 +86,8 @@ MUTANTS: dict[str, Mutant] = {
         script("shared/control.lua", "  finish(id, 'canceled', reason, has_rest(id))", "  to_tail(id)")
     ),
     "every crash puts back at once": Mutant(
-        script("shared/recovery.lua", "  elseif crashes == 1 then", "  elseif true then"), ("worker killed",)
+        script("shared/recovery.lua", "  elseif crashes < SUSPECT_CRASHES then", "  elseif true then"),
+        ("worker killed",),
     ),
     "audit puts nothing back": Mutant(
         script("audit.lua", "elseif not is_there(id, seq) then", "elseif false then"), ("entries stolen",)
@@ -101,8 +102,9 @@ MUTANTS: dict[str, Mutant] = {
         ),
         ("requests doubled",),
     ),
-    "a crash in company counts": Mutant(
-        script("shared/recovery.lua", "  if solo and call", "  if call"), ("worker killed", "worker crashed")
+    "two deaths are enough": Mutant(
+        script("shared/recovery.lua", "  if crashes > death.runs then", "  if crashes > 1 then"),
+        ("worker killed", "worker crashed"),
     ),
     "results are kept for ever": Mutant(
         script("shared/forgetting.lua", "for turn = 1, tonumber(r[1]) or 0 do", "for turn = 1, 0 do"),

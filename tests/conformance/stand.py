@@ -81,8 +81,8 @@ class Stand:
         """Why entries were set aside, newest first."""
         return [item.reason for item in await self.store.unreadable(1000)]
 
-    async def crash(self, incarnation: str, *, charged: bool = True) -> int:
-        return await self.store.recover(incarnation, CAUSE, charged)
+    async def crash(self, incarnation: str, *, charged: bool = True, ordered: bool = False) -> int:
+        return await self.store.recover(incarnation, CAUSE, charged, ordered=ordered)
 
 
 def settlement(delivery: Delivery, kind: Settle, **more: Any) -> Settlement:

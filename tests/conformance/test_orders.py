@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Hint, Holding, Settle
+from holdfast.core.records import WorkerKind
 from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +112,7 @@ async def test_a_pause_outlives_a_run_that_is_given_back(stand: Stand, kind: Set
 @pytest.mark.parametrize("charged", [True, False])
 @pytest.mark.parametrize("deaths", [1, 2])
 async def test_a_pause_outlives_its_worker(stand: Stand, charged: bool, deaths: int) -> None:
-    await stand.register("a", "b", "c")
+    await stand.register("a", "b", "c", kind=WorkerKind.SINGLE)
     await stand.submit("t1")
     for worker in "ab"[: deaths - 1]:
         await stand.take(worker)
@@ -215,7 +216,7 @@ async def test_a_pause_that_was_carried_out_is_over(stand: Stand) -> None:
 
 async def test_a_pause_keeps_no_dead_letter_from_its_end(stand: Stand) -> None:
     workers = [f"w{number}" for number in range(10)]
-    await stand.register(*workers)
+    await stand.register(*workers, kind=WorkerKind.SINGLE)
     await stand.submit("t1")
     for worker in workers:
         if not await stand.take(worker):

@@ -32,6 +32,8 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "resumed": ((PARKED,), WAITING),
     "canceled": (STATES, ENDED),
     "dead-letter": ((WAITING,), ENDED),
+    "suspected": ((WAITING,), ""),
+    "cleared": (STATES, ""),
     "delayed": ((WAITING,), ""),
     "waits": ((WAITING,), HELD),
     "ready": ((HELD,), WAITING),

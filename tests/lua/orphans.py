@@ -21,6 +21,7 @@ SINGLE = frozenset(
         "debounce",
         "solo",
         "quarantine",
+        "deaths",
         "cancels",
         "parked",
         "finished",
@@ -75,6 +76,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name in view.index("abouts")
     if kind == "conversation":
         return name.removesuffix(":tasks") in view.index("conversations")
+    if kind == "death":
+        return name in view.index("deaths")
     if kind == "webhook":
         return name in view.index("webhooks")
     if kind in {"schedule", "fires"}:

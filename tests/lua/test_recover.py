@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Settle, Standing
-from holdfast.core.records import WorkerKind
+from holdfast.core.records import Startable, WorkerKind
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction, run
 
@@ -70,25 +70,113 @@ async def test_a_tombstone_ends_after_a_day(space: Namespace) -> None:
 async def test_the_first_crash_goes_back_at_once_the_later_ones_wait(space: Namespace) -> None:
     await space.submit("t1")
     waits: list[int] = []
-    for number in range(4):
+    for number in range(3):
         await space.register(f"w{number}", kind=WorkerKind.SINGLE)
         assert await space.take(f"w{number}")
         await space.crash(f"w{number}")
         due = (await space.task("t1")).due_ms
         waits.append(due - space.clock.now_ms if due else 0)
         await space.clock.advance(waits[-1])
-    assert waits == [0, 5_000, 25_000, 25_000]
+    assert waits == [0, 5_000, 25_000]
     await space.check()
 
 
-async def test_an_uncharged_death_leaves_the_accounts_alone(space: Namespace) -> None:
+async def test_a_death_by_an_order_leaves_the_accounts_alone(space: Namespace) -> None:
     await space.submit("t1")
     for number in range(6):
         await space.register(f"w{number}")
         assert await space.take(f"w{number}")
-        await space.crash(f"w{number}", charged=False)
+        await space.crash(f"w{number}", charged=False, ordered=True)
     task = await space.task("t1")
     assert (task.state, task.crashes, task.solo, task.deliveries) == ("submitted", 0, False, 6)
+    await space.check()
+
+
+async def starts_until_it_ends(space: Namespace, task_id: str, *, charged: bool, max_crashes: int = 3) -> int:
+    """How often a task is started that ends its worker each time."""
+    starts = 0
+    while await space.state(task_id) in {"submitted", "delayed"}:
+        await space.clock.advance(25_000)
+        name, starts = f"{task_id}-{starts}", starts + 1
+        await space.register(name, kind=WorkerKind.SINGLE)
+        assert [one.task_id for one in await space.take(name)] == [task_id], starts
+        await space.store.recover(name, "died", charged, max_crashes=max_crashes)
+    return starts
+
+
+@pytest.mark.parametrize("most", [2, 3, 5])
+async def test_a_task_has_so_many_runs_after_its_first_death(space: Namespace, most: int) -> None:
+    await space.submit("t1")
+    assert await starts_until_it_ends(space, "t1", charged=True, max_crashes=most) == most + 1
+    task = await space.task("t1")
+    assert (task.state, task.dead, task.crashes) == ("failed", True, most + 1)
+    await space.check()
+
+
+async def test_after_three_recoveries_without_an_order_each_one_counts(space: Namespace) -> None:
+    await space.submit("t1")
+    assert await starts_until_it_ends(space, "t1", charged=False) == 6
+    task = await space.task("t1")
+    assert (task.state, task.dead, task.crashes) == ("failed", True, 4)
+    await space.check()
+
+
+async def test_the_third_recovery_in_a_row_makes_a_suspect_at_the_head(space: Namespace) -> None:
+    await space.submit("t1")
+    for number, (crashes, suspect) in enumerate([(0, False), (0, False), (1, True)]):
+        await space.register(f"w{number}")
+        assert await space.take(f"w{number}")
+        await space.crash(f"w{number}", charged=False)
+        task = await space.task("t1")
+        assert (task.state, task.crashes, task.solo) == ("submitted", crashes, suspect)
+    assert await space.store.suspects([space.queue]) == Startable(1, 1)
+    await space.check()
+
+
+@pytest.mark.parametrize(
+    ("kind", "solo"),
+    [(Settle.RETRY, False), (Settle.INPUT_REQUIRED, False), (Settle.RELEASE, True), (Settle.DEFER, True)],
+)
+async def test_a_run_that_ends_by_itself_ends_the_row(space: Namespace, kind: Settle, solo: bool) -> None:
+    await space.submit("t1")
+    for name in ("a", "b"):
+        await space.register(name)
+        assert await space.take(name)
+        await space.crash(name, charged=False)
+    await space.register("c", "d")
+    [delivery] = await space.take("c")
+    assert await space.settle("c", delivery, kind) == "OK"
+    await space.store.promote(10)
+    await space.store.resume("t1", "go on")
+    assert await space.take("d")
+    await space.crash("d", charged=False)
+    assert (await space.task("t1")).solo is solo
+    await space.check()
+
+
+async def test_a_death_by_an_order_between_ends_no_row(space: Namespace) -> None:
+    await space.submit("t1")
+    for number, ordered in enumerate([False, False, True, False]):
+        await space.register(f"w{number}")
+        assert await space.take(f"w{number}")
+        await space.crash(f"w{number}", charged=False, ordered=ordered)
+    assert (await space.task("t1")).solo
+    await space.check()
+
+
+async def test_a_suspect_that_is_tried_again_is_one_still(space: Namespace) -> None:
+    """So that its fourth death, which ends it, is one in quarantine."""
+    await space.submit("t1")
+    for name in ("a", "b"):
+        await space.register(name)
+        assert await space.take(name)
+        await space.crash(name)
+    await space.clock.advance(5_000)
+    await space.register("q", kind=WorkerKind.QUARANTINE)
+    [delivery] = await space.take("q")
+    assert await space.settle("q", delivery, Settle.RETRY) == "OK"
+    task = await space.task("t1")
+    assert (task.solo, task.crashes) == (True, 2)
     await space.check()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 
 from holdfast.core.deliveries import Hint, Settle
 from holdfast.core.lanes import Bound, Rule
-from holdfast.core.records import Startable, WorkerKind
+from holdfast.core.records import Introduction, Startable, WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import submission
 
@@ -199,10 +201,10 @@ async def test_a_process_that_cannot_fork_runs_a_suspect_alone(space: Namespace)
     await space.check()
 
 
-async def test_three_solo_crashes_are_a_dead_letter(space: Namespace) -> None:
+async def test_two_more_deaths_in_quarantine_are_a_dead_letter(space: Namespace) -> None:
     await suspect(space)
     await space.message("s1", "m2")
-    for number in range(3):
+    for number in range(2):
         assert await space.state("s1") in {"submitted", "delayed"}
         await space.clock.advance(25_000)
         await enter(space, f"w{number}")
@@ -210,7 +212,7 @@ async def test_three_solo_crashes_are_a_dead_letter(space: Namespace) -> None:
         assert delivery.solo
         await space.crash(f"w{number}")
     task = await space.task("s1")
-    assert (task.state, task.dead, task.crashes) == ("failed", True, 5)
+    assert (task.state, task.dead, task.crashes) == ("failed", True, 4)
     assert len(await space.reasons()) == 1
     await space.check()
 
@@ -329,4 +331,164 @@ async def test_new_suspects_stand_in_both_while_an_older_worker_is_registered(sp
     await space.store.promote(10)
     assert await solo(space) == []
     assert await space.store.suspects([space.queue]) == Startable(1, 0)
+    await space.check()
+
+
+async def die_together(space: Namespace, *task_ids: str, times: int = 2, charged: bool = True) -> None:
+    """Tasks that run beside each other each time that their worker dies."""
+    await space.submit(*task_ids)  # a duplicate the second time
+    for _ in range(times):
+        name = uuid4().hex
+        await space.register(name)
+        assert {one.task_id for one in await space.take(name)} == set(task_ids)
+        await space.crash(name, charged=charged)
+
+
+async def end_in_quarantine(space: Namespace, task_id: str, **how: bool) -> None:
+    """A suspect takes its quarantine worker along; others that come first are given back."""
+    name = f"q-{task_id}"
+    await enter(space, name)
+    [alone] = await space.take(name)
+    assert alone.task_id == task_id
+    await space.crash(name, **how)
+
+
+async def counts_of(space: Namespace, task_id: str) -> tuple[str, int, bool]:
+    task = await space.task(task_id)
+    return task.state, task.crashes, task.solo
+
+
+async def test_a_suspect_that_ends_its_quarantine_worker_clears_those_that_died_with_it(space: Namespace) -> None:
+    await die_together(space, "p1", "t1", "t2")
+    await space.submit("t3")
+    await space.clock.advance(5_000)
+    await space.store.promote(10)
+    await end_in_quarantine(space, "p1")
+    assert [await counts_of(space, one) for one in ("p1", "t1", "t2")] == [
+        ("delayed", 3, True),
+        ("submitted", 0, False),
+        ("submitted", 0, False),
+    ]
+    await space.register("a")
+    assert await ids(space, "a") == ["t1", "t2", "t3"]
+    await space.check()
+
+
+async def test_who_is_delayed_is_due_now_when_it_is_cleared(space: Namespace) -> None:
+    await die_together(space, "p1", "t1")
+    await space.store.retry("p1", "now")
+    await end_in_quarantine(space, "p1")
+    task = await space.task("t1")
+    assert (task.state, task.due_ms) == ("delayed", space.clock.now_ms)
+    assert (await space.store.promote(10))[0] == 1
+    await space.register("a")
+    assert await ids(space, "a") == ["t1"]
+    await space.check()
+
+
+async def test_who_runs_runs_on_when_it_is_cleared(space: Namespace) -> None:
+    await die_together(space, "p1", "t1")
+    await space.clock.advance(5_000)
+    await space.store.promote(10)
+    await enter(space, "q1", "q2")
+    [first] = await space.take("q1")
+    [second] = await space.take("q2")
+    held = {first.task_id: "q1", second.task_id: "q2"}
+    await space.crash(held["p1"])
+    assert await counts_of(space, "t1") == ("working", 0, False)
+    running = first if first.task_id == "t1" else second
+    assert await space.settle(held["t1"], running, Settle.COMPLETED) == "OK"
+    await space.check()
+
+
+@pytest.mark.parametrize("how", [{"ordered": True, "charged": False}, {"charged": False}])
+async def test_a_death_by_an_order_or_a_lost_host_clears_nobody(space: Namespace, how: dict[str, bool]) -> None:
+    await die_together(space, "p1", "t1")
+    await space.clock.advance(5_000)
+    await space.store.promote(10)
+    await end_in_quarantine(space, "p1", **how)
+    assert await counts_of(space, "t1") == ("submitted", 2, True)
+    await space.check()
+
+
+async def test_a_death_in_the_pool_clears_nobody(space: Namespace) -> None:
+    await die_together(space, "p1", "t1", times=1)
+    await space.register("a")
+    assert await ids(space, "a", 1) == ["p1"]
+    await space.crash("a")
+    assert await counts_of(space, "t1") == ("submitted", 1, False)
+    await space.check()
+
+
+async def test_what_was_not_shared_still_counts(space: Namespace) -> None:
+    await die_together(space, "p1", "t1")
+    await die_alone_in_pool(space, "x")
+    await space.clock.advance(5_000)
+    await space.store.promote(10)
+    await end_in_quarantine(space, "p1")
+    assert await counts_of(space, "x") == ("submitted", 1, False)
+    await space.check()
+
+
+async def die_alone_in_pool(space: Namespace, task_id: str) -> None:
+    await space.submit(task_id)
+    await space.register(f"only-{task_id}")
+    assert await ids(space, f"only-{task_id}") == [task_id]
+    await space.crash(f"only-{task_id}")
+
+
+async def test_suspects_by_recoveries_are_cleared_with_the_crash_that_was_set(space: Namespace) -> None:
+    await die_together(space, "p1", "t1", times=3, charged=False)
+    assert await counts_of(space, "t1") == ("submitted", 1, True)
+    await end_in_quarantine(space, "p1")
+    assert await counts_of(space, "t1") == ("submitted", 0, False)
+    await space.register("a")
+    assert await ids(space, "a") == ["t1"]
+    await space.check()
+
+
+async def test_a_suspect_by_recoveries_runs_while_no_other_quarantine_worker_of_its_host_does(space: Namespace) -> None:
+    await suspect(space, "s1")
+    await die_together(space, "r1", times=3, charged=False)
+    assert await space.store.suspects([space.queue]) == Startable(2, 1)
+    await space.store.register(Introduction("far", "elsewhere", "boot", 1, 0, kind=WorkerKind.QUARANTINE))
+    await enter(space, "q1", "q2")
+    [first] = await space.take("q1")
+    assert first.task_id == "s1"
+    assert await ids(space, "q2") == []
+    [alone] = await space.take("q1", 1, settlement(first, Settle.COMPLETED))
+    assert alone.task_id == "r1"
+    await suspect(space, "s2")
+    assert await ids(space, "q2") == []
+    assert await ids(space, "far") == ["s2"]
+    await space.check()
+
+
+async def test_what_is_remembered_of_deaths_is_bounded_and_trimmed(space: Namespace) -> None:
+    names = [f"t{i}" for i in range(150)]
+    await space.submit(*names)
+    await space.register("a")
+    assert len(await space.take("a", 150)) == 150
+    await space.crash("a")
+    assert await space.do("HLEN", space.key("death:a")) == 128
+    await space.check()
+    await space.clock.advance(86_400_001)
+    await space.register("b")
+    await space.take("b", 2)
+    await space.crash("b")
+    assert await space.do("ZRANGE", space.key("deaths"), 0, -1) == [b"b"]
+    await space.check()
+
+
+async def test_a_task_remembers_its_last_deaths(space: Namespace) -> None:
+    for number in range(12):
+        await die_together(space, "t1", f"x{number}", times=1, charged=False)
+        name = f"between{number}"
+        await space.register(name)
+        for held in await space.take(name):
+            await space.settle(name, held, Settle.COMPLETED if held.task_id != "t1" else Settle.RETRY)
+        await space.crash(name, charged=False, ordered=True)
+        await space.clock.advance(1)
+        await space.store.promote(10)
+    assert len((await space.do("HGET", space.key("task:t1"), "deaths")).split()) == 8
     await space.check()

@@ -25,9 +25,9 @@ class DeadlyStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
+    async def recover(self, incarnation: str, cause: str, charged: bool, **how: Any) -> int:
         if self._moment == "after-recovering":
-            await self._store.recover(incarnation, cause, charged)
+            await self._store.recover(incarnation, cause, charged, **how)
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("still alive")
 

@@ -45,11 +45,11 @@ class FakeStore:
     async def vouch(self, incarnations: Sequence[str]) -> None:
         self._answer("vouch", None, *incarnations)
 
-    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
+    async def recover(self, incarnation: str, cause: str, charged: bool, **how: Any) -> int:
         await anyio.lowlevel.checkpoint()
         return self._answer("recover", 1, incarnation, cause, charged)
 
-    async def reap(self, lease_ms: int, grace_ms: int) -> dict[str, int]:
+    async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = 3) -> dict[str, int]:
         return self._answer("reap", {}, lease_ms, grace_ms)
 
     async def promote(self, limit: int) -> tuple[int, int | None]:

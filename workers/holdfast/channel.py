@@ -97,12 +97,14 @@ class Born(msgspec.Struct, frozen=True, tag="born"):
 class Died(msgspec.Struct, frozen=True, tag="died"):
     """Parent to steward: this worker incarnation is gone and reaped; repeated until acknowledged.
 
-    `charged`: counts as a crash of the tasks it held (not for an operator's kill, a drain, a lost host).
+    `charged`: counts as a crash of the tasks it held (not for an operator's kill, a drain, a lost host). `ordered`: an
+    order has caused it (drain, scale, reload, recycle), or it left of itself: no task is suspected for it.
     """
 
     incarnation: str
     cause: str
     charged: bool
+    ordered: bool = False
 
 
 class Leave(msgspec.Struct, frozen=True, tag="leave"):

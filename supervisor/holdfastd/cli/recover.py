@@ -10,6 +10,7 @@ import rich_click
 from holdfast.broker.port import Store
 from holdfast.core.records import Stray
 from holdfast.exits import Exit
+from holdfast_config import Settings
 from holdfastd.cli import options, output
 from holdfastd.cli.kinds import DURATION
 from holdfastd.cli.session import Session
@@ -45,7 +46,7 @@ def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int
     """
     settings = session.settings
     silence = settings.lease + settings.lease_grace if silent_for is None else silent_for
-    strays = ask(session, lambda store: _all(store, round(silence * 1000), put_back=not dry_run))
+    strays = ask(session, lambda store: _all(store, settings, round(silence * 1000), put_back=not dry_run))
     if session.json:
         for stray in strays:
             output.line(asdict(stray) | {"put_back": not dry_run})
@@ -54,12 +55,12 @@ def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int
     return Exit.OK
 
 
-async def _all(store: Store, silence_ms: int, *, put_back: bool) -> list[Stray]:
+async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: bool) -> list[Stray]:
     """Page by page through all keys; one that is seen twice is told once."""
     found: dict[str, Stray] = {}
-    cursor = ""
+    cursor, runs = "", settings.max_crashes
     while True:
-        page = await PATIENCE.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back)
+        page = await PATIENCE.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
         found |= {stray.task_id: stray for stray in page.found}
         cursor = page.cursor
         if not cursor:

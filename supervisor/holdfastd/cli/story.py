@@ -10,6 +10,7 @@ from holdfast.core.trail import Step
 from holdfastd.cli.records import moment, span
 
 SHOWN = 8  # characters of an incarnation
+SUSPECT = 2  # crashes of a suspect
 DISAGREEMENT_MS = 1_000  # between the store's clock and the supervisor's
 ORIGINS = {
     "own": "submitted through Holdfast",
@@ -70,8 +71,13 @@ def _settled(step: Step, _: Known) -> str:
 
 
 def _crashed(step: Step, known: Known) -> str:
-    then = "put back at the head of its lane" if step.number == 1 else "from now on it runs alone"
-    return f"its worker died: {step.reason}; {then}{_after(step, known)} (crash {step.number})"
+    return f"its worker died: {step.reason}{_then(step, known)} (crash {step.number})"
+
+
+def _then(step: Step, known: Known) -> str:
+    if step.number == 1:
+        return f"; put back at the head of its lane{_after(step, known)}"
+    return "; from now on it runs in quarantine" if step.number == SUSPECT else ""
 
 
 def _recovered(step: Step, known: Known) -> str:
@@ -142,6 +148,8 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "unserved": _plain("failed, a dead letter"),
     "put-back": _plain("put back into its lane"),
     "dead-letter": lambda step, _: f"given up on after {step.number} crashes: a dead letter",
+    "suspected": _about("recovered {number} times in a row without an order: from now on it runs in quarantine"),
+    "cleared": _about("cleared: {other} ended its quarantine worker; a death that both shared counts no more"),
     "message": _about("goes on with message {other}"),
     "message-waits": _about("message {other} came, and waits until this turn has ended"),
     "turn": _about("the next turn begins, with message {other}, which had waited"),

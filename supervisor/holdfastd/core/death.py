@@ -58,6 +58,11 @@ class Cause:
     def charged(self) -> bool:
         return self.reason not in UNCHARGED
 
+    @property
+    def ordered(self) -> bool:
+        """An order has caused it, or the worker left of itself."""
+        return self.reason in EXPECTED
+
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
 

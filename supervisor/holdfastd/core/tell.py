@@ -26,7 +26,7 @@ def died(view: View, child: Child, cause: Cause, cut_off: int, now: float) -> St
     """Remember the death of a worker until it is acknowledged, and tell it now."""
     if child.slot.kind not in CLAIMING:
         return view, ()
-    message = Died(child.incarnation, str(cause), cause.charged)
+    message = Died(child.incarnation, str(cause), cause.charged, cause.ordered)
     told_at = view.told_at if view.untold else now
     view = replace(view, untold={**view.untold, child.incarnation: Untold(message, cut_off)}, told_at=told_at)
     return view, _if_steward(view, Send(STEWARD, message))

@@ -107,7 +107,7 @@ class Life:
         store, settings = self.store, self.spec.settings
         locks = LockFiles(settings.runtime_dir / "incarnations")
         strangers = locks.incarnations() if self.spec.first else ()
-        terms = Terms(settings.lease, settings.lease_grace)
+        terms = Terms(settings.lease, settings.lease_grace, settings.max_crashes)
         watch = ClockWatch(store, self.health, settings.lease, time.monotonic)
         suspects = Suspects(store, settings.lane_names)
 
@@ -115,8 +115,8 @@ class Life:
             self.recovered(count, cause)
             suspects.look()
 
-        yield Recovery(store, self.family, locks, self.link.send, recovered).duty()
-        yield Orphans(store, self.family, locks, recovered, strangers).duty()
+        yield Recovery(store, self.family, locks, self.link.send, recovered, settings.max_crashes).duty()
+        yield Orphans(store, self.family, locks, recovered, strangers, settings.max_crashes).duty()
         yield vouching(store, self.family, settings.lease)
         yield Reaping(store, watch, terms, recovered).duty()
         yield promotion(store, suspects.look)

@@ -12,6 +12,7 @@ import anyio
 import structlog
 
 from holdfast.broker.port import StewardStore
+from holdfast.core.records import MAX_CRASHES
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.family import Family
 from holdfastd.steward.leftovers import kill_leftovers
@@ -36,7 +37,9 @@ class Orphans:
         locks: LockFiles,
         recovered: Recovered,
         strangers: Iterable[str] = (),
+        max_crashes: int = MAX_CRASHES,
     ) -> None:
+        self._max_crashes = max_crashes
         self._store = store
         self._family = family
         self._locks = locks
@@ -60,7 +63,7 @@ class Orphans:
         if not await self._is_over(incarnation):
             _log.warning("a process that an orphaned worker has left cannot be killed", incarnation=incarnation)
             return
-        count = await self._store.recover(incarnation, CAUSE, charged=False)
+        count = await self._store.recover(incarnation, CAUSE, charged=False, max_crashes=self._max_crashes)
         self._locks.remove(incarnation)
         _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)
         self._recovered(count, CAUSE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from holdfast.broker.port import StewardStore
+from holdfast.core.records import MAX_CRASHES
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.recovery import Recovered
@@ -19,10 +20,11 @@ _log = structlog.get_logger("holdfast.steward")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long a silent worker is believed, in seconds."""
+    """How long a silent worker is believed, in seconds; runs of its tasks after a first death."""
 
     lease: float
     grace: float
+    max_crashes: int = MAX_CRASHES
 
 
 class Reaping:
@@ -41,7 +43,8 @@ class Reaping:
         return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._terms.grace / 2))
 
     async def _reap(self) -> None:
-        lapsed = await self._store.reap(round(self._terms.lease * 1000), round(self._terms.grace * 1000))
+        lease_ms, grace_ms = round(self._terms.lease * 1000), round(self._terms.grace * 1000)
+        lapsed = await self._store.reap(lease_ms, grace_ms, self._terms.max_crashes)
         for incarnation, count in lapsed.items():
             _log.warning("lost worker recovered: its lease lapsed", incarnation=incarnation, tasks=count)
             self._recovered(count, CAUSE)

@@ -13,6 +13,7 @@ import structlog
 
 from holdfast.broker.port import StewardStore
 from holdfast.channel import Acknowledged, Died
+from holdfast.core.records import MAX_CRASHES
 from holdfast.errors import StoreUnavailableError
 from holdfast.killpoints import Point, reached
 from holdfastd.steward.duty import Duty
@@ -33,6 +34,7 @@ class Recovery:
     locks: LockFiles
     acknowledge: Callable[[Acknowledged], None]
     recovered: Recovered
+    max_crashes: int = MAX_CRASHES
 
     def duty(self) -> Duty:
         return Duty("recovery", self.turn, self.family.news)
@@ -49,7 +51,9 @@ class Recovery:
     async def _record(self, death: Died) -> int:
         reached(Point.BEFORE_RECOVER)
         try:
-            count = await self.store.recover(death.incarnation, death.cause, death.charged)
+            count = await self.store.recover(
+                death.incarnation, death.cause, death.charged, ordered=death.ordered, max_crashes=self.max_crashes
+            )
         except StoreUnavailableError:
             raise
         except Exception:

@@ -114,7 +114,7 @@ class Consumer:
             with anyio.move_on_after(PAUSE):
                 await self._closing.wait()
             return
-        await self._store.recover(worker.incarnation, "left", charged=False)
+        await self._store.recover(worker.incarnation, "left", charged=False, ordered=True)
 
 
 async def _first(*events: anyio.Event) -> None:

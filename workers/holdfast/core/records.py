@@ -51,6 +51,9 @@ class Receipt:
     task_id: str
 
 
+MAX_CRASHES = 3  # runs of a task after its first death
+
+
 class WorkerKind(StrEnum):
     """Which tasks a worker claims."""
 

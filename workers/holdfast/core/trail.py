@@ -40,6 +40,8 @@ LAYOUTS: dict[str, str] = {
     "resumed": r"(?P<reason>.*)",
     "canceled": r"(?P<reason>.*)",
     "dead-letter": r"(?P<number>\d+) crashes",
+    "suspected": r"(?P<number>\d+) recoveries",
+    "cleared": r"(?P<other>[^ ]+)",
     "restored": r"(?P<kind>[^ ]+) (?P<number>\d+)",
     "retried": r"(?P<other>[^ ]+) ?(?P<reason>.*)",
     "retry-of": r"(?P<other>.*)",

@@ -1,12 +1,14 @@
 -- Recover incarnations whose lease has lapsed: the same heartbeat, of its own or of who vouches for it, seen stale twice, a
 -- grace apart. A frozen Redis makes every heartbeat look old at once; its first beat after that clears the suspicion. A
 -- heartbeat or a suspicion from later than now is of a clock that has been set back since: it counts as of now.
--- KEYS: the public queue. ARGV: lease (ms), grace (ms).
+-- KEYS: the public queue. ARGV: lease (ms), grace (ms), runs of a task after its first death.
 -- Answers: incarnation, tasks put back, incarnation, …
 -- flags: allow-oom
 -- use: clock recovery
 local lease, grace = tonumber(ARGV[1]), tonumber(ARGV[2])
 local answer = {}
+local function lost(incarnation, cause) return recover({incarnation = incarnation, cause = cause, runs = tonumber(ARGV[3])}) end
+
 for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '(' .. NOW, '+inf', 'LIMIT', 0, 256)) do
   call('ZADD', T .. 'workers', NOW, incarnation)
 end
@@ -17,12 +19,12 @@ for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '-inf', NOW -
   local beat, since = string.match(r[2] or '', '^(%d+/%d*):(%d+)$')
   if not r[1] then   -- its record was lost: what it owned is nobody's
     answer[#answer + 1] = incarnation
-    answer[#answer + 1] = recover(incarnation, 'record lost', false)
+    answer[#answer + 1] = lost(incarnation, 'record lost')
   elseif beat ~= last or tonumber(since) > NOW then
     call('HSET', worker, 'suspect', last .. ':' .. NOW)
   elseif NOW - tonumber(since) >= grace then
     answer[#answer + 1] = incarnation
-    answer[#answer + 1] = recover(incarnation, 'lease lapsed', false)
+    answer[#answer + 1] = lost(incarnation, 'lease lapsed')
   end
 end
 return answer

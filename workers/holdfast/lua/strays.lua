@@ -1,6 +1,6 @@
 -- Working tasks whose owner is not there: dead, unknown, or not heard of for long. Looks at one page of all keys.
 -- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, silence (ms) after which an owner
---       counts as gone, put back (1 or 0: only look).
+--       counts as gone, put back (1 or 0: only look), runs of a task after its first death.
 -- Answers: the next cursor (0 at the end), then id, owner, why (dead, unknown, silent, not held), …
 -- An owner of which one task is put back is tombstoned, and loses all it holds: see recover.
 -- Keeps: I1, I2, I3, I4.
@@ -19,8 +19,10 @@ local function why(id, owner, claim)
 end
 
 local function rescue(id, owner, claim, reason)
-  if reason ~= 'not held' then recover(owner, 'owner ' .. reason, false) end
-  recover_task(id, 'owner ' .. reason, false, claim)
+  local death = {incarnation = owner, cause = 'owner ' .. reason, runs = tonumber(ARGV[5])}
+  if reason ~= 'not held' then recover(death) end
+  death.shared = false
+  recover_task(id, claim, death)
   call('HDEL', running_of(owner), id)
 end
 

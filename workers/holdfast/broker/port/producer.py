@@ -9,6 +9,7 @@ from holdfast.core.facts import StoreFacts
 from holdfast.core.hosts import Quiet, Told
 from holdfast.core.lanes import Lanes, Rule
 from holdfast.core.records import (
+    MAX_CRASHES,
     Accepted,
     Counts,
     Happening,
@@ -71,7 +72,9 @@ class ProducerStore(Protocol):
         """Where a submitted task waits; None for any other."""
         ...
 
-    async def strays(self, cursor: str, page: int, silence_ms: int, *, put_back: bool) -> Strays:
+    async def strays(
+        self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
+    ) -> Strays:
         """Working tasks whose owner is dead, unknown, or silent for so long, among the next `page` keys ('' to begin).
 
         With `put_back` they go back to the heads of their lanes, uncharged, and their owners are declared dead.

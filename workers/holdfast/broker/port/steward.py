@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from holdfast.core.lanes import Lanes, Rule
-from holdfast.core.records import Counts, Epoch, Startable
+from holdfast.core.records import MAX_CRASHES, Counts, Epoch, Startable
 
 MOST_PEEKS = 500  # lanes that one process blocks on; each takes a connection
 
@@ -20,11 +20,14 @@ class StewardStore(Protocol):
 
     async def vouch(self, incarnations: Sequence[str]) -> None: ...
 
-    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
-        """Tombstone the incarnation and put back what it owned; how many. A second call answers 0."""
+    async def recover(
+        self, incarnation: str, cause: str, charged: bool, *, ordered: bool = False, max_crashes: int = MAX_CRASHES
+    ) -> int:
+        """Tombstone the incarnation and put back what it owned; how many. A second call answers 0. `charged`: it counts
+        as a crash of its tasks; `ordered`: an order has caused it, and it makes no task a suspect."""
         ...
 
-    async def reap(self, lease_ms: int, grace_ms: int) -> dict[str, int]:
+    async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
         """Recover incarnations whose lease has lapsed, seen twice; how many tasks each owned."""
         ...
 

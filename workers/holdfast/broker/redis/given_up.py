@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role
 from holdfast.broker.redis.paging import read_position, readable
-from holdfast.core.records import Page, RetryAnswer, Stray, Strays, Unreadable
+from holdfast.core.records import MAX_CRASHES, Page, RetryAnswer, Stray, Strays, Unreadable
 
 _PAGE = 50  # entries of up to 64 KiB looked through at once
 
@@ -49,8 +49,10 @@ class GivenUpRole(Role):
     async def purge_unreadable(self, until_ms: int, limit: int) -> int:
         return await self._number("purge_unreadable", until_ms, limit)
 
-    async def strays(self, cursor: str, page: int, silence_ms: int, *, put_back: bool) -> Strays:
-        following, *found = await self._run("strays", cursor or "0", page, silence_ms, int(put_back))
+    async def strays(
+        self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
+    ) -> Strays:
+        following, *found = await self._run("strays", cursor or "0", page, silence_ms, int(put_back), max_crashes)
         words = [word.decode() for word in found]
         strays = tuple(Stray(*words[start : start + 3]) for start in range(0, len(words), 3))
         return Strays(strays, "" if following == b"0" else following.decode())

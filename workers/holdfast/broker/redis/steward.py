@@ -10,7 +10,7 @@ from holdfast.broker.redis.faults import node_of_cluster
 from holdfast.broker.redis.keys import SCHEMA
 from holdfast.broker.redis.reports import info
 from holdfast.broker.redis.rows import pairs
-from holdfast.core.records import Epoch, Startable
+from holdfast.core.records import MAX_CRASHES, Epoch, Startable
 from holdfast.errors import StoreError, StoreRefusedError
 
 _OLDEST = (7, 0)
@@ -61,11 +61,13 @@ class StewardRole(Role):
         for first in range(0, len(incarnations), VOUCHED_AT_ONCE):
             await self._run("vouch", *incarnations[first : first + VOUCHED_AT_ONCE])
 
-    async def recover(self, incarnation: str, cause: str, charged: bool) -> int:
-        return await self._number("recover", incarnation, cause, int(charged))
+    async def recover(
+        self, incarnation: str, cause: str, charged: bool, *, ordered: bool = False, max_crashes: int = MAX_CRASHES
+    ) -> int:
+        return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes)
 
-    async def reap(self, lease_ms: int, grace_ms: int) -> dict[str, int]:
-        answer = await self._run("reap", lease_ms, grace_ms)
+    async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
+        answer = await self._run("reap", lease_ms, grace_ms, max_crashes)
         return {name: int(count) for name, count in pairs(answer)}
 
     async def promote(self, limit: int) -> tuple[int, int | None]:

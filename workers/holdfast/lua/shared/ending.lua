@@ -21,7 +21,7 @@ local backoff_asked = nil
 -- The end of a task. `rest`: whether has_rest; `known`: the fields that are read here, from who has read them before;
 -- what follows are further fields to write. Its record is kept for days: without empty fields it is smaller.
 local function finish(id, state, reason, rest, known, ...)
-  call('HDEL', T .. 'task:' .. id, 'owner', 'claim', 'due')
+  call('HDEL', T .. 'task:' .. id, 'owner', 'claim', 'due', 'deaths')
   write(id, 'state', state, 'finished', NOW, 'reason', reason, ...)
   call('ZADD', T .. 'finished', NOW, id)
   tally(state, 1)

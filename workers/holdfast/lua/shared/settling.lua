@@ -58,7 +58,7 @@ end
 local function settle(s)
   local id = s.id
   local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits', 'schedule', 'generation',
-    'webhook', 'progress', 'pause')
+    'webhook', 'progress', 'pause', 'recoveries')
   local state, committed = r[1], COMMITS[s.kind]
   if not state then return 'GONE' end
   if r[3] == s.claim then return 'ALREADY' end
@@ -69,6 +69,8 @@ local function settle(s)
   if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
   s.known = {r[8], r[9], r[5], r[10], r[11]}   -- see finish
   s.pause = r[12]
+  -- A run that came to an end of its own has not ended its worker, nor more than that: the row ends there.
+  if r[13] and s.kind ~= 'release' and s.kind ~= 'defer' then write(id, 'recoveries', 0) end
   backoff_asked = s.delay ~= 0 and tonumber(s.delay) or nil
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   return 'OK'
