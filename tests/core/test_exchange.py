@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from holdfast.core.deliveries import Delivery, Holding, Pulled, Settle, Settlement, Standing, Verdict
 from holdfast.core.exchange import Exchange
 
 
-def delivery(task_id: str, claim: str) -> Delivery:
-    return Delivery(task_id, claim, "q", b"{}", 1, 1, 0, 0, None, None, solo=False)
+def delivery(task_id: str, claim: str, turn: int = 1, operation: bytes = b"{}") -> Delivery:
+    return Delivery(task_id, claim, "q", operation, turn, 1, 0, 0, None, None, solo=False)
 
 
 def settlement(task_id: str, claim: str, kind: Settle = Settle.COMPLETED) -> Settlement:
@@ -78,6 +81,15 @@ def test_adopted_task_that_already_runs_is_not_started_again_and_settles_under_i
     assert [d.task_id for d in fresh] == ["b"]
     exchange.finish("a", settlement("a", "1:w:1"))
     assert exchange.unsettled == [settlement("a", "2:w:2")]
+
+
+@pytest.mark.parametrize("other", [{"turn": 2}, {"operation": b'{"of": "another life"}'}])
+def test_another_turn_of_a_task_that_runs_is_started_and_not_adopted(other: dict[str, Any]) -> None:
+    exchange = holding("a")
+    request = exchange.next_request()
+    claimed = delivery("a", "2:w:2", **other)
+    assert exchange.answer(request, Pulled(Standing.OK, (), (claimed,))) == [claimed]
+    assert exchange.holdings({}) == [Holding("a", "2:w:2")]
 
 
 def test_dead_worker_starts_nothing() -> None:

@@ -47,3 +47,13 @@ def messages_breaches(view: View) -> Iterator[str]:
         operation = view.rest.get(f"op:{task_id}")
         if operation is None:
             yield f"I6 {task_id} ({task['state']}) has lost its operation"
+
+
+def outcomes_breaches(view: View) -> Iterator[str]:
+    """Where a handler's outcome is the message that it ran: that of a turn is of that turn's message."""
+    for task_id, task in view.tasks.items():
+        operations = [*view.items(f"history:{task_id}")[::2], view.rest[f"op:{task_id}"]]
+        for turn in range(1, int(task["turn"]) + 1):
+            outcome = view.rest.get(f"result:{task_id}:{turn}")
+            if outcome and outcome != message_of(operations[turn - 1]):
+                yield f"{task_id}: the outcome of turn {turn} is one of {outcome}"

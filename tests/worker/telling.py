@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import msgspec
 import redis
 import redis.asyncio as aioredis
 
@@ -95,6 +96,14 @@ async def fail_once(messages: Messages, task: Task) -> str:
 
 async def reject(messages: Messages) -> None:
     raise Reject("not for us")
+
+
+RAW = {"torn": b'{"a":', "bytes": b'"\xff"', "nothing": b"", "two": b"1 2", "whole": b'{"a":[null]}'}
+
+
+async def raw(messages: Messages) -> object:
+    """Encoded already, well or not."""
+    return {"it": msgspec.Raw(RAW[word_of(messages)])}
 
 
 def cancel_own_task() -> None:

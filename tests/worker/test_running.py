@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from holdfast.broker.memory import MemoryStore
+from holdfast.core.deliveries import Delivery, Pulled, Standing
 from holdfast.core.exchange import Exchange
 from holdfast.handler.task import Task
 from holdfast.telemetry import open_telemetry
@@ -64,3 +66,40 @@ async def test_an_async_handler_is_interrupted_wherever_it_waits() -> None:
 
     await cut_short(hands_of(handle), begun)
     assert interrupted == ["work", "cleaning up"]
+
+
+async def test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone() -> None:
+    begun, release, runs = threading.Event(), threading.Event(), list[str]()
+
+    def handle(messages: list[dict[str, Any]]) -> str:
+        word = str(messages[-1]["parts"][0]["text"])
+        runs.append(f"{word} begins")
+        begun.set()
+        if word == "second":
+            release.wait(PATIENCE)
+        runs.append(f"{word} ends")
+        return word
+
+    hands = hands_of(handle)
+    exchange = hands.post.exchange
+    second, first = delivery_of("second", turn=2, claim="2:i:1"), delivery_of("first", claim="1:i:2")
+
+    def claim(delivery: Delivery) -> None:
+        [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
+        hands.start(claimed)
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as life:
+            life.start_soon(hands.serve)
+            await anyio.wait_all_tasks_blocked()
+            claim(second)
+            await anyio.to_thread.run_sync(begun.wait, PATIENCE)
+            claim(first)
+            await anyio.wait_all_tasks_blocked()
+            assert runs == ["second begins"]
+            release.set()
+            while hands.done < 2:
+                await anyio.lowlevel.checkpoint()
+            life.cancel_scope.cancel()
+    assert runs == ["second begins", "second ends", "first begins", "first ends"]
+    assert [(one.claim, b"first" in one.result) for one in exchange.unsettled] == [("1:i:2", True)]

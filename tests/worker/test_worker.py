@@ -273,6 +273,41 @@ async def test_pause_parks_with_the_checkpoint_and_resume_goes_on_from_it(
         assert answer(await settled(store, "long", State.COMPLETED)) == {"resumed from": {"step": 3}}
 
 
+async def test_a_store_that_forgets_a_turn_gets_that_turn_and_not_the_result_of_the_next(
+    store: RedisStore, start: Start, client: Any
+) -> None:
+    await submit(store, "first")
+    keys = await store._command("KEYS", f"*{store._keys.queue}*")
+    before = {key: await store._command("DUMP", key) for key in keys}
+    with start("wait"):
+        assert started(client)[0] == "first"
+        built = build_run("first", [text_part("second")])
+        message = Submission("first", built.message_id, built.digest, built.operation, store._keys.queue)
+        assert await store.submit([message]) == [Accepted.PENDING]
+        client.rpush("go:first", "1")
+        assert started(client)[0] == "second"
+        await store._command("DEL", *await store._command("KEYS", f"*{store._keys.queue}*"))
+        for key, value in before.items():
+            await store._command("RESTORE", key, 0, value)
+        assert client.blpop(["stopped"], timeout=PATIENCE) == ("stopped", "second")
+        assert started(client)[0] == "first"
+        client.rpush("go:first", "1")
+        record = await settled(store, "first")
+    assert (record.state, record.turn, answer(record)) == (State.COMPLETED, 1, "first done")
+
+
+async def test_result_that_is_broken_json_fails_its_task_and_the_next_one_runs(store: RedisStore, start: Start) -> None:
+    with start("raw", max_attempts=1) as process:
+        words = ["torn", "bytes", "nothing", "two", "whole"]
+        await submit(store, *words)
+        records = [await settled(store, word) for word in words]
+        assert [record.state for record in records] == [*[State.FAILED] * 4, State.COMPLETED]
+        assert "msgspec.Raw" in records[0].reason
+        assert answer(records[-1]) == {"it": {"a": [None]}}
+        process.drain()
+        assert process.wait() == ChildExit.OK
+
+
 async def test_operation_that_only_the_worker_finds_unreadable_is_set_aside(store: RedisStore, start: Start) -> None:
     raw = b'{"operation":"run","params":{"task_id":"odd","message":{"message_id":"m","parts":"none"}}}'
     await store._command("RPUSH", store._keys.queue, raw)

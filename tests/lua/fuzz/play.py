@@ -119,7 +119,8 @@ async def _finish_round(world: World, process: Process) -> bool:
     world.deliver(process, fresh)
     await terms.begun(world, fresh)
     for delivery in fresh:
-        exchange.finish(delivery.task_id, Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED, b"1"))
+        done = Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED, process.outcome(delivery.task_id))
+        exchange.finish(delivery.task_id, done)
     while head := await store.inbox(process.incarnation):
         await store.admit(process.incarnation, admission(head[1]))
     if fresh or request.settlements:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.core.exchange import Exchange
 from holdfast.core.records import WorkerKind
+from tests.lua.messages import message_of
 
 CAPACITY = 4  # slots: tasks at once
 
@@ -23,3 +24,8 @@ class Process:
     names: frozenset[str] | None = None
     draining: bool = False
     inbox: bool = False
+    handlers: dict[str, bytes] = field(default_factory=dict[str, bytes])  # by task: the operation that was begun
+
+    def outcome(self, task_id: str) -> bytes:
+        """What the handler that runs makes of it: the message that it was begun with."""
+        return message_of(self.handlers[task_id].decode(errors="surrogateescape")).encode()

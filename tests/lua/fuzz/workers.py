@@ -118,7 +118,9 @@ async def finish(world: World) -> None:
     delay = world.dice.choice([0, 500, 3000]) if kind in {Settle.RETRY, Settle.DEFER} else 0
     claim = process.exchange.held[task_id].claim
     checkpoint = b"saved" if kind in {Settle.SUSPENDED, Settle.RELEASE} and world.chance(0.5) else None
-    process.exchange.finish(task_id, Settlement(task_id, claim, kind, b'"r"', delay, "why", checkpoint))
+    process.exchange.finish(
+        task_id, Settlement(task_id, claim, kind, process.outcome(task_id), delay, "why", checkpoint)
+    )
 
 
 async def renew(world: World) -> None:

@@ -17,7 +17,7 @@ from tests.lua.fuzz.ledger import Ledger
 from tests.lua.fuzz.process import CAPACITY, Process
 from tests.lua.history import History
 from tests.lua.invariants import breaches
-from tests.lua.messages import message_of
+from tests.lua.messages import message_of, outcomes_breaches
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction
 from tests.lua.view import View
@@ -122,6 +122,7 @@ class World:
             self.require(self.rollback or key not in self.started, f"{key} was started twice")
             self.require(delivery.operation, f"{key} came without its operation")
             self.started.add(key)
+            process.handlers[delivery.task_id] = delivery.operation
             self.ran.add((delivery.task_id, message_of(delivery.operation.decode(errors="surrogateescape"))))
 
     async def check(self) -> View:
@@ -133,8 +134,9 @@ class World:
         self.history.tell(snapshot.get(self.space.key("events"), {"content": []})["content"])
         await self.space.do("XTRIM", self.space.key("events"), "MAXLEN", 0)
         found += self.history.breaches
-        self.require(not found, "; ".join(found[:5]))
         view = View.of(snapshot, self.space.queue)
+        found += outcomes_breaches(view)
+        self.require(not found, "; ".join(found[:5]))
         self.ledger.look(view)
         return view
 

@@ -48,14 +48,18 @@ class Exchange:
         return self.in_flight
 
     def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:
-        """Take the answer in; the deliveries to start. One that is already running goes on under its new claim."""
+        """Take the answer in; the deliveries to start.
+
+        A turn that is already running goes on under its new claim. Another turn of a task that runs (a store that has
+        forgotten something gives an earlier one, or another life of the id) is to be started: its result is another.
+        """
         sent = {(s.task_id, s.claim) for s in request.settlements}
         self.unsettled = [s for s in self.unsettled if (s.task_id, s.claim) not in sent]
         self.in_flight = None
         self.answered = max(self.answered, request.number)
         if pulled.standing not in {Standing.OK, Standing.REPLAY}:
             return []
-        fresh = [delivery for delivery in pulled.deliveries if delivery.task_id not in self.held]
+        fresh = [delivery for delivery in pulled.deliveries if not self._runs(delivery)]
         self.held.update({delivery.task_id: delivery for delivery in pulled.deliveries})
         return fresh
 
@@ -84,6 +88,10 @@ class Exchange:
     def is_idle(self) -> bool:
         """Nothing is held or left to report, though a request may be under way."""
         return not (self.held or self.unsettled)
+
+    def _runs(self, delivery: Delivery) -> bool:
+        held = self.held.get(delivery.task_id)
+        return held is not None and (held.turn, held.operation) == (delivery.turn, delivery.operation)
 
     def _ordered(self) -> tuple[Settlement, ...]:
         """Releases last and backwards: each goes to the head of its lane, so the first claimed ends up first."""

@@ -23,6 +23,7 @@ def _plain(value: object) -> object:
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_plain)
+_skim = msgspec.json.Decoder(msgspec.Raw).decode  # checks the whole, makes nothing of it
 
 
 def to_json(value: object) -> bytes:
@@ -30,8 +31,9 @@ def to_json(value: object) -> bytes:
     try:
         encoded = _encoder.encode(value)
         # Not a number and infinity are written as null: look for them only where there is a null at all.
-        if b"null" in encoded and _has_no_number(msgspec.to_builtins(value, enc_hook=_plain)):
+        if b"null" in encoded and _has_no_number(_builtins(value)):
             raise NotJsonError("JSON has no NaN and no infinity")
+        _check(encoded)
     except UnicodeEncodeError as error:
         raise NotJsonError(f"a text in it is not Unicode: {error.reason}") from None
     except RecursionError:
@@ -41,6 +43,20 @@ def to_json(value: object) -> bytes:
     except Exception as error:
         raise NotJsonError(str(error)) from error
     return encoded
+
+
+def _check(encoded: bytes) -> None:
+    """What a msgspec.Raw holds is written as it is: nobody has looked at it before."""
+    try:
+        _skim(encoded)
+        if not encoded.isascii():
+            encoded.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotJsonError(f"a msgspec.Raw in it holds no JSON: {error}") from None
+
+
+def _builtins(value: object) -> object:
+    return msgspec.to_builtins(value, builtin_types=(msgspec.Raw,), enc_hook=_plain)
 
 
 def _has_no_number(value: object) -> bool:

@@ -34,9 +34,20 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Running:
+    """`earlier`: another turn of the same task, which is stopped; this one is begun when that has ended."""
+
     task: Task
     scope: anyio.CancelScope
-    why: str = ""  # it was stopped: cancel, pause, drain, lost, fenced or over
+    earlier: Running | None = None
+    over: anyio.Event = field(default_factory=anyio.Event)
+    why: str = ""  # it was stopped: cancel, pause, drain, lost, another-turn, fenced or over
+
+    async def alone(self) -> None:
+        """Until the earlier turn has ended, even if this one is stopped before: never two at once."""
+        if self.earlier:
+            with anyio.CancelScope(shield=True):
+                await self.earlier.over.wait()
+            self.earlier = None
 
     def stop(self, why: str) -> None:
         self.why = self.why or why
@@ -84,7 +95,10 @@ class Hands:
 
     def start(self, delivery: Delivery) -> None:
         task = Task(delivery, self.post.spec.settings.max_message_bytes)
-        running = self._running[delivery.task_id] = Running(task, anyio.CancelScope())
+        earlier = self._running.get(delivery.task_id)
+        if earlier:
+            earlier.stop("another-turn")
+        running = self._running[delivery.task_id] = Running(task, anyio.CancelScope(), earlier)
         self._group.create_task(self._deliver(delivery, running))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
@@ -118,6 +132,7 @@ class Hands:
     async def _deliver(self, delivery: Delivery, running: Running) -> None:
         outcome: Outcome | Deferred | None = None
         try:
+            await running.alone()
             with running.scope:
                 outcome = await self._in_turn(delivery, running)
         except BaseException as error:
@@ -155,13 +170,18 @@ class Hands:
             return outcome
 
     def _end(self, delivery: Delivery, running: Running, outcome: Outcome | Deferred) -> None:
+        is_latest = self._running[delivery.task_id] is running
+        if not is_latest:  # whatever came of it is no outcome of the turn that was claimed since
+            outcome = Stopped(running.why)
         checkpoint = running.task.notes.checkpoint
         report = settlement(outcome, delivery, self._policy_of(running), random.random(), checkpoint)
         self._telling.ended(delivery, running.task, outcome, report)
         if report and report.kind is Settle.RELEASE:
             self.released += 1
-        del self._running[delivery.task_id]
-        self.post.exchange.finish(delivery.task_id, report)
+        if is_latest:
+            del self._running[delivery.task_id]
+            self.post.exchange.finish(delivery.task_id, report)
+        running.over.set()
         if not self._running:
             self._empty.set()
         begun = not isinstance(outcome, Deferred)
