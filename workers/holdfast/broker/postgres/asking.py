@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from holdfast.broker.postgres import changes, queues, requests
+from holdfast.broker.postgres import changes, queues, requests, turns
 from holdfast.broker.postgres.changes import Entered
 from holdfast.broker.postgres.database import Database
 from holdfast.broker.postgres.queues import Phase, Queue
@@ -40,7 +40,9 @@ class Asking:
             return await self._run(name, *args)
         epoch, entered = await self._enter(fact, name, args)
         reached(Point.WRITTEN)
-        if not epoch or entered.blocked:
+        if not epoch or (
+            entered.blocked and not await turns.wait(self._database, self._queue, [fact], entered.request)
+        ):
             raise StoreUnavailableError(_kept(fact, "Redis is being rebuilt, or was away until now"))
         answer = await self._carry_out(epoch, fact, entered, name, args)
         reached(Point.GIVEN)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.broker.postgres import turns
 from holdfast.broker.redis.connection import Value
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -60,6 +61,7 @@ def fact_of(operation: str, args: Sequence[Value]) -> str:
 
 async def enter(sql: Any, queue: str, fact: str, operation: str, args: Sequence[Value]) -> Entered:
     """Accept a change; one that waits already, and is the last one, is not entered twice."""
+    await turns.lock(sql, queue, [fact])
     content = _pack((operation, args))
     waiting = await sql.fetch(_WAIT, queue, fact)
     if waiting and waiting[-1]["content"] == content:

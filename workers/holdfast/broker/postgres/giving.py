@@ -10,13 +10,13 @@ import structlog
 
 from holdfast.broker.postgres import changes, requests, tasks
 from holdfast.broker.postgres.requests import Waiting
+from holdfast.broker.postgres.turns import PATIENCE
 from holdfast.broker.redis.facts import FactsRole
 from holdfast.broker.redis.ledger import ELSEWHERE, LedgerRole
 from holdfast.core.records import Accepted, Submission
 from holdfast.errors import StoreError, StoreUnavailableError
 
 LIMIT = 100
-PATIENCE = 1.0  # seconds in which the producer gives it itself
 
 MESSAGES = ("run", "message")
 REFUSALS = {Accepted.CONFLICT, Accepted.TERMINAL, Accepted.UNKNOWN, Accepted.NO_PARENT, Accepted.NO_LIST}

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from holdfast.broker.postgres import facts, giving, queues, requests
+from holdfast.broker.postgres import facts, giving, queues, requests, turns
 from holdfast.broker.postgres.database import Database
 from holdfast.broker.postgres.ingesting import Ingesting
 from holdfast.broker.postgres.queues import Phase, Queue
@@ -125,6 +125,6 @@ class Keeper:
         more = look.more
         if not look.more:
             after, more = await self._ingesting.facts(sql, after)
-            await giving.give_changes(sql, self._name, self._redis, queue.epoch, patience=giving.PATIENCE)
+            await giving.give_changes(sql, self._name, self._redis, queue.epoch, patience=turns.PATIENCE)
         gave = await giving.give(sql, self._name, self._redis, queue.epoch)
         return after, more or gave

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from holdfast.broker.postgres import giving, reading, requests
+from holdfast.broker.postgres import giving, reading, requests, turns
 from holdfast.broker.postgres.base import LedgerStore
 from holdfast.core.records import (
     Accepted,
@@ -38,10 +38,10 @@ class ProducingRole(LedgerStore):
         async with self.database.transaction() as sql:
             epoch = await self._epoch(sql)
             entries = await requests.enter(sql, self._queue, submissions, verb)
-            ready = [entry for entry in entries if entry.word is None and not entry.blocked]
-            batch = [entry.submission for entry in ready]
-            await self._try(giving.put_back_parents(sql, self._queue, self, epoch, batch))
         reached(Point.WRITTEN)
+        ready = await self._ready(entries) if epoch else []
+        batch = [entry.submission for entry in ready]
+        await self._put_back_parents(epoch, batch)
         receipts = await self._try(self.give(epoch, batch, verb)) if epoch and batch else None
         reached(Point.GIVEN)
         told = list(zip(ready, receipts or (), strict=False))
@@ -57,6 +57,24 @@ class ProducingRole(LedgerStore):
 
     async def resume(self, task_id: str, reason: str) -> str:
         return await self._ask_for("resume", task_id, reason)
+
+    async def _ready(self, entries: Sequence[requests.Entry]) -> list[requests.Entry]:
+        """Those that may be given now. One that others are ahead of waits until their producers have given them."""
+        fresh = [entry for entry in entries if entry.word is None]
+        ours = [entry.request for entry in fresh]
+        return [entry for entry in fresh if not entry.blocked or await self._try(self._comes_next(entry, ours))]
+
+    async def _comes_next(self, entry: requests.Entry, ours: Sequence[int]) -> bool:
+        one = entry.submission
+        names = [one.task_id, *(one.terms.after if one.terms else ())]
+        return await turns.wait(self.database, self._queue, names, entry.request, ours)
+
+    async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
+        """Not in the transaction that accepts: its locks do not wait for Redis."""
+        if any(one.terms and one.terms.after for one in batch):
+            with suppress(LedgerUnavailableError):
+                async with self.database.transaction() as sql:
+                    await self._try(giving.put_back_parents(sql, self._queue, self, epoch, batch))
 
     async def _try(self, giving: Awaitable[T]) -> T | None:
         """None where the steward is to do it later: Redis is away, full, or not this one."""
@@ -78,7 +96,7 @@ class ProducingRole(LedgerStore):
             epoch = await self._epoch(sql)
             asked = await requests.ask(sql, self._queue, verb, task_id, reason)
         reached(Point.WRITTEN)
-        if not epoch or asked.blocked:
+        if not epoch or (asked.blocked and not await turns.wait(self.database, self._queue, [task_id], asked.request)):
             raise StoreUnavailableError(_kept(verb, task_id, "Redis is being rebuilt, or was away until now"))
         try:
             word = await self.ask(epoch, asked.request, verb, task_id, reason)

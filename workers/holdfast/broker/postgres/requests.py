@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.broker.postgres import turns
 from holdfast.core.records import Accepted, Submission
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -88,6 +89,7 @@ async def enter(sql: Any, queue: str, batch: Sequence[Submission], verb: str = "
     `verb`: `run`, or `message` for those that are only for a task that there is.
     """
     ids = sorted({one.task_id for one in batch})
+    await turns.lock(sql, queue, ids)
     parents = {parent for one in batch if one.terms for parent in one.terms.after}
     ledger = {row["task_id"]: row for row in await sql.fetch(_LEDGER, queue, ids)}
     told = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
@@ -104,6 +106,7 @@ async def enter(sql: Any, queue: str, batch: Sequence[Submission], verb: str = "
 
 async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> Asked:
     """Accept a request for a task; one that waits already is not entered twice."""
+    await turns.lock(sql, queue, [task_id])
     waiting = [row for row in await sql.fetch(_ENTERED, queue, [task_id]) if row["waits"]]
     if waiting and waiting[-1]["verb"] == verb:
         return Asked(waiting[-1]["id"], len(waiting) > 1)

@@ -1,0 +1,153 @@
+"""Orders within milliseconds of each other: they are carried out in the order of their commits, and none is lost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from holdfast.broker.postgres import changes, requests
+from holdfast.core.deliveries import Settle
+from holdfast.core.records import Accepted
+from holdfast.schedules import Schedules
+from tests.lua.operations import submission
+from tests.postgres.ledger import Ledger, ledger
+from tests.postgres.server import Server
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE = 30  # seconds; reached only by a test that fails
+WAITING = "SELECT count(*) AS waiting FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+
+
+@pytest.fixture
+async def other(books: Ledger, server_url: str, postgres_server: Server) -> AsyncIterator[Ledger]:
+    """Another producer of the same queue."""
+    async with ledger(server_url, postgres_server.url("tasks"), books.queue) as made:
+        yield made
+
+
+async def epoch_of(books: Ledger) -> str:
+    [queue] = await books.rows("SELECT epoch FROM holdfast_queues WHERE queue = $1", books.queue)
+    epoch: str = queue["epoch"]
+    return epoch
+
+
+class Later:
+    """A call that goes on beside the test."""
+
+    def __init__(self, call: Callable[[], Awaitable[Any]]) -> None:
+        self._call = call
+        self.answer: Any = None
+        self.over = anyio.Event()
+
+    async def run(self) -> None:
+        try:
+            self.answer = await self._call()
+        except Exception as error:
+            self.answer = error
+        self.over.set()
+
+    async def held_up(self, books: Ledger) -> None:
+        """Until it waits for the lock, or is over without it."""
+        with anyio.fail_after(PATIENCE):
+            while not self.over.is_set() and not (await books.rows(WAITING))[0]["waiting"]:
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_of_two_orders_within_milliseconds_none_is_lost(books: Ledger, other: Ledger) -> None:
+    await books.keep()
+    tasks = [f"t{number}" for number in range(60)]
+    await books.submit(*tasks)
+    answers = dict[str, list[str]]()
+
+    async def order(store: Ledger, task_id: str, verb: str) -> None:
+        answers.setdefault(task_id, []).append(await getattr(store.store, verb)(task_id, "asked"))
+
+    for task_id in tasks:
+        async with anyio.create_task_group() as both:
+            both.start_soon(order, books, task_id, "cancel")
+            both.start_soon(order, other, task_id, "pause")
+    assert {task_id: await books.state(task_id) for task_id in tasks} == dict.fromkeys(tasks, "canceled")
+    await books.keep()
+    assert await books.requests() == []
+
+
+@pytest.mark.parametrize("dies", [False, True])
+async def test_an_order_that_commits_late_is_no_lower_than_what_was_carried_out(
+    books: Ledger, other: Ledger, dies: bool
+) -> None:
+    await books.keep()
+    await books.submit("t1")
+    pause = Later(lambda: other.store.pause("t1", "wait"))
+    async with anyio.create_task_group() as beside:
+        async with books.store.database.transaction() as sql:
+            cancel = await requests.ask(sql, books.queue, "cancel", "t1", "enough")
+            beside.start_soon(pause.run)
+            await pause.held_up(books)
+        if not dies:
+            word = await books.store.ask(await epoch_of(books), cancel.request, "cancel", "t1", "enough")
+            assert word == "canceled"
+            async with books.store.database.transaction() as sql:
+                await requests.given(sql, [cancel.request])
+    assert isinstance(pause.answer, Exception) if dies else pause.answer == "canceled"
+    await books.wait_given()
+    assert await books.state("t1") == "canceled"
+
+
+async def test_a_change_that_commits_late_is_no_lower_than_what_was_carried_out(books: Ledger, other: Ledger) -> None:
+    """Its setter has died: a steward carries it out, and the later one after it."""
+    await books.keep()
+    await Schedules(books.store, books.queue).upsert("j", every="1m", text="go")
+    await books.keep()
+    resume = Later(lambda: Schedules(other.store, books.queue).resume("j"))
+    async with anyio.create_task_group() as beside, books.store.database.transaction() as sql:
+        args = ("j", "the bank is closed", "")
+        pause = await changes.enter(sql, books.queue, "schedule|j", "schedule_pause", args)
+        beside.start_soon(resume.run)
+        await resume.held_up(books)
+    await books.wait_given()
+    asked = [
+        int(fields[b"detail"])
+        for _, fields in await books.redis.plain.xrange(books.redis.key("events"))
+        if fields[b"event"] == b"requested"
+    ]
+    assert pause.request in asked
+    assert asked == sorted(asked)
+    assert (await Schedules(books.store, books.queue).get("j")).paused == ""
+
+
+async def test_a_message_that_another_is_ahead_of_follows_it_at_once(books: Ledger, other: Ledger) -> None:
+    """Not when a steward comes by."""
+    await books.keep()
+    await books.submit("t1")
+    await books.redis.register("a")
+    [delivery] = await books.redis.take("a")
+    second = Later(lambda: other.message("t1", "m2"))
+    async with anyio.create_task_group() as beside:
+        async with books.store.database.transaction() as sql:
+            [entry] = await requests.enter(sql, books.queue, [submission("t1", books.queue, "m1")])
+            beside.start_soon(second.run)
+            await second.held_up(books)
+        await books.store.give(await epoch_of(books), [entry.submission])
+        async with books.store.database.transaction() as sql:
+            await requests.given(sql, [entry.request])
+    assert second.answer is Accepted.PENDING
+    for message in ("m1", "m2"):
+        await books.redis.settle("a", delivery, Settle.COMPLETED)
+        [delivery] = await books.redis.take("a")
+        assert message.encode() in delivery.operation
+
+
+async def test_large_batches_and_single_requests_do_not_wait_in_a_circle(books: Ledger, other: Ledger) -> None:
+    await books.keep()
+    tasks = [f"t{number}" for number in range(40)]
+    async with anyio.create_task_group() as all_at_once:
+        for number, store in enumerate([books, other] * 4):
+            all_at_once.start_soon(store.submit, *(tasks if number % 4 < 2 else reversed(tasks[:30])))
+            all_at_once.start_soon(store.submit, tasks[number])
+    await books.wait_given()
+    assert await books.states() == dict.fromkeys(tasks, "submitted")
