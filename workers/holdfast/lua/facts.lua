@@ -5,8 +5,7 @@
 --       content as pairs, empty where there is none}. What is not there was removed: the Redis has not forgotten it.
 -- flags: no-writes, allow-oom
 -- use: standing
-local epoch = ARGV[1]
-if call('HGET', T .. 'meta', 'rebuilding') ~= epoch and standing(epoch, ARGV[2], '') ~= 'ok' then return 'elsewhere' end
+if not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
 
 local function content_of(name)
   local kind, id = string.match(name, '^(%a+)|(.*)$')

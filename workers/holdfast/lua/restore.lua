@@ -3,7 +3,7 @@
 -- KEYS: the public queue.
 -- ARGV: the ledger's epoch, then per task what `dump` tells of it, each list with its length before it.
 -- Answers: other: this Redis is not that ledger's, nothing was written. Or a word per task. restored.
---       there: it knows the task, and nothing less of it. merged: another task of this id was made since, and takes over
+--       there: it knows the task, and nothing less of it but messages, which it is given. merged: another task of this id was made since, and takes over
 --       the messages that had not run yet. ended: while it is not being rebuilt only what has ended can be put back.
 -- A task that waits for others may come before them; those that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
@@ -31,11 +31,12 @@ local function take_task()
   return t
 end
 
--- Where a life stands: it never goes back to an earlier turn, from an outcome to none, or to fewer deliveries.
-local function is_later(has, turn, state, delivery)
+-- Where a life stands: it never goes back to an earlier turn, from an outcome to none, to fewer deliveries, or to before an
+-- order that was carried out.
+local function is_later(has, turn, state, delivery, asked)
   local function settled(word) return (TERMINAL[word] or (PARKED[word] and word ~= 'suspended')) and 1 or 0 end
-  local a = {tonumber(has.turn), settled(has.state), tonumber(has.delivery or '0')}
-  local b = {tonumber(turn), settled(state), tonumber(delivery or '0')}
+  local a = {tonumber(has.turn), settled(has.state), tonumber(has.delivery or '0'), tonumber(has.asked or '0')}
+  local b = {tonumber(turn), settled(state), tonumber(delivery or '0'), tonumber(asked or '0')}
   for i = 1, #a do
     if a[i] ~= b[i] then return a[i] > b[i] end
   end
@@ -134,20 +135,24 @@ local function put_in_place(t)
   end
 end
 
--- Another task of this id: what had not run yet becomes messages for it. Their digests tell what is the same.
-local function merge(t)
-  if TERMINAL[t.has.state] then return 'there' end
-  local messages = t.pending
-  if not PARKED[t.has.state] or t.has.state == 'suspended' then
-    messages = {t.has.message .. '|' .. t.has.digest .. '|' .. t.operation, unpack(t.pending)}
-  end
-  for _, item in ipairs(messages) do
+-- Messages that had not run yet are given to the task that is there. Their digests tell what it has seen.
+local function give_messages(t, why)
+  for _, item in ipairs(t.pending) do
     local message, digest, operation = string.match(item, '^([^|]*)|([^|]*)|(.*)$')
     local verdict = deliver_message(t.id, operation, message, digest)
     if verdict == 'terminal' or verdict == 'conflict' then
-      set_aside('task ' .. t.id .. ' was made anew before this message ran', operation, t.has.lane)
+      set_aside('task ' .. t.id .. ' ' .. why .. ' before this message ran', operation, t.has.lane)
     end
   end
+end
+
+-- Another task of this id: what had not run yet becomes messages for it.
+local function merge(t)
+  if TERMINAL[t.has.state] then return 'there' end
+  if not PARKED[t.has.state] or t.has.state == 'suspended' then
+    table.insert(t.pending, 1, t.has.message .. '|' .. t.has.digest .. '|' .. t.operation)
+  end
+  give_messages(t, 'was made anew')
   return 'merged'
 end
 
@@ -161,9 +166,12 @@ end
 
 local function restore(t)
   if not REBUILDING and not TERMINAL[t.has.state] then return 'ended' end
-  local r = read(t.id, 'created', 'turn', 'state', 'delivery')
+  local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked')
   if r[1] and r[1] ~= t.has.created then return merge(t) end
-  if r[1] and not is_later(t.has, r[2], r[3], r[4]) then return 'there' end
+  if r[1] and not is_later(t.has, r[2], r[3], r[4], r[5]) then
+    give_messages(t, 'had ended')   -- this Redis may have been set back to before they came
+    return 'there'
+  end
   if r[1] then remove(t.id) else count('accepted') end
   put_content(t)
   put_ties(t)

@@ -26,13 +26,13 @@ _log = structlog.get_logger("holdfast.ledger")
 
 async def give(sql: Any, queue: str, redis: LedgerRole, epoch: str) -> bool:
     """Give the oldest; whether there may be more. What Redis cannot take now waits on."""
-    waiting = await requests.waiting(sql, queue, PATIENCE, LIMIT)
+    waiting, more = await requests.waiting(sql, queue, PATIENCE, LIMIT)
     for verb, group in groupby(waiting, lambda one: one.verb):
         some = list(group)
         give_some = _give_messages if verb in MESSAGES else _give_asks
         if not await give_some(sql, queue, redis, epoch, some):
             return False
-    return len(waiting) == LIMIT
+    return more
 
 
 async def _give_messages(sql: Any, queue: str, redis: LedgerRole, epoch: str, some: list[Waiting]) -> bool:
@@ -60,7 +60,7 @@ async def _give_messages(sql: Any, queue: str, redis: LedgerRole, epoch: str, so
 async def put_back_parents(sql: Any, queue: str, redis: LedgerRole, epoch: str, batch: Sequence[Submission]) -> None:
     """A task may be made to wait for one that has ended long ago: Redis is told how that ended."""
     parents = {parent for one in batch if one.terms for parent in one.terms.after}
-    if parents and (ended := await tasks.ended_of(sql, queue, parents)):
+    async for ended in tasks.ended_of(sql, queue, parents):
         await redis.restore(epoch, ended)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.broker.postgres import facts, queues, requests, tasks
 from holdfast.broker.postgres.queues import Queue
 from holdfast.broker.redis.facts import FactsRole
+from holdfast.broker.redis.ledger import Look
 from holdfast.errors import StoreUnavailableError
 
 TASKS = 100  # read from Redis in one call
@@ -21,16 +22,27 @@ class Ingesting:
         self._name = queue
         self._redis = redis
 
-    async def tasks(self, sql: Any, task_ids: Sequence[str]) -> str:
-        """Write these tasks as they are; the last event there was when they were read."""
-        witness = ""
-        for start in range(0, len(task_ids), TASKS):
-            page = task_ids[start : start + TASKS]
-            dumps = await self._redis.dump(page)
-            witness = dumps.last
+    async def tasks(self, sql: Any, queue: Queue, task_ids: Sequence[str]) -> Queue | None:
+        """Write these tasks as they are; the queue with what was seen. None where this Redis has lost something."""
+        left = list(task_ids)
+        while left:
+            found = await self._redis.read(queue.epoch, queue.seen, left[:TASKS])
+            if found is None:
+                return None
+            dumps, count = found
+            queue = queue.saw(dumps.last)
             await tasks.keep(sql, self._name, dumps)
-            await requests.confirm(sql, self._name, page)
-        return witness
+            await requests.confirm(sql, self._name, left[:count])
+            left = left[count:]
+        return queue
+
+    async def happened(self, sql: Any, queue: Queue, look: Look) -> Queue:
+        """Write the tasks that these events name, and note the facts; the queue after them."""
+        after = await self.tasks(sql, replace(queue, position=look.position), look.ids)
+        if after is None:
+            raise _forgotten()
+        await facts.note(sql, self._name, look.facts)
+        return after
 
     async def facts(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
         """Read those to which something has happened, and all tasks of which something has happened until then.
@@ -40,13 +52,13 @@ class Ingesting:
             return queue, False
         last = await self.these_facts(sql, queue, names)
         if last is None:
-            raise StoreUnavailableError("Redis has lost data while it was read: what was read is not believed")
-        after = await self._catch_up(sql, queue, last)
+            raise _forgotten()
+        after = await self._catch_up(sql, queue.saw(last), last)
         return after, bool(await facts.unread(sql, self._name, 1))
 
     async def these_facts(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
         """Write these facts as they are; the last event there was then. None where this Redis has lost something."""
-        found = await self._redis.facts(queue.epoch, queue.position, names)
+        found = await self._redis.facts(queue.epoch, queue.seen, names)
         if found is None:
             return None
         last, some = found
@@ -58,8 +70,10 @@ class Ingesting:
         while queues.is_before(queue.position, last):
             look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
             if look.word != "ok":
-                raise StoreUnavailableError("Redis has lost data while it was read: what was read is not believed")
-            witness = await self.tasks(sql, look.ids)
-            await facts.note(sql, self._name, look.facts)
-            queue = replace(queue, position=look.position, witness=witness or queue.witness)
+                raise _forgotten()
+            queue = await self.happened(sql, queue, look)
         return queue
+
+
+def _forgotten() -> StoreUnavailableError:
+    return StoreUnavailableError("Redis has lost data while it was read: what was read is not believed")

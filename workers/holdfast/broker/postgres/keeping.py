@@ -11,11 +11,10 @@ begins, and it is rebuilt: see `rebuilding`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from holdfast.broker.postgres import facts, giving, queues, requests, turns
+from holdfast.broker.postgres import giving, queues, requests, turns
 from holdfast.broker.postgres.database import Database
 from holdfast.broker.postgres.ingesting import Ingesting
 from holdfast.broker.postgres.queues import Phase, Queue
@@ -119,9 +118,7 @@ class Keeper:
                 return await self._rebuilding.begin(sql, queue, look), True
 
     async def _ingest(self, sql: Any, queue: Queue, look: Look) -> tuple[Queue, bool]:
-        witness = await self._ingesting.tasks(sql, look.ids)
-        await facts.note(sql, self._name, look.facts)
-        after = replace(queue, position=look.position, witness=witness or queue.witness)
+        after = await self._ingesting.happened(sql, queue, look)
         more = look.more
         if not look.more:
             after, more = await self._ingesting.facts(sql, after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -41,6 +41,10 @@ class Queue:
     def seen(self) -> str:
         """The last event that was there when anything was read: a Redis that has forgotten it has lost something."""
         return self.witness if is_before(self.position, self.witness) else self.position
+
+    def saw(self, event: str) -> Queue:
+        """Something was read when this event was the last ('' for none)."""
+        return replace(self, witness=event) if is_before(self.seen, event) else self
 
 
 def moment(position: str) -> int:

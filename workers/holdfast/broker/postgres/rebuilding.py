@@ -96,8 +96,9 @@ class Rebuilding:
         dumps, cursor = page
         if not dumps:
             return replace(queue, phase=following, cursor="")
-        parents = await tasks.ended_parents(sql, self._name, dumps)
-        words = await self._redis.restore(queue.epoch, [*parents, *dumps])
+        async for parents in tasks.ended_parents(sql, self._name, dumps):
+            await self._redis.restore(queue.epoch, parents)
+        words = await self._redis.restore(queue.epoch, dumps)
         reached(Point.RESTORED)
         restored = words.count("restored") + words.count("merged")
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
@@ -119,8 +120,10 @@ class Rebuilding:
             last = (await self._redis.dump([])).last
             queue = replace(queue, position=last, witness=last)
         cursor, ids = await self._redis.known(queue.cursor, KEYS)
-        await self._ingesting.tasks(sql, ids)
-        return replace(queue, cursor=cursor) if cursor else replace(queue, phase=Phase.LISTING, cursor="")
+        after = await self._ingesting.tasks(sql, queue, ids)
+        if after is None:
+            return await self._begin_again(sql, queue)
+        return replace(after, cursor=cursor) if cursor else replace(after, phase=Phase.LISTING, cursor="")
 
     async def _list(self, sql: Any, queue: Queue) -> Queue:
         """Facts last: what they tell of fires is not ahead of the tasks that were read."""
@@ -131,6 +134,7 @@ class Rebuilding:
         last = await self._ingesting.these_facts(sql, queue, names)
         if last is None:
             return await self._begin_again(sql, queue)
+        queue = queue.saw(last)
         if cursor:
             return replace(queue, cursor=cursor)
         await facts.all_read(sql, self._name, moment(last))

@@ -61,7 +61,8 @@ class RememberingRole(LedgerStore):
         if answer.word != UNKNOWN:
             return answer
         async with self.database.transaction() as sql:
-            epoch, ended = await self._epoch(sql), await tasks.ended_of(sql, self._queue, [task_id])
+            epoch = await self._epoch(sql)
+            ended = [dump async for page in tasks.ended_of(sql, self._queue, [task_id]) for dump in page]
         return await super().retry(task_id, reason) if ended and await self.restore(epoch, ended) else answer
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from holdfast.broker.postgres import turns
+from holdfast.broker.redis.ledger import PAGE_BYTES
 from holdfast.core.records import Accepted, Submission
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -38,12 +39,14 @@ _GIVEN = "UPDATE holdfast_requests SET given = clock_timestamp() WHERE id = ANY(
 _REFUSED = "UPDATE holdfast_requests SET refused = $2 WHERE id = $1"
 _DROP = "DELETE FROM holdfast_requests WHERE id = ANY($1)"
 _WAITING = """
+SELECT * FROM (SELECT *, sum(octet_length(content)) OVER (ORDER BY id) - octet_length(content) AS before,
+    count(*) OVER () AS found FROM (
 SELECT r.id, r.verb, r.content, r.task_id, r.message_id, t.finished_ms, r.message_id = ANY(t.message_ids) AS known,
     floor(extract(epoch FROM clock_timestamp() - r.created) * 1000)::bigint AS age_ms
 FROM holdfast_requests r LEFT JOIN holdfast_tasks t ON t.queue = r.queue AND t.task_id = r.task_id
 WHERE r.queue = $1 AND r.given IS NULL AND r.refused IS NULL AND r.verb <> 'change'
     AND r.created < clock_timestamp() - $2::float8 * interval '1 second'
-ORDER BY r.id LIMIT $3"""
+ORDER BY r.id LIMIT $3) AS page) AS weighed WHERE before < $4 ORDER BY id"""
 _CONFIRM = """
 DELETE FROM holdfast_requests r USING holdfast_tasks t
 WHERE r.queue = $1 AND r.task_id = ANY($2) AND r.refused IS NULL AND t.queue = r.queue AND t.task_id = r.task_id
@@ -137,9 +140,12 @@ async def give_again(sql: Any, queue: str) -> None:
     await sql.execute(_AGAIN, queue)
 
 
-async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> list[Waiting]:
-    """The oldest that wait, entered more than so many seconds ago."""
-    return [_waiting(row) for row in await sql.fetch(_WAITING, queue, older_than, limit)]
+async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> tuple[list[Waiting], bool]:
+    """The oldest that wait, entered more than so many seconds ago, as many as a call should hold; whether there may be
+    more."""
+    rows = await sql.fetch(_WAITING, queue, older_than, limit, PAGE_BYTES)
+    more = bool(rows) and (len(rows) == limit or rows[0]["found"] > len(rows))
+    return [_waiting(row) for row in rows], more
 
 
 async def count(sql: Any, queue: str) -> int:

@@ -5,18 +5,20 @@ What came of a turn is written once. A task that has ended never goes back, exce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import structlog
 
-from holdfast.broker.redis.ledger import Dump, Dumps
+from holdfast.broker.redis.ledger import PAGE_BYTES, Dump, Dumps
 from holdfast.broker.redis.rows import pairs
 
 _Turn = tuple[str, int, bytes, bytes | None]
 
 _log = structlog.get_logger("holdfast.ledger")
+
+PAGE_TASKS = 100
 
 _pack = msgspec.msgpack.Encoder().encode
 _record = msgspec.msgpack.Decoder(dict[str, bytes]).decode
@@ -46,14 +48,33 @@ WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
 _COLUMNS = """
 task_id, turn, dead, record, pending, checkpoint, trail, ties, webhooks, message_ids, digests, seq, created_ms, seen_ms
 """
-_OPEN = f"""
-SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1
-    AND (finished_ms IS NULL OR dead <> '' OR webhooks <> '\\x90')
-    AND (seq, created_ms, task_id) > ($2, $3, $4)
-ORDER BY seq, created_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words
-_ENDED_SINCE = f"""
-SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND finished_ms IS NOT NULL AND seen_ms >= $2
-    AND (seen_ms, task_id) > ($3, $4) ORDER BY seen_ms, task_id LIMIT $5"""  # noqa: S608 - of our own words
+# What a task weighs, without reading it.
+_BYTES = """
+octet_length(record) + octet_length(pending) + octet_length(checkpoint) + octet_length(trail)
+    + pg_column_size(message_ids) + pg_column_size(digests)
+    + (SELECT coalesce(sum(octet_length(operation) + coalesce(octet_length(result), 0)), 0)
+       FROM holdfast_turns u WHERE u.queue = t.queue AND u.task_id = t.task_id)"""
+
+
+def _page(which: str, order: str, limit: int) -> str:
+    """The first of these tasks, at most the parameter `limit` of them and, but for one, the next parameter of bytes."""
+    return f"""
+SELECT {_COLUMNS} FROM (
+    SELECT *, sum(bytes) OVER (ORDER BY {order}) - bytes AS before FROM (
+        SELECT *, {_BYTES} AS bytes FROM holdfast_tasks t WHERE queue = $1 AND {which} ORDER BY {order} LIMIT ${limit}
+    ) AS page) AS weighed
+WHERE before < ${limit + 1} ORDER BY {order}"""  # noqa: S608 - of our own words
+
+
+_OPEN = _page(
+    "(finished_ms IS NULL OR dead <> '' OR webhooks <> '\\x90') AND (seq, created_ms, task_id) > ($2, $3, $4)",
+    "seq, created_ms, task_id",
+    5,
+)
+_ENDED_SINCE = _page(
+    "finished_ms IS NOT NULL AND seen_ms >= $2 AND (seen_ms, task_id) > ($3, $4)", "seen_ms, task_id", 5
+)
+_ENDED_OF = _page("finished_ms IS NOT NULL AND task_id = ANY($2) AND task_id > $3", "task_id", 4)
 _THESE = f"""
 SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"""  # noqa: S608 - of our own words
 _TURNS = """
@@ -104,7 +125,7 @@ async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[li
     """Tasks that have not ended, dead letters, and those with a webhook to be told, in the order of their lanes; and
     the next cursor."""
     after = msgspec.json.decode(cursor, type=tuple[int, int, str]) if cursor else (-1, 0, "")
-    rows = await sql.fetch(_OPEN, queue, *after, limit)
+    rows = await sql.fetch(_OPEN, queue, *after, limit, PAGE_BYTES)
     last = (rows[-1]["seq"], rows[-1]["created_ms"], rows[-1]["task_id"]) if rows else ()
     return await _dumps(sql, queue, rows), msgspec.json.encode(last).decode() if rows else ""
 
@@ -112,7 +133,7 @@ async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[li
 async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> tuple[list[Dump], str]:
     """Tasks that were seen to have ended since that moment; and the next cursor."""
     after = msgspec.json.decode(cursor, type=tuple[int, str]) if cursor else (-1, "")
-    rows = await sql.fetch(_ENDED_SINCE, queue, since_ms, *after, limit)
+    rows = await sql.fetch(_ENDED_SINCE, queue, since_ms, *after, limit, PAGE_BYTES)
     last = (rows[-1]["seen_ms"], rows[-1]["task_id"]) if rows else ()
     return await _dumps(sql, queue, rows), msgspec.json.encode(last).decode() if rows else ""
 
@@ -128,15 +149,17 @@ WHERE EXISTS (SELECT FROM holdfast_tasks t WHERE t.queue = $1 AND t.task_id = n.
     return {row["task_id"] for row in await sql.fetch(query, queue, list(task_ids))}
 
 
-async def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> list[Dump]:
+def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> AsyncIterator[list[Dump]]:
     """Of the tasks that these wait for, those that have ended: Redis must know them to tell their children."""
-    parents = {parent for dump in dumps for parent in dump.parents}
-    return await ended_of(sql, queue, parents) if parents else []
+    return ended_of(sql, queue, {parent for dump in dumps for parent in dump.parents})
 
 
-async def ended_of(sql: Any, queue: str, task_ids: Iterable[str]) -> list[Dump]:
-    """Those of these tasks that have ended."""
-    return [dump for dump in await these(sql, queue, sorted(task_ids)) if dump.number("finished")]
+async def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIterator[list[Dump]]:
+    """Those of these tasks that have ended, in pages."""
+    cursor = ""
+    while task_ids and (rows := await sql.fetch(_ENDED_OF, queue, list(task_ids), cursor, PAGE_TASKS, PAGE_BYTES)):
+        yield await _dumps(sql, queue, rows)
+        cursor = rows[-1]["task_id"]
 
 
 async def ended(

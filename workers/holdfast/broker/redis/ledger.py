@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.broker.redis.connection import Role, Value
@@ -11,6 +11,7 @@ from holdfast.broker.redis.producer import submitted_on_terms
 from holdfast.broker.redis.rows import pairs
 from holdfast.core.records import Accepted, Receipt, Submission
 
+PAGE_BYTES = 4_000_000  # of content in one call: a task more may exceed it
 ELSEWHERE = b"elsewhere"  # this Redis does not follow that ledger, or is being rebuilt from it
 
 
@@ -81,9 +82,20 @@ class LedgerRole(Role):
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
         """These tasks; unknown ones are left out."""
-        last, now, tasks, damaged = await self._run("dump", *task_ids)
-        ids = tuple(task_id.decode() for task_id in damaged)
-        return Dumps(last.decode(), now, tuple(_dump(task) for task in tasks), ids)
+        dumps, looked = _dumps(await self._run("dump", "", "", PAGE_BYTES, *task_ids))
+        while looked < len(task_ids):
+            more, count = _dumps(await self._run("dump", "", "", PAGE_BYTES, *task_ids[looked:]))
+            dumps, looked = (
+                replace(more, tasks=(*dumps.tasks, *more.tasks), damaged=(*dumps.damaged, *more.damaged)),
+                looked + count,
+            )
+        return dumps
+
+    async def read(self, epoch: str, witness: str, task_ids: Sequence[str]) -> tuple[Dumps, int] | None:
+        """The first of these tasks, as many as PAGE_BYTES allow, and how many ids that were; None where this Redis
+        has forgotten the event `witness`, or is not what that ledger follows or rebuilds."""
+        answer = await self._run("dump", epoch, witness, PAGE_BYTES, *task_ids)
+        return None if answer == ELSEWHERE else _dumps(answer)
 
     async def known(self, cursor: str, page: int) -> tuple[str, list[str]]:
         """Ids of tasks among the next keys, and where to go on ('' at the end)."""
@@ -134,6 +146,12 @@ class LedgerRole(Role):
         """`cancel`, `pause` or `resume` for a ledger: the state afterwards, `unknown`, or None as above."""
         answer = await self._run_behind("once", verb, task_id, reason, request, epoch)
         return None if answer == ELSEWHERE else str(answer.decode())
+
+
+def _dumps(answer: list[Any]) -> tuple[Dumps, int]:
+    last, now, tasks, damaged, looked = answer
+    ids = tuple(task_id.decode() for task_id in damaged)
+    return Dumps(last.decode(), now, tuple(_dump(task) for task in tasks), ids), looked
 
 
 def _dump(task: list[Any]) -> Dump:

@@ -12,16 +12,26 @@ local function is_before(one, other)
   return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
 end
 
-local function standing(epoch, witness, after)
-  local key = T .. 'events'
-  local owner = call('HGET', T .. 'meta', 'ledger')
-  if not owner then return 'lost' end
-  if owner ~= epoch then return 'other' end
+local function memory_of(witness, after)
   if witness == '' then return 'ok' end
+  local key = T .. 'events'
   local first = call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
   if not first then return 'lost' end
   -- What was seen may have been trimmed since; then it was followed too slowly, and nobody knows what it has missed.
   if is_before(witness, first[1]) then return 'missed' end
   if #call('XRANGE', key, witness, witness) == 0 then return 'lost' end
   return after ~= '' and is_before(after, first[1]) and 'missed' or 'ok'
+end
+
+local function standing(epoch, witness, after)
+  local owner = call('HGET', T .. 'meta', 'ledger')
+  if not owner then return 'lost' end
+  if owner ~= epoch then return 'other' end
+  return memory_of(witness, after)
+end
+
+-- A ledger believes what it reads here if it follows or rebuilds this Redis, and nothing that it has seen was forgotten.
+local function is_believed(epoch, witness)
+  local epochs = call('HMGET', T .. 'meta', 'ledger', 'rebuilding')
+  return (epochs[1] == epoch or epochs[2] == epoch) and memory_of(witness, '') ~= 'lost'
 end
