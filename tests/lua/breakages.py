@@ -250,7 +250,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     # Lanes in turns.
     ("weights are not looked at", "pull.lua", "WEIGHTS[#WEIGHTS + 1] = tonumber(weight)", "WEIGHTS[#WEIGHTS + 1] = 1", turns.test_weights_hold_for_all_workers_together, (3,)),
     ("of equal lanes the last goes first", "shared/turns.lua", "< (had[best] + 1) * weight)", "<= (had[best] + 1) * weight)", turns.test_of_two_full_lanes_the_heavier_goes_first),
-    ("turns are not remembered", "shared/turns.lua", "  call('HSET', T .. 'turns', unpack(told))\n", "", turns.test_weights_hold_for_all_workers_together, (1,)),
+    ("turns are not remembered", "shared/turns.lua", "  turns_in_pages('HSET', told)\n", "", turns.test_weights_hold_for_all_workers_together, (1,)),
     ("rounds never end", "shared/turns.lua", "had[i] < weight and", "", turns.test_a_lane_that_was_empty_saves_up_no_more_than_one_round),
     ("strict order is not kept", "pull.lua", "if busy > 1 and #WEIGHTS > 0 then", "if #WEIGHTS == 0 then WEIGHTS = {1, 1} end if busy > 1 then", turns.test_in_strict_order_the_first_lane_that_holds_something_is_served),
     ("a turn that finds nothing is lost", "pull.lua", "  for _ = 0, #LANES do\n", "  for _ = 1, 1 do\n", turns.test_a_turn_that_finds_only_hints_goes_to_the_other_lane),

@@ -75,8 +75,9 @@ async def test_while_it_is_rebuilt(books: Ledger) -> None:
     assert await books.message("t1", "m2") is Accepted.PENDING
     await books.keep()
     await books.flush()
-    await books.store.keep()
-    before = await books.picture()  # nothing was put back yet
+    while not await books.store.rebuilding():
+        await books.store.keep()
+    before = await books.picture()  # it is being rebuilt, and nothing was put back yet
     fickle: Any = Fickle(books.store, lambda: books.set_back(before))
     keeper = Keeper(books.queue, books.store.database, fickle)
     while not fickle.happened:

@@ -12,7 +12,9 @@ if workers > 0 and not force then return {'busy', workers} end
 local function empty_lanes()
   local left = false
   for _, index in ipairs({'seq', 'heads'}) do
-    for _, lane in ipairs({QUEUE, unpack(call('HKEYS', T .. index))}) do
+    local lanes = call('HKEYS', T .. index)
+    lanes[#lanes + 1] = QUEUE
+    for _, lane in ipairs(lanes) do
       local length = redis.pcall('LLEN', list_of(lane))   -- an error where somebody made it something else than a list
       if type(length) == 'number' and length > 0 then
         call('LTRIM', list_of(lane), ENTRIES, -1)   -- what LPOP takes it would answer, too: thirty times as long

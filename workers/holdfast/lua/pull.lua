@@ -206,7 +206,8 @@ local function take_lane(lane, want)
   return #rows - before
 end
 
-local LANES, WEIGHTS = {unpack(ARGV, 6)}, {}
+local LANES, WEIGHTS = {}, {}
+for i = 6, #ARGV do LANES[i - 5] = ARGV[i] end
 for weight in string.gmatch(ARGV[5], '%d+') do WEIGHTS[#WEIGHTS + 1] = tonumber(weight) end
 
 -- How much of a lane may start now.

@@ -45,10 +45,9 @@ for _, task in ipairs(owned_last_first(incarnation, dropped)) do
 end
 
 -- Suspects are not for workers of a pool, and a quarantine worker claims nothing else.
-local indexes = {T .. 'nowhere'}
+local waiting = 0
 for i = 5, 4 + lanes do
-  if known[3] ~= 'quarantine' then indexes[#indexes + 1] = list_of(ARGV[i]) end
-  if known[3] ~= 'worker' then indexes[#indexes + 1] = T .. 'suspects:' .. ARGV[i] end
+  if known[3] ~= 'quarantine' then waiting = waiting + call('EXISTS', list_of(ARGV[i])) end
+  if known[3] ~= 'worker' then waiting = waiting + call('EXISTS', T .. 'suspects:' .. ARGV[i]) end
 end
-local waiting = call('EXISTS', unpack(indexes))
 return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0, to_pause}

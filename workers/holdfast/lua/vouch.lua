@@ -3,14 +3,13 @@
 -- Answers: how many of them live.
 -- flags: allow-oom
 -- use: clock
-local lives, beats = {}, {}
+local lives, count = {}, 0
 for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do lives[incarnation] = true end   -- none of the dead
 for _, incarnation in ipairs(ARGV) do
   if lives[incarnation] then
     call('HSET', T .. 'worker:' .. incarnation, 'vouched', NOW)
-    beats[#beats + 1] = NOW
-    beats[#beats + 1] = incarnation
+    call('ZADD', T .. 'workers', NOW, incarnation)
+    count = count + 1
   end
 end
-if #beats > 0 then call('ZADD', T .. 'workers', unpack(beats)) end
-return #beats / 2
+return count

@@ -2,6 +2,17 @@
 -- all workers together, however few tasks each takes at a time. A round ends when each lane that holds something has had
 -- as many as its weight; within it the lane goes first that would be least far through its share, and of equal ones the
 -- first: A twice and B once is A A B. A lane that was empty meanwhile saves up no more than its part of one round.
+local PAGE = 1000   -- values given to one call, an even number: a call takes no more than some thousands
+
+local function turns_in_pages(command, values)
+  local answers = {}
+  for from = 1, #values, PAGE do
+    local page = call(command, T .. 'turns', unpack(values, from, math.min(from + PAGE - 1, #values)))
+    if command == 'HMGET' then for i, answer in ipairs(page) do answers[from + i - 1] = answer end end
+  end
+  return answers
+end
+
 -- How many of `want` to take from each lane; `offers`: how many each holds.
 local function turns(lanes, weights, offers, want)
   local function next_turn(had, left)
@@ -12,7 +23,7 @@ local function turns(lanes, weights, offers, want)
     return best
   end
 
-  local had, share, left = call('HMGET', T .. 'turns', unpack(lanes)), {}, {}
+  local had, share, left = turns_in_pages('HMGET', lanes), {}, {}
   for i in ipairs(lanes) do had[i], share[i], left[i] = tonumber(had[i] or '0'), 0, offers[i] end
   local begun = false
   while want > 0 do
@@ -28,6 +39,6 @@ local function turns(lanes, weights, offers, want)
   end
   local told = {}
   for i, lane in ipairs(lanes) do told[2 * i - 1], told[2 * i] = lane, had[i] end
-  call('HSET', T .. 'turns', unpack(told))
+  turns_in_pages('HSET', told)
   return share
 end
