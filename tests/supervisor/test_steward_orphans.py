@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.channel import Born, Died
 from holdfast.errors import StoreUnavailableError
-from holdfast.locks import hold, is_free, mark_process
+from holdfast.locks import hold, is_free, mark_process, outlived
 from holdfastd.parent.title import set_title
 from tests.faults.kin import wait_dead
 from tests.supervisor.stewards import AWAY, A, House
@@ -64,6 +64,7 @@ async def test_an_orphan_that_still_lives_is_left_alone_until_it_is_gone(house: 
     path = house.lock_file(A)
     descriptor = hold(path)
     assert descriptor is not None
+    assert not outlived(path)  # nor would it be of an earlier version, which marks nothing
     orphans = house.orphans(A)
     await orphans.turn()
     assert house.store.calls == []
@@ -102,7 +103,7 @@ async def test_without_a_folder_there_are_no_orphans(house: House) -> None:
 async def test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first(house: House) -> None:
     path = house.lock_file(A)
     ours, theirs = os.pipe()
-    _die(path, theirs)
+    _die(path, theirs, f"holdfast: worker 0 {A}")
     child = int(os.read(ours, 16))
     assert not is_free(path)
     await house.orphans(A).turn()
@@ -111,19 +112,33 @@ async def test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first(hous
     assert not path.exists()
 
 
-def _die(path: Path, told: int) -> None:
+async def test_nothing_is_recovered_while_a_child_that_bears_no_name_holds_the_lock(house: House) -> None:
+    path = house.lock_file(A)
+    ours, theirs = os.pipe()
+    _die(path, theirs, "of its own making")
+    child = int(os.read(ours, 16))
+    orphans = house.orphans(A)
+    await orphans.turn()
+    assert house.called("recover") == []
+    os.kill(child, signal.SIGKILL)
+    wait_dead(child)
+    await orphans.turn()
+    assert house.called("recover") == [(A, "orphaned", False)]
+
+
+def _die(path: Path, told: int, title: str) -> None:
     worker = os.fork()
     if worker == 0:
-        _leave_a_child(path, told)
+        _leave_a_child(path, told, title)
     os.waitpid(worker, 0)
 
 
-def _leave_a_child(path: Path, told: int) -> NoReturn:
-    """A worker that has forked and ended; its child bears its name."""
+def _leave_a_child(path: Path, told: int, title: str) -> NoReturn:
+    """A worker that has forked and ended; its child bears its title."""
     descriptor = hold(path)
     assert descriptor is not None
     mark_process(descriptor)
-    set_title(f"holdfast: worker 0 {A}")
+    set_title(title)
     child = os.fork()
     if child == 0:
         signal.alarm(LONGEST)
