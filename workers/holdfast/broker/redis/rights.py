@@ -41,6 +41,7 @@ _ON_KEYS: dict[str, Command] = {
     "SISMEMBER": ("m",),
     "SMEMBERS": (),
     "SREM": ("m",),
+    "TYPE": (),
     "UNLINK": (),
     "XADD": ("*", "f", "v"),
     "XRANGE": ("-", "+"),
