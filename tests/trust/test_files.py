@@ -90,3 +90,14 @@ def test_one_without_secrets_may_be_read_by_everybody(tmp_path: Path) -> None:
 
 def test_a_device_is_no_file_of_anybodys() -> None:
     assert resolve({"config": os.devnull, "env_file": os.devnull}, environ={}).warnings == ()
+
+
+def test_a_service_that_is_not_root_refuses_one_that_its_group_can_write(short_path: Path) -> None:
+    needs_users()
+    short_path.chmod(0o755)
+    folder = User(SERVICE).folder(short_path / "ada")
+    path = written(folder, "supervisor.toml", 0o660)
+    os.chown(path, SERVICE, SERVICE)
+    answer = User(SERVICE, environ=SYSTEMD).supervisor("config", "show", cwd=folder)
+    assert (answer.status, answer.out) == (78, "")
+    assert answer.err == f"supervisor: {path.name}: its group can write it (mode 660): chmod g-w {path.name}\n"
