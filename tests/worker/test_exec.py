@@ -70,9 +70,9 @@ async def test_its_environment_names_its_task() -> None:
 async def test_it_inherits_the_environment_but_not_the_secrets_of_the_service() -> None:
     secrets = [
         "REDIS_URL", "REDIS_PASSWORD", "SCHEDULER__URL", "HOLDFAST_REDIS_URL", "HOLDFAST_REDIS_PASSWORD",
-        "CREDENTIALS_DIRECTORY", "TRACEPARENT", "TRACESTATE",
+        "CREDENTIALS_DIRECTORY", "TRACEPARENT", "TRACESTATE", "PGPASSWORD", "OTEL_EXPORTER_OTLP_HEADERS",
     ]  # fmt: skip
-    theirs = {"PATH": os.environ["PATH"], "PGPASSWORD": "theirs", "HOLDFAST_WORKERS": "8"}
+    theirs = {"PATH": os.environ["PATH"], "MY_PASSWORD": "theirs", "HOLDFAST_WORKERS": "8"}
     handler = program("env", environ=theirs | dict.fromkeys(secrets, "secret"))
     text = document(await run_handler(handler))["parts"][0]["text"]
     told = dict(line.split("=", 1) for line in text.splitlines())
