@@ -1,4 +1,4 @@
-"""What waits to be told to webhooks: one unreadable record is its own trouble."""
+"""Webhooks that wait to be told: one unreadable record stops no other, one that was taken is leased."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tests.conformance.stand import submission
 from tests.lua.namespace import Namespace
 
 pytestmark = pytest.mark.anyio
+
+LEASE_MS = 60_000
 
 
 async def test_record_that_is_none_is_taken_beside_the_others(space: Namespace) -> None:
@@ -25,3 +27,17 @@ async def test_record_that_is_none_is_taken_beside_the_others(space: Namespace) 
     assert (bad.name, good.task_id, good.tries) == ("bad|1|completed", "t1", 1)
     assert await space.store.notice_done(bad.name, bad.why)
     await space.check()
+
+
+async def test_a_webhook_that_was_taken_is_taken_again_only_when_its_lease_has_lapsed(space: Namespace) -> None:
+    await space.register("a")
+    await space.store.submit_on_terms([submission("t1", space.queue, terms=Terms(webhook="https://example.org/told"))])
+    await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)
+    [notice], _ = await space.store.take_notices(10, LEASE_MS)
+    assert (notice.task_id, notice.tries) == ("t1", 1)
+    assert await space.store.take_notices(10, LEASE_MS) == ([], LEASE_MS)
+    await space.advance(LEASE_MS - 1)
+    assert await space.store.take_notices(10, LEASE_MS) == ([], 1)
+    await space.advance(1)
+    [again], _ = await space.store.take_notices(10, LEASE_MS)
+    assert (again.name, again.tries) == (notice.name, 2)

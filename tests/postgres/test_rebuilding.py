@@ -279,3 +279,40 @@ async def test_a_task_that_waits_for_its_handler_comes_back(books: Ledger) -> No
     assert (await books.redis.check())[books.redis.key("task:x")]["content"]["held"] == "unknown:new"
     await books.redis.register("c")
     assert [one.task_id for one in await books.redis.take("c")] == ["x"]
+
+
+async def test_a_task_that_was_delivered_again_since_is_not_set_back(books: Ledger) -> None:
+    """Of two moments of one turn the one with more deliveries is the later: its claim must go on counting."""
+    await books.keep()
+    await books.redis.register("a")
+    await books.redis.register("b")
+    await books.submit("t")
+    await books.redis.take("a", 1)
+    earlier = (await books.store.dump(["t"])).tasks
+    await books.redis.store.recover("a", "signal", True)
+    [second] = await books.redis.take("b", 1)
+    await books.store.begin_rebuild("e")
+    assert await books.store.restore("e", earlier) == ["there"]
+    await books.store.end_rebuild("e")
+    assert (await books.redis.task("t")).deliveries == 2
+    assert await books.redis.settle("b", second, Settle.COMPLETED) == "OK"
+
+
+async def test_deliveries_do_not_go_back_with_a_redis_that_was_set_back(books: Ledger) -> None:
+    """A claim's number is never given twice: the ledger remembers the later delivery of the same turn."""
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t")
+    await books.redis.take("a", 1)
+    await books.redis.store.recover("a", "signal", True)
+    kept = await books.picture()
+    await books.redis.register("b")
+    await books.redis.take("b", 1)
+    later = (await books.store.dump(["t"])).tasks
+    await books.set_back(kept)
+    await books.store.begin_rebuild("e")
+    assert await books.store.restore("e", later) == ["restored"]
+    await books.store.end_rebuild("e")
+    await books.redis.register("c")
+    [third] = await books.redis.take("c", 1)
+    assert third.delivery == 3

@@ -50,3 +50,16 @@ async def test_a_steward_sleeps_no_longer_than_its_scan_interval(
         await stage.set("j", every=every)
     duty = scheduling(stage.space.store, stage.space.queue, EVERYTHING, SCAN)
     assert 0 < await duty.turn() <= longest
+
+
+async def test_a_resume_that_has_seen_an_older_definition_changes_nothing(stage: Stage) -> None:
+    await stage.set("j", every=60)
+    await stage.schedules.pause("j", "year end")
+    [seen] = (await stage.schedules.list()).schedules
+    await stage.set("j", every=3600)
+    store, definition = stage.space.store, seen.definition
+    assert await store.resume_schedule("j", seen.generation, stage.at(60), stage.at(60)) == "changed"
+    [record] = (await stage.schedules.list()).schedules
+    assert (record.paused, record.definition.cadence) != ("", definition.cadence)
+    assert record.paused == "year end"
+    assert await stage.until(120, step=30) == []

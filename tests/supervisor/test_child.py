@@ -1,0 +1,21 @@
+"""The first steps of a forked child."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from holdfast.exits import ChildExit
+from holdfastd.parent.child import Birth, live
+
+RAN = 0
+
+
+def test_a_child_whose_parent_has_died_before_it_looked_runs_nothing() -> None:
+    ours, theirs = socket.socketpair()
+    birth = Birth("i" * 32, "orphan", "orphan", lambda _: RAN)
+    with ours, theirs:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(live(birth, theirs, parent=os.getppid() + 1))
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == ChildExit.ORPHANED

@@ -1,0 +1,38 @@
+"""Orders to drain: a later one can only hasten the first."""
+
+from __future__ import annotations
+
+import time
+
+import anyio
+import pytest
+
+from holdfast.broker.memory import MemoryStore
+from holdfast.channel import Drain
+from holdfast.core.exchange import Exchange
+from holdfast.worker.draining import Draining
+from holdfast.worker.post import Post
+from holdfast.worker.spec import WorkerSpec
+from holdfast_config import Settings
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE = 30  # seconds; reached only by a test that fails
+
+
+class Unsettled(Exchange):
+    """Something is always left to do."""
+
+    settled = False  # type: ignore[assignment] # a property there
+
+
+@pytest.mark.parametrize("cancel_at", [0.0, float("inf")])
+async def test_a_later_order_does_not_lengthen_the_first(cancel_at: float) -> None:
+    stopped: list[str] = []
+    draining = Draining(Post(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), Unsettled(1)), stopped.append)
+    over = time.monotonic()
+    draining.begin(Drain(over, over))
+    draining.begin(Drain(cancel_at, float("inf")))
+    with anyio.fail_after(PATIENCE):
+        await draining.serve()
+    assert stopped == ["drain"]

@@ -1,0 +1,110 @@
+"""The lease of a worker: counted from when a renewal was sent, and nothing is claimed past its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from holdfast.broker.redis import RedisStore
+from holdfast.core.deliveries import Pulled, Renewed
+from holdfast.core.exchange import Exchange
+from holdfast.core.lease import Lease
+from holdfast.core.records import Introduction
+from holdfast.core.states import State
+from holdfast.manager import TaskManager
+from holdfast.telemetry import open_telemetry
+from holdfast.worker.inside import open_worker
+from holdfast.worker.post import Post
+from holdfast.worker.renewing import Renewal, clock
+from holdfast.worker.running import Hands
+from holdfast.worker.spec import WorkerSpec
+from holdfast_config import RedisSettings, Settings
+from tests.worker.handlers import handler_of
+
+pytestmark = pytest.mark.anyio
+
+LEASE = 0.5  # seconds
+PATIENCE = 40  # seconds; reached only by a test that fails
+
+
+def until(moment: float) -> None:
+    """Let the clock of leases pass this moment."""
+    while clock() <= moment:
+        pass
+
+
+class SlowStore(RedisStore):
+    """Answers renewals when it is let, and remembers for how many tasks each pull had room."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__(settings)
+        self.answers = anyio.Event()
+        self.answers.set()
+        self.asked_at = 0.0
+        self.rooms: list[int] = []
+        self.pulled = anyio.Event()
+
+    async def renew(self, *args: Any, **more: Any) -> Renewed:
+        self.asked_at = clock()
+        await self.answers.wait()
+        until(self.asked_at)
+        return await super().renew(*args, **more)
+
+    async def pull(self, incarnation: str, request: int, slots: int, *args: Any, **more: Any) -> Pulled:
+        answer = await super().pull(incarnation, request, slots, *args, **more)
+        self.rooms.append(slots)
+        self.pulled.set()
+        self.pulled = anyio.Event()
+        return answer
+
+
+@pytest.fixture
+async def store(redis_settings: RedisSettings) -> AsyncIterator[SlowStore]:
+    async with aclosing(SlowStore(redis_settings)) as opened:
+        yield opened
+
+
+async def test_a_lease_is_counted_from_the_sending_of_its_renewal(store: SlowStore) -> None:
+    async def handle() -> None: ...
+
+    post = Post(WorkerSpec("i" * 32, 0, Settings()), store, Exchange(1))
+    await store.register(Introduction(post.incarnation, "host", "boot", 1, 0))
+    hands = Hands(post, handler_of(handle), open_telemetry(None, "tests"), lambda _: None)
+    renewal = Renewal(post, hands, Lease(LEASE, 0.0), lambda: None, lambda _: None)
+    await renewal._renew()
+    assert 0.0 < renewal.lease.renewed_at <= store.asked_at
+
+
+async def test_nothing_is_claimed_past_the_end_of_a_lease(store: SlowStore, redis_settings: RedisSettings) -> None:
+    settings = Settings(lease=LEASE, queue_name=redis_settings.queue)
+    began, go_on = anyio.Event(), anyio.Event()
+
+    async def handle(messages: Any) -> str:
+        text: str = messages[-1]["parts"][0]["text"]
+        if text == "first":
+            began.set()
+            await go_on.wait()
+        return text
+
+    manager = TaskManager(store, queue=redis_settings.queue)
+    with anyio.fail_after(PATIENCE):
+        async with open_worker(store, handler_of(handle), settings):
+            await manager.run_task("first", task_id="first")
+            await began.wait()
+            store.answers = anyio.Event()
+            await anyio.to_thread.run_sync(until, clock() + LEASE)
+            await manager.run_task("second", task_id="second")
+            store.rooms.clear()
+            go_on.set()
+            await manager.wait("first")
+            assert store.rooms
+            assert set(store.rooms) == {0}
+            assert (await manager.get_task("second")).state is State.SUBMITTED
+            store.answers.set()
+            await manager.wait("second")
+            assert max(store.rooms) > 0
