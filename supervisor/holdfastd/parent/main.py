@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from holdfast.core.records import WorkerKind
 from holdfast.exits import Exit
 from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
@@ -28,6 +29,8 @@ from holdfastd.store.complaint import complaint
 from holdfastd.store.launch import data_directory, prepare
 from holdfastd.watcher.main import run as watch
 from holdfastd.watcher.spec import WatcherSpec
+
+WORKER_KINDS = {Kind.WORKER: WorkerKind.WORKER, Kind.QUARANTINE: WorkerKind.QUARANTINE}
 
 
 def run(
@@ -94,6 +97,6 @@ def household(
 def _worker(settings: Settings, folder: Path | None) -> WorkerBody:
     def worker(incarnation: str, slot: Slot, channel: socket.socket) -> int:
         enter_again(folder)
-        return work(WorkerSpec(incarnation, slot.number, settings, slot.kind is Kind.QUARANTINE), channel)
+        return work(WorkerSpec(incarnation, slot.number, settings, WORKER_KINDS[slot.kind]), channel)
 
     return worker

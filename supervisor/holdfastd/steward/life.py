@@ -120,7 +120,7 @@ class Life:
         yield vouching(store, self.family, settings.lease)
         yield Reaping(store, watch, terms, recovered).duty()
         yield promotion(store, suspects.look)
-        yield suspects.duty()
+        yield suspects.duty(self.link.send)
         yield scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
         if settings.time_file is not None:
             yield time_file(store, settings.time_file)

@@ -1,12 +1,17 @@
-"""Suspects that may start now are counted after each promotion and recovery, and at least every second."""
+"""Suspects that may start now are counted after each promotion and recovery, and at least every second.
+
+The parent is told how many there are, on change and each second while there are any: it forks quarantine workers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
 
 import anyio
 
-from holdfast.broker.port import StewardStore
+from holdfast import channel
+from holdfast.broker.port import Store
 from holdfastd.steward.duty import Duty
 
 EVERY = 1.0  # seconds
@@ -15,22 +20,37 @@ EVERY = 1.0  # seconds
 class Suspects:
     """`lanes`: those that are served here."""
 
-    def __init__(self, store: StewardStore, lanes: Sequence[str]) -> None:
+    def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store = store
         self._lanes = lanes
+        self._told = channel.Suspects(0)
         self._changed = anyio.Event()
 
-    def duty(self) -> Duty:
-        return Duty("suspects", self.turn, self._rest)
+    def duty(self, tell: Callable[[channel.Suspects], None]) -> Duty:
+        """`tell` hands a message to the parent."""
+
+        async def turn() -> float:
+            await self._look(tell)
+            return EVERY
+
+        return Duty("suspects", turn, self._rest)
 
     def look(self) -> None:
         """A task may have become a suspect, or may start now: do not wait for the next second."""
         self._changed.set()
 
-    async def turn(self) -> float:
+    async def _look(self, tell: Callable[[channel.Suspects], None]) -> None:
         self._changed = anyio.Event()
-        await self._store.suspects(self._lanes)
-        return EVERY
+        found = await self._store.suspects(self._lanes)
+        message = channel.Suspects(found.startable, found.alone, found.startable > 0 and await self._is_quiet())
+        if message.startable or message != self._told:
+            tell(message)
+        self._told = message
+
+    async def _is_quiet(self) -> bool:
+        """Whether this host is to claim nothing."""
+        host = socket.gethostname()
+        return any(one.is_all or one.host == host for one in await self._store.quiet_hosts())
 
     async def _rest(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):

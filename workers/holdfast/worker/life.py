@@ -20,6 +20,7 @@ from holdfast.handler.handler import Handler
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.claiming import Claims
 from holdfast.worker.draining import Draining
+from holdfast.worker.idling import IdleLimit
 from holdfast.worker.inbox import Inbox
 from holdfast.worker.listening import Listener
 from holdfast.worker.planning import Planning
@@ -32,6 +33,7 @@ from holdfast.worker.wearing import Wearing
 
 REGISTER_PATIENCE = 5.0  # seconds; a store that is away longer does not keep a worker from being ready
 CANCEL_SHARE = 0.1  # of the drain timeout is left for handlers to save a checkpoint
+NO_HURRY = 366 * 86400.0  # seconds
 SAY_GOODBYE = 1.0  # seconds for the last messages to reach store and parent
 
 _log = structlog.get_logger("holdfast.worker")
@@ -66,6 +68,7 @@ class Life:
         self._report = Report(post, link, self._hands, self._wearing)
         self._draining = Draining(post, self._hands.stop_all)
         self._planning = Planning(post, handler)
+        self._idle_limit = IdleLimit(post, self._claims, self._leave_idle)
 
     async def live(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
@@ -82,7 +85,8 @@ class Life:
             self._post.unknown.set()
         self._link.send(Ready())
         self._begin(self._registration.serve, self._claims.serve, self._renewal.serve, self._inbox.serve)
-        self._begin(self._planning.serve, self._wearing.serve, self._wearing.try_out, self._tell_draining)
+        self._begin(self._wearing.serve, self._wearing.try_out, self._tell_draining)
+        self._begin(self._idle_limit.serve if self._post.spec.quarantine else self._planning.serve)
         await self._until_drained()
         await self._leave()
         return self._exit
@@ -130,6 +134,8 @@ class Life:
 
     def _start(self, delivery: Delivery) -> None:
         self._wearing.begun()
+        if self._post.spec.quarantine:
+            self._report.beat()  # a death while it holds a suspect is no young death: the parent must know before
         self._hands.start(delivery)
 
     def _tell_worn(self) -> None:
@@ -154,6 +160,10 @@ class Life:
         self._exit = self._exit or why
         now = time.monotonic()
         self._draining.begin(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
+
+    def _leave_idle(self) -> None:
+        _log.debug("no suspect waits any more")
+        self._drain(ChildExit.OK, NO_HURRY)  # a suspect that came in the last moment has all the time it needs
 
     async def _heed_parent(self) -> None:
         while message := await self._link.receive():

@@ -62,7 +62,8 @@ class Listener:
                 await self.post.insist.call("wake", lambda: self.post.store.wake(self.post.incarnation))
 
     async def _wait(self) -> Hint | None:
-        lanes = () if self._deaf else self.post.spec.settings.lane_names
+        spec = self.post.spec
+        lanes = () if self._deaf or spec.quarantine else spec.settings.lane_names  # no bell is rung for a suspect
         return await self.post.store.listen(self.post.incarnation, lanes, self.poll_timeout())
 
     async def _heed(self, hint: Hint | None) -> None:

@@ -67,7 +67,7 @@ async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
     telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker", spec.settings.otlp_protocol)
     code = ChildExit.BUG
     async with open_store(spec.settings.redis) as store, anyio.create_task_group() as group:
-        post = Post(spec, store, Exchange(spec.settings.concurrency))
+        post = Post(spec, store, Exchange(spec.capacity))
         code = await Life(post, handler, link, telemetry, group).live()
         await link.flush(SAY_GOODBYE)
         group.cancel_scope.cancel()

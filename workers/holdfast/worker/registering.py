@@ -11,7 +11,7 @@ import anyio
 import structlog
 
 from holdfast.core.deliveries import Standing
-from holdfast.core.records import Introduction, WorkerKind
+from holdfast.core.records import Introduction
 from holdfast.core.service import ServedLane, Service
 from holdfast.handler.handler import Handler
 from holdfast.worker.post import Post
@@ -32,8 +32,7 @@ def service(handler: Handler, settings: Settings) -> Service:
 def introduction(spec: WorkerSpec, handler: Handler) -> Introduction:
     boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
     served = service(handler, spec.settings)
-    kind = WorkerKind.QUARANTINE if spec.quarantine else WorkerKind.SINGLE
-    return Introduction(spec.incarnation, socket.gethostname(), boot, os.getpid(), spec.slot, served, kind)
+    return Introduction(spec.incarnation, socket.gethostname(), boot, os.getpid(), spec.slot, served, spec.kind)
 
 
 @dataclass(slots=True)

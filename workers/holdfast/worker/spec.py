@@ -5,16 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.core.records import WorkerKind
+
 if TYPE_CHECKING:
     from holdfast_config import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """`incarnation` is this life of the slot: 32 hex characters, never used again. `quarantine`: it claims suspects
-    alone, one at a time."""
+    """`incarnation` is this life of the slot: 32 hex characters, never used again. `kind`: which tasks it claims."""
 
     incarnation: str
     slot: int
     settings: Settings
-    quarantine: bool = False
+    kind: WorkerKind = WorkerKind.SINGLE
+
+    @property
+    def quarantine(self) -> bool:
+        """It claims suspects alone, one at a time."""
+        return self.kind is WorkerKind.QUARANTINE
+
+    @property
+    def capacity(self) -> int:
+        """How many tasks it runs at a time."""
+        return 1 if self.quarantine else self.settings.concurrency
