@@ -148,17 +148,25 @@ NEXT = [
     ),
     (
         facts({"solo": True, "crashes": 2}, place=Place(0, True)),
-        "waits in lane high for a worker that runs nothing else, because it ended its worker twice",
+        "waits for quarantine because it ended its worker twice",
     ),
     (
-        facts({"solo": True, "crashes": 4}, place=Place(1, True)),
-        "waits in lane high for a worker that runs nothing else, 1 other of its kind before it,"
-        " because it ended its worker 4 times",
+        facts({"solo": True, "crashes": 3}, place=Place(1, True)),
+        "waits for quarantine because it ended its worker 3 times, 1 other suspect of lane high before it",
+    ),
+    (
+        facts({"solo": True, "crashes": 1}, place=Place(0, True)),
+        "waits for quarantine because three workers in a row were lost with it",
+    ),
+    (
+        facts({"solo": True, "crashes": 2}, place=Place(0, True), held_back="the supervisor is draining"),
+        "waits for quarantine because it ended its worker twice"
+        "; no worker is started for it here: the supervisor is draining",
     ),
     (facts({"state": State.DELAYED, "due_ms": NOW + 5_100}), "due in 5.1s"),
     (
         facts({"state": State.DELAYED, "due_ms": NOW + 5_100, "solo": True, "crashes": 2}),
-        "due in 5.1s, alone, because it ended its worker twice",
+        "due in 5.1s, in quarantine because it ended its worker twice",
     ),
     (
         facts({"state": State.DELAYED, "due_ms": NOW + 50, "attempts": 1, "reason": "ValueError"}),
@@ -186,7 +194,7 @@ NEXT = [
     (facts({**WORKING, "max_attempts": 9}, owner=WORKER), f"{IN_WORKER}, attempt 2 of 9"),
     (
         facts({**WORKING, "solo": True, "crashes": 2, "progress": "3/4"}, owner=WORKER),
-        f"{IN_WORKER}, attempt 2 of 3, alone, because it ended its worker twice, progress 3/4",
+        f"{IN_WORKER}, attempt 2 of 3, in quarantine because it ended its worker twice, progress 3/4",
     ),
     (
         facts(WORKING, owner=replace(WORKER, state="draining")),

@@ -14,9 +14,9 @@ from holdfast.core.records import Submission
 QUEUE = "faults"
 
 
-def submission(task_id: str, text: str, **options: Any) -> Submission:
+def submission(task_id: str, text: str, lane: str = QUEUE, **options: Any) -> Submission:
     built = build_run(task_id, [text_part(text)])
-    return Submission(task_id, built.message_id, built.digest, built.operation, QUEUE, **options)
+    return Submission(task_id, built.message_id, built.digest, built.operation, lane, **options)
 
 
 def entry(task_id: str, text: str) -> bytes:

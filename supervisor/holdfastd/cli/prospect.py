@@ -14,6 +14,7 @@ from holdfastd.cli.records import moment, span
 from holdfastd.cli.service_words import obstacle, served_by
 from holdfastd.cli.story import named
 
+SUSPECT_CRASHES = 2  # fewer: it is a suspect for its recoveries
 SILENT_MS = 5_000  # without a heartbeat: worth mentioning
 TIMES = {1: "once", 2: "twice"}
 
@@ -22,7 +23,8 @@ TIMES = {1: "once", 2: "twice"}
 class Facts:
     """What is known at one moment. `keep_ms` and `max_attempts` are those of the settings; `owner` runs the task;
     `parents` are the first of those that it waits for; `held_up`: why no host claims anything, empty where some do;
-    `service`: who could run it; `unknown_ms`: how long a task waits for a worker that has its handler."""
+    `service`: who could run it; `unknown_ms`: how long a task waits for a worker that has its handler; `held_back`: why
+    the supervisor here starts no suspect, empty where it would or none runs here."""
 
     task: TaskRecord
     steps: tuple[Step, ...]
@@ -36,6 +38,7 @@ class Facts:
     held_up: str = ""
     service: ServiceState | None = None
     unknown_ms: int = 0
+    held_back: str = ""
 
 
 def prospect(facts: Facts) -> str:
@@ -48,7 +51,7 @@ def prospect(facts: Facts) -> str:
 
 
 def _submitted(facts: Facts) -> str:
-    where = _alone_in_line(facts) if facts.task.solo else _in_line(facts)
+    where = _waits_for_quarantine(facts) if facts.task.solo else _in_line(facts)
     if not facts.living:
         return f"{where}; no worker is there to take it: supervisor start"
     if facts.service is not None and (why_not := obstacle(facts.service)):
@@ -88,13 +91,16 @@ def _served_by(service: ServiceState) -> str:
     return f": {served_by(service)}" if service.servers else ""
 
 
-def _alone_in_line(facts: Facts) -> str:
+def _waits_for_quarantine(facts: Facts) -> str:
     before = facts.place.before if facts.place else None
-    others = f", {_count(before, 'other')} of its kind before it" if before else ""
-    return f"waits in lane {facts.task.lane} for a worker that runs nothing else{others}, {_suspected(facts.task)}"
+    others = f", {_count(before, 'other suspect')} of lane {facts.task.lane} before it" if before else ""
+    held_back = f"; no worker is started for it here: {facts.held_back}" if facts.held_back else ""
+    return f"waits for quarantine {_suspected(facts.task)}{others}{held_back}"
 
 
 def _suspected(task: TaskRecord) -> str:
+    if task.crashes < SUSPECT_CRASHES:
+        return "because three workers in a row were lost with it"
     return f"because it ended its worker {_times(task.crashes)}"
 
 
@@ -102,7 +108,7 @@ def _delayed(facts: Facts) -> str:
     left = (facts.task.due_ms or facts.now_ms) - facts.now_ms
     due = f"due in {span(left)}" if left > 0 else f"due since {span(-left)}: a steward, or the next pull, submits it"
     if facts.task.solo:
-        return f"{due}, alone, {_suspected(facts.task)}"
+        return f"{due}, in quarantine {_suspected(facts.task)}"
     return f"{due}, {_attempt(facts)}{_because(facts.task.reason)}" if facts.task.attempts else due
 
 
@@ -128,9 +134,9 @@ def _working(facts: Facts) -> str:
     where = f"runs in {named(task.owner, owner)}"
     since = next((step.at_ms for step in reversed(facts.steps) if step.claim == task.claim), None)
     lasting = "" if since is None else f" for {span(facts.now_ms - since)}"
-    alone = f", alone, {_suspected(task)}" if task.solo else ""
+    apart = f", in quarantine {_suspected(task)}" if task.solo else ""
     progress = f", progress {task.progress}" if task.progress else ""
-    return f"{where}{lasting}, {_attempt(facts)}{alone}{progress}{_doubt(owner)}"
+    return f"{where}{lasting}, {_attempt(facts)}{apart}{progress}{_doubt(owner)}"
 
 
 def _doubt(owner: WorkerRecord | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.core.records import TaskRecord, WorkerRecord
+from holdfast.core.records import TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import Step
 from holdfastd.cli.records import moment, span
 
@@ -54,7 +54,8 @@ def named(incarnation: str, worker: WorkerRecord | None) -> str:
     """A worker by its place; by its incarnation alone once the store has forgotten it."""
     if worker is None or not worker.host:
         return f"worker {incarnation}"
-    return f"worker {worker.slot} on {worker.host} (pid {worker.pid}, incarnation {incarnation[:SHOWN]})"
+    kind = "quarantine worker" if worker.kind == WorkerKind.QUARANTINE else "worker"
+    return f"{kind} {worker.slot} on {worker.host} (pid {worker.pid}, incarnation {incarnation[:SHOWN]})"
 
 
 def _because(reason: str) -> str:

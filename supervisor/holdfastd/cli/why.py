@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from holdfastd.cli.storing import ask
 from holdfastd.cli.tables import plain
 from holdfastd.control import client
 from holdfastd.control.errors import ControlError
-from holdfastd.control.protocol import AskStatus
+from holdfastd.control.protocol import AskStatus, Status
 
 PARENTS = 3  # that a waiting task is shown with
 HURRY = 1.0  # seconds for the supervisor to answer: what it knows is a trifle
@@ -46,7 +46,9 @@ def why(session: Session, /, task_id: str) -> None:
     is kept, is told as the settings here say.
     """
     facts, workers = ask(session, partial(_gather, session, check_id(task_id)))
-    known = story.Known(workers, _deaths(session))
+    here = _supervisor(session)
+    facts = replace(facts, held_back=here.quarantine.held_back if here else "")
+    known = story.Known(workers, _deaths(here))
     if session.json:
         output.document(_document(facts, known))
     else:
@@ -92,13 +94,17 @@ async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord
     return tuple(one for one in found if one)
 
 
-def _deaths(session: Session, /) -> dict[str, int]:
-    """When workers died, as the supervisor here knows; nothing where there is none."""
+def _supervisor(session: Session, /) -> Status | None:
+    """The supervisor that runs here, if there is one."""
     try:
-        recent = client.ask(session.runtime_dir, AskStatus(), HURRY).deaths.recent
+        return client.ask(session.runtime_dir, AskStatus(), HURRY)
     except (ControlError, OSError):  # nobody, or not for us
-        return {}
-    return {one.incarnation: round(one.at * 1000) for one in recent}
+        return None
+
+
+def _deaths(here: Status | None) -> dict[str, int]:
+    """When workers died, as the supervisor here knows."""
+    return {one.incarnation: round(one.at * 1000) for one in here.deaths.recent} if here else {}
 
 
 def _unknown(session: Session, task_id: str) -> str:

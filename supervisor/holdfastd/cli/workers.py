@@ -11,7 +11,7 @@ import rich_click
 
 from holdfast.broker.port import Store
 from holdfast.core.hosts import Quiet
-from holdfast.core.records import WorkerRecord
+from holdfast.core.records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
 from holdfastd.cli import deaths, hosts, options, output, processes
 from holdfastd.cli.records import duration
@@ -72,4 +72,5 @@ def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[s
 def _cells(worker: WorkerRecord) -> tuple[object, ...]:
     heard = f"{duration(worker.beat_ago_ms / 1000)} ago"
     state = "quiet" if worker.quiet and worker.state == "live" else worker.state
-    return (worker.host, worker.slot, worker.pid, state, heard, len(worker.running), worker.incarnation)
+    slot = f"quarantine {worker.slot}" if worker.kind == WorkerKind.QUARANTINE else worker.slot
+    return (worker.host, slot, worker.pid, state, heard, len(worker.running), worker.incarnation)

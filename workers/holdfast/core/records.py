@@ -167,6 +167,7 @@ class WorkerRecord:
     died_ms: int | None = None
     held: tuple[str, ...] = ()
     quiet: bool = False
+    kind: str = WorkerKind.WORKER
 
 
 @dataclass(frozen=True, slots=True)

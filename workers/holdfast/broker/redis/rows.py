@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from holdfast.core.deliveries import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
-from holdfast.core.records import Happening, TaskRecord, Unreadable, WorkerRecord
+from holdfast.core.records import Happening, TaskRecord, Unreadable, WorkerKind, WorkerRecord
 from holdfast.core.states import State
 from holdfast.errors import UnreadableRecordError
 
@@ -133,6 +133,7 @@ def worker_record(
         died_ms=int(text("died") or 0) or None,
         held=tuple(text("held").split()),
         quiet=text("quiet") == "1",
+        kind=text("kind") or WorkerKind.WORKER,
     )
 
 
