@@ -171,6 +171,24 @@ def test_one_that_dies_young_with_nothing_in_hand_backs_off_too() -> None:
     assert wait_while(history, 1, 2) == [Q]
 
 
+def test_a_seat_that_backs_off_is_closed_when_no_suspect_waits_any_more() -> None:
+    history = History(4).started()
+    tell(history, 1)
+    history.die(Q, 1)
+    assert Q in history.view.seats
+    tell(history, 0)
+    assert Q not in history.view.seats
+
+
+def test_a_seat_that_backs_off_is_not_filled_while_something_holds_it_back() -> None:
+    history = History(4).started()
+    tell(history, 1)
+    history.die(Q, 1)
+    quiet(history)
+    history.pass_time(3.0)
+    assert history.quarantined() == []
+
+
 def draining(history: History) -> None:
     history.event(StopAsked())
 
@@ -216,7 +234,7 @@ def test_while_something_holds_it_back_none_is_forked_and_that_is_said(
     history.hear(STEWARD, Suspects(1, 0, holds is quiet))
     history.tick()
     history.tick()
-    assert history.quarantined() == []
+    assert Q not in history.view.seats
     assert rules.held_back(history.view, history.now) == why
 
 

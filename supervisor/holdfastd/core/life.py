@@ -107,10 +107,9 @@ def exited(view: View, event: Exited, now: float) -> Step:
 
 
 def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
-    """A seat that was given up goes with its child; another waits for the next. In quarantine only one that backs off
-    does: what else is wanted there the suspects say."""
+    """A seat that was given up goes with its child; another waits for the next."""
     given_up = child.leaving is not None and child.leaving.why in GIVEN_UP
-    if given_up or (child.slot.kind is Kind.QUARANTINE and not young) or not drain.keeps(view, child.slot):
+    if given_up or not drain.keeps(view, child.slot):
         return removed(view, child.slot)
     return seated(view, child.slot, restart.vacated(child, young, jitter, now))
 
