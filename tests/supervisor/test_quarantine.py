@@ -8,16 +8,17 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.channel import Beat, BootFailed, Died, Drain, Ready, Suspects
+from holdfast.channel import Beat, BootFailed, Born, Died, Drain, Ready, Suspects
 from holdfastd.cli.quarantine import words
 from holdfastd.control.protocol import QuarantineStatus
 from holdfastd.core import quarantine as rules
+from holdfastd.core import reload
 from holdfastd.core.events import ReloadAsked, ScaleAsked, StopAsked
 from holdfastd.core.policy import SUSPECTS_FRESH
 from holdfastd.core.room import Host
 from holdfastd.core.slots import Child, Forking, Kind, Slot
 from holdfastd.parent.herald import summary
-from tests.supervisor.histories import STEWARD, TERM, History, forks, quarantine, said, sent, worker
+from tests.supervisor.histories import STEWARD, TERM, History, forks, kills, quarantine, said, sent, worker
 
 Q = quarantine(0)
 
@@ -132,12 +133,14 @@ def test_a_quarantine_worker_makes_no_service_ready_and_no_code_proven() -> None
 
 def test_the_end_by_its_suspect_is_charged_and_no_young_death() -> None:
     history = History(4).started()
+    tell(history, 2)
     for _ in range(30):
-        assert tell(history, 1) == [Q]
         run(history, Q, "poison")
         incarnation = history.child(Q).incarnation
         commands = history.die(Q, -signal.SIGKILL)
-        assert Died(incarnation, "signal: SIGKILL", True) in sent(commands, STEWARD)
+        assert any(isinstance(each, Died) and each.incarnation == incarnation for each in sent(commands, STEWARD))
+        assert forks(commands) == [Q]
+        tell(history, 2)
     assert not history.view.breaker.deaths
     assert history.view.deaths[-1].running == ("poison",)
 
@@ -292,8 +295,11 @@ def test_on_a_reload_it_finishes_its_task_and_ends_once_the_new_code_is_proven()
     history.tick()
     assert sent(history.done[before:], Q) == []
     history.hear(Slot(Kind.WORKER, 4), Ready())
-    (asked,) = sent(history.tick(), Q)
+    commands = history.tick()
+    (asked,) = sent(commands, Q)
     assert isinstance(asked, Drain)
+    assert summary(history.view).endswith("1 tasks running")
+    assert reload.draining(history.view) == 1
     assert asked.deadline > history.now + 86400
     tell(history, 0)
     history.leave(Q)
@@ -339,11 +345,18 @@ def test_a_drain_asks_it_together_with_the_pool_and_counts_what_it_cuts_off() ->
     run(history, Q, "a")
     history.event(TERM)
     history.tick()
+    assert all(isinstance(sent(history.done, slot)[-1], Drain) for slot in (Q, *history.workers()))
     for slot in history.workers():
-        assert sent(history.done, slot)
         history.leave(slot)
-    assert sent(history.done, Q)
-    assert history.view.child(STEWARD) is not None
+    assert forks(history.die(STEWARD, -signal.SIGKILL)) == [STEWARD]
+    history.hear(STEWARD, Ready())
+    before = len(history.done)
+    history.event(TERM)
+    (hastened,) = sent(history.done[before:], Q)
+    assert isinstance(hastened, Drain)
+    assert hastened.cancel_at == history.now
+    history.pass_time(20.0)
+    assert kills(history.done[before:], Q) == [signal.SIGCONT, signal.SIGABRT, signal.SIGKILL]
     history.die(Q, -signal.SIGKILL)
     assert history.view.cut_off == 1
     history.leave(STEWARD)
@@ -355,6 +368,7 @@ def test_a_new_steward_is_told_of_it() -> None:
     history = History(2).started()
     tell(history, 1)
     life = history.child(Q).incarnation
+    assert Born(life) in sent(history.done, STEWARD)
     commands = history.die(STEWARD, -signal.SIGKILL)
     assert life in [getattr(message, "incarnation", "") for message in sent(commands, STEWARD)]
 
