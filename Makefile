@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-bindu coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-schedules bench-ledger picture chaos clean
+.PHONY: run test test-bindu coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-schedules bench-ledger picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -64,6 +64,9 @@ bench-lost-host: .venv/developing ## from the death of a whole host to its tasks
 
 bench-million: .venv/developing ## 1,000,000 tasks: what they weigh, how long the server is busy with each call; TASKS=… for fewer
 	$(BIN)/python -m bench.million $(TASKS)
+
+bench-hostile: .venv/developing ## entries of 60 MB, a million messages for one task and the like: how long the server is busy with a call
+	$(BIN)/python -m bench.hostile
 
 bench-schedules: .venv/developing ## 100,000 schedules, a thousand due at once: lateness, cost, ten stewards racing
 	$(BIN)/python -m bench.schedules

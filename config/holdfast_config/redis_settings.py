@@ -22,6 +22,7 @@ class RedisSettings:
     queue: str = "bindu:tasks"
     connect_timeout: float = 5.0
     answer_timeout: float = 5.0
+    max_pending_messages: int = 1000
     submit: SubmitSettings = field(default_factory=SubmitSettings)
     folder: ServiceFolder | None = None
 

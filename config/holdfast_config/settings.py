@@ -171,6 +171,9 @@ class Settings(BaseSettings):
     max_message_bytes: Annotated[int, whole(1, 536_870_912)] = _set(
         1_048_576, "A larger message is set aside as unreadable."
     )
+    max_pending_messages: Annotated[int, whole(1, 1_000)] = _set(
+        1_000, "Messages that may wait for one task; one more is refused."
+    )
     fence: _Fence = _set("lease", "At the end of a lease: lease keeps running, strict ends the process.")
 
     log_level: _Level = _set("info", "debug, info, warning, error or critical.")
@@ -240,6 +243,7 @@ class Settings(BaseSettings):
             self.redis_poll_timeout,
             self.queue_name,
             answer_timeout=self.redis_answer_timeout,
+            max_pending_messages=self.max_pending_messages,
             folder=self.runtime_folder if self.embedded else None,
             submit=SubmitSettings(self.submit_attempts, self.submit_timeout, self.submit_wait, self.submit_wait_cap),
         )

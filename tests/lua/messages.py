@@ -38,7 +38,8 @@ def messages_breaches(view: View) -> Iterator[str]:
         task = view.tasks.get(task_id, {})
         history = view.items(f"history:{task_id}")[::2]
         places = {message_of(operation) for operation in history}
-        places |= {item.split("|", 1)[0] for item in view.items(f"pending:{task_id}")}
+        waiting = [*view.items(f"pending:{task_id}"), *view.items(f"left:{task_id}")]
+        places |= {item.split("|", 1)[0] for item in waiting}
         places.add(task.get("message", ""))
         for message in seen.keys() - places:
             if complete and message not in aside:

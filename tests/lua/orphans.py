@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.lua.view import View
 
-OF_TASKS = ("op", "history", "checkpoint", "pending", "messages", "trail", "ties", "children")
+OF_TASKS = ("op", "history", "checkpoint", "pending", "left", "messages", "trail", "ties", "children")
 OF_WORKERS = ("running", "last", "inbox")
 SINGLE = frozenset(
     [
@@ -17,6 +17,7 @@ SINGLE = frozenset(
         "due",
         "waiting",
         "agenda",
+        "leftover",
         "unique",
         "debounce",
         "solo",

@@ -29,10 +29,14 @@ class Store:
 
     told: list[tuple[str, tuple[Rule, ...]]] = field(default_factory=list[tuple[str, tuple[Rule, ...]]])
     said: Said = field(default_factory=Said)
+    most: int = 0
 
     async def declare(self, host: str, rules: tuple[Rule, ...]) -> int:
         self.told.append((host, rules))
         return len(rules)
+
+    async def limit_messages(self, most: int) -> None:
+        self.most = most
 
     async def lanes(self, _: object) -> Lanes:
         return Lanes(0, (LaneState("a", 0, 0, 0, None, limit=self.said),), {})
@@ -66,3 +70,9 @@ async def test_what_another_host_said_later_stays() -> None:
     store = Store(said=Said(told="7", host="elsewhere"))
     await turns(store, 3, **SETTINGS)
     assert len(store.told) == 1
+
+
+async def test_how_many_messages_may_wait_is_told_too() -> None:
+    store = Store()
+    await turns(store, 1, max_pending_messages=7)
+    assert store.most == 7

@@ -185,3 +185,9 @@ async def endless() -> None:
 @limited.register("brief", timeout=0.03)
 async def brief() -> None:
     await anyio.sleep(LONGEST)
+
+
+def talk(messages: Any) -> Any:
+    """Asks until four messages have come, and then tells how long each was."""
+    lengths = [len(message["parts"][0]["text"]) for message in messages if message["role"] == "user"]
+    return lengths if len(lengths) == 4 else {"state": "input-required", "prompt": "and?"}

@@ -485,3 +485,15 @@ async def test_worker_blocks_on_the_bell_when_idle(store: RedisStore, start: Sta
         with anyio.fail_after(PATIENCE):
             while not [c for c in client.client_list() if c["cmd"] == "blpop"]:
                 await anyio.lowlevel.checkpoint()
+
+
+async def test_a_handler_gets_a_history_that_is_longer_than_one_answer(start: Start, store: RedisStore) -> None:
+    with start("talk"):
+        for number, word in enumerate(("a" * 700_000, "b" * 700_000, "c" * 700_000, "d"), 1):
+            built = build_run("talk", [text_part(word)], message_id=f"m{number}")
+            await store.submit([Submission("talk", built.message_id, built.digest, built.operation, store._keys.queue)])
+            state = State.COMPLETED if number == 4 else State.INPUT_REQUIRED
+            record = await settled(store, "talk", state)
+            assert record.turn == number
+    assert record.result is not None
+    assert msgspec.json.decode(record.result)["parts"][0]["data"] == [700_000, 700_000, 700_000, 1]

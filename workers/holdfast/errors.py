@@ -55,6 +55,10 @@ class UnreadableRecordError(StoreError):
     """The record of a task holds what no Holdfast writes: somebody else has changed it in the store."""
 
 
+class TooManyMessagesError(HoldfastError):
+    """As many messages wait for this task as may; nothing was written. Send it again when some have had their turn."""
+
+
 class CannotRetryError(HoldfastError):
     """The task cannot be retried as it is; nothing was written."""
 

@@ -15,7 +15,7 @@ from holdfast.arguments import (
 from holdfast.broker.port import Store
 from holdfast.core.records import TaskRecord, Wanted
 from holdfast.core.states import TERMINAL, State
-from holdfast.errors import InvalidTaskError, QueueBusyError, TaskOpenError, UnknownTaskError
+from holdfast.errors import HoldfastError, InvalidTaskError, QueueBusyError, TaskOpenError, UnknownTaskError
 from holdfast.looking import Looking
 from holdfast.patience import Patience
 
@@ -67,16 +67,12 @@ class Operating(Looking):
     async def remove_task(self, task_id: str) -> None:
         """Delete a task that has ended, with all that is kept of it; its id may be used again. Raises UnknownTaskError,
         and TaskOpenError where it has not ended: cancel it first."""
-        if await self._call(self._store.forget_tasks, [check_id(task_id)]):
-            return
-        task = await self._call(self._store.get, task_id, payloads=False)
-        if task is None:
-            raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
-        if task.state in TERMINAL:
-            raise TaskOpenError(
-                f"task {task_id} cannot be removed yet: tasks that wait for it are being told of its end"
-            )
-        raise TaskOpenError(f"task {task_id} is {task.state} and cannot be removed: cancel it first")
+        turn = 0
+        while not await self._call(self._store.forget_tasks, [check_id(task_id)]):
+            task = await self._call(self._store.get, task_id, payloads=False)
+            if task is None or task.state not in TERMINAL or task.turn == turn:
+                raise _not_removed(task_id, task)
+            turn = task.turn  # one of very many turns is deleted in steps
 
     async def clean_tasks(
         self,
@@ -134,3 +130,11 @@ def _ended(states: tuple[State, ...]) -> tuple[State, ...]:
 
 def _ended_by(task: TaskRecord, before_ms: int) -> bool:
     return task.finished_ms is not None and task.finished_ms <= before_ms
+
+
+def _not_removed(task_id: str, task: TaskRecord | None) -> HoldfastError:
+    if task is None:
+        return UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
+    if task.state in TERMINAL:
+        return TaskOpenError(f"task {task_id} cannot be removed yet: tasks that wait for it are being told of its end")
+    return TaskOpenError(f"task {task_id} is {task.state} and cannot be removed: cancel it first")

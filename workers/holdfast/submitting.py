@@ -18,6 +18,7 @@ from holdfast.errors import (
     InvalidTaskError,
     MessageConflictError,
     TaskEndedError,
+    TooManyMessagesError,
     UnknownTaskError,
 )
 from holdfast.plainjson import shown
@@ -93,6 +94,9 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             return MessageConflictError(f"{told}; give new content a new message_id")
         case Accepted.TERMINAL:
             return TaskEndedError(f"task {one.task_id} has ended and takes no more messages; submit a new task")
+        case Accepted.FULL:
+            told = f"as many messages wait for task {one.task_id} as may (max_pending_messages of the supervisor)"
+            return TooManyMessagesError(f"{told}; send it again when some have had their turn")
         case Accepted.UNKNOWN:
             return UnknownTaskError(f"no task {one.task_id}; one that ended long ago is forgotten")
         case Accepted.NO_PARENT:

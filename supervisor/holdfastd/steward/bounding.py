@@ -1,7 +1,7 @@
-"""Bounds of lanes and handlers: what this host's settings say is told to the store, which counts for all hosts.
+"""Bounds of lanes, of handlers and of messages that wait: what this host's settings say is told to the store.
 
-It is told once, when a steward starts: of hosts that say different things the last one counts. Later it is told again
-only where nothing is said any more: the store may have been emptied.
+It counts for all hosts. It is told once, when a steward starts: of hosts that say different things the last one counts.
+Later it is told again only where nothing is said any more: the store may have been emptied.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Bounding:
     def __init__(self, store: StewardStore, settings: Settings) -> None:
         self._store = store
         self._host = socket.gethostname()
+        self._most_pending = settings.max_pending_messages
         self._rules = tuple(_rules(settings))
         self._told = False
 
@@ -31,6 +32,7 @@ class Bounding:
     async def turn(self) -> float:
         if not self._told or (self._rules and self._is_silent(await self._store.lanes([]))):
             await self._store.declare(self._host, self._rules)
+            await self._store.limit_messages(self._most_pending)
             self._told = True
         return EVERY
 

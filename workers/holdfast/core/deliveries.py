@@ -11,7 +11,8 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds."""
+    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends with
+    the last turn before this one, an operation and a result of each; `earlier`: how many such items go before them."""
 
     task_id: str
     claim: str
@@ -26,6 +27,7 @@ class Delivery:
     solo: bool
     checkpoint: bytes | None = None
     history: tuple[bytes, ...] = ()
+    earlier: int = 0
 
 
 class Settle(StrEnum):

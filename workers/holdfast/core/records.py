@@ -37,6 +37,7 @@ class Accepted(StrEnum):
     DUPLICATE = "duplicate"  # seen before; nothing changed
     CONFLICT = "conflict"  # the same message id with other content; nothing changed
     TERMINAL = "terminal"  # the task has ended; nothing changed
+    FULL = "full"  # as many messages wait for the task as may; nothing changed
     UNKNOWN = "unknown"  # `message` alone: there is no such task; nothing changed
     NO_PARENT = "no-parent"  # a task that it is to wait for is not known; nothing changed
     NO_LIST = "no-list"  # its lane is a key that holds something else; nothing changed

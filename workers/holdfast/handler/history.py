@@ -12,15 +12,26 @@ def messages_for(delivery: Delivery, operation: Run) -> list[Message]:
     """All messages, oldest first; of earlier ones only as many as the operation's history length leaves room for."""
     if not delivery.history:
         return operation.messages
-    earlier: list[Message] = []
-    # Operations and result documents take turns, because every turn has both.
-    for index, document in enumerate(delivery.history):
-        earlier += _reply(document) if index % 2 else _asked(document)
-    everything = earlier + operation.messages
+    everything = _earlier(delivery) + operation.messages
     if operation.history_length is None:
         return everything
     room = max(operation.history_length, len(operation.messages))
     return everything[len(everything) - min(room, len(everything)) :]
+
+
+def lacks_messages(delivery: Delivery, operation: Run) -> bool:
+    """Whether the delivery does not hold all earlier messages that the operation asks for."""
+    if not delivery.earlier or operation.history_length is None:
+        return delivery.earlier > 0
+    return len(_earlier(delivery)) + len(operation.messages) < operation.history_length
+
+
+def _earlier(delivery: Delivery) -> list[Message]:
+    """Operations and result documents take turns, because every turn has both."""
+    earlier: list[Message] = []
+    for index, document in enumerate(delivery.history):
+        earlier += _reply(document) if index % 2 else _asked(document)
+    return earlier
 
 
 def _asked(raw: bytes) -> list[Message]:

@@ -13,6 +13,7 @@ local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
 local SEARCHES = 24     -- of the head, in one step: some milliseconds of the server; the others stay suspects
+local PERMITS = 256     -- of a lane or a key, chosen at random
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = T .. 'audit:' .. lane
 if call('EXISTS', T .. 'submitted:' .. lane, suspects_key, T .. 'active:' .. lane, T .. 'gates:' .. lane) == 0 then return {0, ''} end
@@ -20,7 +21,7 @@ if call('EXISTS', T .. 'submitted:' .. lane, suspects_key, T .. 'active:' .. lan
 -- A permit whose task does not run, or does not exist, is nobody's.
 local function compare_permits(permits)
   local lost = 0
-  for _, id in ipairs(call('SMEMBERS', permits)) do
+  for _, id in ipairs(call('SRANDMEMBER', permits, PERMITS)) do
     if read(id, 'state')[1] ~= 'working' then lost = lost + call('SREM', permits, id) end
   end
   if lost > 0 then count('permits', lost) end
@@ -78,11 +79,14 @@ for _, id in ipairs(ids) do
 end
 
 -- The highest first: what is put back hides only what is above it.
-local missing = {}
+local missing, bytes = {}, 0
 for i = #seen_twice, 1, -1 do
   local id, seq, key = unpack(seen_twice[i])
-  if #seen_twice - i >= SEARCHES then suspect(key)
-  elseif not is_there(id, seq) then missing[#missing + 1] = id end
+  if #seen_twice - i >= SEARCHES or bytes >= WINDOW_BYTES then suspect(key)
+  else
+    bytes = bytes + call('STRLEN', T .. 'op:' .. id)
+    if not is_there(id, seq) then missing[#missing + 1] = id end
+  end
 end
 for _, id in ipairs(missing) do
   note('put-back', id, 'its entry was taken from the lane')

@@ -1,4 +1,5 @@
--- Empty a lane from its head, then its gates and its suspects, in bounded steps: own entries' tasks are canceled, foreign entries are dropped, counted.
+-- Empty a lane from its head, then its gates and its suspects, in steps bounded by count and bytes: own entries' tasks are canceled,
+-- foreign entries are dropped, counted.
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom

@@ -10,7 +10,7 @@
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
-local WINDOW = 16          -- entries read at once: they may be large
+local WINDOW = 16          -- entries read at once
 local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
 
 local function settle_all()
@@ -110,7 +110,12 @@ end
 
 local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 
+-- Entries that were read and decoded, and large ones, in this call: what is left is for the next one.
+local read_bytes, decoded_bytes = 0, 0
+local function has_done_enough() return read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES or told_enough() end
+
 local function take_foreign(raw, lane)
+  decoded_bytes = decoded_bytes + #raw
   local verb, id, message, name = understand(raw)
   if not verb then set_aside(id, raw, lane)
   elseif verb == 'run' then take_run(id, message, raw, lane, name)
@@ -156,7 +161,7 @@ local function take_from_gates(lane, want)
   end
 
   for _, gate in ipairs(call('ZRANGEBYSCORE', gates, '-inf', NOW, 'LIMIT', 0, GATES)) do
-    while #rows - before < want and take_first(gate) do end
+    while #rows - before < want and not told_enough() and take_first(gate) do end
   end
 end
 
@@ -164,7 +169,7 @@ end
 local function take_from_unknown(lane, want)
   local before, unknown = #rows, of_unknown()
   for _ = 1, want + SCAN do
-    local name = #rows - before < want and unknown.names_for(lane, names)[1]
+    local name = #rows - before < want and not told_enough() and unknown.names_for(lane, names)[1]
     if not name then return end
     local id = unknown.first_at(lane, name)
     if not id then
@@ -189,16 +194,18 @@ local function take_lane(lane, want)
     take_from_gates(lane, want)
   end
   if has_unknown() then take_from_unknown(lane, want - (#rows - before)) end
-  while #rows - before < want and looked < want + SCAN and not inboxed do
-    local window, done = front_of(lane, math.min(want - (#rows - before), WINDOW)), 0
+  while #rows - before < want and looked < want + SCAN and not inboxed and not has_done_enough() do
+    local window, bytes = front_of(lane, math.min(want - (#rows - before), WINDOW))
+    local done = 0
     if #window == 0 then break end
+    read_bytes = read_bytes + bytes
     for _, raw in ipairs(window) do
       local id, seq = own(raw)
       if id then take_own(id, seq, lane)
       elseif #raw > READ_BYTES then inboxed = take_large(raw, lane)
       else take_foreign(raw, lane) end
       done = done + 1
-      if inboxed then break end
+      if inboxed or decoded_bytes >= DECODED_BYTES or told_enough() then break end
     end
     on_lane('LPOP', lane, done)
     looked = looked + done
@@ -331,7 +338,7 @@ end
 call('HSET', worker, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
 local live = known[1] == 'live' and word == 'OK'
-if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda') > 0 then promote(PROMOTED) end
+if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda', T .. 'leftover') > 0 then promote(PROMOTED) end
 if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
   if live and known[3] == 'quarantine' then take_in_quarantine(known[5]) end
   ring_for(freed)

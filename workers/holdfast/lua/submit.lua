@@ -2,7 +2,7 @@
 -- KEYS: the public queue.
 -- ARGV: per submission task id, message id, digest, operation, lane, due (ms, '' for now), delay (ms, '' for none),
 --       name, max attempts, timeout (ms), concurrency key; '' where not given.
--- Answers: per submission new, turn, pending, duplicate, conflict, terminal, or no-list where its lane is
+-- Answers: per submission new, turn, pending, duplicate, conflict, terminal, full, or no-list where its lane is
 --       another key, and nothing was written.
 -- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
 -- Refused when out of memory, before anything is written.

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import anyio
 import structlog
@@ -21,6 +22,7 @@ from holdfast.core.retry import RetryPolicy
 from holdfast.core.settling import settlement
 from holdfast.handler.failures import what_it_raised
 from holdfast.handler.handler import Handler
+from holdfast.handler.history import lacks_messages
 from holdfast.handler.options import Options
 from holdfast.handler.run import run
 from holdfast.handler.task import Task
@@ -160,6 +162,7 @@ class Hands:
         return replace(self._policy, max_attempts=attempts) if attempts else self._policy
 
     async def _run(self, delivery: Delivery, running: Running) -> Outcome:
+        delivery = await self._with_history(delivery, running.task)
         self._telling.consumed(delivery, running.task)
         timeout = self.post.spec.settings.timeout_of(delivery.lane)
         with self.telemetry.delivery(delivery, running.task) as span:
@@ -168,6 +171,14 @@ class Hands:
             )
             span.ended(outcome)
             return outcome
+
+    async def _with_history(self, delivery: Delivery, task: Task) -> Delivery:
+        """With all earlier messages that the operation asks for: a pull tells only so many bytes of them."""
+        while not task.unreadable and lacks_messages(delivery, task.operation):
+            read = partial(self.post.store.earlier, delivery.task_id, delivery.earlier)
+            found, earlier = await self.post.insist.call("earlier", read)
+            delivery = replace(delivery, history=(*found, *delivery.history), earlier=earlier)
+        return delivery
 
     def _end(self, delivery: Delivery, running: Running, outcome: Outcome | Deferred) -> None:
         is_latest = self._running[delivery.task_id] is running

@@ -67,6 +67,10 @@ class StewardStore(Protocol):
         """All bounds that the settings of this host say; what they said and say no longer goes. How many changed."""
         ...
 
+    async def limit_messages(self, most: int) -> None:
+        """From now on at most so many messages wait for one task; more are refused."""
+        ...
+
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
         """Put back own entries that somebody else took (seen missing twice); how many, and the next cursor."""
         ...

@@ -26,6 +26,11 @@ class WorkerStore(Protocol):
         """Settle, then claim up to `slots`. `weights`: one for each lane; none: the first that holds something."""
         ...
 
+    async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
+        """Of the first `before` items of a task's history the last ones, as far as one answer has room; and how many go
+        before those."""
+        ...
+
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         """The lane and bytes of the entry at the head of the inbox, or None."""
         ...

@@ -26,6 +26,7 @@ class LedgerStore(RedisStore, FactsRole):
     ) -> None:
         super().__init__(settings, replaced)
         self._queue = settings.queue
+        self._most_pending = settings.max_pending_messages
         self._remember_ms = round(database.keep * 1000)
         self.database = Database(database)
         self._keeper = Keeper(self._queue, self.database, self)

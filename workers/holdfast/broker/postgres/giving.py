@@ -19,7 +19,13 @@ from holdfast.errors import StoreError, StoreUnavailableError
 LIMIT = 100
 
 MESSAGES = ("run", "message")
-REFUSALS = {Accepted.CONFLICT, Accepted.TERMINAL, Accepted.UNKNOWN, Accepted.NO_PARENT, Accepted.NO_LIST}
+REFUSALS = {
+    Accepted.CONFLICT,
+    Accepted.TERMINAL,
+    Accepted.UNKNOWN,
+    Accepted.NO_PARENT,
+    Accepted.NO_LIST,
+}  # no FULL: see requests
 
 _log = structlog.get_logger("holdfast.ledger")
 

@@ -37,7 +37,7 @@ class ProducingRole(LedgerStore):
     async def _accept(self, submissions: Sequence[Submission], verb: str) -> list[Receipt]:
         async with self.database.transaction() as sql:
             epoch = await self._epoch(sql)
-            entries = await requests.enter(sql, self._queue, submissions, verb)
+            entries = await requests.enter(sql, self._queue, submissions, verb, self._most_pending)
         reached(Point.WRITTEN)
         ready = await self._ready(entries) if epoch else []
         batch = [entry.submission for entry in ready]

@@ -22,7 +22,7 @@ _submission = msgspec.msgpack.Decoder(Submission).decode
 # OFFSET 0: each is looked up by itself. Of a table that was never analyzed the planner would read a whole queue's rows.
 _LEDGER = """
 SELECT t.* FROM unnest($2::text[]) AS n (task_id), LATERAL (
-    SELECT task_id, finished_ms, message_ids, digests FROM holdfast_tasks
+    SELECT task_id, finished_ms, message_ids, digests, substring(pending FROM 1 FOR 5) AS pending FROM holdfast_tasks
     WHERE queue = $1 AND task_id = n.task_id OFFSET 0) AS t"""
 _ENTER = """
 INSERT INTO holdfast_requests (queue, verb, task_id, message_id, digest, content)
@@ -30,7 +30,8 @@ SELECT $1, $6, n.task_id, n.message_id, n.digest, n.content
 FROM unnest($2::text[], $3::text[], $4::text[], $5::bytea[]) WITH ORDINALITY
     AS n (task_id, message_id, digest, content, place)
 ORDER BY n.place
-ON CONFLICT (queue, task_id, message_id) WHERE message_id <> '' AND refused IS NULL DO NOTHING"""
+ON CONFLICT (queue, task_id, message_id) WHERE message_id <> '' AND refused IS NULL DO NOTHING
+RETURNING task_id, message_id"""
 _ENTERED = """
 SELECT id, verb, task_id, message_id, digest, given IS NULL AS waits FROM holdfast_requests
 WHERE queue = $1 AND task_id = ANY($2) AND refused IS NULL ORDER BY id"""
@@ -86,10 +87,13 @@ class Asked:
     blocked: bool
 
 
-async def enter(sql: Any, queue: str, batch: Sequence[Submission], verb: str = "run") -> list[Entry]:
+async def enter(
+    sql: Any, queue: str, batch: Sequence[Submission], verb: str = "run", most_pending: int = 1000
+) -> list[Entry]:
     """Accept these: from the end of this transaction on they will reach Redis. In the order of the batch.
 
-    `verb`: `run`, or `message` for those that are only for a task that there is.
+    `verb`: `run`, or `message` for those that are only for a task that there is. `most_pending`: messages that may wait
+    for one task; what is accepted here is never refused for that later.
     """
     ids = sorted({one.task_id for one in batch})
     await turns.lock(sql, queue, ids)
@@ -98,13 +102,17 @@ async def enter(sql: Any, queue: str, batch: Sequence[Submission], verb: str = "
     told = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
     fresh = [one for one, word in told if word is None]
     columns = zip(*((one.task_id, one.message_id, _digest(one), _pack(one)) for one in fresh), strict=True)
+    new: set[tuple[str, str]] = set()
     if fresh:
-        await sql.execute(_ENTER, queue, *map(list, columns), verb)
+        new = {(row["task_id"], row["message_id"]) for row in await sql.fetch(_ENTER, queue, *map(list, columns), verb)}
     entered: dict[str, list[Any]] = {task_id: [] for task_id in {*ids, *parents}}
     for row in await sql.fetch(_ENTERED, queue, list(entered)):
         entered[row["task_id"]].append(row)
     mine = {(one.task_id, one.message_id) for one in fresh}
-    return [Entry(one, word=word) if word else _entry(one, entered, ledger, mine) for one, word in told]
+    entries = [Entry(one, word=word) if word else _entry(one, entered, ledger, mine) for one, word in told]
+    full = [_is_new(each, new) and _is_full(each, entered, ledger, most_pending) for each in entries]
+    await drop(sql, [each.request for each, no_room in zip(entries, full, strict=True) if no_room])
+    return [replace(each, word=Accepted.FULL) if no_room else each for each, no_room in zip(entries, full, strict=True)]
 
 
 async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> Asked:
@@ -207,6 +215,24 @@ def _entry(
     parents = [row for parent in (one.terms.after if one.terms else ()) for row in entered[parent]]
     blocked = any(each["waits"] and (each["task_id"], each["message_id"]) not in mine for each in [*before, *parents])
     return Entry(one, row["id"], first=not before and one.task_id not in ledger, blocked=blocked)
+
+
+def _is_new(entry: Entry, new: set[tuple[str, str]]) -> bool:
+    return entry.word is None and (entry.submission.task_id, entry.submission.message_id) in new
+
+
+def _is_full(entry: Entry, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, Any], most: int) -> bool:
+    """Whether as many messages wait before this one as may: those that the ledger has seen wait, and those that are on
+    their way to Redis. The first of a task that the ledger has not seen is the task itself."""
+    known = ledger.get(entry.submission.task_id)
+    before = [row for row in entered[entry.submission.task_id] if row["id"] < entry.request and row["message_id"]]
+    return len(before) + (_length(known["pending"]) if known else -1) >= most
+
+
+def _length(packed: bytes) -> int:
+    """Of a list as MessagePack, by its first bytes."""
+    sizes = {0xDC: 3, 0xDD: 5}
+    return int.from_bytes(packed[1 : sizes[packed[0]]]) if packed[0] in sizes else packed[0] & 0x0F
 
 
 def _waiting(row: Any) -> Waiting:

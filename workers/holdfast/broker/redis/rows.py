@@ -25,7 +25,8 @@ def _optional(value: bytes) -> int | None:
 
 
 def _delivery(row: list[Any]) -> Delivery:
-    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, operation, checkpoint, history = row
+    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, operation, checkpoint, *past = row
+    history, earlier = past
     return Delivery(
         task_id=task_id.decode(),
         claim=claim.decode(),
@@ -40,6 +41,7 @@ def _delivery(row: list[Any]) -> Delivery:
         solo=solo == b"1",
         checkpoint=checkpoint or None,
         history=tuple(history),
+        earlier=earlier,
     )
 
 

@@ -93,6 +93,9 @@ class StewardRole(Role):
     async def ring(self, *lanes: str) -> int:
         return await self._number("ring", *map(self._keys.name, lanes))
 
+    async def limit_messages(self, most: int) -> None:
+        await self._command("HSET", self._keys.meta, "most_pending", most)
+
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
         put_back, following = await self._run("audit", self._keys.name(lane), limit, cursor)
         return put_back, following.decode()

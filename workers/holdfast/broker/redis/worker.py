@@ -49,6 +49,10 @@ class WorkerRole(Role):
         names = map(self._keys.name, lanes)
         return rows.pulled(await self._run("pull", incarnation, request, slots, packed, shares, *names))
 
+    async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
+        items, first = await self._run("earlier", task_id, before)
+        return tuple(items), first
+
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)
         if head is None:

@@ -1,4 +1,4 @@
--- use: record lane journal expiry gates
+-- use: record lane journal expiry gates past
 -- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see broker/redis/rows.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
 -- All that a claim has to know of a task, read once.
@@ -8,11 +8,13 @@ local function facts(id)
 end
 
 local function row(id, name, delivery, r)
-  local history, checkpoint = {}, ''
-  if r[2] ~= '1' then history = call('LRANGE', T .. 'history:' .. id, 0, -1) end
+  local history, earlier, checkpoint, operation = {}, 0, '', call('GET', T .. 'op:' .. id)
+  told_bytes = told_bytes + #operation
+  if r[2] ~= '1' then history, earlier = turns_before(id, math.huge, turns_asked(operation)) end
   if delivery ~= 1 then checkpoint = call('GET', T .. 'checkpoint:' .. id) or '' end
+  told_bytes = told_bytes + #checkpoint
   return {id, name, r[1], r[2], tostring(delivery), r[4] or '0', r[5] or '0', r[6] or '', r[7] or '', r[8] or '',
-    call('GET', T .. 'op:' .. id), checkpoint, history}
+    operation, checkpoint, history, earlier}
 end
 
 -- Nothing is claimed where the task has expired. `r`: its facts.

@@ -1,11 +1,23 @@
--- use: record journal aside ties scheduling outbox
--- Messages that still waited for a task that has ended are set aside, reported; nothing points at it any more.
-local function drop_rest(id, state)
-  local lane = read(id, 'lane')[1]
-  for _, item in ipairs(call('LRANGE', T .. 'pending:' .. id, 0, -1)) do
-    set_aside('task ' .. id .. ' was ' .. state .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'), lane)
+-- use: record limits journal aside ties scheduling outbox
+-- Set aside messages that still waited for a task when it ended, in bounded steps: `promote` does the rest.
+local function set_rest_aside(id)
+  local r, bytes = read(id, 'state', 'lane'), 0
+  for _ = 1, ASIDE_AT_ONCE do
+    local item = bytes < WINDOW_BYTES and call('LPOP', T .. 'left:' .. id)
+    if not item then break end
+    set_aside('task ' .. id .. ' was ' .. r[1] .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'), r[2])
+    bytes = bytes + #item
   end
-  call('DEL', T .. 'pending:' .. id, T .. 'checkpoint:' .. id)
+  call(call('EXISTS', T .. 'left:' .. id) == 1 and 'SADD' or 'SREM', T .. 'leftover', id)
+end
+
+-- Messages that still waited for a task that has ended are set aside, reported; nothing points at it any more.
+local function drop_rest(id)
+  if call('EXISTS', T .. 'pending:' .. id) == 1 then
+    call('RENAME', T .. 'pending:' .. id, T .. 'left:' .. id)
+    set_rest_aside(id)
+  end
+  call('DEL', T .. 'checkpoint:' .. id)
   ties().undo_all(id)
 end
 
@@ -25,7 +37,7 @@ local function finish(id, state, reason, rest, known, ...)
   write(id, 'state', state, 'finished', NOW, 'reason', reason, ...)
   call('ZADD', T .. 'finished', NOW, id)
   tally(state, 1)
-  if rest then drop_rest(id, state) end
+  if rest then drop_rest(id) end
   tell_waiters(id, state)
   local r = known or read(id, 'schedule', 'generation', 'turn', 'webhook')
   tell_webhook(id, state, r[3], r[4])

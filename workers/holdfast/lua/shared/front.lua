@@ -1,11 +1,15 @@
--- use: lane
+-- use: lane limits
 -- What stands at the front of a lane, wherever that is.
--- The first entries, in their order.
+-- The first entries, in their order: at most `number`, and none after WINDOW_BYTES. They are read one by one, for
+-- anybody can push entries of any size: so a call reads at most one that is too large.
 local function front_of(lane, number)
-  if not is_turned(lane) then return call('LRANGE', list_of(lane), 0, number - 1) end
-  local window, front = call('LRANGE', list_of(lane), -number, -1), {}
-  for i = #window, 1, -1 do front[#front + 1] = window[i] end
-  return front
+  local list, turned, front, bytes = list_of(lane), is_turned(lane), {}, 0
+  while #front < number and bytes < WINDOW_BYTES do
+    local raw = call('LINDEX', list, turned and -#front - 1 or #front)
+    if not raw then break end
+    front[#front + 1], bytes = raw, bytes + #raw
+  end
+  return front, bytes
 end
 
 -- How many entries go before this one; false if it is not among the first `searched`.

@@ -1,4 +1,4 @@
--- use: record lane journal aside ending limits waiting
+-- use: record lane journal aside ending limits waiting ledger
 -- A run operation: it makes a task, or is one more message for one.
 local function create(id, lane, operation, message, digest, origin, seq)
   call('SET', T .. 'op:' .. id, operation)
@@ -45,16 +45,23 @@ local function seen(id, message, digest)
   return known and compare(known, digest)
 end
 
+-- Whether as many messages wait for it as may. Those that a ledger has accepted are not refused for that: see guard.
+local function is_full(id)
+  local most = tonumber(call('HGET', T .. 'meta', 'most_pending') or nil) or PENDING_KEPT
+  return is_first_to_accept and call('LLEN', T .. 'pending:' .. id) >= most
+end
+
 local function wait(id, message, digest, operation)
   call('RPUSH', T .. 'pending:' .. id, message .. '|' .. digest .. '|' .. operation)
 end
 
--- One more message for an existing task. Answers duplicate, conflict, terminal, turn or pending.
+-- One more message for an existing task. Answers duplicate, conflict, terminal, full, turn or pending.
 local function deliver_message(id, operation, message, digest)
   local verdict = seen(id, message, digest)
   if verdict then return verdict end
   local r = read(id, 'state', 'message', 'digest', 'lane')
   if TERMINAL[r[1]] then return 'terminal' end
+  if (not PARKED[r[1]] or r[1] == 'suspended') and is_full(id) then return 'full' end
   call('HSET', T .. 'messages:' .. id, r[2], r[3], message, digest)
   count('messages')
   if PARKED[r[1]] then
@@ -82,6 +89,7 @@ local function refuse(verdict, id, message, raw, lane)
   local why
   if verdict == 'unknown' then why = 'resume' .. UNKNOWN
   elseif verdict == 'terminal' then why = 'task ' .. id .. ' is ' .. read(id, 'state')[1]
+  elseif verdict == 'full' then why = 'as many messages wait for task ' .. id .. ' as may'
   elseif verdict == 'conflict' then why = 'message ' .. message .. ' came before with other content' end
   if why then set_aside(why, raw, lane) end
   return why ~= nil

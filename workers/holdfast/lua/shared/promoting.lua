@@ -38,6 +38,8 @@ end
 -- Submit what is due, at most so many; how many were looked at.
 local function promote(limit)
   local most = math.min(limit, AGENDA_WORK)
+  local ended = call('SRANDMEMBER', T .. 'leftover')
+  if ended then set_rest_aside(ended) end
   local items = call('ZRANGEBYSCORE', T .. 'agenda', '-inf', NOW, 'LIMIT', 0, most)
   if #items > 0 then work_off(items, most) end
   if call('EXISTS', T .. 'solo') == 1 then move_solo(limit) end

@@ -1,0 +1,235 @@
+"""What one call of a script does is bounded, whatever others push and however much a task has been told."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from holdfast.core.deliveries import Delivery, Settle
+from holdfast.core.records import Accepted
+from holdfast.manager import TaskManager
+from tests.lua.namespace import Namespace
+from tests.lua.operations import run, sha1, submission
+
+pytestmark = pytest.mark.anyio
+
+MIB = 1 << 20
+
+
+async def inboxes(space: Namespace, worker: str) -> int:
+    found: int = await space.do("LLEN", space.key(f"worker:{worker}:inbox"))
+    return found
+
+
+async def test_one_pull_reads_one_entry_that_is_larger_than_a_megabyte(space: Namespace) -> None:
+    await space.register("a")
+    for lane in ("x", "y"):
+        await space.push(
+            *(run(f"{lane}{number}", text="x" * 2 * MIB) for number in range(3)), lane=space.keys.lane(lane)
+        )
+    await space.pull("a", lanes=["x", "y"], weights=[1, 1])
+    assert await inboxes(space, "a") == 1
+    await space.pull("a", lanes=["x", "y"], weights=[1, 1])
+    assert await inboxes(space, "a") == 2
+    await space.check()
+
+
+async def test_entries_that_no_worker_is_asked_to_read_are_set_aside_one_a_pull(space: Namespace) -> None:
+    await space.register("a")
+    await space.push(*[b"x" * 17 * MIB] * 2, run("f"))
+    await space.pull("a")
+    assert len(await space.reasons()) == 1
+    await space.pull("a")
+    assert [each.task_id for each in await space.take("a")] == ["f"]
+
+
+async def test_one_pull_decodes_a_bounded_number_of_bytes_and_loses_no_order(space: Namespace) -> None:
+    await space.register("a")
+    await space.push(*(run(f"f{number}", text="x" * 30_000) for number in range(12)))
+    ran: list[list[str]] = []
+    while sum(map(len, ran)) < 12:
+        ran.append([each.task_id for each in await space.take("a", 12)])
+    assert max(map(len, ran)) <= 5
+    assert [each for some in ran for each in some] == [f"f{number}" for number in range(12)]
+    await space.check()
+
+
+async def test_one_pull_tells_a_bounded_number_of_bytes_of_tasks(space: Namespace) -> None:
+    await space.register("a")
+    await space.store.submit([submission(f"t{number}", space.queue, text="x" * MIB) for number in range(3)])
+    assert [[each.task_id for each in await space.take("a")] for _ in range(3)] == [["t0"], ["t1"], ["t2"]]
+    await space.check()
+
+
+async def talk(space: Namespace, turns: int, size: int) -> Delivery:
+    """A task that is in its last turn of so many, each with a result of `size` bytes."""
+    await space.submit("t1")
+    for number in range(2, turns + 1):
+        await space.message("t1", f"m{number}")
+    for _ in range(turns - 1):
+        [delivery] = await space.take("a", 1)
+        await space.settle("a", delivery, Settle.COMPLETED, result=b'"%s"' % (b"r" * size))
+    [delivery] = await space.take("a", 1)
+    return delivery
+
+
+async def test_a_delivery_has_as_much_of_a_long_history_as_one_call_tells(space: Namespace) -> None:
+    await space.register("a")
+    last = await talk(space, 8, MIB // 4)
+    assert (len(last.history), last.earlier) == (8, 6)
+    items, first = await space.store.earlier("t1", last.earlier)
+    assert (len(items), first) == (6, 0)
+    assert [sha1(item) for item in (*items, *last.history)] == [
+        sha1(item) for item in await space.do("LRANGE", space.key("history:t1"), 0, -1)
+    ]
+
+
+async def test_a_history_of_many_small_items_is_told_in_steps(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    await space.do("RPUSH", space.key("history:t1"), *([run("t1"), b""] * 2500))
+    await space.do("HSET", space.key("task:t1"), "turn", 2501)
+    [delivery] = await space.take("a")
+    known, first = len(delivery.history), delivery.earlier
+    steps = 0
+    while first:
+        items, first = await space.store.earlier("t1", first)
+        known, steps = known + len(items), steps + 1
+    assert (known, steps) == (5000, 4)
+
+
+async def test_a_delivery_has_no_more_of_a_history_than_its_operation_asks_for(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    await space.do("RPUSH", space.key("history:t1"), *([run("t1"), b""] * 9))
+    await space.do("HSET", space.key("task:t1"), "turn", 10)
+    operation = run("t1").replace(b'"context_id"', b'"history_length": 3, "context_id"')
+    await space.do("SET", space.key("op:t1"), operation)
+    [delivery] = await space.take("a")
+    assert (len(delivery.history), delivery.earlier) == (6, 12)
+
+
+async def test_so_many_messages_may_wait_for_a_task(space: Namespace) -> None:
+    await space.store.limit_messages(3)
+    await space.register("a")
+    await space.submit("t1")
+    answers = [await space.message("t1", f"m{number}") for number in range(5)]
+    assert answers == [Accepted.PENDING] * 3 + [Accepted.FULL] * 2
+    assert await space.message("t1", "m1") is Accepted.DUPLICATE
+    [delivery] = await space.take("a")
+    await space.settle("a", delivery, Settle.COMPLETED)
+    assert await space.message("t1", "m4") is Accepted.PENDING
+    await space.check()
+
+
+async def test_a_thousand_wait_where_nobody_says_otherwise(space: Namespace) -> None:
+    await space.submit("t1")
+    await space.do("RPUSH", space.key("pending:t1"), *[b"m|o|x"] * 999)
+    assert [await space.message("t1", message) for message in ("a", "b")] == [Accepted.PENDING, Accepted.FULL]
+
+
+async def test_a_pushed_message_too_many_is_set_aside(space: Namespace) -> None:
+    await space.store.limit_messages(1)
+    await space.register("a")
+    await space.submit("t1")
+    await space.push(run("t1", "m2"), run("t1", "m3"))
+    await space.pull("a")
+    assert await space.reasons() == ["as many messages wait for task t1 as may"]
+    await space.check()
+
+
+async def test_a_parked_task_takes_its_answer_whatever_may_wait(space: Namespace) -> None:
+    await space.store.limit_messages(1)
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    await space.settle("a", delivery, Settle.INPUT_REQUIRED)
+    assert await space.message("t1", "m2") is Accepted.TURN
+
+
+async def crowded(space: Namespace, messages: int) -> None:
+    await space.submit("t1")
+    for number in range(messages):
+        await space.message("t1", f"m{number}")
+
+
+async def test_the_messages_of_a_task_that_ends_are_set_aside_in_bounded_steps(space: Namespace) -> None:
+    await crowded(space, 500)
+    await space.store.cancel("t1", "enough")
+    aside = [len(await space.reasons())]
+    for _ in range(2):
+        await space.check()
+        await space.store.promote(100)
+        aside.append(len(await space.reasons()))
+    assert aside == [200, 400, 500]
+    assert not await space.do("EXISTS", space.key("leftover"), space.key("left:t1"))
+    await space.check()
+
+
+async def test_without_a_steward_pulls_set_aside_what_is_left(space: Namespace) -> None:
+    await space.register("a")
+    await crowded(space, 300)
+    await space.store.cancel("t1", "enough")
+    await space.pull("a")
+    assert len(await space.reasons()) == 300
+
+
+async def test_a_task_is_forgotten_when_its_messages_are_set_aside(space: Namespace) -> None:
+    await crowded(space, 300)
+    await space.store.cancel("t1", "enough")
+    await space.advance(1000)
+    assert await space.store.trim(10, 100) == 0
+    await space.store.promote(100)
+    assert await space.store.trim(10, 100) == 1
+    await space.check()
+
+
+async def test_a_lane_is_cleared_in_steps_of_bytes(space: Namespace) -> None:
+    await space.push(*[b"x" * (MIB // 2)] * 5)
+    went: list[int] = []
+    for _ in count():
+        went.append(await space.store.clear(space.queue, 100))
+        if not went[-1]:
+            break
+    assert went == [2, 2, 1, 0]
+
+
+async def test_audit_looks_at_no_more_of_a_head_of_large_entries(space: Namespace) -> None:
+    """Blind for a while, never wrong: the head it sees is foreign."""
+    await space.push(*[b"x" * MIB] * 3)
+    await space.submit("t1", "t2")
+    await space.do("LREM", space.queue, 1, (await space.entries())[3])
+    for _ in range(3):
+        assert await space.store.audit(space.queue, 100, "") == (0, "")
+
+
+async def of_many_turns(space: Namespace) -> None:
+    """A task that has ended, with a result of each of 5,000 turns."""
+    await space.submit("t1")
+    await space.store.cancel("t1", "enough")
+    await space.do("HSET", space.key("task:t1"), "turn", 5000)
+    results = [item for turn in range(1, 5001) for item in (space.key(f"result:t1:{turn}"), b"x")]
+    await space.do("MSET", *results)
+    await space.advance(1000)
+
+
+async def results_left(space: Namespace) -> int:
+    found: int = await space.do("EXISTS", *(space.key(f"result:t1:{turn}") for turn in range(1, 5001)))
+    return found
+
+
+async def test_a_task_of_very_many_turns_is_forgotten_in_steps(space: Namespace) -> None:
+    await of_many_turns(space)
+    left = []
+    while await space.store.trim(10, 100) == 100:
+        left.append(await results_left(space))
+    assert left == [3000, 1000]
+    assert (await results_left(space), await space.store.get("t1")) == (0, None)
+    await space.check()
+
+
+async def test_a_task_of_very_many_turns_can_be_removed(space: Namespace) -> None:
+    await of_many_turns(space)
+    await TaskManager(space.store, queue=space.queue).remove_task("t1")
+    assert (await results_left(space), await space.store.get("t1")) == (0, None)

@@ -1,0 +1,23 @@
+-- use: limits
+-- What was said in earlier turns of a task: a list with an operation and a result of each.
+local told_bytes = 0   -- that this call tells of tasks: after WINDOW_BYTES nothing more is claimed, and no more is told
+local function told_enough() return told_bytes >= WINDOW_BYTES end
+
+-- How many turns an operation asks for. Only a hint, found without decoding: the worker that needs more reads on.
+local function turns_asked(operation)
+  return tonumber(string.match(operation, '"history_length":%s*(%d+)') or nil) or math.huge
+end
+
+-- The last turns before item `first`, at most `most`, as far as this call has room. Answers their items, and how many items
+-- go before those.
+local function turns_before(id, first, most)
+  local key, back, items = T .. 'history:' .. id, {}, {}
+  first = math.min(first, call('LLEN', key))
+  while first > 1 and #back < math.min(2 * most, HISTORY_ITEMS) and not told_enough() do
+    local pair = call('LRANGE', key, first - 2, first - 1)
+    back[#back + 1], back[#back + 2], first = pair[2], pair[1], first - 2
+    told_bytes = told_bytes + #pair[1] + #pair[2]
+  end
+  for i = #back, 1, -1 do items[#items + 1] = back[i] end
+  return items, first
+end
