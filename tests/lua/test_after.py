@@ -62,6 +62,19 @@ async def test_a_batch_may_name_parents_of_the_same_batch(space: Namespace) -> N
     await space.check()
 
 
+async def test_a_parent_whose_last_child_is_canceled_has_nobody_left_to_tell(space: Namespace) -> None:
+    await space.submit("p")
+    await after(space, "c", "p")
+    await after(space, "d", "p")
+    await space.store.cancel("p", "asked")
+    await space.store.cancel("c", "asked")
+    await space.check()
+    assert await space.do("ZRANGE", space.key("agenda"), 0, -1) == [b"settle|p"]
+    await space.store.cancel("d", "asked")
+    await space.check()
+    assert not await space.do("EXISTS", space.key("agenda"))
+
+
 @pytest.mark.parametrize("kind", [Settle.FAILED, Settle.REJECTED, Settle.EXHAUSTED])
 async def test_a_parent_that_fails_fails_its_children_and_theirs(space: Namespace, kind: Settle) -> None:
     await space.register("a")

@@ -22,7 +22,7 @@ async def submit(world: World) -> None:
     assert terms
     parents = [await _look(world, parent) for parent in terms.after]
     holder = await _holder(world, terms)
-    replaced = await _look(world, world.ledger.debounced.get(terms.debounce, ""))
+    replaced = await _first_life(world, world.ledger.debounced.get(terms.debounce, ""))
     [receipt] = await world.space.store.submit_on_terms([wanted])
     world.seen[f"terms {receipt.accepted}"] += 1
     if holder:
@@ -70,7 +70,7 @@ async def _holder(world: World, terms: Terms) -> str:
     task_id, till = world.ledger.unique.get(terms.unique, ("", 0)) if terms.unique else ("", 0)
     if till:
         return task_id if till > world.space.clock.now_ms else ""
-    task = await _look(world, task_id)
+    task = await _first_life(world, task_id)
     return task_id if task and task.state not in TERMINAL else ""
 
 
@@ -120,7 +120,7 @@ async def begun(world: World, deliveries: Sequence[Delivery]) -> None:
         terms = world.ledger.terms.get(delivery.task_id)
         if terms is None:
             continue
-        for parent in terms.after if await _is_same(world, delivery.task_id) else ():
+        for parent in terms.after if await _first_life(world, delivery.task_id) else ():
             task = await _look(world, parent)
             if task is None or task.created_ms != world.ledger.born[delivery.task_id, parent]:
                 continue  # forgotten
@@ -130,7 +130,7 @@ async def begun(world: World, deliveries: Sequence[Delivery]) -> None:
             world.require(ended, f"{delivery.task_id} runs, its parent {parent} is {task.state}")
 
 
-async def _is_same(world: World, task_id: str) -> bool:
-    """Not another life of the same id, which has no terms."""
+async def _first_life(world: World, task_id: str) -> TaskRecord | None:
+    """The task that was submitted on terms; not another life of the same id, which has none."""
     task = await _look(world, task_id)
-    return task is not None and task.created_ms == world.ledger.born[task_id, task_id]
+    return task if task and task.created_ms == world.ledger.born[task_id, task_id] else None

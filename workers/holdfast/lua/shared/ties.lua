@@ -15,8 +15,14 @@ local function ties()
   -- The task that holds a key, until when (ms, '' for its own end); nil where nobody does.
   local function holder_of(index, key) return string.match(call('HGET', T .. index, key) or '', '^([^|]+)|(.*)$') end
 
+  -- A parent that has ended has nobody left to tell when its last child has.
+  local function leave_parent(id, parent)
+    call('ZREM', children_of(parent), id)
+    if call('EXISTS', children_of(parent)) == 0 then agenda.strike('settle', parent) end
+  end
+
   local function undo(id, kind, name)
-    if kind == 'parent' then call('ZREM', children_of(name), id)
+    if kind == 'parent' then leave_parent(id, name)
     elseif kind == 'expires' then agenda.strike('expire', id)
     elseif holder_of(kind, name) == id then call('HDEL', T .. kind, name) end
   end
