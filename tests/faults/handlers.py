@@ -182,6 +182,17 @@ async def poison(task: Task, argument: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+async def fell(task: Task, argument: str) -> None:
+    """As a kernel that is out of memory kills a whole control group: nobody is left who could report the death."""
+    supervisor = psutil.Process(os.getppid())
+    supervisor.suspend()
+    for each in supervisor.children(recursive=True):
+        if each.pid != os.getpid():
+            each.kill()
+    supervisor.kill()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 async def unwilling(task: Task, argument: str) -> str:
     """Blocks SIGTERM in every thread that will ever be asked."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
@@ -239,6 +250,7 @@ VERBS: dict[str, Verb] = {
         clutch_once,
         end_once,
         poison,
+        fell,
         unwilling,
         stubborn,
         parent_of_two,

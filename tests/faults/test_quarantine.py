@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.core.states import State
 from holdfastd.control.protocol import ProcessStatus
+from tests.faults.process import PATIENCE
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE
 
@@ -148,3 +149,39 @@ async def test_a_stop_waits_for_a_suspect_as_for_any_task(short_path: Path) -> N
         scene.go("s")
         assert scene.ended() == 0
         assert (await scene.record("s")).state is State.COMPLETED
+
+
+async def test_49_innocents_beside_a_poison_task_are_done_before_it_is_given_up(short_path: Path) -> None:
+    """Who died with it is a suspect, too; its next death, alone, clears them, and the pool runs them at once."""
+    async with stage(short_path, workers=2, concurrency=50) as scene:
+        innocents = [f"innocent{number}" for number in range(49)]
+        await scene.submit(*innocents[:25], text="sleep 3")
+        await scene.submit("poison", text="poison")
+        await scene.submit(*innocents[25:], text="sleep 3")
+        scene.happened("dead-letter", "poison")
+        records = [await scene.record(task_id) for task_id in innocents]
+        assert {record.state for record in records} == {State.COMPLETED}
+        assert (await scene.record("poison")).crashes == 4
+        in_quarantine = [one for one in scene.pool.status().deaths.recent if one.kind == "quarantine"]
+        assert [one.running for one in in_quarantine] == [["poison"]] * 2  # held: no young deaths, however soon
+
+
+async def test_a_task_that_takes_the_whole_supervisor_down_is_a_dead_letter_after_six_starts(short_path: Path) -> None:
+    """Nobody is there to charge it. The third recovery makes it a suspect, and those in flight with it; one after the
+    other runs alone then, and whoever is no poison completes."""
+    async with stage(short_path, workers=2) as scene:
+        await scene.submit("poison", text="fell")
+        innocents = [f"innocent{number}" for number in range(4)]
+        await scene.submit(*innocents, text="wait")
+        for start in range(1, 7):
+            assert scene.started("poison")[0] == start
+            scene.pool.process.wait(PATIENCE)
+            scene.restart()
+            if start == 4:
+                scene.go(*innocents)
+                for innocent in innocents:
+                    await scene.completed(innocent)
+            make_due(scene, "poison")
+        scene.happened("dead-letter", "poison")
+        record = await scene.record("poison")
+        assert (record.state, record.dead, record.deliveries) == (State.FAILED, True, 6)
