@@ -1,0 +1,154 @@
+"""Rules and duties of the parent."""
+
+from __future__ import annotations
+
+from tests.rules.rule import Rule
+
+_HERE = "supervisor/holdfastd/parent"
+_DEATHS = "tests/supervisor/test_parent_deaths.py"
+_ENDS = "tests/supervisor/test_parent_ends.py"
+_HERALD = "tests/supervisor/test_herald.py"
+
+PARENT = [
+    Rule(
+        "a child looks whether its parent lives",
+        f"{_HERE}/child.py",
+        "    if os.getppid() != parent:",
+        "    if False:",
+        "tests/supervisor/test_child.py::test_a_child_whose_parent_has_died_before_it_looked_runs_nothing",
+    ),
+    Rule(
+        "a child closes descriptors that are not its own",
+        f"{_HERE}/child.py",
+        "    _close_foreign({0, 1, 2, channel.fileno(), *birth.keep})\n",
+        "",
+        f"{_DEATHS}::test_a_child_is_born_with_nothing_of_the_parent",
+    ),
+    Rule(
+        "a child does not read the terminal",
+        f"{_HERE}/child.py",
+        "    _read_nothing()\n",
+        "",
+        f"{_DEATHS}::test_a_child_is_born_with_nothing_of_the_parent",
+    ),
+    Rule(
+        "no child speaks to systemd",
+        f"{_HERE}/child.py",
+        '    os.environ.pop("NOTIFY_SOCKET", None)\n',
+        "",
+        f"{_DEATHS}::test_a_child_is_born_with_nothing_of_the_parent",
+    ),
+    Rule(
+        "signals are blocked across the fork",
+        f"{_HERE}/fork.py",
+        "    with theirs, signals.blocked():\n",
+        "    with theirs:\n",
+        f"{_DEATHS}::test_a_signal_between_fork_and_reset_ends_the_child_and_not_the_parent",
+    ),
+    Rule(
+        "the process group of a dead child is killed",
+        f"{_HERE}/remains.py",
+        "        os.killpg(pid, signal.SIGKILL)\n",
+        "        pass\n",
+        f"{_DEATHS}::test_what_a_dead_child_has_started_is_killed_however_it_fled",
+    ),
+    Rule(
+        "those that fled from a dead child are killed",
+        f"{_HERE}/remains.py",
+        "                os.kill(fled, signal.SIGKILL)\n",
+        "                pass\n",
+        f"{_DEATHS}::test_what_a_dead_child_has_started_is_killed_however_it_fled",
+    ),
+    Rule(
+        "the parent adopts what its children have left",
+        f"{_HERE}/alone.py",
+        "    prctl.become_subreaper()\n",
+        "",
+        f"{_DEATHS}::test_what_a_dead_child_has_started_is_killed_however_it_fled",
+    ),
+    Rule(
+        "the end of a stranger is reaped",
+        f"{_HERE}/reaper.py",
+        "        self._note_stopped()\n        while (pid := _peek(os.P_ALL, 0)) is not None:\n",
+        "        self._note_stopped()\n        while False and (pid := _peek(os.P_ALL, 0)) is not None:\n",
+        f"{_DEATHS}::test_the_end_of_a_stranger_is_noted_and_changes_nothing",
+    ),
+    Rule(
+        "a child that was stopped is noticed",
+        f"{_HERE}/reaper.py",
+        "        self._note_stopped()\n        while",
+        "        while",
+        f"{_DEATHS}::test_a_stopped_child_is_continued",
+    ),
+    Rule(
+        "the last words of a dead child are read",
+        f"{_HERE}/ears.py",
+        "        if not process.lines.ended:\n            self._listen(process)\n",
+        "",
+        "tests/supervisor/test_ears.py::test_what_a_child_said_before_its_death_is_heard_before_its_end",
+    ),
+    Rule(
+        "the parent leaves no child behind",
+        f"{_HERE}/supervise.py",
+        "        self._ears.reaper.kill_all(within=KILLED_WITHIN)\n",
+        "",
+        f"{_ENDS}::test_a_bug_in_the_parent_ends_with_70_and_leaves_no_child",
+    ),
+    Rule(
+        "each kill for memory counts once",
+        f"{_HERE}/memory.py",
+        "before, self._seen = self._seen, self._count()\n        return self._seen > before",
+        "before = self._seen\n        return self._count() > before",
+        "tests/supervisor/test_parts.py::test_each_kill_for_memory_is_seen_once",
+    ),
+    Rule(
+        "one supervisor a runtime folder",
+        f"{_HERE}/alone.py",
+        "    if lock is None:\n",
+        "    if False:\n",
+        f"{_ENDS}::test_a_second_start_is_refused_and_the_first_untouched",
+    ),
+    Rule(
+        "systemd hears of ready after the first worker",
+        f"{_HERE}/herald.py",
+        "if not self._is_ready and Kind.WORKER in view.reached:",
+        "if not self._is_ready:",
+        f"{_HERALD}::test_a_start_that_makes_headway_asks_for_time_until_it_is_ready",
+    ),
+    Rule(
+        "what systemd could not hear is said again",
+        f"{_HERE}/notify.py",
+        "        except OSError:\n            return False\n",
+        "        except OSError:\n            return True\n",
+        f"{_HERALD}::test_what_systemd_could_not_hear_is_said_again",
+    ),
+    Rule(
+        "a status is one line",
+        f"{_HERE}/notify.py",
+        'return " ".join(str(value).split())[:LONGEST]',
+        "return str(value)[:LONGEST]",
+        f"{_HERALD}::test_a_handlers_error_cannot_speak_in_our_name",
+    ),
+    Rule(
+        "SIGHUP that was ignored at the start stays ignored",
+        f"{_HERE}/signals.py",
+        "            if not (number is signal.SIGHUP and is_ignored(number)):\n",
+        "            if True:\n",
+        "tests/cli/test_terminal.py::test_hup_that_was_ignored_at_the_start_stays_ignored",
+    ),
+    Rule(
+        "workers enter a working folder that was made anew",
+        f"{_HERE}/main.py",
+        "        enter_again(folder)\n",
+        "",
+        "tests/cli/test_boot_errors.py"
+        "::test_a_deleted_working_folder_is_a_boot_failure_with_its_cause_and_heals_when_it_is_back",
+    ),
+    Rule(
+        "a folder that another user could replace is refused",
+        f"{_HERE}/folders.py",
+        "        folders.make(folder.check(), mode)\n        folder.check()",
+        "        folders.make(folder.path, mode)\n",
+        "tests/trust/test_folders.py::test_a_link_in_the_place_of_the_folder_is_not_followed",
+    ),
+]

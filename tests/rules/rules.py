@@ -1,0 +1,9 @@
+"""All rules whose removal a test must notice."""
+
+from __future__ import annotations
+
+from tests.rules.parent import PARENT
+from tests.rules.steward import STEWARD
+from tests.rules.worker import WORKER
+
+RULES = [*WORKER, *STEWARD, *PARENT]

@@ -1,0 +1,32 @@
+"""The list of rules is true: each text stands in its file once, each test exists."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.rules.rule import ROOT, Rule
+from tests.rules.rules import RULES
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_is_found_once_and_its_test_exists(rule: Rule) -> None:
+    assert rule.found() == 1, f"{rule.old!r} stands {rule.found()} times in {rule.file}"
+    file, _, name = rule.test.partition("::")
+    assert name in _tests(ROOT / file)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_file_without_its_rule_can_still_be_compiled(rule: Rule) -> None:
+    compile((ROOT / rule.file).read_text().replace(rule.old, rule.new), rule.file, "exec")
+
+
+def test_names_are_told_apart() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def _tests(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
