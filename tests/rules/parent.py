@@ -29,7 +29,7 @@ PARENT = [
         f"{_HERE}/child.py",
         "    _read_nothing()\n",
         "",
-        f"{_DEATHS}::test_a_child_is_born_with_nothing_of_the_parent",
+        "tests/supervisor/test_child.py::test_a_child_does_not_read_what_its_parent_reads",
     ),
     Rule(
         "no child speaks to systemd",

@@ -21,9 +21,10 @@ PATIENCE = 30  # seconds; reached only by a test that fails
 
 
 class Unsettled(Exchange):
-    """Something is always left to do."""
+    """Something is always held, and left to do."""
 
     settled = False  # type: ignore[assignment] # a property there
+    is_idle = False  # type: ignore[assignment] # a property there
 
 
 @pytest.mark.parametrize("cancel_at", [0.0, float("inf")])
