@@ -74,7 +74,7 @@ STEWARD = [
         f"{_HERE}/orphans.py",
         " and self._locks.is_dead(incarnation):",
         ":",
-        f"{_ORPHANS}::test_an_orphan_that_still_lives_is_left_alone_until_it_is_gone",
+        f"{_ORPHANS}::test_an_orphan_that_still_lives_is_not_killed",
     ),
     Rule(
         "a stranger is judged at its second sighting",

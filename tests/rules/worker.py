@@ -54,7 +54,7 @@ WORKER = [
         f"{_HERE}/life.py",
         "if self._post.draining.is_set() or not self._renewal.holds()",
         "if not self._renewal.holds()",
-        "tests/worker/test_worker.py::test_draining_worker_claims_nothing",
+        "tests/worker/test_lease.py::test_a_draining_worker_claims_nothing_before_the_store_knows_that_it_drains",
     ),
     Rule(
         "nothing is claimed past the end of the lease",

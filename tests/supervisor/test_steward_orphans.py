@@ -74,6 +74,19 @@ async def test_an_orphan_that_still_lives_is_left_alone_until_it_is_gone(house: 
     assert house.called("recover") == [(A, "orphaned", False)]
 
 
+async def test_an_orphan_that_still_lives_is_not_killed(house: House) -> None:
+    path = house.lock_file(A)
+    ours, theirs = os.pipe()
+    worker = os.fork()
+    if worker == 0:
+        _live(path, theirs)
+    assert os.read(ours, 1)
+    await house.orphans(A).turn()
+    assert house.store.calls == []
+    os.kill(worker, signal.SIGTERM)
+    assert _signal_that_ended(worker) == signal.SIGTERM
+
+
 async def test_an_orphan_keeps_its_file_while_the_store_is_away(house: House) -> None:
     path = house.lock_file(A)
     house.store.answers["recover"] = [AWAY]
@@ -146,3 +159,19 @@ def _leave_a_child(path: Path, told: int, title: str) -> NoReturn:
         os._exit(1)
     os.write(told, str(child).encode())
     os._exit(0)
+
+
+def _signal_that_ended(pid: int) -> int:
+    return os.WTERMSIG(os.waitpid(pid, 0)[1])
+
+
+def _live(path: Path, told: int) -> NoReturn:
+    """A worker that goes on without its parent."""
+    descriptor = hold(path)
+    assert descriptor is not None
+    mark_process(descriptor)
+    set_title(f"holdfast: worker 0 {A}")
+    signal.alarm(LONGEST)
+    os.write(told, b"1")
+    signal.pause()
+    os._exit(1)

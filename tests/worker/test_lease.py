@@ -1,4 +1,4 @@
-"""The lease of a worker: counted from when a renewal was sent, and nothing is claimed past its end."""
+"""The lease of a worker: counted from when a renewal was sent, and nothing is claimed past its end, nor in a drain."""
 
 from __future__ import annotations
 
@@ -108,3 +108,28 @@ async def test_nothing_is_claimed_past_the_end_of_a_lease(store: SlowStore, redi
             store.answers.set()
             await manager.wait("second")
             assert max(store.rooms) > 0
+
+
+async def test_a_draining_worker_claims_nothing_before_the_store_knows_that_it_drains(
+    store: SlowStore, redis_settings: RedisSettings
+) -> None:
+    began, go_on = anyio.Event(), anyio.Event()
+
+    async def handle() -> None:
+        began.set()
+        await go_on.wait()
+
+    manager = TaskManager(store, queue=redis_settings.queue)
+    with anyio.fail_after(PATIENCE):
+        async with open_worker(store, handler_of(handle), Settings(queue_name=redis_settings.queue)) as worker:
+            await manager.run_task("first", task_id="first")
+            await began.wait()
+            store.answers = anyio.Event()
+            worker.drain(PATIENCE)
+            await anyio.wait_all_tasks_blocked()
+            store.rooms.clear()
+            go_on.set()
+            await manager.wait("first")
+            assert store.rooms
+            assert set(store.rooms) == {0}
+            store.answers.set()
