@@ -40,6 +40,14 @@ def test_a_folder_in_the_place_of_the_control_socket_is_named(short_path: Path) 
     assert f"{short_path / 'run' / 'control.sock'} is a folder, and the supervisor needs a socket there" in answer.err
 
 
+@pytest.mark.parametrize(("name", "options"), [("run", ()), ("state", ()), ("above", ("--state-dir", "above/state"))])
+def test_a_file_in_the_place_of_a_folder_is_named(short_path: Path, name: str, options: tuple[str, ...]) -> None:
+    (file := short_path / name).write_text("")
+    answer = start(short_path, *options)
+    assert (answer.status, answer.err.count("\n")) == (78, 1)
+    assert f"{file} is no folder, and the supervisor needs one there: remove it, or choose another " in answer.err
+
+
 @pytest.mark.parametrize("command", [("tasks", "list"), ("submit", "x"), ("tasks", "count")])
 def test_a_database_that_the_server_has_not_is_a_wrong_setting(inside: Inside, command: tuple[str, ...]) -> None:
     url = inside.options[1]

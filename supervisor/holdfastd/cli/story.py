@@ -78,7 +78,7 @@ def _crashed(step: Step, known: Known) -> str:
 def _then(step: Step, known: Known) -> str:
     if step.number == 1:
         return f"; put back at the head of its lane{_after(step, known)}"
-    return "; from now on it runs in quarantine" if step.number == SUSPECT else ""
+    return "; it runs in quarantine" if step.number == SUSPECT else ""
 
 
 def _recovered(step: Step, known: Known) -> str:
@@ -97,7 +97,7 @@ def _delayed(step: Step, _: Known) -> str:
 
 
 def _promoted(step: Step, _: Known) -> str:
-    return f"due at once{_because(step.reason)}" if step.reason else "due: put into its lane"
+    return f"due at once{_because(step.reason)}" if step.reason else "due: may be claimed"
 
 
 def _waits(step: Step, _: Known) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 from holdfast.exits import Exit
 from holdfast_config import Settings, folders
@@ -11,7 +12,9 @@ from holdfastd.store.directory import FULL
 
 LOCK = "supervisor.lock"
 INCARNATIONS = "incarnations"
-ADVICE = "make it writable for this user, or choose another --runtime-dir or --state-dir"
+ELSEWHERE = "or choose another --runtime-dir or --state-dir"
+ADVICE = f"make it writable for this user, {ELSEWHERE}"
+NO_FOLDER = frozenset({errno.EEXIST, errno.ENOTDIR})
 
 
 def status(error: OSError) -> Exit:
@@ -23,8 +26,17 @@ def status(error: OSError) -> Exit:
 
 def told(error: OSError) -> str:
     """Why a folder cannot be used, and what to do."""
+    if error.errno in NO_FOLDER:
+        return (
+            f"{_there(Path(error.filename))} is no folder, and the supervisor needs one there: remove it, {ELSEWHERE}"
+        )
     why = f"{error.filename}: {error.strerror}"
     return why if isinstance(error, UntrustedError) else f"{why}: {ADVICE}"
+
+
+def _there(place: Path) -> Path:
+    """The place, or the nearest one above it that exists."""
+    return next((path for path in (place, *place.parents) if path.exists()), place)
 
 
 def make(settings: Settings) -> None:
