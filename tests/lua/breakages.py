@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.deliveries import Settle
+from holdfast.core.records import WorkerKind
 from tests.conformance import test_orders as orders
 from tests.lua import test_after as after
 from tests.lua import test_audit as audit
@@ -135,6 +136,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("quarantine beside others", "pull.lua", "  if slots == 0 or call('HLEN', running_of(incarnation)) > 0 then return end\n", "", suspects.test_a_quarantine_worker_claims_one_suspect_and_nothing_else),
     ("a quarantine worker claims anything", "pull.lua", "if known[3] == 'quarantine' or (", "if (", suspects.test_a_quarantine_worker_claims_one_suspect_and_nothing_else),
     ("a process that cannot fork runs a suspect among others", "pull.lua", "attends = held > 0 or slots == 0 or", "attends = slots == 0 or", suspects.test_a_process_that_cannot_fork_runs_a_suspect_alone),
+    ("a process that cannot fork takes a supervisor's suspects", "pull.lua", "if not who.is_supervised(lane) then", "if true then", suspects.test_who_cannot_fork_leaves_suspects_to_a_supervisor_that_serves_their_lane, (WorkerKind.WORKER,)),
+    ("a supervisor serves any lane's suspects", "shared/serving.lua", "      if (worker.kind == 'worker' or worker.kind == 'quarantine') and has_lane(worker, lane) then", "      if worker.kind == 'worker' or worker.kind == 'quarantine' then", suspects.test_who_cannot_fork_leaves_suspects_to_a_supervisor_that_serves_their_lane, (WorkerKind.WORKER,)),
     ("a process that cannot fork claims beside a suspect", "pull.lua", ", 'solo')[1] == '1' then return true end", ", 'solo')[1] == '2' then return true end", suspects.test_a_process_that_cannot_fork_runs_a_suspect_alone),
     ("quarantine workers have a share", "pull.lua", " - call('SCARD', T .. 'quarantine'))", ")", suspects.test_quarantine_workers_are_not_counted_in_a_share),
     ("a dead quarantine worker is counted for ever", "shared/recovery.lua", "  call('SREM', T .. 'quarantine', incarnation)\n", "", suspects.test_quarantine_workers_are_not_counted_in_a_share),

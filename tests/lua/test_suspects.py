@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from holdfast.core.deliveries import Hint, Settle
 from holdfast.core.lanes import Bound, Rule
 from holdfast.core.records import Introduction, Startable, WorkerKind
+from holdfast.core.service import ServedLane, Service
 from tests.lua.namespace import Namespace, settlement
-from tests.lua.operations import submission
+from tests.lua.operations import introduction, submission
 
 pytestmark = pytest.mark.anyio
 
@@ -198,6 +200,28 @@ async def test_a_process_that_cannot_fork_runs_a_suspect_alone(space: Namespace)
     assert (alone.task_id, alone.solo) == ("s1", True)
     assert await ids(space, "a", 9) == []
     assert await ids(space, "a", 10, settlement(alone, Settle.COMPLETED)) == ["t3"]
+    await space.check()
+
+
+@pytest.mark.parametrize("kind", [WorkerKind.WORKER, WorkerKind.QUARANTINE])
+async def test_who_cannot_fork_leaves_suspects_to_a_supervisor_that_serves_their_lane(
+    space: Namespace, kind: WorkerKind
+) -> None:
+    """A suspect that takes its process down takes nothing else down where a quarantine worker runs it."""
+    lanes = [space.queue, "slow"]
+    await suspect(space)
+    await suspect(space, "s2", lane="slow")
+    served = replace(introduction("w"), kind=kind, service=Service((ServedLane(space.queue),)))
+    await space.store.register(served)
+    await space.register("a", kind=WorkerKind.SINGLE)
+    await space.register("b", kind=WorkerKind.SINGLE)
+    assert await ids(space, "a", lanes=lanes) == ["s2"]
+    await space.submit("t1")
+    assert await ids(space, "b", lanes=lanes) == ["t1"]
+    await space.crash("b")
+    await space.crash("w")
+    await space.register("c", kind=WorkerKind.SINGLE)
+    assert await ids(space, "c", lanes=lanes) == ["s1"]
     await space.check()
 
 

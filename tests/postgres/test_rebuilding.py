@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.broker.postgres import rebuilding
 from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted
+from holdfast.core.records import Accepted, Startable, WorkerKind
 from holdfast.core.service import ServedLane, Service
 from holdfast.core.states import State
 from holdfast.core.terms import Terms
@@ -157,6 +157,36 @@ async def test_attempts_crashes_and_limits_are_remembered(books: Ledger) -> None
     assert (after.attempts, after.crashes, after.deliveries) == (before.attempts, before.crashes, before.deliveries)
     assert (after.attempts, after.crashes, after.max_attempts) == (1, 1, 5)
     assert [line.split(" ")[1] for line in after.trail][-1] == "restored"
+
+
+async def test_a_suspect_comes_back_as_one(books: Ledger) -> None:
+    """Of three, one waits beside its lane, one is delayed, one runs in quarantine."""
+    names = ["runs", "waits", "later"]
+    await books.keep()
+    for task_id in names:
+        await books.submit(task_id)
+        for worker in (f"{task_id}-x", f"{task_id}-y"):
+            await books.redis.register(worker)
+            assert [each.task_id for each in await books.redis.take(worker, 1)] == [task_id]
+            await books.redis.crash(worker)
+        if task_id == "waits":
+            await books.redis.clock.advance(5_000)
+            await books.store.promote(10)
+    await books.redis.register("q", kind=WorkerKind.QUARANTINE)
+    assert [each.task_id for each in await books.redis.take("q")] == ["runs"]
+    await books.keep()
+    await books.lose()
+    assert [await books.state(name) for name in names] == ["submitted", "submitted", "delayed"]
+    assert await books.redis.entries() == []
+    await books.redis.clock.advance(5_000)
+    await books.store.promote(10)
+    await books.redis.register("pool")
+    await books.redis.register("q2", kind=WorkerKind.QUARANTINE)
+    assert await books.redis.take("pool") == []
+    [first] = await books.redis.take("q2")
+    assert (first.solo, first.crashes) == (True, 2)
+    assert await books.store.suspects([books.queue]) == Startable(2, 0)
+    await books.redis.check()
 
 
 async def test_a_child_is_told_of_a_parent_that_ended_before_the_loss(books: Ledger) -> None:

@@ -60,7 +60,9 @@ class WorkerKind(StrEnum):
 
     WORKER = "worker"  # of a supervisor's pool: all but suspects
     QUARANTINE = "quarantine"  # one suspect at a time, and nothing else
-    SINGLE = "single"  # of a process that cannot fork: also suspects, each while it holds nothing else
+    SINGLE = (
+        "single"  # of a process that cannot fork: also suspects of lanes without a supervisor, one at a time, alone
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
--- use: record lane front journal aside message control settling claiming reading promoting turns gates alarms suspects unknown
+-- use: record lane front journal aside message control settling claiming reading promoting turns gates alarms suspects unknown serving
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
@@ -257,13 +257,25 @@ local function take_in_quarantine(host)
   suspects().visit_all(LANES, function(id, lane, r) return (others and r[7] == '1') or take_suspect(id, lane, r) end)
 end
 
--- A process that cannot fork runs a suspect when it holds nothing else, and claims nothing beside it nor while one may
--- start. Answers whether that is so.
+-- Lanes with suspects, as far as no supervisor forks quarantine workers for them.
+local function unsupervised()
+  local found, who = {}, nil
+  for _, lane in ipairs(LANES) do
+    if call('EXISTS', T .. 'suspects:' .. lane, T .. 'gates:' .. lane) > 0 then
+      who = who or serving()
+      if not who.is_supervised(lane) then found[#found + 1] = lane end
+    end
+  end
+  return found
+end
+
+-- A process that cannot fork runs a suspect of a lane that no supervisor serves, when it holds nothing else, and claims
+-- nothing beside it nor while one may start. Answers whether that is so.
 local function attend_suspects()
   local held = call('HLEN', running_of(incarnation))
   if held == 1 and read(call('HKEYS', running_of(incarnation))[1], 'solo')[1] == '1' then return true end
   local attends = false
-  suspects().visit_all(LANES, function(id, lane, r)
+  suspects().visit_all(unsupervised(), function(id, lane, r)
     attends = held > 0 or slots == 0 or take_suspect(id, lane, r)
     return attends
   end)

@@ -8,7 +8,7 @@ end
 
 -- A function that makes functions: it is seldom needed.
 local function serving()
-  local workers, known = nil, {}
+  local workers, pool, known = nil, nil, {}
 
   -- What is served, read once: many workers register the same text.
   local function lanes_in(text)
@@ -19,17 +19,27 @@ local function serving()
     return known[text]
   end
 
-  local function all()
+  -- Every live worker, of any kind.
+  local function living()
     if workers then return workers end
     workers = {}
     for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
       local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet')
-      if r[1] == 'live' and r[4] ~= 'quarantine' then
-        workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], host = r[5], slot = r[6],
-          pid = r[7], quiet = r[8]}
+      if r[1] == 'live' then
+        workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], kind = r[4], host = r[5],
+          slot = r[6], pid = r[7], quiet = r[8]}
       end
     end
     return workers
+  end
+
+  local function all()
+    if pool then return pool end
+    pool = {}
+    for _, worker in ipairs(living()) do
+      if worker.kind ~= 'quarantine' then pool[#pool + 1] = worker end
+    end
+    return pool
   end
 
   local function has_lane(worker, lane) return not worker.lanes or worker.lanes[lane] ~= nil end
@@ -43,6 +53,14 @@ local function serving()
     return found
   end
 
+  -- Whether a supervisor that forks quarantine workers serves this lane.
+  local function is_supervised(lane)
+    for _, worker in ipairs(living()) do
+      if (worker.kind == 'worker' or worker.kind == 'quarantine') and has_lane(worker, lane) then return true end
+    end
+    return false
+  end
+
   -- Every lane that somebody serves.
   local function lanes()
     local found = {}
@@ -52,5 +70,5 @@ local function serving()
     return found
   end
 
-  return {all = all, servers = servers, lanes = lanes}
+  return {all = all, servers = servers, lanes = lanes, is_supervised = is_supervised}
 end
