@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.core.deliveries import Settle
 from tests.lua.namespace import Namespace
+from tests.lua.test_suspects import die_together, end_in_quarantine, suspect
 
 pytestmark = pytest.mark.anyio
 
@@ -70,3 +71,27 @@ async def test_others_are_recovered(space: Namespace, damage: Damage) -> None:
     assert await space.crash("a") == 2
     await space.register("b")
     assert [delivery.task_id for delivery in await space.take("b", 2)] == ["good"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_others_are_cleared(space: Namespace, damage: Damage) -> None:
+    """Of what a suspect has shared a death with."""
+    await die_together(space, "a1", "bad", "good")
+    await damage(space, "bad")
+    await space.clock.advance(5_000)
+    await space.store.promote(10)
+    await end_in_quarantine(space, "a1")
+    assert (await space.task("good")).crashes == 0
+
+
+@pytest.mark.parametrize("place", ["suspects", "gate"])
+async def test_a_cleared_lane_lets_go_of_a_record_that_was_deleted(space: Namespace, place: str) -> None:
+    if place == "suspects":
+        await suspect(space, "bad")
+    else:
+        await space.register("a")
+        await space.submit("runs", "bad", concurrency_key="k")
+        assert [delivery.task_id for delivery in await space.take("a")] == ["runs"]
+    await space.do("DEL", space.key("task:bad"))
+    assert await space.store.clear(space.queue, 10) == 1
+    assert await space.store.clear(space.queue, 10) == 0

@@ -229,6 +229,38 @@ async def test_it_fails_when_nobody_has_served_it_for_so_long(space: Namespace) 
     assert space.key("clocks") not in await space.check()
 
 
+async def test_those_who_have_its_handler_look_though_another_has_heard_the_bell(space: Namespace) -> None:
+    """The lane was closed when it came, and its one bell went to a worker that has nothing to do with it."""
+    await set_aside(space)
+    await serving(space, "b", "new")
+    await space.store.pause_lane(space.queue, "wait")
+    assert await taken(space, "b") == []
+    await look(space)
+    assert await hints(space, "b") == []  # nothing may start
+    await space.store.resume_lane(space.queue)
+    assert await taken(space, "a") == []
+    await space.do("DEL", space.key(f"bell:{space.queue}"))
+    assert await hints(space, "b") == []
+    await look(space)
+    assert await hints(space, "b") == [b"look"]
+    assert await taken(space, "b") == ["x"]
+    await space.check()
+
+
+async def test_one_look_ends_so_many_tasks_however_many_gates_there_are(space: Namespace) -> None:
+    await serving(space, "a", "known")
+    for number in range(6):
+        await space.submit(f"x{number}", name=f"new{number % 3}")
+    assert await taken(space, "a") == []
+    await look(space)
+    for _ in range(TIMEOUT // 10_000):
+        await space.advance(10_000)
+        ended = await space.store.unserved(TIMEOUT, 4)
+    assert ended == 4
+    assert await space.store.unserved(TIMEOUT, 4) == 2
+    await space.check()
+
+
 async def test_each_task_has_its_own_time(space: Namespace) -> None:
     await set_aside(space)
     await look(space, TIMEOUT // 2)

@@ -293,6 +293,28 @@ async def test_a_redis_set_back_to_an_earlier_moment_is_corrected(books: Ledger)
     assert [row["result"] for row in rows] == [b'"first"']
 
 
+async def test_a_message_that_was_accepted_comes_back_where_as_many_wait_as_may(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.store.limit_messages(1)
+    await books.redis.register("a")
+    await books.submit("t")
+    [first] = await books.redis.take("a", 1)
+    await books.message("t", "m2")
+    await books.keep()
+    kept = await books.picture()
+    await books.message("t", "m3")
+    await books.keep()
+    await books.set_back(kept)
+    await books.keep()
+    assert await books.redis.settle("a", first, Settle.COMPLETED, result=b'"1"') == "OK"
+    for message in (b'"m2"', b'"m3"'):
+        await books.redis.register(message.decode())
+        [turn] = await books.redis.take(message.decode(), 1)
+        assert message in turn.operation
+        assert await books.redis.settle(message.decode(), turn, Settle.COMPLETED, result=b'"2"') == "OK"
+    assert await books.state("t") == "completed"
+
+
 async def test_a_task_that_waits_for_its_handler_comes_back(books: Ledger) -> None:
     """It waits in its lane again, and goes to its gate from there."""
     await books.keep()

@@ -8,9 +8,10 @@
 -- A task that waits for others may come before them; those that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: message ties waiting gates outbox pauses
+-- use: ledger message ties waiting gates outbox pauses
 local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
+is_first_to_accept = false   -- a ledger has accepted these: see guard
 local at = 1
 local function take()
   at = at + 1

@@ -1,6 +1,6 @@
--- Look after tasks that wait for a handler: end those that nobody could have run for too long, forget names of handlers that
--- no worker has any more.
--- KEYS: the public queue. ARGV: how long a task waits (ms), how many gates and, of each, tasks are looked at.
+-- Look after tasks that wait for a handler: end those that nobody could have run for too long, have workers look that
+-- could run them, forget names of handlers that no worker has any more.
+-- KEYS: the public queue. ARGV: how long a task waits (ms), how many gates are looked at, and how many tasks in all.
 -- Answers: how many tasks were ended.
 -- The clock of a gate goes while no live worker serves its lane and its name and the lane is not paused; what it showed when
 -- one did counts no more. A long time between two looks (no steward was there, the clock jumped) counts as a short one.
@@ -9,6 +9,7 @@
 -- use: rules ending unknown
 local timeout, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local LONGEST_STEP = 10000
+local tasks_left = limit
 local gates = unknown()
 
 local function fail(id, lane, name, clock)
@@ -24,7 +25,9 @@ end
 -- The first by number are looked at: nearly always these came first.
 local function fail_late(lane, name, clock, since)
   local failed = 0
-  for _, id in ipairs(call('ZRANGE', gates.held_at(lane, name), 0, limit - 1)) do
+  local ids = call('ZRANGE', gates.held_at(lane, name), 0, tasks_left - 1)
+  tasks_left = tasks_left - #ids
+  for _, id in ipairs(ids) do
     local r = read(id, 'state', 'unknown_at')
     local waited = clock - math.max(since, tonumber(r[2] or '0'))
     if r[1] ~= 'submitted' then
@@ -53,9 +56,8 @@ local function look_after(member, looked_at)
   elseif not is_paused(lane) then
     clock = clock + math.min(math.max(0, NOW - looked_at), LONGEST_STEP)
   end
-  for _, worker in ipairs(servers) do
-    if not worker.names then gates.open_to_earlier(lane, name) end
-  end
+  -- The bell of a lane that is open again may have been heard by a worker that does not have this handler.
+  if #servers > 0 and call('HEXISTS', T .. 'closed', lane) == 0 then gates.call_servers(lane, name) end
   call('ZADD', T .. 'unserved', NOW, member)
   call('HSET', T .. 'clocks', member, string.format('%d %d', clock, since))
   return clock - since >= timeout and fail_late(lane, name, clock, since) or 0
@@ -77,5 +79,8 @@ end
 
 if call('EXISTS', T .. 'handlers') == 1 then forget_names() end
 local failed, looks = 0, call('ZRANGE', T .. 'unserved', 0, limit - 1, 'WITHSCORES')
-for i = 1, #looks, 2 do failed = failed + look_after(looks[i], tonumber(looks[i + 1])) end
+for i = 1, #looks, 2 do
+  if tasks_left < 1 then break end
+  failed = failed + look_after(looks[i], tonumber(looks[i + 1]))
+end
 return failed

@@ -68,7 +68,8 @@ local function clear_others(by)
       local id = shared[i]
       local r = read(id, 'state', 'deaths', 'lane', 'seq')
       local names = string.find(' ' .. (r[2] or '') .. ' ', ' ' .. incarnation .. ' ', 1, true)
-      if id ~= by and r[1] and not TERMINAL[r[1]] and names and discharge(id, shared[i + 1], by) then
+      local whole = r[1] and r[3] and tonumber(r[4])   -- else somebody has damaged its record: the others are cleared
+      if id ~= by and whole and not TERMINAL[r[1]] and names and discharge(id, shared[i + 1], by) then
         free[#free + 1] = {id = id, state = r[1], lane = r[3], seq = tonumber(r[4])}
       end
     end

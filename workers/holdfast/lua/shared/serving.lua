@@ -1,9 +1,13 @@
 -- use: record
 -- Which workers serve a lane and a handler's name ('' for tasks that name none). One that registered neither is of an earlier
 -- version and is taken to serve all; one that drains, and one that claims suspects alone, serves nothing.
+local have = {}   -- names and name → whether, once that was looked for: many workers register the same
 -- Whether a worker that registered `names` ('*', a digest, or false) has a handler of this name.
 local function has_name(names, name)
-  return not names or names == '*' or call('SISMEMBER', T .. 'names:' .. names, name) == 1
+  if not names or names == '*' then return true end
+  local asked = names .. ' ' .. name
+  if have[asked] == nil then have[asked] = call('SISMEMBER', T .. 'names:' .. names, name) == 1 end
+  return have[asked]
 end
 
 -- A function that makes functions: it is seldom needed.
