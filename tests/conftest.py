@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def hang_up() -> None:
-    """Services under test heed SIGHUP, even where the tests themselves run under nohup."""
+def heeded_signals() -> None:
+    """Services under test heed these, even where the tests themselves are a background job or run under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
