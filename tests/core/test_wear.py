@@ -44,6 +44,7 @@ def test_a_life_is_worn_by_its_tasks_but_may_go_on_to_the_most() -> None:
         (weighed(10, 40, 80, 79), ""),  # it has shrunk again
         (weighed(10, 40, 79, 80), ""),  # one look
         (weighed(10, 40, 80, 80), "memory 80 MiB of 100 MiB"),
+        (weighed(10, 40, 85, 85), "memory 85 MiB of 100 MiB"),
         (weighed(1, 40, 71, 71), "memory 71 MiB of 100 MiB"),  # the next one would not fit
     ],
 )

@@ -78,9 +78,9 @@ WORKER = [
         "tests/worker/test_worker.py::test_sigterm_drains",
     ),
     Rule(
-        "a worker that was declared dead stops its handlers",
+        "a worker that was declared dead ends",
         f"{_HERE}/life.py",
-        '        self._hands.stop_all("fenced")\n',
+        "        self._drain(ChildExit.FENCED, 0.0)\n",
         "",
         "tests/worker/test_worker.py::test_worker_declared_dead_cancels_everything_and_ends_fenced",
     ),
@@ -161,8 +161,7 @@ WORKER = [
         f"{_HERE}/running.py",
         '            earlier.stop("another-turn")\n',
         "            pass\n",
-        "tests/worker/test_running.py"
-        "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
+        "tests/worker/test_running.py::test_an_earlier_turn_is_stopped_by_the_claim_of_another",
     ),
     Rule(
         "a turn begins when the earlier one has ended",

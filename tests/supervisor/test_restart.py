@@ -133,13 +133,16 @@ def test_many_young_deaths_open_the_breaker_and_one_worker_probes() -> None:
     assert history.view.breaker.cause == "exit: status 1"
 
 
-def test_the_breaker_stays_closed_for_few_deaths() -> None:
+def test_the_breaker_opens_above_three_young_deaths_for_each_worker() -> None:
     history = History(8).started()
     for slot in history.workers():
         history.die(slot, 1)
-    for slot in history.workers():
-        history.die(slot, 1)
-    assert not history.view.breaker.is_open
+    for _ in range(3 * 8 + 1):
+        assert not history.view.breaker.is_open
+        while not (young := [slot for slot in history.workers() if history.child(slot).ready_at is None]):
+            history.pass_time(0.1)
+        history.die(young[0], 1)
+    assert history.view.breaker.is_open
 
 
 def test_probes_come_ever_more_slowly() -> None:

@@ -156,12 +156,13 @@ def test_boot_failures_after_one_was_ready_end_nothing() -> None:
     assert worker(1) in history.workers()
 
 
-def test_a_steward_that_dies_three_times_before_it_was_ever_ready_ends_the_service() -> None:
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_steward_that_dies_three_times_before_it_was_ever_ready_ends_the_service(number: int) -> None:
     history = History()
     history.tick()
     for _ in range(3):
         history.pass_time(6.0)
-        history.die(STEWARD, -signal.SIGSEGV)
+        history.die(STEWARD, -number)
     assert history.view.over == 70
 
 

@@ -103,3 +103,27 @@ async def test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_
             life.cancel_scope.cancel()
     assert runs == ["second begins", "second ends", "first begins", "first ends"]
     assert [(one.claim, b"first" in one.result) for one in exchange.unsettled] == [("1:i:2", True)]
+
+
+async def test_an_earlier_turn_is_stopped_by_the_claim_of_another() -> None:
+    begun, stopped = anyio.Event(), anyio.Event()
+
+    async def handle() -> None:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.set()
+
+    hands = hands_of(handle)
+    exchange = hands.post.exchange
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as life:
+            life.start_soon(hands.serve)
+            await anyio.wait_all_tasks_blocked()
+            for delivery in (delivery_of("second", turn=2, claim="2:i:1"), delivery_of("first", claim="1:i:2")):
+                [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
+                hands.start(claimed)
+                await begun.wait()
+            await stopped.wait()
+            life.cancel_scope.cancel()
