@@ -44,6 +44,86 @@ async def test_a_message_is_noted_until_its_task_is_there(stand: Stand) -> None:
     assert (about.message, about.context_id, about.owner) == (None, "c1", "one")
 
 
+async def test_the_state_of_a_noted_task_is_written_until_it_is_submitted(stand: Stand) -> None:
+    store = stand.store
+    assert await store.note_state("t1", "working") == "unnoted"
+    await note(stand, "t1")
+    assert await store.note_state("t1", "working", ("completed", "failed")) == "kept"
+    assert await store.note_state("t1", "working", ("completed", "submitted")) == "written"
+    about = await store.about("t1")
+    assert (about.state, about.changed_ms >= about.at_ms > 0) == ("working", True)
+    assert await store.noted_state("t1") == "working"
+    assert await store.noted(10, 0) == ({"t1": "working"}, -1)
+    await stand.submit("t1")
+    assert await store.note_state("t1", "completed") == "unnoted"
+    assert await store.noted(10, 0) == ({}, -1), "also where nobody said that it was submitted"
+    assert await store.noted_state("t1") == ""
+
+
+async def test_a_noted_task_that_has_ended_takes_neither_messages_nor_states(stand: Stand) -> None:
+    await note(stand, "t1")
+    for _ in range(2):  # a call whose answer was lost is made again
+        assert await stand.store.note_state("t1", "failed") == "written"
+    assert await stand.store.note_state("t1", "working") == "kept"
+    assert await note(stand, "t1") == "failed"
+    assert await stand.store.noted(10, 0) == ({"t1": "failed"}, -1)
+
+
+async def test_a_noted_task_that_is_canceled_is_so_when_it_is_submitted(stand: Stand) -> None:
+    await stand.register("a")
+    await note(stand, "t1")
+    assert await stand.store.note_state("t1", "canceled", ("submitted",)) == "written"
+    await stand.submit("t1")
+    assert await stand.take("a") == []
+    assert await stand.state("t1") == "canceled"
+
+
+async def test_further_messages_of_a_noted_task_are_kept_in_order_and_once(stand: Stand) -> None:
+    for message in (b'{"m":1}', b'{"m":1}', b'{"m":2}', b'{"m":2}', b'{"m":3}'):
+        assert await stand.store.note("t1", "c1", "", message) == "noted"
+    added = (b'{"message":{"m":2}}', b'{"message":{"m":3}}')
+    about = await stand.store.about("t1")
+    assert (about.message, about.added) == (b'{"m":1}', added)
+    await stand.submit("t1")
+    for _ in range(2):
+        await stand.store.add("t1", ran=True)
+        about = await stand.store.about("t1")
+        assert (about.message, about.added) == (None, (b'{"message":{"m":1}}', *added))
+
+
+async def test_noted_tasks_are_listed_in_pages(stand: Stand) -> None:
+    for number in range(5):
+        await note(stand, f"t{number}")
+        await stand.advance(1)
+    await stand.submit("t1")
+    first, offset = await stand.store.noted(3, 0)
+    rest, end = await stand.store.noted(3, offset)
+    assert [list(first), list(rest), end] == [["t0", "t2"], ["t3", "t4"], -1]
+
+
+async def test_a_noted_task_that_nobody_submits_is_forgotten_a_day_after_its_last_change(stand: Stand) -> None:
+    await note(stand, "t1")
+    await stand.advance(DAY)
+    await stand.store.note_state("t1", "completed")
+    await stand.advance(DAY - 1)
+    await note(stand, "t2")
+    assert await stand.store.noted(10, 0) == ({"t1": "completed", "t2": "submitted"}, -1)
+    await stand.advance(1)
+    await note(stand, "t3")
+    assert list((await stand.store.noted(10, 0))[0]) == ["t2", "t3"]
+    assert (await stand.store.about("t1")).message is None
+
+
+async def test_the_index_of_noted_tasks_loses_those_that_others_have_submitted(stand: Stand) -> None:
+    for number in range(3):
+        await note(stand, f"t{number}")
+        await stand.submit(f"t{number}")
+    await stand.advance(60_001)
+    await note(stand, "t3")
+    assert (await stand.store.about("t0")).message is None
+    assert await stand.store.noted(10, 0) == ({"t3": "submitted"}, -1)
+
+
 async def test_a_task_that_has_ended_takes_no_more(stand: Stand) -> None:
     await stand.register("a")
     await stand.submit("t1")

@@ -45,6 +45,7 @@ SINGLE = frozenset(
         "webhooks",
         "control:webhooks",
         "abouts",
+        "noted",
         "conversations",
         "pushes",
         "handlers",

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from holdfast.bindu.arguments import checked, document
 from holdfast.bindu.envelopes import decoded, encoded
-from holdfast.bindu.ids import checked, named
+from holdfast.bindu.ids import named
 from holdfast.bindu.opening import Document, Opening
 
 
 class Beside(Opening):
     async def store_task_feedback(self, task_id: UUID, feedback_data: Document) -> None:
         key = str(checked("task_id", task_id))
-        await self._call(self._store.add, key, feedback=encoded(feedback_data))
+        await self._call(self._store.add, key, feedback=encoded(document("feedback_data", feedback_data)))
 
     async def get_task_feedback(self, task_id: UUID) -> list[Document] | None:
         found = await self._call(self._store.feedback, str(checked("task_id", task_id)))
         return [decoded(each) for each in found] or None
 
     async def save_webhook_config(self, task_id: UUID, config: Document) -> None:
-        await self._call(self._store.add, str(checked("task_id", task_id)), push=encoded(config))
+        key = str(checked("task_id", task_id))
+        await self._call(self._store.add, key, push=encoded(document("config", config)))
 
     async def load_webhook_config(self, task_id: UUID) -> Document | None:
         found = await self._call(self._store.push, str(checked("task_id", task_id)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from holdfast.bindu.arguments import checked, document, documents
 from holdfast.bindu.envelopes import decoded, encoded
-from holdfast.bindu.ids import checked, named
+from holdfast.bindu.ids import named
 from holdfast.bindu.opening import MOST, Document, Opening, most
 
 STEP = 50  # tasks that are cleared in one call of the store
@@ -22,10 +23,11 @@ class Contexts(Opening):
     async def append_to_contexts(self, context_id: UUID, messages: list[Document]) -> None:
         """Nothing to do: a context's messages are those of its tasks."""
         checked("context_id", context_id)
+        documents("messages", "Message", messages)
 
     async def update_context(self, context_id: UUID, context: Document) -> None:
         key = str(checked("context_id", context_id))
-        await self._call(self._store.write_conversation, key, encoded(context))
+        await self._call(self._store.write_conversation, key, encoded(document("context", context)))
 
     async def list_contexts(
         self, length: int | None = None, offset: int = 0, owner_did: str | None = None

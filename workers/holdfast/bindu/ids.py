@@ -7,16 +7,6 @@ from uuid import UUID, uuid5
 _OURS = UUID("8e4f3a52-2f0b-5c57-9d7e-6b1c0d9a4e21")  # names ids that are no UUIDs themselves
 
 
-def checked(what: str, value: object) -> UUID:
-    """An id as a caller gives it. Raises TypeError, as the framework's own storages do."""
-    if isinstance(value, UUID):
-        return value
-    try:
-        return UUID(str(value))
-    except ValueError:
-        raise TypeError(f"{what} must be a UUID, got {ascii(value)[:80]}") from None
-
-
 def named(text: object, place: str = "") -> UUID:
     """The UUID that this text is; for any other text always the same one, of `place`."""
     if isinstance(text, UUID):

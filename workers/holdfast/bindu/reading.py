@@ -38,8 +38,25 @@ class Reading(Opening):
     async def _loaded(self, ids: list[str]) -> list[Document]:
         return [task for task_id in ids if (task := await self._load(task_id)) is not None]
 
+    async def _noted(self) -> AsyncIterator[tuple[str, str]]:
+        """Ids and states of the tasks that no scheduler was given yet."""
+        offset = 0
+        while offset >= 0:
+            page, offset = await self._call(self._store.noted, 100, offset)
+            for each in page.items():
+                yield each
+
     async def _all_ids(self) -> AsyncIterator[str]:
         """Of all tasks that the framework could name."""
+        noted = set[str]()
+        async for task_id, _ in self._noted():
+            noted.add(task_id)
+            yield task_id
+        async for task_id in self._submitted_ids():
+            if task_id not in noted:  # else it was submitted in the meantime
+                yield task_id
+
+    async def _submitted_ids(self) -> AsyncIterator[str]:
         cursor = ""
         while True:
             page = await self._call(self._store.tasks, Wanted(states=tuple(State)), 100, cursor)

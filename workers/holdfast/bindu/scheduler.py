@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from bindu.server.scheduler.base import Scheduler  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
+from holdfast.bindu.arguments import checked
 from holdfast.bindu.consuming import Consumer
 from holdfast.bindu.envelopes import submission_of
 from holdfast.bindu.held import Desk
-from holdfast.bindu.ids import checked
 from holdfast.broker import make_store
-from holdfast.errors import ClosedError, UnknownTaskError
+from holdfast.core.states import TERMINAL
+from holdfast.errors import ClosedError, TaskEndedError, UnknownTaskError
 from holdfast.manager import TaskManager
 from holdfast.submitting import raise_refusals
 from holdfast_config import Settings
@@ -67,8 +68,15 @@ class HoldfastScheduler(Scheduler):
     async def run_task(self, params: dict[str, Any]) -> None:
         """Submit a task, or one more message for one. Raises TaskEndedError, MessageConflictError, InvalidTaskError."""
         one = submission_of(params, self._settings.queue_name, self._settings.max_message_bytes)
+        await self._refuse_ended(one.task_id)
         raise_refusals([one], await self._manager.submit([one]))
         await self._opened.add(one.task_id, ran=True)
+
+    async def _refuse_ended(self, task_id: str) -> None:
+        """A task may have ended in the storage before it was submitted: it was canceled, say."""
+        state = await self._opened.noted_state(task_id)
+        if state in TERMINAL and await self._opened.get(task_id) is None:
+            raise TaskEndedError(f"task {task_id} is {state} and takes no more messages; submit a new task")
 
     async def cancel_task(self, params: dict[str, Any]) -> None:
         """End a task, running or not. The cancel of an unknown one is kept for a while, in case that it comes."""

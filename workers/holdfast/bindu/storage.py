@@ -9,14 +9,14 @@ from uuid import UUID
 import structlog
 from bindu.server.storage.base import OwnershipError, Storage  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
+from holdfast.bindu.arguments import checked, document, documents
 from holdfast.bindu.beside import Beside
 from holdfast.bindu.contexts import Contexts
 from holdfast.bindu.envelopes import encoded, message_of
-from holdfast.bindu.ids import checked
 from holdfast.bindu.opening import Document, most
 from holdfast.bindu.reading import Reading
 from holdfast.bindu.views import kept, shown
-from holdfast.core.conversations import Noted
+from holdfast.core.conversations import Noted, NotedWrite
 from holdfast.core.records import TaskRecord
 from holdfast.core.states import State
 
@@ -27,7 +27,8 @@ _log = structlog.get_logger("holdfast.bindu")
 
 class HoldfastStorage(Contexts, Beside, Reading, Storage[dict[str, Any]]):
     """Made by `connect`. States are Holdfast's: a worker of the framework changes those of what it holds, anybody can
-    cancel or pause; another state that is written is not taken, and the task is returned as it is.
+    cancel or pause; another state that is written is not taken, and the task is returned as it is. The state of a task
+    that the scheduler was not given yet is its application's to write.
 
     Ids are checked as the framework's own storages do it, with TypeError; else errors are those of `holdfast.errors`.
     """
@@ -41,14 +42,17 @@ class HoldfastStorage(Contexts, Beside, Reading, Storage[dict[str, Any]]):
     async def submit_task(self, context_id: UUID, message: Document, caller_did: str | None = None) -> Document:
         """Note a task, or one more message for one; it runs once the scheduler has it, too. Raises OwnershipError;
         ValueError for a task that has ended."""
-        context, task = checked("context_id", context_id), checked("task_id", message.get("task_id"))
+        context, task = (
+            checked("context_id", context_id),
+            checked("task_id", document("Message", message).get("task_id")),
+        )
         message.update(message_of(message, str(task), str(context)))
         task_id = str(task)
         answer = await self._call(self._store.note, task_id, str(context), caller_did or "", encoded(message))
         if answer == Noted.FOREIGN:
             raise OwnershipError(f"context {context} or task {task_id} is owned by a different caller")
         if answer != Noted.NOTED:
-            told = f"cannot continue task {task_id}: it is {answer}, which is final"
+            told = f"cannot continue task {task_id}: it is in the terminal state {answer}, which is final"
             raise ValueError(f"{told}; create a new task with reference_task_ids to continue the conversation")
         return await self._continued(task_id, message)
 
@@ -71,27 +75,44 @@ class HoldfastStorage(Contexts, Beside, Reading, Storage[dict[str, Any]]):
     ) -> Document:
         """Raises KeyError for an unknown task. What ends a turn has been recorded when this returns."""
         key = str(checked("task_id", task_id))
-        record = await self._record(key)
-        if record is None:
-            raise KeyError(f"task {key} not found")
-        if metadata:
-            await self._call(self._store.add, key, metadata={name: encoded(item) for name, item in metadata.items()})
+        artifacts = documents("new_artifacts", "Artifact", new_artifacts)
+        messages = documents("new_messages", "Message", new_messages)
+        kept_beside = {name: encoded(item) for name, item in document("metadata", metadata or {}).items()}
+        record, noted = await self._found(key, state)
+        await self._call(self._store.add, key, metadata=kept_beside)
         held = self._desk.of(key)
         if held is not None and state != "canceled":
-            held.say(state, new_artifacts or [], new_messages or [])
+            held.say(state, artifacts, messages)
             if held.outcome is not None:
                 await held.settled.wait()
-        else:
-            await self._update(record, state, new_artifacts or [], new_messages or [])
+        elif noted is NotedWrite.WRITTEN or (record is not None and await self._taken(record, state)):
+            await self._add(key, artifacts, messages)
         task = await self._load(key)
         if task is None:
             raise KeyError(f"task {key} not found")
         return task
 
-    async def _update(
-        self, record: TaskRecord, state: str, artifacts: list[Document], messages: list[Document]
-    ) -> None:
-        """Of a task that no worker of this process holds."""
+    async def _found(self, task_id: str, state: str) -> tuple[TaskRecord | None, NotedWrite]:
+        """The record of a task that was submitted, or the answer to this state of one that was not. Raises KeyError."""
+        record = await self._record(task_id)
+        if record is not None:
+            return record, NotedWrite.UNNOTED
+        noted = await self._note_state(task_id, state)
+        if noted is NotedWrite.UNNOTED:
+            record = await self._record(task_id)  # it may have been submitted in between
+            if record is None:
+                raise KeyError(f"task {task_id} not found")
+        return record, noted
+
+    async def _note_state(self, task_id: str, state: str, *wanted: str) -> NotedWrite:
+        """Write the state of a task that the scheduler was not given yet."""
+        noted = await self._call(self._store.note_state, task_id, state, wanted)
+        if noted is NotedWrite.KEPT and not wanted:
+            _log.warning("a state was not taken", task=task_id, state="ended", written=state)
+        return noted
+
+    async def _taken(self, record: TaskRecord, state: str) -> bool:
+        """Write the state of a task that no worker of this process holds."""
         match state:
             case "canceled":
                 taken = await self._call(self._store.cancel, record.task_id, CANCELED) == State.CANCELED
@@ -101,15 +122,21 @@ class HoldfastStorage(Contexts, Beside, Reading, Storage[dict[str, Any]]):
                 taken = shown(record.state) == state
         if not taken:
             _log.warning("a state was not taken", task=record.task_id, state=str(record.state), written=state)
-            return
+        return taken
+
+    async def _add(self, task_id: str, artifacts: list[Document], messages: list[Document]) -> None:
         added = [{"artifact": each} for each in artifacts] + [
             {"message": {"role": "agent", **each}} for each in messages
         ]
-        await self._call(self._store.add, record.task_id, added=tuple(map(encoded, added)))
+        await self._call(self._store.add, task_id, added=tuple(map(encoded, added)))
 
     async def update_task_state_if(self, task_id: UUID, from_state: str, to_state: str) -> bool:
-        """Whoever may cancel can do it from any state; other transitions are those of whoever runs the task: False."""
+        """A cancel may come from any state; other transitions are those of the worker that runs the task: False. A task
+        that the scheduler was not given yet may go from any state to any."""
         key, states = str(checked("task_id", task_id)), kept(from_state)
+        noted = await self._note_state(key, to_state, from_state)
+        if noted is not NotedWrite.UNNOTED:
+            return noted is NotedWrite.WRITTEN
         held = self._desk.of(key)
         if held is not None and held.state == from_state:
             states = (*states, State.WORKING)
@@ -120,14 +147,16 @@ class HoldfastStorage(Contexts, Beside, Reading, Storage[dict[str, Any]]):
     async def list_tasks(
         self, length: int | None = None, offset: int = 0, owner_did: str | None = None
     ) -> list[Document]:
-        """Of an owner those of the conversation begun last first; else those that live, then those that ended, the last
-        one first. At most a thousand."""
+        """Of an owner those of the conversation begun last first; else those that the scheduler was not given yet,
+        those that live, then those that ended, the last one first. At most a thousand."""
         ids = self._all_ids() if owner_did is None else self._ids_of(owner_did)
         return await self._loaded([task_id async for task_id in _some(ids, length, offset)])
 
     async def count_tasks(self, status: str | None = None) -> int:
         counted = (await self._call(self._store.counts)).states
-        return sum(counted.get(state, 0) for state in (State if status is None else kept(status)))
+        submitted = sum(counted.get(state, 0) for state in (State if status is None else kept(status)))
+        noted = [state async for _, state in self._noted()]
+        return submitted + (len(noted) if status is None else noted.count(status))
 
     async def list_tasks_by_context(
         self, context_id: UUID, length: int | None = None, offset: int = 0, owner_did: str | None = None

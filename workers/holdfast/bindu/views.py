@@ -14,6 +14,8 @@ from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.records import TaskRecord
 from holdfast.core.states import PARKED, TERMINAL, State
 
+Documents = list[dict[str, Any]]
+
 _SHOWN = {State.DELAYED: "submitted", State.WAITING: "submitted"}
 _KEPT: dict[str, tuple[State, ...]] = {"submitted": (State.SUBMITTED, State.DELAYED, State.WAITING)}
 
@@ -33,39 +35,38 @@ def view(record: TaskRecord, about: About) -> dict[str, Any]:
     turns = list(_turns(record, about))
     context_id = about.context_id or next((run.context_id for run, _ in turns if run and run.context_id), "")
     maker = _Maker(record.task_id, context_id or record.task_id)
-    added = [decoded(raw) for raw in about.added]
     history = [message for number, turn in enumerate(turns, 1) for message in maker.messages(number, *turn)]
     artifacts = [
         artifact for number, (_, result) in enumerate(turns, 1) for artifact in maker.artifacts(number, result)
     ]
-    return {
-        "id": named(record.task_id),
-        "context_id": named(maker.context_id),
-        "kind": "task",
-        "status": {"state": shown(record.state), "timestamp": _time(_changed_ms(record))},
-        "history": history + [maker.message(each["message"], "added") for each in added if "message" in each],
-        "artifacts": artifacts + [maker.artifact(each["artifact"]) for each in added if "artifact" in each],
-        "metadata": {name: decoded(value) for name, value in about.metadata.items()},
-    }
+    return maker.task(shown(record.state), _changed_ms(record), history, artifacts, about)
 
 
 def noted_view(task_id: str, about: About) -> dict[str, Any]:
-    """A task whose message is noted and not submitted yet."""
+    """A task that is noted and not submitted yet."""
     maker = _Maker(task_id, about.context_id)
-    return {
-        "id": named(task_id),
-        "context_id": named(about.context_id),
-        "kind": "task",
-        "status": {"state": "submitted", "timestamp": _time(about.at_ms)},
-        "history": [maker.message(decoded(about.message or b"{}"), "noted")],
-        "artifacts": [],
-        "metadata": {name: decoded(value) for name, value in about.metadata.items()},
-    }
+    history = [maker.message(decoded(about.message or b"{}"), "noted")]
+    return maker.task(about.state or "submitted", about.changed_ms or about.at_ms, history, [], about)
 
 
 class _Maker:
     def __init__(self, task_id: str, context_id: str) -> None:
         self._task_id, self.context_id = task_id, context_id
+
+    def task(self, state: str, ms: int, history: Documents, artifacts: Documents, about: About) -> dict[str, Any]:
+        """With all that was added. A message that was noted and is in the history by now is there once."""
+        added = [decoded(raw) for raw in about.added]
+        known = {each["message_id"] for each in history}
+        messages = (self.message(each["message"], "added") for each in added if "message" in each)
+        return {
+            "id": named(self._task_id),
+            "context_id": named(self.context_id),
+            "kind": "task",
+            "status": {"state": state, "timestamp": _time(ms)},
+            "history": history + [each for each in messages if each["message_id"] not in known],
+            "artifacts": artifacts + [self.artifact(each["artifact"]) for each in added if "artifact" in each],
+            "metadata": {name: decoded(value) for name, value in about.metadata.items()},
+        }
 
     def message(self, message: dict[str, Any], place: str) -> dict[str, Any]:
         return message_of(message, self._task_id, self.context_id, place)

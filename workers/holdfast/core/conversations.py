@@ -13,15 +13,26 @@ class Noted(StrEnum):
     FOREIGN = "foreign"  # the conversation, or the task, is somebody else's
 
 
+class NotedWrite(StrEnum):
+    """The answer to a state that is written to a task which is noted and not submitted."""
+
+    WRITTEN = "written"
+    KEPT = "kept"  # it is in another state than was asked for, or has ended
+    UNNOTED = "unnoted"  # nobody noted it, or it was submitted
+
+
 @dataclass(frozen=True, slots=True)
 class About:
-    """Beside a task: its conversation and its owner (empty: nobody's), when it was noted, its message until that is
-    submitted, its metadata as JSON by name, what was added to it, and operations and results of its earlier turns."""
+    """Beside a task: its conversation and its owner (empty: nobody's), when it was noted; until it is submitted its
+    first message, the state that its application wrote and when; its metadata as JSON by name, what was added to it,
+    and operations and results of its earlier turns."""
 
     context_id: str = ""
     owner: str = ""
     at_ms: int = 0
     message: bytes | None = None
+    state: str = ""
+    changed_ms: int = 0
     metadata: dict[str, bytes] = field(default_factory=dict[str, bytes])
     added: tuple[bytes, ...] = ()
     earlier: tuple[bytes, ...] = ()

@@ -9,6 +9,7 @@ local id, context, owner, message = unpack(ARGV)
 local about = about_of(id)
 local state = read(id, 'state')[1]
 if state and TERMINAL[state] then return state end
+if is_noted(id) and TERMINAL[noted_state(id)] then return noted_state(id) end
 local opened = call('HGET', conversation_of(context), 'owner')
 local noted = call('HGET', about, 'owner')
 if (opened and opened ~= owner) or (noted and noted ~= owner) then return 'foreign' end
@@ -18,6 +19,6 @@ if call('HSETNX', about, 'context', context) == 1 then
   call('ZADD', tasks_of(context), NOW, id)
   call('ZADD', T .. 'abouts', NOW, id)
 end
-if not state then call('HSET', about, 'message', message) end
+if not state then note_message(id, message) end
 sweep()
 return 'noted'

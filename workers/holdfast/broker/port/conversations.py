@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.core.conversations import About, Conversation
+from holdfast.core.conversations import About, Conversation, NotedWrite
 
 
 class ConversationStore(Protocol):
@@ -12,6 +12,19 @@ class ConversationStore(Protocol):
 
     async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> str:
         """Before a task, or one more message for it, is submitted: a word of Noted, or the state in which it ended."""
+        ...
+
+    async def note_state(self, task_id: str, state: str, wanted: tuple[str, ...] = ()) -> NotedWrite:
+        """Write the state of a task that is noted and not submitted; with `wanted` only if it is in one of these."""
+        ...
+
+    async def noted(self, limit: int, offset: int) -> tuple[dict[str, str], int]:
+        """The states of the tasks that are noted and not submitted, by task id, at most `limit`; and the next offset,
+        -1 at the end."""
+        ...
+
+    async def noted_state(self, task_id: str) -> str:
+        """The state that was written to a noted task; empty for one that is not noted or was submitted."""
         ...
 
     async def add(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.broker.redis import rows
 from holdfast.broker.redis.connection import Role, Value
-from holdfast.core.conversations import About, Conversation
+from holdfast.core.conversations import About, Conversation, NotedWrite
 
 NAME = "+"  # goes before the name of a field of metadata
 
@@ -12,6 +12,17 @@ NAME = "+"  # goes before the name of a field of metadata
 class ConversationRole(Role):
     async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> str:
         return await self._word("conversation_note", task_id, context_id, owner, message)
+
+    async def note_state(self, task_id: str, state: str, wanted: tuple[str, ...] = ()) -> NotedWrite:
+        return NotedWrite(await self._word("conversation_state", task_id, state, *wanted))
+
+    async def noted(self, limit: int, offset: int) -> tuple[dict[str, str], int]:
+        following, flat = await self._run("conversation_noted", offset, limit)
+        return {task_id: state.decode() for task_id, state in rows.pairs(flat)}, following
+
+    async def noted_state(self, task_id: str) -> str:
+        found = await self._command("HGET", self._keys.about(task_id), "state")
+        return found.decode() if found is not None else ""
 
     async def add(
         self,
@@ -43,6 +54,8 @@ class ConversationRole(Role):
             owner=fields.get("owner", b"").decode(),
             at_ms=int(fields.get("at", b"0")),
             message=fields.get("message"),
+            state=fields.get("state", b"").decode(),
+            changed_ms=int(fields.get("changed", b"0")),
             metadata={name[1:]: value for name, value in fields.items() if name.startswith(NAME)},
             added=tuple(added),
             earlier=tuple(earlier),

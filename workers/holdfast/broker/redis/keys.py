@@ -144,6 +144,9 @@ class Keys:
         """The index of all conversations, or of those of one owner."""
         return f"{self.prefix}conversations" if owner is None else f"{self.prefix}owned:{owner}"
 
+    def about(self, task_id: str) -> str:
+        return f"{self.prefix}about:{task_id}"
+
     def feedback(self, task_id: str) -> str:
         return f"{self.prefix}feedback:{task_id}"
 

@@ -1,0 +1,17 @@
+-- A page of the tasks that are noted and not submitted.
+-- KEYS: the public queue. ARGV: offset, how many to look at.
+-- Answers: {the next offset, or -1 at the end; ids and states as pairs}.
+-- Keeps: one that somebody else has submitted is noted no more.
+-- flags: allow-oom
+-- use: conversations
+local offset, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+local ids, found = call('ZRANGE', T .. 'noted', offset, offset + limit - 1), {}
+for _, id in ipairs(ids) do
+  if is_noted(id) then
+    found[#found + 1] = id
+    found[#found + 1] = noted_state(id)
+  else
+    end_note(id)
+  end
+end
+return {#ids == limit and offset + #found / 2 or -1, found}
