@@ -90,7 +90,7 @@ MUTANTS: dict[str, Mutant] = {
         ("worker killed",),
     ),
     "audit puts nothing back": Mutant(
-        script("audit.lua", "elseif not is_there(id, seq) then", "elseif false then"), ("entries stolen",)
+        script("audit.lua", "if not is_there(id, seq) then", "if false then"), ("entries stolen",)
     ),
     "outcomes go with a lost answer": Mutant({}, ("server killed", "connections killed"), forget_what_was_settled),
     "outcomes go with a dropped request": Mutant({}, ("requests dropped",), forget_what_was_settled),
