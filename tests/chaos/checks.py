@@ -25,7 +25,7 @@ ENDED = {
 class Evidence:
     """`events` of the store in its order; lines of handlers (`runs`), clients and the nemesis (`faults`) in order of
     time; `aside`: the entries that were set aside; `broken`: what was found while it played; `keep`: seconds for which
-    ended tasks were kept, at least."""
+    ended tasks were kept, at least; `heard`: tasks of which a webhook was told."""
 
     events: list[dict[str, str]]
     runs: list[Line]
@@ -34,11 +34,24 @@ class Evidence:
     aside: str = ""
     broken: list[str] = field(default_factory=list[str])
     keep: float = 60.0
+    heard: set[str] = field(default_factory=set[str])
+    set_aside: int = 0
 
 
 def breaches(evidence: Evidence) -> list[str]:
     """Everything that is broken, one line each."""
-    checks = (_all_end, _all_messages, _results, _starts, _explained, _overlaps, _canceled, _fifo)
+    checks = (
+        _all_end,
+        _all_accepted_end,
+        _all_messages,
+        _all_heard,
+        _results,
+        _starts,
+        _explained,
+        _overlaps,
+        _canceled,
+        _fifo,
+    )
     return [*evidence.broken, *(breach for check in checks for breach in check(evidence))]
 
 
@@ -65,6 +78,8 @@ def ends(evidence: Evidence) -> dict[str, str]:
                 last[event["id"]] = "failed"
             case "worker-registered" | "worker-died" | "retried":
                 pass
+            case name if name.startswith(("schedule-", "webhook-", "lane-")):
+                pass
             case _:
                 last[event["id"]] = ""
     return last
@@ -77,12 +92,29 @@ def _all_end(evidence: Evidence) -> Iterator[str]:
             yield f"lost: {task_id} was accepted ({line['what']}) and has not ended"
 
 
+def _all_accepted_end(evidence: Evidence) -> Iterator[str]:
+    """What the store took in by itself, too: the tasks of schedules."""
+    ended, asked = ends(evidence), told(evidence)
+    for task_id in {event["id"] for event in evidence.events if event["event"] == "accepted"} - asked.keys():
+        if not ended.get(task_id):
+            yield f"lost: {task_id} was accepted by the store and has not ended"
+
+
+def _all_heard(evidence: Evidence) -> Iterator[str]:
+    """Of each task that has a webhook and has ended it was told; one whose record was spoilt is given up."""
+    given_up = {event["id"] for event in evidence.events if event["event"] == "webhook-dropped"}
+    ended = ends(evidence)
+    for task_id, line in told(evidence).items():
+        if line.get("webhook") and ended.get(task_id) and task_id not in evidence.heard | given_up:
+            yield f"{task_id} is {ended[task_id]}, and its webhook was never told"
+
+
 def _all_messages(evidence: Evidence) -> Iterator[str]:
     """Every message ran, in one turn, or was set aside with its reason, or its task was canceled before it could."""
     ran = {line["message"] for line in evidence.runs if line["what"] == "start"}
     ended = ends(evidence)
     for line in evidence.clients:
-        if line["what"] != "submit" or line["told"] in {"ended", "conflict"} or line["message"] in ran:
+        if line["what"] != "submit" or line["told"] in {"ended", "conflict", "refused"} or line["message"] in ran:
             continue
         if line["message"] not in evidence.aside and ended.get(line["id"]) != "canceled":
             yield f"message {line['message']} of {line['id']} neither ran nor was it set aside"
@@ -127,6 +159,7 @@ def _explained(evidence: Evidence) -> Iterator[str]:
     yield from explained.causeless_crashes(evidence.events, evidence.runs, evidence.faults)
     yield from explained.forgotten(evidence.events, evidence.runs)
     yield from explained.given_up(evidence.events)
+    yield from explained.given_up_late(evidence.runs)
 
 
 def _overlaps(evidence: Evidence) -> Iterator[str]:

@@ -16,6 +16,7 @@ FREED = frozenset(
 )
 LET_GO = FREED | {"settled", "canceled"}
 RETRIES = 2  # of three attempts
+MOST_HOSTS = 10  # that a task may end: six, and some whose end an order had begun
 CRASHES, ALONE = 4, 2  # deaths until it is given up on, and how many of them it has had alone
 
 
@@ -35,8 +36,9 @@ def extra_starts(events: Sequence[Event]) -> Counter[str]:
 
 
 def causeless_crashes(events: Sequence[Event], runs: Sequence[Line], faults: Sequence[Line]) -> Iterator[str]:
-    """A task is charged for a crash only where its worker was struck, or a task of that worker's had ended it."""
-    struck = {pid for line in faults if line["what"] == "hits" for pid in line["pids"]}
+    """A task is charged for a crash only where its worker was struck, or a task of that worker's had ended it; of a
+    suspect it counts, too, that its host was cut off."""
+    struck = {pid for line in faults if line["what"] in {"hits", "cut off"} for pid in line["pids"]}
     poisoned = {line["pid"] for line in runs if line["what"] == "start" and line["verb"] == "abort"}
     pids = {event["id"]: int(event["detail"].rsplit(" ", 1)[-1]) for event in events if _is(event, "worker-registered")}
     for event in events:
@@ -82,6 +84,14 @@ def given_up(events: Sequence[Event]) -> Iterator[str]:
         if name == "settled" and event["detail"].startswith("exhausted ") and retries[task_id] < RETRIES:
             yield f"{task_id} is given up on after {retries[task_id]} retries"
         company.tell(event)
+
+
+def given_up_late(runs: Sequence[Line]) -> Iterator[str]:
+    """Who ends its whole host each time it is started is given up on."""
+    starts = Counter(line["id"] for line in runs if line["what"] == "start" and line["verb"] == "end_host")
+    for task_id, times in starts.items():
+        if times > MOST_HOSTS:
+            yield f"{task_id} has ended its host {times} times"
 
 
 @dataclass(slots=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,7 +17,8 @@ import anyio.to_thread
 from holdfast import Retry, Task
 from tests.chaos import scribe
 
-RUNS, HOST = "CHAOS_RUNS", "CHAOS_HOST"
+RUNS, HOST, FAULTS = "CHAOS_RUNS", "CHAOS_HOST", "CHAOS_FAULTS"
+PARENT = "CHAOS_PARENT"  # its process id; whoever forked it is another once it is dead
 
 Verb = Callable[[list[dict[str, Any]], Task, str], Awaitable[object]]
 
@@ -78,4 +83,35 @@ async def abort(messages: list[dict[str, Any]], task: Task, argument: str) -> ob
     os.abort()
 
 
-VERBS: dict[str, Verb] = {each.__name__: each for each in (nap, block, big, fail, broken, step, ask, abort)}
+async def end_host(messages: list[dict[str, Any]], task: Task, argument: str) -> object:
+    """Kill all that its supervisor has, and the supervisor first: nobody is left to report a death."""
+    parent, me = int(os.environ[PARENT]), os.getpid()
+    pids = [me] if os.getppid() != parent else [parent, *(pid for pid in _children(parent) if pid != me), me]
+    scribe.write(os.environ[FAULTS], fault="supervisor killed by a task", what="hits", pids=pids)
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _children(parent: int) -> list[int]:
+    """Of a parent that is stopped first: it forks no more."""
+    os.kill(parent, signal.SIGSTOP)
+    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+async def cancel_itself(messages: list[dict[str, Any]], task: Task, argument: str) -> object:
+    current = asyncio.current_task()
+    assert current is not None
+    current.cancel()
+    await anyio.sleep(60.0)
+
+
+async def leave_scope(messages: list[dict[str, Any]], task: Task, argument: str) -> object:
+    anyio.CancelScope().__enter__()
+    return "never counts"
+
+
+VERBS: dict[str, Verb] = {
+    each.__name__: each
+    for each in (nap, block, big, fail, broken, step, ask, abort, end_host, cancel_itself, leave_scope)
+}

@@ -15,7 +15,7 @@ from typing import Any
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError
 from holdfastd.control.protocol import AskReload, AskScale, AskStatus, ProcessStatus, Status
-from tests.chaos.handler import HOST, RUNS
+from tests.chaos.handler import FAULTS, HOST, RUNS
 from tests.faults.proxy import Proxy
 
 ROOT = Path(__file__).parents[2]
@@ -25,14 +25,14 @@ GRACE = 60.0  # seconds; reached only by a play that fails
 class Host:
     """`flags` are settings; `proxy`: by which it reaches the store; the log of all its lives is one file."""
 
-    def __init__(self, folder: Path, runs: Path, proxy: Proxy, **flags: object) -> None:
+    def __init__(self, folder: Path, runs: Path, faults: Path, proxy: Proxy, **flags: object) -> None:
         folder.mkdir()
         self.name = folder.name
         self.proxy = proxy
         self.runtime_dir = folder / "run"
         self.log = folder / "log"
         self._flags = {"state_dir": str(folder / "state"), "runtime_dir": str(self.runtime_dir), **flags}
-        self._environment = {**os.environ, RUNS: str(runs), HOST: self.name}
+        self._environment = {**os.environ, RUNS: str(runs), FAULTS: str(faults), HOST: self.name}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, **changed: object) -> None:

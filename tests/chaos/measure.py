@@ -26,6 +26,8 @@ def recoveries(runs: list[Line], faults: list[Line], clients: list[Line]) -> dic
         again = _next_start(runs, healing["at"], lambda run, healing=healing: run["host"] in healing["hosts"])
         if again is not None and healing["at"] < fed_until:
             found[healing["fault"]].append(again)
+    for line in (line for line in faults if line["what"] == "recovered"):
+        found[line["fault"]].append(line["seconds"])
     return dict(found)
 
 

@@ -18,6 +18,7 @@ from holdfast.broker.redis import connection, scripts
 from holdfast.core import settling
 from holdfast.core.deliveries import Settle, Settlement
 from holdfast.core.exchange import Exchange
+from tests.faults import clock
 
 
 def script(file: str, old: str, new: str) -> dict[str, str]:
@@ -53,6 +54,39 @@ def settle_before_the_end() -> None:
     from holdfast.worker import running
 
     running.settlement = early
+
+
+def keep_the_slot_of_who_cancels_itself() -> None:
+    """A delivery ends only where its handler returns or raises."""
+    from holdfast.worker.running import Hands
+
+    async def deliver(self: Any, delivery: Any, running: Any) -> None:
+        await running.alone()
+        with running.scope:
+            self._end(delivery, running, await self._in_turn(delivery, running))
+
+    Hands._deliver = deliver  # type: ignore[method-assign]
+
+
+def stop_at_an_impossible_webhook() -> None:
+    """What cannot be told ends the turn in which the others are."""
+    from holdfastd.steward.webhooks import Webhooks
+
+    async def give_up(self: Any, notice: Any, why: str) -> None:
+        raise ValueError(why)
+
+    Webhooks._give_up = give_up  # type: ignore[method-assign]
+
+
+def stop_at_a_schedule_that_is_gone() -> None:
+    """A record that cannot be read ends the round in which the others are fired."""
+    from holdfast.firing import Firing
+
+    async def set_aside(self: Any, spoilt: Any) -> None:
+        if spoilt:
+            raise KeyError("spec")
+
+    Firing._set_aside = set_aside  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +141,32 @@ MUTANTS: dict[str, Mutant] = {
         ("worker killed", "worker crashed"),
     ),
     "results are kept for ever": Mutant(
-        script("shared/forgetting.lua", "for turn = 1, tonumber(r[1]) or 0 do", "for turn = 1, 0 do"),
+        script(
+            "shared/forgetting.lua", "for turn = turns, math.max(1, turns - room + 1), -1 do", "for turn = 0, 1, -1 do"
+        ),
         ("worker stopped",),
         retention=True,
     ),
     "what is given back counts as done": Mutant({}, ("restarted",), settle_before_the_end),
+    "recoveries in a row make no suspect": Mutant(
+        script("shared/recovery.lua", "recoveries >= SUSPECT_RECOVERIES and r[1] ~= '1'", "false"),
+        ("supervisor killed by a task",),
+    ),
+    "a handler that cancels itself keeps its slot": Mutant(
+        {}, ("handler cancels itself",), keep_the_slot_of_who_cancels_itself
+    ),
+    "one webhook stops the others": Mutant({}, ("webhook impossible",), stop_at_an_impossible_webhook),
+    "one schedule stops the others": Mutant({}, ("schedule gone",), stop_at_a_schedule_that_is_gone),
+    "a death forgets the pause": Mutant(
+        script("shared/recovery.lua", "  carry_out_pause(id, claim)\n", ""), ("pauses beside deaths",)
+    ),
+    "a beat from later than now stays": Mutant(
+        script("reap.lua", "call('ZRANGEBYSCORE', T .. 'workers', '(' .. NOW, '+inf', 'LIMIT', 0, 256)", "{}"),
+        ("clock set forward",),
+    ),
+    "messages wait without bound": Mutant(
+        script("shared/message.lua", "return is_first_to_accept and", "return false and"), ("messages flooded",)
+    ),
 }
 
 
@@ -123,7 +178,7 @@ def apply(name: str) -> None:
     if mutant.change is not None:
         mutant.change()
     if mutant.replaced:
-        built = {each: scripts.build(each, mutant.replaced) for each in scripts.operations()}
+        built = {each: scripts.build(each, {"clock": clock.HOOK, **mutant.replaced}) for each in scripts.operations()}
         connection.product = lambda: built  # type: ignore[assignment]
 
 

@@ -15,11 +15,12 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from holdfast.exits import Exit
-from tests.chaos import scribe
+from tests.chaos import misuse, scribe
 from tests.chaos.host import Host, strike
 from tests.chaos.stand import Lent, Stand
 from tests.chaos.watcher import Watcher
 from tests.chaos.weather import cut_off, weather
+from tests.chaos.workload import Workload
 from tests.faults.proxy import Action, Proxy
 
 FROZEN = (7.0, 11.0)  # seconds; the leases of the hosts and their grace are 8
@@ -27,12 +28,16 @@ STEALING = 1.0  # seconds
 SHORT, LONG = (0.3, 3.0), (0.5, 11.0)  # seconds of bad weather; clients, who ask again at once, have the short one
 TORN = (Action.CUT, Action.TRUNCATE, Action.HALF_CLOSE_DOWN, Action.HALF_CLOSE_UP)
 OWN = b'{"_b":"'
+STARTED_AGAIN = (Exit.UNAVAILABLE, -signal.SIGKILL)
+# A task that ends its host takes a minute to give up, and what is put off while the clock is ahead comes late.
+EARLY = frozenset({"supervisor killed by a task", "clock set forward"})
 
 
 @dataclass(slots=True)
 class Nemesis:
-    """`stand` is the store's server; `clients`: by which clients reach it; `taken`: hosts that are being
-    killed, frozen, cut off or started again."""
+    """`stand` is the store's server; `clients`: by which clients reach it; `webhook`: where the play is told of tasks,
+    and `heard` of which it was; `taken`: hosts that are being killed, frozen, cut off or started again; `alone`: held
+    while clocks move, and by what depends on them."""
 
     hosts: Sequence[Host]
     stand: Stand | Lent
@@ -43,50 +48,60 @@ class Nemesis:
     workers: int
     history: Path
     dice: random.Random
+    workload: Workload
+    webhook: str
+    heard: Callable[[], set[str]]
     taken: set[str] = field(default_factory=set[str])
+    alone: anyio.Lock = field(default_factory=anyio.Lock)
 
-    async def serve(self, until: float, pause: tuple[float, float], names: Sequence[str]) -> None:
-        """One or two faults every so often; ten seconds of peace in each minute."""
+    async def serve(self, until: float, pause: tuple[float, float], names: Sequence[str], early_until: float) -> None:
+        """One or two faults every so often, some only early; ten seconds of peace in each minute."""
         began = anyio.current_time()
         while anyio.current_time() < until:
             await anyio.sleep(self.dice.uniform(*pause))
             if (anyio.current_time() - began) % 60.0 > 50.0 or anyio.current_time() >= until:
                 continue
+            now = [name for name in names if name not in EARLY or anyio.current_time() < early_until]
             async with anyio.create_task_group() as group:
-                for name in self.dice.sample(list(names), min(len(names), self.dice.choice([1, 1, 2]))):
+                for name in self.dice.sample(now, min(len(now), self.dice.choice([1, 1, 2]))):
                     group.start_soon(self.strike, name)
 
     async def keep_up(self) -> None:
-        """What a service manager does, for ever: who could not reach the store at its start is started again."""
+        """What a service manager does, for ever: who could not reach the store at its start is started again, and so is
+        whom a task has killed."""
         while True:
             await anyio.sleep(0.5)
             for host in self.hosts:
-                if host.name not in self.taken and host.process and host.process.poll() == Exit.UNAVAILABLE:
+                if host.name not in self.taken and host.process and host.process.poll() in STARTED_AGAIN:
                     host.start()
 
     async def strike(self, name: str) -> None:
         """Returns when it has healed."""
 
-        self._write(name, "begins")
+        self.write(name, "begins")
         with suppress(RedisError, OSError):
             await FAULTS[name](self)
             if name in SERVER or name in QUEUE:
-                self._healed(name, *self.hosts)
-        self._write(name, "over")
+                self.healed(name, *self.hosts)
+        self.write(name, "over")
 
-    def _healed(self, name: str, *hosts: Host) -> None:
+    def healed(self, name: str, *hosts: Host) -> None:
         """From now on there is no reason why these hosts should do nothing."""
-        self._write(name, "healed", hosts=[host.name for host in hosts])
+        self.write(name, "healed", hosts=[host.name for host in hosts])
 
-    def _write(self, name: str, what: str, **fields: object) -> None:
+    def recovered(self, name: str, since: float) -> None:
+        """What the fault had held up went on or ended, so long after that."""
+        self.write(name, "recovered", seconds=anyio.current_time() - since)
+
+    def write(self, name: str, what: str, **fields: object) -> None:
         scribe.write(self.history, fault=name, what=what, **fields)
 
-    def _hit(self, name: str, *pids: int, number: int = signal.SIGKILL) -> None:
-        self._write(name, "hits", pids=list(pids))
+    def hit(self, name: str, *pids: int, number: int = signal.SIGKILL) -> None:
+        self.write(name, "hits", pids=list(pids))
         for pid in pids:
             strike(pid, number)
 
-    def _host(self) -> Host:
+    def host(self) -> Host:
         return self.dice.choice(self.hosts)
 
     def _some(self, host: Host, kind: str, most: int = 1) -> list[int]:
@@ -94,63 +109,63 @@ class Nemesis:
         return self.dice.sample(pids, min(len(pids), self.dice.randint(1, most)))
 
     async def worker_killed(self) -> None:
-        self._hit("worker killed", *self._some(self._host(), "worker", 2))
+        self.hit("worker killed", *self._some(self.host(), "worker", 2))
 
     async def worker_crashed(self) -> None:
         number = self.dice.choice([signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
-        self._hit("worker crashed", *self._some(self._host(), "worker"), number=number)
+        self.hit("worker crashed", *self._some(self.host(), "worker"), number=number)
 
     async def worker_stopped(self) -> None:
         """Its parent continues it as soon as the kernel tells."""
-        self._hit("worker stopped", *self._some(self._host(), "worker"), number=signal.SIGSTOP)
+        self.hit("worker stopped", *self._some(self.host(), "worker"), number=signal.SIGSTOP)
 
     async def worker_terminated(self) -> None:
-        self._hit("worker terminated", *self._some(self._host(), "worker"), number=signal.SIGTERM)
+        self.hit("worker terminated", *self._some(self.host(), "worker"), number=signal.SIGTERM)
 
     async def steward_killed(self) -> None:
-        self._hit("steward killed", *self._some(self._host(), "steward"))
+        self.hit("steward killed", *self._some(self.host(), "steward"))
 
     async def parent_killed(self) -> None:
         """Its children drain and leave by themselves; somebody starts it again."""
-        with self._whole_host() as host:
+        with self.whole_host() as host:
             if host is not None and host.process is not None:
-                self._hit("parent killed", host.process.pid)
-                await self._start_again(host)
+                self.hit("parent killed", host.process.pid)
+                await self.start_again(host)
 
     async def host_killed(self) -> None:
         """Everything of a host at once."""
-        with self._whole_host() as host:
+        with self.whole_host() as host:
             pids = _everybody(host)
             if host is not None and pids:
-                self._hit("host killed", *pids)
-                await self._start_again(host)
+                self.hit("host killed", *pids)
+                await self.start_again(host)
 
     async def host_frozen(self) -> None:
         """For longer than its lease: the other host takes its tasks over, and then it wakes up."""
-        with self._whole_host() as host:
+        with self.whole_host() as host:
             pids = _everybody(host)
-            self._hit("host frozen", *pids, number=signal.SIGSTOP)
+            self.hit("host frozen", *pids, number=signal.SIGSTOP)
             await anyio.sleep(self.dice.uniform(*FROZEN) if pids else 0.0)
             for pid in pids:
                 strike(pid, signal.SIGCONT)
 
     async def parent_stopped(self) -> None:
-        host = self._host()
+        host = self.host()
         host.send(signal.SIGSTOP)
         await anyio.sleep(self.dice.uniform(0.5, 3.0))
         host.send(signal.SIGCONT)
 
     async def restarted(self) -> None:
         """As an operator does it."""
-        with self._whole_host() as host:
+        with self.whole_host() as host:
             if host is not None:
                 host.send(signal.SIGTERM)
-                await self._start_again(host)
+                await self.start_again(host)
 
     @contextmanager
-    def _whole_host(self) -> Generator[Host | None]:
-        """One of which nothing else is being done as a whole, or None."""
-        free = [host for host in self.hosts if host.name not in self.taken]
+    def whole_host(self, *wanted: Host) -> Generator[Host | None]:
+        """One, of those wanted or all, of which nothing else is being done as a whole, or None."""
+        free = [host for host in wanted or self.hosts if host.name not in self.taken]
         host = self.dice.choice(free) if free else None
         if host is not None:
             self.taken.add(host.name)
@@ -160,19 +175,19 @@ class Nemesis:
             if host is not None:
                 self.taken.discard(host.name)
 
-    async def _start_again(self, host: Host) -> None:
+    async def start_again(self, host: Host) -> None:
         await anyio.to_thread.run_sync(host.ended)
         await anyio.sleep(self.dice.uniform(0.0, 1.0))
         host.start()
 
     async def scaled(self) -> None:
-        host = self._host()
+        host = self.host()
         host.scale(self.dice.randint(1, self.workers + 2))
         await anyio.sleep(1.0)
         host.scale(self.workers)
 
     async def reloaded(self) -> None:
-        self._host().reload()
+        self.host().reload()
 
     async def server_stopped(self) -> None:
         assert isinstance(self.stand, Stand)
@@ -205,7 +220,7 @@ class Nemesis:
         await self._command("SCRIPT", "FLUSH")
 
     async def bells_deleted(self) -> None:
-        async with self._client() as client:
+        async with self.client() as client:
             async for key in client.scan_iter(match=f"{{{self.queue}}}:bell:*"):
                 await client.delete(key)
             async for key in client.scan_iter(match=f"{{{self.queue}}}:control:*"):
@@ -215,7 +230,7 @@ class Nemesis:
         """Somebody else is faster for a while, with entries of our own producers: others' are out of the promise."""
         self.watcher.stolen = True
         until = anyio.current_time() + STEALING
-        async with self._client() as client:
+        async with self.client() as client:
             while anyio.current_time() < until:
                 for lane in self.lanes:
                     for entry in await client.lrange(lane, 0, 20):
@@ -241,37 +256,48 @@ class Nemesis:
     async def requests_delayed(self) -> None:
         """Past their repetition, some also past the recovery of who sent them. Only of hosts: a client's push that
         comes when its task is forgotten is a new task."""
-        host = self._host()
+        host = self.host()
         async with weather(host.proxy, Action.HOLD, 0.1, self.dice) as found:
             await anyio.sleep(self.dice.uniform(*LONG))
-        self._write("requests delayed", "met", times=found.accidents)
-        self._healed("requests delayed", host)
+        self.write("requests delayed", "met", times=found.accidents)
+        self.healed("requests delayed", host)
 
     async def connections_swallowed(self) -> None:
         await self._weather("connections swallowed", Action.BLACK_HOLE, 0.03)
 
     async def host_cut_off(self) -> None:
         """For less than its lease, or for longer: then the other host takes its tasks over."""
-        with self._whole_host() as host:
+        with self.whole_host() as host:
             if host is not None and await anyio.to_thread.run_sync(host.until_ready):
+                self.write("host cut off", "cut off", pids=_everybody(host))
                 async with cut_off(host.proxy):
                     await anyio.sleep(self.dice.uniform(*LONG))
-                self._healed("host cut off", host)
+                self.healed("host cut off", host)
 
     async def _weather(self, name: str, action: Action, chance: float) -> None:
         """Between one host, or all clients, and the store."""
         host = self.dice.choice([*self.hosts, None])
         async with weather(host.proxy if host else self.clients, action, chance, self.dice) as found:
             await anyio.sleep(self.dice.uniform(*SHORT))
-        self._write(name, "met", times=found.accidents)
-        self._healed(name, *([host] if host else self.hosts))
+        self.write(name, "met", times=found.accidents)
+        self.healed(name, *([host] if host else self.hosts))
 
-    def _client(self) -> Any:
-        return redis.asyncio.Redis.from_url(self.stand.url, socket_timeout=10.0)
+    def client(self, **options: Any) -> Any:
+        return redis.asyncio.Redis.from_url(self.stand.url, socket_timeout=10.0, **options)
 
-    async def _command(self, *words: str) -> None:
-        async with self._client() as client:
+    async def do(self, *words: str | int) -> None:
+        """The same command until it is answered: what it undoes must not stay."""
+        while True:
+            with suppress(RedisError, OSError):
+                return await self._command(*words)
+            await anyio.sleep(0.1)
+
+    async def _command(self, *words: str | int) -> None:
+        async with self.client() as client:
             await client.execute_command(*words)
+
+    def everybody(self, host: Host) -> list[int]:
+        return _everybody(host)
 
 
 def _everybody(host: Host | None) -> list[int]:
@@ -317,4 +343,14 @@ QUEUE: dict[str, Fault] = {
     "bells deleted": Nemesis.bells_deleted,
     "entries stolen": Nemesis.entries_stolen,
 }
-FAULTS: dict[str, Fault] = {**PROCESSES, **NETWORK, **SERVER, **QUEUE}
+MISUSE: dict[str, Fault] = {
+    "supervisor killed by a task": misuse.supervisor_killed,
+    "handler cancels itself": misuse.self_cancelled,
+    "webhook impossible": misuse.webhook_impossible,
+    "schedule gone": misuse.schedule_gone,
+    "200 lanes": misuse.many_lanes,
+    "pauses beside deaths": misuse.paused_beside_death,
+    "clock set forward": misuse.clock_set_forward,
+    "messages flooded": misuse.messages_flooded,
+}
+FAULTS: dict[str, Fault] = {**PROCESSES, **NETWORK, **SERVER, **QUEUE, **MISUSE}

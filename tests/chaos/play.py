@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
+import redis.asyncio
 
 from holdfast.broker.redis import RedisStore
 from holdfast.core.states import State
@@ -21,11 +22,14 @@ from tests.chaos import checks, measure, mutants, scribe
 from tests.chaos.checks import Evidence
 from tests.chaos.footprint import footprint
 from tests.chaos.host import Host
+from tests.chaos.misuse import MOST_PENDING
 from tests.chaos.nemesis import FAULTS, Nemesis
 from tests.chaos.stand import Lent, Stand, address, through
 from tests.chaos.watcher import Watcher
 from tests.chaos.workload import Workload
+from tests.faults import clock
 from tests.faults.proxy import Proxy
+from tests.faults.webhooks import Receiver, receiver
 
 QUEUE = "chaos"
 LANES = (QUEUE, "chaos:high")
@@ -38,6 +42,7 @@ POISON = (
 # new task), and then, where retention is looked at.
 KEEP, KEEP_AT_LAST = 60, 1
 ANSWER = 1.0  # seconds that an answer of the store may take
+LAST_WEBHOOK = 90.0  # seconds: one whose steward died waits for its lease, which a clock that was ahead may lengthen
 BASELINE = 100_000  # bytes in all keys but the capped ones, once every ended task is forgotten
 
 
@@ -85,25 +90,41 @@ async def play(plan: Plan, folder: Path) -> Outcome:
         stand = _stand(plan, folder, stack)
         proxies = [stack.enter_context(Proxy(folder / f"{name}.sock", address(stand.url))) for name in ("0", "1", "c")]
         ways = [through(stand.url, folder / f"{name}.sock") for name in ("0", "1", "c")]
-        hosts = [_host(folder, number, plan, ways[number], proxies[number], runs, stack) for number in range(2)]
-        replaced = mutants.MUTANTS[plan.mutant].replaced if plan.mutant else None
+        hosts = [
+            _host(folder, number, plan, ways[number], proxies[number], (runs, faults), stack) for number in range(2)
+        ]
+        replaced = {"clock": clock.HOOK, **(mutants.MUTANTS[plan.mutant].replaced if plan.mutant else {})}
+        heard = Heard(stack.enter_context(receiver()))
         async with (
             aclosing(RedisStore(RedisSettings(stand.url, 10, 1.0, QUEUE), replaced)) as store,
             aclosing(RedisStore(RedisSettings(ways[2], 10, 1.0, QUEUE, ANSWER, ANSWER), replaced)) as theirs,
         ):
-            watcher = Watcher(stand.url, QUEUE, CONCURRENCY, store, 1.0)
+            watcher = Watcher(stand.url, QUEUE, CONCURRENCY, store, 1.0, MOST_PENDING)
             workload = Workload(ways[2], QUEUE, LANES, theirs, clients, random.Random(dice.random()), plan.rate)
             nemesis = Nemesis(
-                hosts, stand, proxies[2], watcher, QUEUE, LANES, plan.workers, faults, random.Random(dice.random())
+                hosts,
+                stand,
+                proxies[2],
+                watcher,
+                QUEUE,
+                LANES,
+                plan.workers,
+                faults,
+                random.Random(dice.random()),
+                workload,
+                heard.url,
+                heard.tasks,
             )
             async with _watched(watcher, nemesis):
                 until = anyio.current_time() + plan.seconds
+                early_until = until - plan.seconds * (1 - POISON)
                 async with anyio.create_task_group() as group:
-                    group.start_soon(workload.serve, until, until - plan.seconds * (1 - POISON))
-                    group.start_soon(nemesis.serve, until, plan.pause, plan.faults)
+                    group.start_soon(workload.serve, until, early_until)
+                    group.start_soon(nemesis.serve, until, plan.pause, plan.faults, early_until)
                 unfinished = await _until_ended(workload, watcher, began + plan.seconds + IN_PEACE)
+                await _until_told_of(stand.url)
                 await watcher.caught_up()
-                aside = repr([one.raw for one in await store.unreadable(1000)])
+                aside = [one.raw for one in await store.unreadable(1000)]
                 await watcher.look_once()
                 gone = [
                     f"{each.name} is gone, its exit status {each.ended()}" for each in hosts if not each.until_ready()
@@ -118,9 +139,11 @@ async def play(plan: Plan, folder: Path) -> Outcome:
             scribe.read(runs),
             scribe.read(clients),
             scribe.read(faults),
-            aside,
+            repr(aside),
             [*watcher.history.breaches, *watcher.broken, *unfinished, *gone, *_endings(codes, left, kept)],
             KEEP,
+            heard.tasks(),
+            len(aside),
         )
     struck = Counter(line["fault"] for line in evidence.faults if line["what"] == "begins")
     return Outcome(
@@ -145,10 +168,12 @@ def _stand(plan: Plan, folder: Path, stack: ExitStack) -> Stand | Lent:
     return stand
 
 
-def _host(folder: Path, number: int, plan: Plan, url: str, proxy: Proxy, runs: Path, stack: ExitStack) -> Host:
+def _host(
+    folder: Path, number: int, plan: Plan, url: str, proxy: Proxy, histories: tuple[Path, Path], stack: ExitStack
+) -> Host:
     host = Host(
         folder / f"host{number}",
-        runs,
+        *histories,
         proxy,
         redis_url=url,
         redis_answer_timeout=ANSWER,
@@ -161,6 +186,9 @@ def _host(folder: Path, number: int, plan: Plan, url: str, proxy: Proxy, runs: P
         lease_grace=2,
         drain_timeout=1.5,
         retry_base=0.05,
+        max_pending_messages=MOST_PENDING,
+        webhook_allow_private=True,
+        webhook_timeout=2.0,
         mutant=plan.mutant,
     )
     stack.callback(host.close)
@@ -210,6 +238,30 @@ async def _until_trimmed(store: RedisStore, host: Host) -> int:
         with suppress(StoreError):  # it may only be slow
             left = sum((await store.counts()).states.values())
     return left
+
+
+async def _until_told_of(url: str) -> None:
+    """Peace: until no webhook waits to be told."""
+    async with redis.asyncio.Redis.from_url(url) as client:
+        deadline, waiting = time.monotonic() + LAST_WEBHOOK, True
+        while waiting and time.monotonic() < deadline:
+            await anyio.sleep(0.2)
+            waiting = await client.zcard(f"{{{QUEUE}}}:webhooks") > 0
+
+
+class Heard:
+    """Of which tasks the receiver was told so far."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        self.url = receiver.url
+        self._receiver = receiver
+        self._tasks: set[str] = set()
+
+    def tasks(self) -> set[str]:
+        while not self._receiver.requests.empty():
+            _, told = self._receiver.next()
+            self._tasks.add(str(told["task_id"]))
+        return self._tasks
 
 
 def _endings(codes: Sequence[int], left: int, kept: int) -> list[str]:

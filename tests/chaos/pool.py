@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
 from holdfast_config import load, logging
 from holdfastd.parent.main import run
 from tests.chaos import handler, mutants
+from tests.faults import clock
 
 
 def main(flags: dict[str, Any]) -> int:
+    os.environ[handler.PARENT] = str(os.getpid())
+    clock.hook()
     mutants.apply(flags.pop("mutant", ""))
     settings = load({"handler": "tests.chaos.handler:act", **flags}, environ={})
     logging.configure(settings.log_level, "json")

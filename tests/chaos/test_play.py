@@ -82,6 +82,7 @@ CRASHED = event(3, "crashed", "t", "1 killed 1:a:1")
     "histories",
     [
         {"faults": [{"fault": "worker killed", "what": "hits", "pids": [7]}], "runs": []},
+        {"faults": [{"fault": "host cut off", "what": "cut off", "pids": [7]}], "runs": []},
         {"faults": [], "runs": [ran(2, "start", "another", verb="abort")]},
     ],
 )
@@ -144,10 +145,36 @@ def test_a_task_that_ran_once_is_fine() -> None:
         (Evidence([*GOOD.events[:2], event(3, "returned", "t", "1:a:1")], GOOD.runs, [], []), "its handler had ended"),
         (Evidence([REGISTERED, *GOOD.events[:2], CRASHED], [], [], []), "a crash that nobody has caused"),
         (Evidence(GOOD.events, GOOD.runs, GOOD.clients, [], broken=["seen"]), "seen"),
+        (Evidence(GOOD.events, GOOD.runs, [pushed("t", webhook=True)], []), "its webhook was never told"),
+        (Evidence([*GOOD.events, event(4, "accepted", "s@1", "own")], GOOD.runs, GOOD.clients, []), "lost: s@1 was"),
+        (
+            Evidence(GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", message="f1-t")], []),
+            "message f1-t of t neither ran",
+        ),
+        (
+            Evidence(GOOD.events, [ran(n, "start", "t", n, verb="end_host") for n in range(11)], GOOD.clients, []),
+            "has ended its host 11 times",
+        ),
     ],
 )
 def test_each_breach_is_named(evidence: Evidence, breach: str) -> None:
     assert any(breach in found for found in checks.breaches(evidence)), checks.breaches(evidence)
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        Evidence(GOOD.events, GOOD.runs, [pushed("t", webhook=True)], [], heard={"t"}),
+        Evidence([*GOOD.events, event(4, "webhook-dropped", "t")], GOOD.runs, [pushed("t", webhook=True)], []),
+        Evidence(GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", message="f1-t", told="refused")], []),
+        Evidence(
+            GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", message="f1-t")], [], aside="['f1-t']", set_aside=1
+        ),
+        Evidence([*GOOD.events, event(4, "schedule-fired", "s")], GOOD.runs, GOOD.clients, []),
+    ],
+)
+def test_what_is_told_dropped_refused_or_set_aside_is_accounted(evidence: Evidence) -> None:
+    assert checks.breaches(evidence) == []
 
 
 def test_an_overlap_is_is_fineby_a_worker_declared_dead() -> None:
@@ -217,6 +244,11 @@ def test_a_recovery_is_measured_from_the_strike_to_the_next_start() -> None:
     ]
     strikes = [{"at": 2.0, "fault": "worker killed", "what": "hits", "pids": [7]}]
     assert recoveries(runs, strikes, []) == {"worker killed": [0.5]}
+
+
+def test_a_recovery_that_the_nemesis_waited_for_is_measured_by_it() -> None:
+    told = [{"at": 2.0, "fault": "schedule gone", "what": "recovered", "seconds": 1.5}]
+    assert recoveries([], told, []) == {"schedule gone": [1.5]}
 
 
 def test_a_healing_is_measured_to_the_next_start_on_the_healed_host() -> None:

@@ -30,6 +30,7 @@ class Watcher:
     concurrency: int
     store: RedisStore
     every: float
+    most_pending: int
     events: list[Event] = field(default_factory=list[Event])
     history: History = field(default_factory=History)
     broken: list[str] = field(default_factory=list[str])
@@ -69,6 +70,9 @@ class Watcher:
             return False
         self.snapshots += 1
         found = breaches(snapshot, self.queue, concurrency=self.concurrency, stolen=self.stolen)
+        found += [
+            f"{len(rows)} messages wait for one task" for rows in _pending(snapshot) if len(rows) > self.most_pending
+        ]
         self.broken += [f"snapshot {self.snapshots}: {breach}" for breach in found]
         return True
 
@@ -80,6 +84,10 @@ class Watcher:
         while last and _place(self._after) < _place(last[0][0]):
             assert time.monotonic() < deadline, "the events cannot be followed"
             await anyio.sleep(AGAIN)
+
+
+def _pending(snapshot: dict[str, Any]) -> list[list[str]]:
+    return [held["content"] for key, held in snapshot.items() if "}:pending:" in key]
 
 
 def _place(name: str) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +21,15 @@ from redis.exceptions import RedisError
 
 from holdfast.broker.redis import RedisStore
 from holdfast.core.states import PARKED, TERMINAL, State
-from holdfast.errors import MessageConflictError, StoreError, StoreFullError, TaskEndedError, UnknownTaskError
+from holdfast.errors import (
+    MessageConflictError,
+    StoreError,
+    StoreFullError,
+    TaskEndedError,
+    TooManyMessagesError,
+    UnknownScheduleError,
+    UnknownTaskError,
+)
 from holdfast.manager import TaskManager
 from holdfast.patience import Patience
 from tests.chaos import scribe
@@ -75,17 +84,20 @@ class Workload:
                 clients.start_soon(self._one, foreign, poison)
                 await anyio.sleep(self.dice.expovariate(self.rate))
 
+    def new_id(self) -> str:
+        self._number += 1
+        return f"t{self._number}"
+
     async def _one(self, foreign: Any, poison: bool) -> None:
         """One task of one client, and what it does to it."""
-        self._number += 1
-        task_id = f"t{self._number}"
+        task_id = self.new_id()
         steps: tuple[Step, ...] = (self._nothing, self._cancel, self._speak, self._pause_and_resume)
         step = self.dice.choices(steps, (80, 7, 7, 6))[0]
         verb, argument = ("abort", "") if poison else self._work(patient=step == self._nothing)
         if self.dice.random() < 0.5:
-            await self._submit(task_id, f"{verb} {argument}".strip())
+            await self.submit(task_id, f"{verb} {argument}".strip())
         else:
-            await self._push(foreign, task_id, f"{verb} {argument}".strip())
+            await self.push(foreign, task_id, f"{verb} {argument}".strip())
         await (self._answer if verb == "ask" else step)(task_id)
 
     def _work(self, *, patient: bool) -> tuple[str, str]:
@@ -95,27 +107,39 @@ class Workload:
         verb, argument, _ = self.dice.choices(WORK, [weight for *_, weight in WORK])[0]
         return verb, argument(self.dice)
 
-    async def _submit(self, task_id: str, text: str, message_id: str | None = None) -> None:
-        lane = self.dice.choice(self.lanes)
+    async def submit(
+        self,
+        task_id: str,
+        text: str,
+        message_id: str | None = None,
+        *,
+        lane: str | None = None,
+        webhook: str | None = None,
+    ) -> None:
+        lane = lane or self.dice.choice(self.lanes)
         delay = self.dice.uniform(0.1, 2.0) if self.dice.random() < 0.1 else None
         message_id = message_id or f"m-{task_id}"
         twice = self.dice.random() < 0.05
 
         async def submit() -> None:
             for _ in range(2 if twice else 1):
-                await self.manager.run_task(text, task_id=task_id, message_id=message_id, lane=lane, delay=delay)
+                await self.manager.run_task(
+                    text, task_id=task_id, message_id=message_id, lane=lane, delay=delay, webhook=webhook
+                )
 
         told = await self._until_told(submit)
-        self._write("submit", id=task_id, message=message_id, told=told, own=True, delayed=delay is not None, lane=lane)
+        about = {"own": True, "delayed": delay is not None, "lane": lane, "webhook": webhook is not None}
+        self._write("submit", id=task_id, message=message_id, told=told, **about)
 
-    async def _push(self, foreign: Any, task_id: str, text: str) -> None:
-        message = {"message_id": f"m-{task_id}", "kind": "message", "role": "user", "metadata": {}}
+    async def push(
+        self, foreign: Any, task_id: str, text: str, message_id: str | None = None, *, lane: str | None = None
+    ) -> None:
+        lane, message_id = lane or self.queue, message_id or f"m-{task_id}"
+        message = {"message_id": message_id, "kind": "message", "role": "user", "metadata": {}}
         message["parts"] = [{"kind": "text", "text": text}]
         entry = json.dumps({"operation": "run", "params": {"task_id": task_id, "message": message}})
-        told = await self._until_told(
-            lambda: foreign.rpush(self.queue, *[entry] * (2 if self.dice.random() < 0.05 else 1))
-        )
-        self._write("push", id=task_id, message=f"m-{task_id}", told=told, own=False, delayed=False, lane=self.queue)
+        told = await self._until_told(lambda: foreign.rpush(lane, *[entry] * (2 if self.dice.random() < 0.05 else 1)))
+        self._write("push", id=task_id, message=message_id, told=told, own=False, delayed=False, lane=lane)
 
     async def _nothing(self, task_id: str) -> None:
         pass
@@ -128,25 +152,45 @@ class Workload:
     async def _speak(self, task_id: str) -> None:
         """One more message, which waits for the turn that runs."""
         await anyio.sleep(self.dice.uniform(0.0, 0.3))
-        await self._submit(task_id, "nap 0.01", f"m2-{task_id}")
+        await self.submit(task_id, "nap 0.01", f"m2-{task_id}")
 
     async def _answer(self, task_id: str) -> None:
         """It asks for something: tell it, once it does."""
         for _ in range(600):
             state = await self._until_told(lambda: self._state(task_id))
             if state == State.INPUT_REQUIRED:
-                await self._submit(task_id, "nap 0.01", f"m2-{task_id}")
+                await self.submit(task_id, "nap 0.01", f"m2-{task_id}")
                 return
             if state in TERMINAL:
                 return
             await anyio.sleep(AGAIN)
 
     async def _pause_and_resume(self, task_id: str) -> None:
-        await self._until_told(lambda: self._known(self.manager.pause_task(task_id)))
+        await self.pause(task_id)
         await anyio.sleep(self.dice.uniform(0.0, 1.0))
-        self._write(
-            "pause", id=task_id, told=await self._until_told(lambda: self._known(self.manager.resume_task(task_id)))
+        await self.resume(task_id)
+
+    async def pause(self, task_id: str) -> None:
+        await self._until_told(lambda: self._known(self.manager.pause_task(task_id)))
+
+    async def resume(self, task_id: str) -> None:
+        told = await self._until_told(lambda: self._known(self.manager.resume_task(task_id)))
+        self._write("pause", id=task_id, told=told)
+
+    async def set_schedule(self, schedule_id: str) -> None:
+        """Every second a task, whatever the one before it does."""
+        await self._until_told(
+            lambda: self.manager.schedules.upsert(
+                schedule_id, every=1, overlap="allow", text="nap 0.01", lane=self.queue
+            )
         )
+
+    async def unset_schedule(self, schedule_id: str) -> None:
+        async def remove() -> None:
+            with suppress(UnknownScheduleError):
+                await self.manager.schedules.remove(schedule_id)
+
+        await self._until_told(remove)
 
     async def wake_the_parked(self) -> int:
         """At the end: whatever waits for somebody goes on; how many did."""
@@ -155,7 +199,7 @@ class Workload:
             if task.state is State.SUSPENDED:
                 await self._until_told(lambda task_id=task.task_id: self._known(self.manager.resume_task(task_id)))
             else:
-                await self._submit(task.task_id, "nap 0.01", f"m9-{task.task_id}-{task.turn}")
+                await self.submit(task.task_id, "nap 0.01", f"m9-{task.task_id}-{task.turn}")
         return len(page.tasks)
 
     async def _state(self, task_id: str) -> str:
@@ -179,6 +223,8 @@ class Workload:
                 return "ended"
             except MessageConflictError:
                 return "conflict"
+            except TooManyMessagesError:
+                return "refused"
             except (StoreFullError, StoreError, RedisError, OSError):
                 await anyio.sleep(AGAIN)
 
