@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from holdfast.core.deliveries import Settle
-from tests.lua.namespace import Namespace
+from holdfast.core.records import WorkerKind
+from holdfast.core.service import ServedLane, Service
+from tests.lua.namespace import Namespace, settlement
+from tests.lua.operations import LARGE, admission, control, introduction, resuming, run
 from tests.lua.test_suspects import die_together, end_in_quarantine, suspect
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +32,28 @@ async def mute(space: Namespace, task_id: str) -> None:
     await space.do("DEL", space.key(f"op:{task_id}"))
 
 
-DAMAGES = [other, half, mute]
+async def homeless(space: Namespace, task_id: str) -> None:
+    await space.do("HDEL", space.key(f"task:{task_id}"), "lane")
+
+
+async def unnumbered(space: Namespace, task_id: str) -> None:
+    await space.do("HDEL", space.key(f"task:{task_id}"), "seq")
+
+
+async def turnless(space: Namespace, task_id: str) -> None:
+    await space.do("HDEL", space.key(f"task:{task_id}"), "turn")
+
+
+async def overwritten(space: Namespace, task_id: str) -> None:
+    await space.do("HSET", space.key(f"task:{task_id}"), "seq", "x", "delivery", "many", "expires", "never")
+
+
+async def listed(space: Namespace, task_id: str) -> None:
+    await space.do("DEL", space.key(f"op:{task_id}"))
+    await space.do("RPUSH", space.key(f"op:{task_id}"), "no text")
+
+
+DAMAGES = [other, half, mute, homeless, unnumbered, turnless, overwritten, listed]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -38,7 +63,7 @@ async def test_others_are_promoted(space: Namespace, damage: Damage) -> None:
     await space.advance(1000)
     assert (await space.store.promote(100))[0] == 2
     assert await space.store.promote(100) == (0, None)
-    assert len(await space.entries()) == 1
+    assert sum(b"good" in entry for entry in await space.entries()) == 1
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -95,3 +120,128 @@ async def test_a_cleared_lane_lets_go_of_a_record_that_was_deleted(space: Namesp
     await space.do("DEL", space.key("task:bad"))
     assert await space.store.clear(space.queue, 10) == 1
     assert await space.store.clear(space.queue, 10) == 0
+
+
+async def ids(space: Namespace, worker: str = "w", slots: int = 10) -> list[str]:
+    return [delivery.task_id for delivery in await space.take(worker, slots)]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_others_are_claimed(space: Namespace, damage: Damage) -> None:
+    """And it is set aside with the reason, except where nothing is left that is a task."""
+    await space.register("w")
+    await space.submit("bad", "good", "last")
+    await damage(space, "bad")
+    assert await ids(space) == ["good", "last"]
+    assert await space.entries() == []
+    assert all("the record of task bad cannot be read" in reason for reason in await space.reasons())
+    assert len(await space.reasons()) == (damage is not other)
+
+
+async def test_one_that_is_whole_again_is_read_again(space: Namespace) -> None:
+    await space.register("w")
+    await space.submit("bad")
+    await turnless(space, "bad")
+    assert await ids(space) == []
+    await space.do("HSET", space.key("task:bad"), "turn", 1)
+    [aside] = await space.store.unreadable(10)
+    assert await space.store.readmit(aside.address)
+    assert await ids(space) == ["bad"]
+    await space.check()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_others_of_its_key_are_claimed(space: Namespace, damage: Damage) -> None:
+    await space.register("w")
+    await space.submit("first", "bad", "good", concurrency_key="k")
+    [first] = await space.take("w")
+    await damage(space, "bad")
+    await space.settle("w", first, Settle.COMPLETED)
+    assert await ids(space) == ["good"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_others_of_its_handler_are_claimed(space: Namespace, damage: Damage) -> None:
+    known, new = (Service((ServedLane(space.queue),), frozenset({name})) for name in ("known", "new"))
+    await space.store.register(replace(introduction("v"), service=known))
+    await space.submit("bad", "good", name="new")
+    assert await ids(space, "v") == []
+    await damage(space, "bad")
+    await space.store.register(replace(introduction("w"), service=new))
+    assert await ids(space) == ["good"]
+
+
+async def suspects(space: Namespace, *task_ids: str) -> None:
+    """Tasks that have ended two workers together and are due again."""
+    await space.submit(*task_ids)
+    for name in ("x", "y"):
+        await space.register(name)
+        assert await ids(space, name) == list(task_ids)
+        await space.crash(name)
+    await space.advance(5000)
+    await space.store.promote(100)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_other_suspects_are_claimed(space: Namespace, damage: Damage) -> None:
+    await suspects(space, "bad", "good")
+    await damage(space, "bad")
+    await space.register("w", kind=WorkerKind.QUARANTINE)
+    assert await ids(space) == ["good"]
+    await space.crash("w", charged=False, ordered=True)
+    await space.register("v", kind=WorkerKind.QUARANTINE)
+    assert await ids(space, "v") == ["good"]
+    assert len(await space.reasons()) <= 1
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("said", ["run", "resume", "cancel", "pause", "large"])
+async def test_what_is_pushed_for_it_keeps_no_other_back(space: Namespace, damage: Damage, said: str) -> None:
+    """It is set aside."""
+    await space.submit("bad")
+    await damage(space, "bad")
+    await space.do("DEL", space.queue)
+    await space.register("w")
+    raw = {"run": run("bad", "m2"), "resume": resuming("bad", "m2"), "large": run("bad", "m2", text="x" * LARGE)}
+    await space.push(raw.get(said) or control(said, "bad"), run("good"))
+    found = await ids(space)
+    if head := await space.store.inbox("w"):
+        assert await space.store.admit("w", admission(head[1])) == "set-aside"
+        found = await ids(space)
+    assert found == ["good"]
+    assert ["the record of task bad cannot be read" in reason for reason in await space.reasons()] == [True]
+
+
+@pytest.mark.parametrize("damage", [other, half, mute])
+@pytest.mark.parametrize("kind", list(Settle))
+async def test_others_are_settled_and_claimed(space: Namespace, damage: Damage, kind: Settle) -> None:
+    await space.register("w")
+    await space.submit("bad", "good", "last")
+    bad, good = await space.take("w", 2)
+    await space.message("bad", "waits")
+    await damage(space, "bad")
+    pulled = await space.pull("w", 1, settlement(bad, kind), settlement(good, Settle.COMPLETED))
+    assert pulled.verdicts[1] == "OK"
+    assert await space.state("good") == "completed"
+    assert [delivery.task_id for delivery in pulled.deliveries] == ["last"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_a_lost_answer_is_given_again_without_it(space: Namespace, damage: Damage) -> None:
+    await space.register("w")
+    await space.submit("bad", "good")
+    await space.pull("w", 2, request=1)
+    await damage(space, "bad")
+    assert [delivery.task_id for delivery in (await space.pull("w", 2, request=1)).deliveries] == ["good"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_others_are_renewed(space: Namespace, damage: Damage) -> None:
+    """And what the worker does not hold goes back."""
+    await space.register("w")
+    await space.submit("bad", "good", concurrency_key="")
+    await space.take("w", 2)
+    await damage(space, "bad")
+    assert (await space.store.renew("w", "live", 1, [])).returned >= 1
+    await space.register("v")
+    assert "good" in await ids(space, "v")

@@ -237,3 +237,18 @@ async def test_a_keys_task_whose_handler_has_a_rate_keeps_its_place(space: Names
     await space.settle("w", first, Settle.COMPLETED)
     assert await taken(space) == ["a2"]
     await space.check()
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="lane a with key b:key:c and lane a:key:b with key c share a gate: no earlier version reads another key",
+)
+async def test_gates_of_two_lanes_are_two(space: Namespace) -> None:
+    inner, outer = f"{space.queue}:a:key:b", f"{space.queue}:a"
+    await space.register("w")
+    await space.submit("x1", "x2", lane=inner, concurrency_key="c")
+    await space.submit("y1", "y2", lane=outer, concurrency_key="b:key:c")
+    _, first = (await space.pull("w", 10, lanes=[inner, outer])).deliveries
+    assert first.task_id == "y1"
+    pulled = await space.pull("w", 10, settlement(first, Settle.COMPLETED), lanes=[outer])
+    assert [delivery.task_id for delivery in pulled.deliveries] == ["y2"]

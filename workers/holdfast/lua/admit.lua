@@ -5,7 +5,7 @@
 --       task that comes later), or gone (admitted before).
 -- Keeps: I6: the entry leaves the inbox only after it became a task, a message or set aside.
 -- flags: allow-oom
--- use: record lane journal aside message control
+-- use: record lane journal aside message control damage
 local incarnation, sha, verb, id, message, reason, name = unpack(ARGV)
 local inbox = inbox_of(incarnation)
 local head = call('LINDEX', inbox, 0)
@@ -26,6 +26,11 @@ local function admit_run()
 end
 
 local function admit()
+  local flaw = verb ~= 'unreadable' and flaw_of(id)
+  if flaw then
+    set_damaged_aside(id, flaw, raw, lane)
+    return 'set-aside'
+  end
   if message ~= '' then
     local verdict = verb == 'run' and admit_run() or answer_task(id, raw, message, digest)
     return refuse(verdict, id, message, raw, lane) and 'set-aside' or verdict

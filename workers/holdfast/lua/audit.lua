@@ -8,7 +8,7 @@
 -- Answers: {how many were put back, next cursor ('' to begin again)}.
 -- Keeps: I4, I16.
 -- flags: allow-oom
--- use: record lane front journal gates
+-- use: record lane front journal gates damage
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
@@ -65,10 +65,10 @@ end
 local ids = suspects()
 for _, id in ipairs(ids) do
   local r = read(id, 'seq', 'delivery', 'solo', 'held')
-  last = r[1] or last
+  last = tonumber(r[1] or nil) and r[1] or last
   local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')
-  if not r[1] then
-    call('ZREM', T .. 'submitted:' .. lane, id)   -- its record was deleted by somebody
+  if flaw_in(facts(id)) then
+    call('ZREM', T .. 'submitted:' .. lane, id)   -- its record was deleted or damaged by somebody
   elseif r[3] == '1' or (r[4] and call('ZSCORE', T .. 'held:' .. lane .. ':' .. r[4], id)) then
     -- waits among the suspects or at a gate, not in the lane
   elseif previous[key] then
@@ -84,7 +84,7 @@ for i = #seen_twice, 1, -1 do
   local id, seq, key = unpack(seen_twice[i])
   if #seen_twice - i >= SEARCHES or bytes >= WINDOW_BYTES then suspect(key)
   else
-    bytes = bytes + call('STRLEN', T .. 'op:' .. id)
+    bytes = bytes + #(operation_of(id) or '')
     if not is_there(id, seq) then missing[#missing + 1] = id end
   end
 end

@@ -23,7 +23,7 @@ end
 
 local rows = {}
 
-local function take(id, r) rows[#rows + 1] = claim(id, incarnation, request, r or facts(id)) end   -- none if it has expired
+local function take(id, r) rows[#rows + 1] = claim(id, incarnation, request, r) end   -- none if it has expired
 
 local names          -- of this worker's handlers: '*', or the digest that they are kept under
 local met = {}         -- gates of unknown handlers that tasks have gone to or come from: lane → names
@@ -55,7 +55,7 @@ local function go_aside(id, lane, name, seq)
 end
 
 -- Claim a task that was met in a lane, unless this worker has no such handler, or its key or its handler's rate keeps it
--- back. `r`: its facts, if known.
+-- back. `r`: its facts.
 local function take_or_hold(id, lane, key, name, seq, r)
   if go_aside(id, lane, name, seq) then return end
   if (key or is_bounded()) and bounds().hold_back(id, lane, key, name, seq) then return end
@@ -80,7 +80,7 @@ local function take_own(id, seq, lane)
   local r = facts(id)
   local own_lane, solo, key, name, state, number, held = r[1], r[8], r[10], r[11], r[12], r[13], r[14]
   if not state then count('stale') return end
-  if state ~= 'submitted' or solo == '1' or (held or '') ~= '' then return end
+  if state ~= 'submitted' or solo == '1' or (held or '') ~= '' or pass_over(id, r, lane) then return end
   if number == seq then heads[own_lane] = math.max(head_of(own_lane), tonumber(seq)) end
   if own_lane ~= lane and room_of(own_lane) < 1 then return end
   take_or_hold(id, own_lane, key, name, number, r)
@@ -98,12 +98,12 @@ local function take_run(id, message, raw, lane, name)
     create(id, lane, raw, message, digest, 'foreign', head_of(lane))
     if name ~= '' then write(id, 'name', name) end
     if canceled_early(id) then return end
-    return take_or_hold(id, lane, nil, name ~= '' and name, head_of(lane))
+    return take_or_hold(id, lane, nil, name ~= '' and name, head_of(lane), facts(id))
   end
   local verdict = seen(id, message, digest)
   if verdict == 'duplicate' and r[1] == 'submitted' and r[2] == message and r[3] ~= '1' and (r[8] or '') == '' then
     if r[5] ~= lane and room_of(r[5]) < 1 then return end
-    return take_or_hold(id, r[5], r[6], r[7], r[4])
+    return take_or_hold(id, r[5], r[6], r[7], r[4], facts(id))
   end
   refuse(verdict or deliver_message(id, raw, message, digest), id, message, raw, lane)
 end
@@ -117,7 +117,9 @@ local function has_done_enough() return read_bytes >= WINDOW_BYTES or decoded_by
 local function take_foreign(raw, lane)
   decoded_bytes = decoded_bytes + #raw
   local verb, id, message, name = understand(raw)
-  if not verb then set_aside(id, raw, lane)
+  if not verb then return set_aside(id, raw, lane) end
+  local flaw = flaw_of(id)
+  if flaw then set_damaged_aside(id, flaw, raw, lane)
   elseif verb == 'run' then take_run(id, message, raw, lane, name)
   elseif message ~= '' then take_resume(id, message, raw, lane)
   elseif CONTROL[verb](id, 'asked on the queue') == 'unknown' and verb ~= 'cancel' then set_aside(verb .. UNKNOWN, raw, lane) end
@@ -138,25 +140,30 @@ local function take_from_gates(lane, want)
   local function take_first(gate)
     local id = call('ZRANGE', T .. 'held:' .. lane .. ':' .. gate, 0, 0)[1]
     if not id then return false end
-    local r = read(id, 'state', 'concurrency_key', 'name', 'solo', 'seq')
-    local waits = r[1] == 'submitted'   -- else its record was deleted by somebody
-    if waits and not has_name(names, r[3] or '') then
+    local r = facts(id)
+    local key, name = r[10], r[11]
+    local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
+    if waits and pass_over(id, r, lane) then
+      leave_gate(id, lane, gate)
+      return true
+    end
+    if waits and not has_name(names, name or '') then
       looked = looked + 1
       if string.match(gate, '^unknown:') or looked > SCAN then return false end
       leave_gate(id, lane, gate)
-      return go_aside(id, lane, r[3], r[5])
+      return go_aside(id, lane, name, r[13])
     end
-    local at = waits and bounds().kept_back(lane, r[2], r[3])
+    local at = waits and bounds().kept_back(lane, key, name)
     if at then
       call('ZADD', gates, at, gate)
       return false
     end
-    if waits and r[4] == '1' then
+    if waits and r[8] == '1' then
       suspects().offer(id, lane, gate)
       return false
     end
     leave_gate(id, lane, gate, not waits)
-    if waits then take(id) end
+    if waits then take(id, r) end
     return true
   end
 
@@ -179,6 +186,7 @@ local function take_from_unknown(lane, want)
       local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
       leave_gate(id, lane, 'unknown:' .. name, not waits)
       meet(lane, name)
+      if waits and pass_over(id, r, lane) then waits = false end
       if waits and r[8] == '1' then add_suspect(id, lane, r[13])
       elseif waits then take_or_hold(id, lane, r[10], r[11], r[13], r) end
     end
@@ -242,7 +250,12 @@ local function take_suspect(id, lane, r)
     go_aside(id, lane, r[5], r[3])
     return false
   end
-  take(id)
+  local whole = facts(id)
+  if pass_over(id, whole, lane) then
+    suspects().leave(id, lane, gate)
+    return false
+  end
+  take(id, whole)
   if #rows == before then return false end
   suspects().leave(id, lane, gate)
   return true

@@ -6,7 +6,7 @@
 --          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
--- use: clock record lane journal gates pauses
+-- use: clock record lane journal gates pauses damage
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = T .. 'worker:' .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')
@@ -35,7 +35,7 @@ local function dropped(id, claim) return not held[id] and tonumber(string.match(
 for _, task in ipairs(owned_last_first(incarnation, dropped)) do
   call('HDEL', running_of(incarnation), task.id)
   local r = read(task.id, 'state', 'claim')
-  if r[1] == 'working' and r[2] == task.claim then
+  if r[1] == 'working' and r[2] == task.claim and not flaw_in(facts(task.id)) then
     bounds().vacate(task.id)
     note('returned', task.id, task.claim)
     to_head(task.id)

@@ -1,12 +1,6 @@
--- use: record lane journal expiry gates past
+-- use: record lane journal expiry gates past damage
 -- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see broker/redis/rows.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
--- All that a claim has to know of a task, read once.
-local function facts(id)
-  return read(id, 'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires',
-    'concurrency_key', 'name', 'state', 'seq', 'held')
-end
-
 local function row(id, name, delivery, r)
   local history, earlier, checkpoint, operation = {}, 0, '', call('GET', T .. 'op:' .. id)
   told_bytes = told_bytes + #operation
@@ -39,7 +33,8 @@ local function claimed_in(incarnation, request)
   local rows, held = {}, owned_last_first(incarnation, function(_, claim) return string.match(claim, ':(%d+)$') == tostring(request) end)
   for i = #held, 1, -1 do
     local r = facts(held[i].id)
-    rows[#rows + 1] = row(held[i].id, held[i].claim, tonumber(r[3]), r)
+    local whole = not flaw_in(r) and not flaw_in_content(held[i].id, r[2], r[3])   -- else a renewal finds that nobody has it
+    if whole then rows[#rows + 1] = row(held[i].id, held[i].claim, tonumber(r[3]), r) end
   end
   return rows
 end

@@ -1,4 +1,4 @@
--- use: record lane journal
+-- use: record lane journal damage
 -- Which tasks have shared the death of a worker: `death:<incarnation>` holds task id → crash or recovery, as it counted for
 -- that task; the task names the last of them in its field `deaths`. When a suspect ends its quarantine worker, it was the one
 -- that ended the others, too: who shared those deaths with it is charged with them no more.
@@ -68,8 +68,7 @@ local function clear_others(by)
       local id = shared[i]
       local r = read(id, 'state', 'deaths', 'lane', 'seq')
       local names = string.find(' ' .. (r[2] or '') .. ' ', ' ' .. incarnation .. ' ', 1, true)
-      local whole = r[1] and r[3] and tonumber(r[4])   -- else somebody has damaged its record: the others are cleared
-      if id ~= by and whole and not TERMINAL[r[1]] and names and discharge(id, shared[i + 1], by) then
+      if id ~= by and r[1] and not TERMINAL[r[1]] and names and not flaw_in(facts(id)) and discharge(id, shared[i + 1], by) then
         free[#free + 1] = {id = id, state = r[1], lane = r[3], seq = tonumber(r[4])}
       end
     end

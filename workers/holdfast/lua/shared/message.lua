@@ -25,7 +25,7 @@ end
 
 local function new_turn(id, message, digest, operation)
   local turn = read(id, 'turn')[1]
-  call('RPUSH', T .. 'history:' .. id, call('GET', T .. 'op:' .. id), call('GET', T .. 'result:' .. id .. ':' .. turn) or '')
+  call('RPUSH', T .. 'history:' .. id, operation_of(id) or '{}', call('GET', T .. 'result:' .. id .. ':' .. turn) or '')
   call('SET', T .. 'op:' .. id, operation)
   write(id, 'turn', turn + 1, 'message', message, 'digest', digest, 'attempts', 0, 'crashes', 0, 'recoveries', 0, 'solo', '', 'alone', '',
     'raised', '', 'deaths', '',

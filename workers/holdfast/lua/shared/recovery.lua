@@ -1,4 +1,4 @@
--- use: record lane journal ending gates pauses deaths
+-- use: record lane journal ending gates pauses deaths damage
 -- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- tasks that a tombstone names
@@ -43,9 +43,9 @@ end
 
 -- The claim stays on the record: a late commit of the last owner counts as long as nobody claims anew.
 local function recover_task(id, claim, death)
-  local r = read(id, 'state', 'claim', 'lane', 'seq')
+  local r = read(id, 'state', 'claim')
   if r[1] ~= 'working' or r[2] ~= claim then return end
-  if not r[3] or not r[4] then return end   -- somebody has damaged its record: the others go back
+  if flaw_in(facts(id)) then return end   -- somebody has damaged its record: the others go back
   write(id, 'owner', '')
   bounds().vacate(id)
   local counted = put_back_from(id, claim, death)

@@ -1,4 +1,4 @@
--- use: record lane journal aside ending message gates pauses
+-- use: record lane journal aside ending message gates pauses damage
 -- Report what came of a claim. The claim is compared for equality, never order: a number that regresses when Redis
 -- loses writes would let a zombie commit.
 local COMMITS = {
@@ -19,7 +19,7 @@ local function commit(id, s, state, turn)
     call('ZADD', T .. 'dead', NOW, id)
     count('dead')
   elseif s.kind == 'unreadable' then
-    set_aside(s.reason, call('GET', T .. 'op:' .. id), read(id, 'lane')[1])
+    set_aside(s.reason, operation_of(id) or '', read(id, 'lane')[1])
   end
   local rest = has_rest(id)
   if PARKED[state] or (state == 'completed' and rest) then let_go(id, s) end
@@ -60,7 +60,7 @@ local function settle(s)
   local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits', 'schedule', 'generation',
     'webhook', 'progress', 'pause', 'recoveries')
   local state, committed = r[1], COMMITS[s.kind]
-  if not state then return 'GONE' end
+  if not state or flaw_in(facts(id)) then return 'GONE' end
   if r[3] == s.claim then return 'ALREADY' end
   -- Not working: its owner was declared dead and nobody has claimed since. A result still counts, a return does not.
   if r[2] ~= s.claim or not OPEN[state] or (state ~= 'working' and not committed) then return 'LOST' end
