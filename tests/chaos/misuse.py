@@ -160,7 +160,8 @@ async def clock_set_forward(nemesis: Nemesis) -> None:
         with nemesis.whole_host() as host:
             if host is None or not await anyio.to_thread.run_sync(host.until_ready):
                 return
-            if not (pids := nemesis.everybody(host)):
+            pids = nemesis.everybody(host)
+            if not await _until(lambda: _somebody_of(nemesis, pids)):
                 return
             try:
                 await nemesis.do("SET", clock.KEY, AHEAD * 1000)
@@ -180,7 +181,12 @@ async def _after_the_jump(nemesis: Nemesis, host: Host, pids: Sequence[int], sin
     await nemesis.start_again(host)
 
 
+async def _somebody_of(nemesis: Nemesis, pids: Sequence[int]) -> bool:
+    return not await _nobody_of(nemesis, pids)
+
+
 async def _nobody_of(nemesis: Nemesis, pids: Sequence[int]) -> bool:
+    """Whether no worker that counts as live is one of these processes."""
     async with nemesis.client(decode_responses=True) as client:
         live = await client.zrange(f"{{{nemesis.queue}}}:workers", 0, -1)
         held = [int(await client.hget(f"{{{nemesis.queue}}}:worker:{each}", "pid") or 0) for each in live]
