@@ -126,7 +126,7 @@ def test_a_text_that_is_not_unicode_is_refused(cli: Cli) -> None:
     command = [SUPERVISOR, "submit", b"caf\xe9", *cli.options]
     done = subprocess.run(command, capture_output=True, text=True, env=clean({}))
     assert done.returncode == 2
-    assert "not Unicode text" in done.stderr
+    assert "is not UTF-8" in done.stderr
 
 
 def test_an_oversized_message_is_refused(cli: Cli) -> None:

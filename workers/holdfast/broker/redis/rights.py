@@ -40,7 +40,9 @@ _ON_KEYS: dict[str, Command] = {
     "SET": ("v",),
     "SISMEMBER": ("m",),
     "SMEMBERS": (),
+    "SRANDMEMBER": (),
     "SREM": ("m",),
+    "STRLEN": (),
     "TYPE": (),
     "UNLINK": (),
     "XADD": ("*", "f", "v"),
@@ -74,6 +76,7 @@ def needed(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Command]]:
         yield "CLUSTER SLOTS", ("CLUSTER", "SLOTS")
     for name, rest in _ON_KEYS.items():
         yield f"{name} {keys.prefix}*", (name, f"{keys.prefix}x", *rest)
+    yield f"RENAME {keys.prefix}*", ("RENAME", f"{keys.prefix}x", f"{keys.prefix}y")
     yield f"ZINTER {keys.prefix}*", ("ZINTER", "2", f"{keys.prefix}x", f"{keys.prefix}y")
     for lane in map(keys.lane, lanes):
         for name in _ON_LANES:
