@@ -52,8 +52,8 @@ def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: in
 
 
 def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Nothing is left behind then, either; also where SIGINT is ignored, as of a shell's background job."""
-    raise KeyboardInterrupt
+    """Nothing is left behind then, either."""
+    signal.raise_signal(signal.SIGINT)
 
 
 def _watched(program: Program) -> Ledger:
