@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 
-# Found by the last whole run and not mended yet: each is a gap of the program or of its test, to be closed and taken out.
+# Found by the last whole run and not mended yet: each is a gap of the program or of its test, to be closed.
 NOT_MENDED = (
     "test_mutants.py::test_a_broken_script_is_noticed[recover believes any claim]",
     "test_mutants.py::test_a_broken_script_is_noticed[what older workers may take hides what was not moved]",
