@@ -189,6 +189,34 @@ async def test_the_last_of_several_orders_counts(stand: Stand) -> None:
     assert await stand.state("t1") == "suspended"
 
 
+@pytest.mark.parametrize("kind", [Settle.SUSPENDED, Settle.RELEASE, Settle.COMPLETED])
+async def test_a_message_withdraws_a_pause_that_was_asked_before_it(stand: Stand, kind: Settle) -> None:
+    await stand.register("a")
+    await stand.submit("t1")
+    [delivery] = await stand.take("a")
+    await stand.store.pause("t1", "wait")
+    await stand.message("t1", "m2")
+    assert (await stand.store.renew("a", "live", 1, [Holding("t1", delivery.claim)])).to_pause == ()
+    await stand.settle("a", delivery, kind)
+    assert await stand.state("t1") == "submitted"
+    for turn in range(2 if kind is Settle.COMPLETED else 1, 3):
+        [again] = await stand.take("a")
+        assert again.turn == turn
+        await stand.settle("a", again, Settle.COMPLETED)
+    assert await stand.state("t1") == "completed"
+
+
+async def test_a_message_that_is_known_withdraws_no_pause(stand: Stand) -> None:
+    await stand.register("a")
+    await stand.submit("t1")
+    [delivery] = await stand.take("a")
+    await stand.message("t1", "m2")
+    await stand.store.pause("t1", "wait")
+    await stand.message("t1", "m2")
+    await stand.settle("a", delivery, Settle.SUSPENDED)
+    assert await stand.state("t1") == "suspended"
+
+
 async def test_a_withdrawn_pause_counts_for_the_run_that_it_met(stand: Stand) -> None:
     await stand.register("a", "b")
     await stand.submit("t1")

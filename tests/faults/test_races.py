@@ -129,6 +129,18 @@ async def test_pause_and_resume_at_once_leave_the_task_running(scene: Scene) -> 
     await scene.check()
 
 
+async def test_pause_and_a_message_at_once_leave_the_task_running(scene: Scene) -> None:
+    await scene.submit("told", text="wait")
+    scene.started("told")
+    assert await scene.store.pause("told", "test") == "working"
+    assert await scene.store.submit([submission("told", "echo go on")]) == [Accepted.PENDING]
+    scene.go("told", "told")  # the first handler may have heard the pause after it was told to go
+    scene.happened("settled", "told", times=2)
+    record = await scene.record("told")
+    assert (record.state, record.turn) == (State.COMPLETED, 2)
+    await scene.check()
+
+
 async def test_message_for_a_task_whose_worker_dies_runs_after_it(scene: Scene) -> None:
     await scene.submit("talk", text="wait")
     scene.started("talk")

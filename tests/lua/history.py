@@ -59,6 +59,7 @@ class Life:
     last: str = ""
     committed: set[str] = field(default_factory=set[str])
     pausing: bool = False  # a pause was accepted while it ran, and it was neither parked nor resumed since
+    going_on: bool = False  # a resume or a message came after a pause of this run
 
 
 @dataclass(slots=True)
@@ -82,7 +83,9 @@ class History:
             return
         life = self.lives.setdefault(task_id, Life())
         if event in PAUSES:
-            life.pausing = PAUSES[event]
+            self._paused(life, event, task_id)
+        if event == "message-waits" and life.pausing:
+            life.going_on = True
         if event == "claimed":
             self._claimed(life, task_id, detail)
         if event == "settled":
@@ -93,13 +96,18 @@ class History:
             self._follow(life, event, task_id)
         life.last = f"{event} {detail}"
 
+    def _paused(self, life: Life, event: str, task_id: str) -> None:
+        if event == "suspended" and life.going_on and life.phase == RUNNING:
+            self.breaches.append(f"{task_id}: suspended, though it was told to go on after its pause")
+        life.pausing, life.going_on = PAUSES[event], event == "pause-withdrawn"
+
     def _claimed(self, life: Life, task_id: str, claim: str) -> None:
         delivery = int(claim.split(":", 1)[0])
         if life.delivery >= 0 and delivery != life.delivery + 1:
             self.breaches.append(f"I10 {task_id}: delivery {delivery} after {life.delivery}")
         if life.pausing:
             self.breaches.append(f"{task_id}: claimed after {life.last}, though it was to pause")
-        life.delivery, life.claim = delivery, claim
+        life.delivery, life.claim, life.going_on = delivery, claim, False
 
     def _settled(self, life: Life, task_id: str, detail: str) -> None:
         kind, turn, claim = detail.split(" ")[:3]

@@ -117,3 +117,20 @@ async def test_messages_and_orders_of_a_turn_that_goes_on(books: Ledger, claimed
             await books.redis.settle("b", delivery, Settle.COMPLETED, result=b'"out"')
     else:
         await ran_in_order(books, "m-t1", "m2")
+
+
+async def test_to_between_a_pause_and_a_message_after_it(books: Ledger) -> None:
+    """The message counts: it is the last of the orders."""
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t1")
+    [delivery] = await books.redis.take("a")
+    assert await books.store.pause("t1", "wait") == "working"
+    before = await books.picture()
+    assert await books.message("t1", "m2") is Accepted.PENDING
+    await books.keep()
+    await books.set_back(before)
+    await books.wait_given()
+    assert await books.redis.settle("a", delivery, Settle.SUSPENDED) == "OK"
+    assert await books.state("t1") == "submitted"
+    await ran_in_order(books, "m-t1", "m2")

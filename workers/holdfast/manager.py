@@ -181,7 +181,8 @@ class TaskManager(Operating):
     ) -> State:
         """Let a parked task go on, with one more message if `text` or `data` is given; its state afterwards.
 
-        A message for a task that is `working` waits until the turn that runs has ended. The same message twice is one;
+        A message for a task that is `working` waits until the turn that runs has ended; a pause that the task was asked
+        for before, and has not carried out yet, is withdrawn. The same message twice is one;
         the same words again are another message if they get a `message_id` of their own.
         """
         told = check_reason(reason)

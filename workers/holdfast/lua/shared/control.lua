@@ -48,15 +48,12 @@ local function pause(id, reason)
 end
 
 -- A parked task goes on: the same turn if it was suspended, else the turn it had asked about, again. Of a working task the
--- pause that it was asked for is withdrawn: if its worker has stopped it for that, it goes on.
+-- pause that it was asked for is withdrawn.
 local function resume(id, reason)
   local r = read(id, 'state', 'lane', 'claim', 'pause')
   local state = r[1]
   if not state then return 'unknown' end
-  if state == 'working' and is_pause_asked(r[4], r[3]) then
-    keep_pause(id, 'withdrawn', r[3], reason)
-    note('pause-withdrawn', id, reason)
-  end
+  if state == 'working' then withdraw_pause(id, r[3], r[4], reason) end
   if not PARKED[state] then return state end
   leave_index(id, state, r[2])
   if state ~= 'suspended' then

@@ -1,4 +1,4 @@
--- use: record lane journal aside ending limits waiting ledger
+-- use: record lane journal aside ending limits waiting ledger pauses
 -- A run operation: it makes a task, or is one more message for one.
 local function create(id, lane, operation, message, digest, origin, seq)
   call('SET', T .. 'op:' .. id, operation)
@@ -55,11 +55,11 @@ local function wait(id, message, digest, operation)
   call('RPUSH', T .. 'pending:' .. id, message .. '|' .. digest .. '|' .. operation)
 end
 
--- One more message for an existing task. Answers duplicate, conflict, terminal, full, turn or pending.
+-- One more message for an existing task; like a resume it withdraws a pause that was asked for before. Answers duplicate, conflict, terminal, full, turn or pending.
 local function deliver_message(id, operation, message, digest)
   local verdict = seen(id, message, digest)
   if verdict then return verdict end
-  local r = read(id, 'state', 'message', 'digest', 'lane')
+  local r = read(id, 'state', 'message', 'digest', 'lane', 'claim', 'pause')
   if TERMINAL[r[1]] then return 'terminal' end
   if (not PARKED[r[1]] or r[1] == 'suspended') and is_full(id) then return 'full' end
   call('HSET', T .. 'messages:' .. id, r[2], r[3], message, digest)
@@ -74,6 +74,7 @@ local function deliver_message(id, operation, message, digest)
   end
   wait(id, message, digest, operation)
   note('message-waits', id, message)
+  if r[1] == 'working' then withdraw_pause(id, r[5], r[6], 'message ' .. message) end
   return 'pending'
 end
 

@@ -14,6 +14,14 @@ end
 
 local function is_pause_asked(kept, claim) return pause_in(kept, claim) == 'asked' end
 
+-- A working task is to go on: the pause that its run was asked for is withdrawn. A worker that has stopped the task for it
+-- by then gives it back. `kept`: the field.
+local function withdraw_pause(id, claim, kept, reason)
+  if not is_pause_asked(kept, claim) then return end
+  keep_pause(id, 'withdrawn', claim, reason)
+  note('pause-withdrawn', id, reason)
+end
+
 -- Called when the task has left `working`; `claim`: the one that it left.
 local function carry_out_pause(id, claim)
   local r = read(id, 'pause', 'state', 'lane')
