@@ -90,4 +90,4 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return set(view.index(f"owner:{name}")) <= set(view.index("schedules"))
     if kind == "control":
         return name in view.workers or view.ttl[f"control:{name}"] >= 0
-    return kind in (*OF_LANES, *CHECKED, "owned")
+    return kind.partition("@")[0] in (*OF_LANES, *CHECKED, "owned")

@@ -60,7 +60,7 @@ async def resume_hosts(world: World) -> None:
 async def rate(world: World) -> None:
     """The rate of one lane comes and goes."""
     rate = world.dice.choice(["5/1000/2", "50/1000/5", ""])
-    world.seen["rates"] += await world.space.store.bound([Rule(Bound.RATE, f"{world.space.queue}:high", rate)])
+    world.seen["rates"] += await world.space.store.bound([Rule(Bound.RATE, world.lanes[2], rate)])
 
 
 async def readmit(world: World) -> None:

@@ -18,7 +18,7 @@ JUNK = (
     b"[" * 50_000,
 )
 CALLS = ("", "", "rare")  # handlers by name: one has a rate
-KEYS = ("", "", "", "a", "b")
+KEYS = ("", "", "", "b", "a:key:b")  # of two lanes: see World.lanes
 
 
 async def submit(world: World) -> None:

@@ -65,8 +65,8 @@ class World:
 
     @property
     def lanes(self) -> tuple[str, ...]:
-        """The plain queue, one of the namespace's own, one named outside it."""
-        return (self.space.queue, "slow", f"{self.space.queue}:high")
+        """The plain queue, one of the namespace's own, one named outside it, like a gate of the plain queue."""
+        return (self.space.queue, "slow", f"{self.space.queue}:key:a")
 
     def list_of(self, lane: str) -> str:
         return self.space.keys.lane(lane)

@@ -63,14 +63,20 @@ local function suspect(key)
 end
 
 local ids = suspects()
+-- Whether it waits beside the lane: at a gate, or else among the suspects.
+local function waits_beside(id, solo, gate)
+  if gate and gate ~= '' then return call('ZSCORE', held_of(lane, gate), id) end
+  return solo == '1'
+end
+
 for _, id in ipairs(ids) do
   local r = read(id, 'seq', 'delivery', 'solo', 'held')
   last = tonumber(r[1] or nil) and r[1] or last
   local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')
   if flaw_in(facts(id)) then
     call('ZREM', T .. 'submitted:' .. lane, id)   -- its record was deleted or damaged by somebody
-  elseif r[3] == '1' or (r[4] and call('ZSCORE', T .. 'held:' .. lane .. ':' .. r[4], id)) then
-    -- waits among the suspects or at a gate, not in the lane
+  elseif waits_beside(id, r[3], r[4]) then
+    -- it has no entry in the lane
   elseif previous[key] then
     seen_twice[#seen_twice + 1] = {id, r[1], key}
   else
@@ -90,7 +96,8 @@ for i = #seen_twice, 1, -1 do
 end
 for _, id in ipairs(missing) do
   note('put-back', id, 'its entry was taken from the lane')
-  if read(id, 'held')[1] then write(id, 'held', '') end
+  local gate = read(id, 'held')[1]
+  if gate and gate ~= '' then leave_gate(id, lane, gate) end
   to_head(id)
 end
 if #missing > 0 then count('stolen', #missing) end

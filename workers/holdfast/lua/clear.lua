@@ -29,7 +29,7 @@ if went > 0 then return went end
 local gates = call('ZRANGE', T .. 'gates:' .. ARGV[1], 0, 0)
 for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. ARGV[1], 0, 0)) do gates[#gates + 1] = 'unknown:' .. name end
 for _, gate in ipairs(gates) do
-  for _, id in ipairs(call('ZRANGE', T .. 'held:' .. ARGV[1] .. ':' .. gate, 0, tonumber(ARGV[2]) - 1)) do
+  for _, id in ipairs(call('ZRANGE', held_of(ARGV[1], gate), 0, tonumber(ARGV[2]) - 1)) do
     if cancel_known(id) ~= 'canceled' then leave_gate(id, ARGV[1], gate, true) end
     went = went + 1
   end

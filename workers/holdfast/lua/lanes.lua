@@ -30,7 +30,7 @@ end
 
 local function held_in(lane)
   local held = 0
-  for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. lane, 0, -1)) do held = held + call('ZCARD', T .. 'held:' .. lane .. ':' .. gate) end
+  for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. lane, 0, -1)) do held = held + call('ZCARD', held_of(lane, gate)) end
   for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. lane, 0, -1)) do
     if not call('ZSCORE', T .. 'gates:' .. lane, 'unknown:' .. name) then held = held + call('ZCARD', gates.held_at(lane, name)) end
   end

@@ -8,7 +8,7 @@ local SEARCHED = 10000   -- entries from the head
 local id = ARGV[1]
 local r = read(id, 'state', 'lane', 'seq', 'solo', 'held')
 if r[1] ~= 'submitted' then return {} end
-if r[5] and r[5] ~= '' then return {call('ZRANK', T .. 'held:' .. r[2] .. ':' .. r[5], id) or -1, 1} end
+if r[5] and r[5] ~= '' then return {call('ZRANK', held_of(r[2], r[5]), id) or -1, 1} end
 if r[4] == '1' then return {call('ZRANK', T .. 'suspects:' .. r[2], id) or -1, 1} end
 local before = place_in(r[2], entry(id, r[3], call('GET', T .. 'op:' .. id) or '{'), SEARCHED)
 if before then return {before, 1} end

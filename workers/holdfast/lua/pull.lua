@@ -138,7 +138,7 @@ local function take_from_gates(lane, want)
   local gates, before, looked = T .. 'gates:' .. lane, #rows, 0
 
   local function take_first(gate)
-    local id = call('ZRANGE', T .. 'held:' .. lane .. ':' .. gate, 0, 0)[1]
+    local id = call('ZRANGE', held_of(lane, gate), 0, 0)[1]
     if not id then return false end
     local r = facts(id)
     local key, name = r[10], r[11]

@@ -81,7 +81,7 @@ local function add_gates(b)
   function b.hold_back(id, lane, key, name, seq)
     local gate = gate_of(key, name)
     if not gate then return false end
-    local gates, held = T .. 'gates:' .. lane, T .. 'held:' .. lane .. ':' .. gate
+    local gates, held = T .. 'gates:' .. lane, held_of(lane, gate)
     local waits = call('ZSCORE', gates, gate)
     local at = not waits and b.kept_back(lane, key, name)
     if not waits and not at then return false end

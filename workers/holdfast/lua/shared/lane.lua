@@ -37,18 +37,6 @@ local function own(raw)
   return string.match(raw, '^{"_b":"([^:"]+):(%d+)",')
 end
 
--- Versions without quarantine workers reserve a suspect for a worker, from one index of all lanes, `solo`. Whether a worker
--- of such a version is registered.
-local reserves
-local function any_reserves()
-  if reserves ~= nil then return reserves end
-  reserves = false
-  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-    if call('HEXISTS', T .. 'worker:' .. incarnation, 'kind') == 0 then reserves = true end
-  end
-  return reserves
-end
-
 -- Beside the list of its lane: see suspects. In `solo` it goes behind what was not moved from there yet.
 local function add_suspect(id, lane, seq)
   call('ZADD', T .. 'suspects:' .. lane, seq, id)
@@ -89,7 +77,7 @@ local function to_head(id)
   if not gate or not call('ZSCORE', T .. 'gates:' .. r[1], gate) then return enqueue(id, r[1], r[3], r[2], 'LPUSH') end
   write(id, 'state', 'submitted', 'owner', '', 'due', '', 'held', gate)
   call('ZADD', T .. 'submitted:' .. r[1], r[3], id)
-  call('ZADD', T .. 'held:' .. r[1] .. ':' .. gate, r[3], id)
+  call('ZADD', held_of(r[1], gate), r[3], id)
   ring(r[1])
 end
 

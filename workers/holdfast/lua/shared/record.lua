@@ -1,4 +1,4 @@
--- use: clock
+-- use: clock held
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
@@ -49,8 +49,8 @@ end
 
 -- From the gate at which it waited, beside its lane: see gates, unknown. `gone`: its record is.
 local function leave_gate(id, lane, gate, gone)
-  local held, name = T .. 'held:' .. lane .. ':' .. gate, string.match(gate, '^unknown:(.*)$')
-  call('ZREM', held, id)
+  local held, name = held_of(lane, gate), string.match(gate, '^unknown:(.*)$')
+  remove_held(id, lane, gate)
   if not gone then write(id, 'held', '') end
   if name then note_lowest(held, lane, name) end
   if call('EXISTS', held) == 1 then return end

@@ -16,7 +16,7 @@ local function suspects()
 
   local function offer_gates(lane)
     for _, gate in ipairs(call('ZRANGEBYSCORE', T .. 'gates:' .. lane, '-inf', NOW, 'LIMIT', 0, GATES)) do
-      local id = call('ZRANGE', T .. 'held:' .. lane .. ':' .. gate, 0, 0)[1]
+      local id = call('ZRANGE', held_of(lane, gate), 0, 0)[1]
       local r = id and read(id, 'solo', 'seq')
       if id and r[1] == '1' and tonumber(r[2] or '') then offer(id, lane, gate) end
     end

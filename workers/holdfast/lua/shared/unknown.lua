@@ -6,7 +6,7 @@
 --   no more, as somebody has served it since, and a task's own `unknown_at`: what the clock showed when the task came.
 local function unknown()
   local serving = serving()
-  local function held_at(lane, name) return T .. 'held:' .. lane .. ':unknown:' .. name end
+  local function held_at(lane, name) return held_of(lane, 'unknown:' .. name) end
   local function known_by(lane) return T .. 'unknown:' .. lane end
 
   -- What the clock of a gate shows, and up to where it does not count.

@@ -1,0 +1,37 @@
+-- use: clock
+-- Versions without quarantine workers reserve a suspect for a worker, from one index of all lanes, `solo`, and know one
+-- spelling of the keys of gates. Whether a worker of such a version is registered.
+local reserves
+local function any_reserves()
+  if reserves ~= nil then return reserves end
+  reserves = false
+  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+    if call('HEXISTS', T .. 'worker:' .. incarnation, 'kind') == 0 then reserves = true end
+  end
+  return reserves
+end
+
+-- The keys of those who wait at a gate of a lane, in the order of their numbers. Where the lane's name holds the beginning of a
+-- gate, `held:<lane>:<gate>` is the key of a gate of another lane, too: key `c` of lane `a:key:b`, key `b:key:c` of lane `a`. There
+-- the length of the name goes before it. Whoever stands under the other spelling is found by audit, and put back.
+local GATES_BEGIN = {':key:', ':name:', ':unknown:'}
+
+local function plain_held(lane, gate) return T .. 'held:' .. lane .. ':' .. gate end
+local function exact_held(lane, gate) return T .. 'held@' .. #lane .. ':' .. lane .. ':' .. gate end
+
+local function is_ambiguous(lane)
+  for _, begin in ipairs(GATES_BEGIN) do
+    if string.find(lane .. ':', begin, 1, true) then return true end
+  end
+  return false
+end
+
+local function held_of(lane, gate)
+  if is_ambiguous(lane) and not any_reserves() then return exact_held(lane, gate) end
+  return plain_held(lane, gate)
+end
+
+local function remove_held(id, lane, gate)
+  call('ZREM', plain_held(lane, gate), id)
+  if is_ambiguous(lane) then call('ZREM', exact_held(lane, gate), id) end
+end
