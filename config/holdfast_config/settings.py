@@ -104,8 +104,8 @@ class Settings(BaseSettings):
     redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(10, "The most connections one process opens.")
     redis_poll_timeout: _Long = _set(1.0, "How long a worker waits for a bell before it looks for itself.")
     redis_answer_timeout: _Long = _set(5.0, "How long an answer of Redis may take before its connection is given up.")
-    submit_attempts: Annotated[int, whole(1, 1_000)] = _set(
-        8, "How often a producer asks a Redis that is away, before it is told so."
+    submit_attempts: Annotated[int, whole(1, 1_000)] | None = _set(
+        None, "How often a producer asks a Redis that is away; none given: only submit_timeout counts."
     )
     submit_timeout: _Long = _set(10.0, "How long a producer goes on asking a Redis that is away.")
     submit_wait: _Any = _set(0.05, "The longest pause before a producer asks again; it doubles with each one.")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SubmitSettings:
-    """Both bounds count: so many tries, so many seconds in all. The waits between them are seconds, too."""
+    """`seconds` bounds a submission; `attempts` bounds it as well where it is set. The waits between them are seconds, too."""
 
-    attempts: int = 8
+    attempts: int | None = None
     seconds: float = 10.0
     first_wait: float = 0.05
     longest_wait: float = 2.0

@@ -91,7 +91,7 @@ def await_running(cli: Cli) -> None:
 
 def test_a_store_that_cannot_be_found_is_explained_to_who_submits(alone: Cli) -> None:
     for words in (["hello"], ["--lines", "-"]):
-        answer = alone("submit", *words, stdin=b"hello\n")
+        answer = alone("submit", *words, "--submit-timeout", "0.5", stdin=b"hello\n")
         assert answer.status == 69
         assert "supervisor start" in answer.err
 

@@ -28,10 +28,11 @@ LARGE = "x" * 100_000
 def fill(cli: Cli) -> int:
     """Submit until it is refused; how many were accepted."""
     for accepted in range(100):
-        answer = cli("submit", LARGE)
+        answer = cli("submit", LARGE, "--submit-timeout", "0.5")
         if answer.status:
             assert answer.status == 69
-            refusal, *rest = answer.err.splitlines()
+            again, refusal, *rest = answer.err.splitlines()
+            assert again == f"{refusal}: asking again, for 0.5 s at most"
             assert "cannot write to its disk, and refuses tasks until it can: MISCONF" in refusal
             assert rest == ["supervisor: 0 of 1 tasks were accepted before"]
             return accepted

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +83,31 @@ def test_the_command_line_asks_as_often_as_its_settings_say(rude: Rude) -> None:
         return rude.visits
 
     assert visited(7) == 7 * visited(1)
+
+
+def seconds_asked(rude: Rude, seconds: str) -> float:
+    given = {"REDIS_URL": rude.url, "HOLDFAST_SUBMIT_TIMEOUT": seconds, "HOLDFAST_SUBMIT_WAIT_CAP": "0.01"}
+    settings = load(environ=given)
+    before = time.monotonic()
+    with TaskManager(settings.redis) as manager, pytest.raises(StoreUnavailableError):
+        manager.run_task("hello")
+    return time.monotonic() - before
+
+
+def test_a_producer_asks_until_its_time_is_over(rude: Rude) -> None:
+    once = visits(rude, 1)
+    assert seconds_asked(rude, "1") >= 1.0
+    assert rude.visits > 9 * once  # the number of attempts does not end it
+
+
+def test_the_command_line_says_that_it_asks_again(rude: Rude) -> None:
+    command = [Path(sys.executable).with_name("supervisor"), "submit", "hello"]
+    given = {"REDIS_URL": rude.url, "HOLDFAST_SUBMIT_TIMEOUT": "1.5"}
+    before = time.monotonic()
+    ended = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (69, "")
+    assert time.monotonic() - before >= 1.5
+    assert "asking again, for 1.5 s at most" in ended.stderr.splitlines()[0]
 
 
 def test_waits_and_bounds_are_those_of_the_settings() -> None:

@@ -14,6 +14,7 @@ from holdfast.exits import Exit
 from holdfast.manager import TaskManager
 from holdfast.patience import Patience
 from holdfast_config import Settings
+from holdfastd.cli import output
 from holdfastd.cli.endings import CommandError, lies_below, only
 from holdfastd.cli.session import Session
 
@@ -40,9 +41,18 @@ def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
     return anyio.run(_with_store, session, work, backend_options={"use_uvloop": True})
 
 
-def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], later: Patience | None = None) -> T:
-    """What came of `work`, which is given the producer's API. `later`: the patience with a store that answered once."""
-    settings, first = session.settings, patience_of(session.settings)
+def manage(
+    session: Session,
+    work: Callable[[TaskManager], Awaitable[T]],
+    later: Patience | None = None,
+    first: Patience | None = None,
+) -> T:
+    """What `work` returns, which is given the producer's API.
+
+    `first`: the patience with a store that has not answered yet, else that of somebody at a terminal. `later`: with one
+    that has answered.
+    """
+    settings, first = session.settings, first or patience_of(session.settings)
 
     async def inside(store: Store) -> T:
         if later is not None:
@@ -52,6 +62,13 @@ def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], later:
         return await work(manager)
 
     return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
+
+
+class AnnouncedPatience(Patience):
+    """The patience of a submission at a terminal: one line says that it asks again, and for how long."""
+
+    def pausing(self, error: BaseException) -> None:
+        output.note(f"{error}: asking again, for {self.seconds:g} s at most")
 
 
 def patience_of(settings: Settings) -> Patience:

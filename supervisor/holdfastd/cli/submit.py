@@ -24,7 +24,7 @@ from holdfastd.cli.kinds import DURATION, JSON, WHEN
 from holdfastd.cli.progress import Progress
 from holdfastd.cli.service_words import obstacle
 from holdfastd.cli.session import Session
-from holdfastd.cli.storing import LONG_PATIENCE, manage
+from holdfastd.cli.storing import LONG_PATIENCE, AnnouncedPatience, manage
 from holdfastd.cli.submitting import Listener, Tally, submit_all
 
 EXAMPLES = """Examples:
@@ -71,6 +71,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 @click.option("--unique", metavar="KEY", help="While a task with this key has not ended, another is a duplicate of it.")
 @click.option("--unique-for", type=DURATION, help="With --unique: for so long, whether it has ended or not.")
 @click.option("--concurrency-key", help="Of tasks with this key one runs at a time.")
+@options.setting("submit_timeout", "How long to go on asking a Redis that is away, 10s by default.", "DURATION")
 @options.store
 @options.pass_session
 def submit(
@@ -105,7 +106,8 @@ def submit(
                 raise
 
     later = None if stream is None and not wait else LONG_PATIENCE
-    return _finish(manage(session, work, later), tally, answers, stream)
+    first = AnnouncedPatience.of(session.settings.redis.submit)
+    return _finish(manage(session, work, later, first), tally, answers, stream)
 
 
 async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[sources.Item]]:
