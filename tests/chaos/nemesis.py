@@ -37,7 +37,7 @@ EARLY = frozenset({"supervisor killed by a task", "clock set forward"})
 class Nemesis:
     """`stand` is the store's server; `clients`: by which clients reach it; `webhook`: where the play is told of tasks,
     and `heard` of which it was; `taken`: hosts that are being killed, frozen, cut off or started again; `alone`: held
-    while clocks move, and by what depends on them."""
+    while clocks move, and by what depends on them; `striking`: faults that have not ended."""
 
     hosts: Sequence[Host]
     stand: Stand | Lent
@@ -53,16 +53,19 @@ class Nemesis:
     heard: Callable[[], set[str]]
     taken: set[str] = field(default_factory=set[str])
     alone: anyio.Lock = field(default_factory=anyio.Lock)
+    striking: set[str] = field(default_factory=set[str])
 
     async def serve(self, until: float, pause: tuple[float, float], names: Sequence[str], early_until: float) -> None:
-        """One or two faults every so often, some only early; ten seconds of peace in each minute."""
+        """One or two faults every so often, some only early, none that still goes on; ten seconds of
+        peace in each minute."""
         began = anyio.current_time()
         async with anyio.create_task_group() as long:
             while anyio.current_time() < until:
                 await anyio.sleep(self.dice.uniform(*pause))
                 if (anyio.current_time() - began) % 60.0 > 50.0 or anyio.current_time() >= until:
                     continue
-                now = [name for name in names if name not in EARLY or anyio.current_time() < early_until]
+                early = anyio.current_time() < early_until
+                now = [name for name in names if (early or name not in EARLY) and name not in self.striking]
                 async with anyio.create_task_group() as short:
                     for name in self.dice.sample(now, min(len(now), self.dice.choice([1, 1, 2]))):
                         (long if name in LONG_FAULTS else short).start_soon(self.strike, name)
@@ -78,13 +81,14 @@ class Nemesis:
 
     async def strike(self, name: str) -> None:
         """Returns when it has healed."""
-
+        self.striking.add(name)
         self.write(name, "begins")
         with suppress(RedisError, OSError):
             await FAULTS[name](self)
             if name in SERVER or name in QUEUE:
                 self.healed(name, *self.hosts)
         self.write(name, "over")
+        self.striking.discard(name)
 
     def healed(self, name: str, *hosts: Host) -> None:
         """From now on there is no reason why these hosts should do nothing."""
