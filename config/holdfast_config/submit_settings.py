@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SubmitSettings:
-    """`seconds` bounds a submission; `attempts` bounds it as well where it is set. The waits between them are seconds, too."""
+    """`seconds` bounds a submission; `attempts` bounds it as well where it is set. The waits are seconds, too."""
 
     attempts: int | None = None
     seconds: float = 10.0

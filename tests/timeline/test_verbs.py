@@ -61,6 +61,14 @@ def test_what_schedules_prints_can_be_set_again(inside: Inside) -> None:
     assert rows(inside("schedules", "--csv").out) == rows(told.out)
 
 
+def test_schedules_without_a_verb_lists(inside: Inside) -> None:
+    assert inside("set", "later:A", "AT:4000000000").status == 0
+    listed = inside("schedules")
+    assert (listed.status, listed.out) == (0, inside("schedules", "list").out)
+    assert "later:A" in listed.out
+    assert inside("schedules", "--json").document == inside("schedules", "list", "--json").document
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -151,8 +159,7 @@ def test_what_is_wrong_is_refused_and_changes_nothing(inside: Inside, words: tup
     assert inside("tell", "job:A").out == before
 
 
-def test_schedules_wants_a_command_or_csv(inside: Inside) -> None:
-    assert inside("schedules").status == 2
+def test_csv_goes_without_a_verb(inside: Inside) -> None:
     assert inside("schedules", "--csv", "list").status == 2
 
 

@@ -40,16 +40,16 @@ _limit = click.option(
 @options.pass_session
 @click.pass_context
 def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None:
-    """Set, list, pause, run and remove schedules."""
+    """Set, list, pause, run and remove schedules; without a command: list them."""
     if context.invoked_subcommand is not None:
         if as_csv:
             raise click.UsageError("--csv prints them all: leave the command out")
-        return
-    if not as_csv:
-        raise click.UsageError(f"Missing command: one of {', '.join(schedules.commands)}, or --csv")
-    from holdfastd.cli.timeline.csv_file import print_schedules  # of one call in a hundred
+    elif as_csv:
+        from holdfastd.cli.timeline.csv_file import print_schedules  # of one call in a hundred
 
-    print_schedules(session)
+        print_schedules(session)
+    else:
+        context.invoke(list_)
 
 
 @schedules.command(
