@@ -31,16 +31,15 @@ class Patience(SubmitSettings):
 
     async def call(self, operation: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer of `operation`; raises its last StoreUnavailableError."""
+        over = stop_after_delay(self.seconds)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(StoreUnavailableError),
-            stop=stop_after_delay(self.seconds),
+            stop=over if self.attempts is None else stop_after_attempt(self.attempts) | over,
             wait=self._wait,
             before_sleep=self._tell,
             sleep=anyio.sleep,
             reraise=True,
         )
-        if self.attempts is not None:
-            retrying.stop = stop_after_attempt(self.attempts) | retrying.stop
 
         async def attempt() -> T:  # tenacity awaits only what is declared async, which a lambda is not
             return await operation(*args, **kwargs)
