@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 
 # Found by the last whole run and not mended yet: each is a gap of the program or of its test, to be closed.
 NOT_MENDED = (
-    "test_mutants.py::test_a_broken_script_is_noticed[recover believes any claim]",
-    "test_mutants.py::test_a_broken_script_is_noticed[what older workers may take hides what was not moved]",
-    "test_promises_bad_input.py::test_every_public_call_is_here",
-    "test_completion.py::test_bash_completes_commands_options_and_values[words4-offered4]",
     "test_submit.py::test_an_interrupted_submit_exits_130",
-    "test_sync.py::test_it_has_the_names_and_docstrings_of_the_async_one[TaskManager]",
-    "test_network_pull.py::test_pull_claims_once[hold]",
-    "test_network_pull.py::test_pull_claims_once[duplicate]",
-    "test_network_pull.py::test_pull_that_comes_when_its_worker_was_recovered_claims_nothing",
-    "test_doctor.py::test_other_consumers_and_producers_at_the_wrong_end_are_seen",
     "postgres/test_damaged.py::test_others_are_copied[homeless]",
     "postgres/test_damaged.py::test_others_are_copied[unnumbered]",
     "test_quarantine.py::test_suspects_and_long_tasks_keep_no_worker_of_the_pool_from_what_waits",

@@ -44,7 +44,7 @@ def by_bash(*words: str, environ: dict[str, str] | None = None) -> list[str]:
         (("supervisor", "tasks", "ca"), ["cancel"]),
         (("supervisor", "tasks", "list", "--sta"), ["--state"]),
         (("supervisor", "tasks", "list", "--state", "work"), ["working"]),
-        (("supervisor", "start", "--max-"), ["--max-message-bytes", "--max-attempts", "--max-tasks", "--max-memory"]),
+        (("supervisor", "start", "--max-me"), ["--max-message-bytes", "--max-memory"]),
     ],
 )
 def test_bash_completes_commands_options_and_values(words: tuple[str, ...], offered: list[str]) -> None:

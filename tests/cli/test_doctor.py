@@ -146,6 +146,7 @@ def test_other_consumers_and_producers_at_the_wrong_end_are_seen(doctor: Cli, sh
         found = amiss(ask(doctor, server.url))
     assert "blpop" in found["queue", "other consumers"]["found"]
     assert "LPUSH" in found["queue", f"lane {QUEUE}"]["found"]
+    assert "no live worker serves it" in found["queue", f"workers of lane {QUEUE}"]["found"]
 
 
 def test_bad_settings_are_problems_and_the_machine_is_looked_at_anyway(doctor: Cli, short_path: Path) -> None:

@@ -135,6 +135,10 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         *({"task_ids": [bad]} for bad in BAD_IDS),
         *({"task_ids": bad} for bad in [5, None, "waits"]),
     ],
+    "service": [
+        *({"lane": bad} for bad in BAD_LANES),
+        *({"lane": "x", "name": bad} for bad in [5, None, "x" * 201, "\udc80", Hostile()]),
+    ],
     "queue_length": [{"lane": bad} for bad in BAD_LANES],
     "clear_queue": [*({"lane": bad} for bad in BAD_LANES), *({"delayed": bad} for bad in [1, "no", None])],
     "pause_queue": [*({"lane": bad} for bad in BAD_LANES), *({"reason": bad} for bad in BAD_TEXTS)],

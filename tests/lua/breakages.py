@@ -90,7 +90,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("the dead register again", "register.lua", "if known[1] == 'dead' then return 'DEAD' end", "", reap.test_an_incarnation_is_never_used_again),
     # Rule 3: claims are compared for equality.
     ("renew believes any claim", "renew.lua", "r[1] ~= 'working' or r[2] ~= claim", "r[1] ~= 'working'", renew.test_what_is_held_but_no_longer_owned_is_named),
-    ("recover believes any claim", "shared/recovery.lua", "r[1] ~= 'working' or r[2] ~= claim", "false", recover.test_a_record_that_is_gone_does_not_stop_recovery),
+    ("recover believes any claim", "shared/recovery.lua", "r[1] ~= 'working' or r[2] ~= claim", "r[1] ~= 'working'", recover.test_what_a_dead_worker_no_longer_holds_stays_where_it_is),
+    ("recover believes any state", "shared/recovery.lua", "r[1] ~= 'working' or r[2] ~= claim", "r[2] ~= claim", recover.test_what_a_dead_worker_no_longer_holds_stays_where_it_is),
     ("deliveries do not grow", "shared/claiming.lua", "local delivery = tonumber(r[3] or '0') + 1", "local delivery = tonumber(r[3] or '1')"),
     ("a replayed settlement is lost", "shared/settling.lua", "s.known, 'last_claim', s.claim)", "s.known)", settle.test_an_outcome_ends_the_task_with_its_result, (Settle.COMPLETED,)),
     # Rule 4: nothing is popped before it is journaled.
@@ -159,7 +160,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a suspect rings its lane", "shared/lane.lua", "    return add_suspect(id, lane, seq)\n", "    add_suspect(id, lane, seq)\n", suspects.test_a_suspect_rings_no_lane),
     ("older suspects are left", "shared/promoting.lua", "  if call('EXISTS', T .. 'solo') == 1 then move_solo(limit) end\n", "", suspects.test_what_an_older_version_has_left_is_moved_a_bounded_number_a_turn, ("promote",)),
     ("older suspects are moved all at once", "suspects.lua", "move_solo(MOVED_AT_ONCE)", "move_solo(10000)", suspects.test_what_an_older_version_has_left_is_moved_a_bounded_number_a_turn, ("suspects",)),
-    ("what older workers may take hides what was not moved", "shared/suspects.lua", "reserves and string.format('(%.0f', MOVED) or '+inf'", "'+inf'", suspects.test_beside_an_older_worker_all_are_moved_in_the_end),
+    ("what older workers may take hides what was not moved", "shared/lane.lua", "string.format('%.0f', MOVED + seq)", "seq", suspects.test_beside_an_older_worker_all_are_moved_in_the_end),
+    ("what older workers may take is moved again and again", "shared/suspects.lua", "reserves and string.format('(%.0f', MOVED) or '+inf'", "'+inf'", suspects.test_beside_an_older_worker_all_are_moved_in_the_end),
     ("new suspects are kept from older workers", "shared/lane.lua", "  if any_reserves() then call(", "  if false then call(", suspects.test_new_suspects_stand_in_both_while_an_older_worker_is_registered),
     ("what an older worker took is still a suspect", "shared/suspects.lua", "    if r[1] == 'submitted' and r[2] == '1' and tonumber(r[3]) == tonumber(seq) then return r end", "    if true then return r end", suspects.test_while_an_older_worker_is_registered_it_may_still_take_them),
     ("a suspect is claimed by its entry", "pull.lua", "if state ~= 'submitted' or solo == '1' or", "if state ~= 'submitted' or", suspects.test_a_worker_of_the_pool_claims_no_suspect_and_goes_on_beside_it),

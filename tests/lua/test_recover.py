@@ -61,6 +61,26 @@ async def test_a_record_that_is_gone_does_not_stop_recovery(space: Namespace) ->
     assert await space.state("t2") == "submitted"
 
 
+async def test_what_a_dead_worker_no_longer_holds_stays_where_it_is(space: Namespace) -> None:
+    """An error may leave a task in the list of what it runs that by its record has gone back, or to another worker."""
+    await space.register("a", "b")
+    await space.submit("t1")
+    [first] = await space.take("a")
+    await space.crash("a")
+
+    async def recover_again() -> tuple[str, int]:
+        await space.do("HSET", space.key("worker:a:running"), "t1", first.claim)
+        assert await space.crash("a") == 1
+        task = await space.task("t1")
+        return task.state, task.crashes
+
+    assert await recover_again() == ("submitted", 1)
+    [second] = await space.take("b")
+    assert await recover_again() == ("working", 1)
+    assert await space.settle("b", second, Settle.COMPLETED) == "OK"
+    await space.check()
+
+
 async def test_a_tombstone_ends_after_a_day(space: Namespace) -> None:
     await space.register("a")
     await space.crash("a")

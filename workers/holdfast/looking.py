@@ -97,7 +97,7 @@ class Looking(Letters):
 
     async def service(self, lane: str, name: str = "") -> ServiceState:
         """Who could run tasks of this lane that call the handler `name` ('' for tasks that name none), now."""
-        [state] = await self._call(self._store.service, [(check_lane(lane), name)])
+        [state] = await self._call(self._store.service, [(check_lane(lane), name if name == "" else check_name(name))])
         return state
 
     async def health_check(self) -> bool:

@@ -137,6 +137,7 @@ class TaskManager:
     get_task = _sync(asynchronous.TaskManager.get_task)
     list_tasks = _sync(asynchronous.TaskManager.list_tasks)
     count_tasks = _sync(asynchronous.TaskManager.count_tasks)
+    service = _sync(asynchronous.TaskManager.service)
     wait = _sync(asynchronous.TaskManager.wait)
     queue_length = _sync(asynchronous.TaskManager.queue_length)
     pause_queue = _sync(asynchronous.TaskManager.pause_queue)

@@ -77,12 +77,12 @@ def _judge_pause(lane: LaneState, now_ms: int) -> Iterator[Finding]:
         return
     ago = max(0, now_ms - lane.paused_since_ms) / 1000
     found = f"paused for {ago:.0f} s: {lane.paused_because}; {lane.waiting} wait in it"
-    yield Look("queue", f"lane {lane.name}").warning(found, f"supervisor lanes resume {lane.name}")
+    yield Look("queue", f"pause of lane {lane.name}").warning(found, f"supervisor lanes resume {lane.name}")
 
 
 def _judge_service(lane: LaneState) -> Iterator[Finding]:
     """What waits where no live worker could take it."""
-    look = Look("queue", f"lane {lane.name}")
+    look = Look("queue", f"workers of lane {lane.name}")
     if lane.waiting and not lane.workers:
         found = f"no live worker serves it, and {lane.waiting} wait in it"
         yield look.warning(found, f"supervisor start --lanes {lane.name}, or add it to --lanes of those that run")
@@ -90,7 +90,9 @@ def _judge_service(lane: LaneState) -> Iterator[Finding]:
     for name, count in lane.missing.items():
         wanted = f"handler {name}" if name else "a default handler"
         found = f"none of its {lane.workers} live workers has {wanted}, {count} wait"
-        yield look.warning(found, "start workers that register it: tasks fail after --unknown-handler-timeout")
+        yield Look("queue", f"{wanted} in lane {lane.name}").warning(
+            found, "start workers that register it: tasks fail after --unknown-handler-timeout"
+        )
     if lane.workers:
         told = dict.fromkeys("in order" if one.weight is None else str(one.weight) for one in lane.served)
         weights = f", weight {' or '.join(told)}" if told else ""

@@ -58,19 +58,20 @@ class Request:
 
     @classmethod
     def of(cls, raw: bytes) -> Request:
-        words = tuple(_words(raw))
+        words = tuple(strings(raw))
         return cls(_name(words), words, raw)
 
 
-def _words(raw: bytes) -> list[bytes]:
-    """The bulk strings of a request."""
+def strings(raw: bytes) -> list[bytes]:
+    """The bulk strings of a value, those of its lists included."""
     found: list[bytes] = []
-    at = raw.index(b"\r\n") + 2
+    at = 0
     while at < len(raw):
         line = raw.index(b"\r\n", at)
-        start, length = line + 2, int(raw[at + 1 : line])
-        found.append(raw[start : start + length])
-        at = start + length + 2
+        head, at = raw[at:line], line + 2
+        if head.startswith(b"$") and (length := int(head[1:])) >= 0:
+            found.append(raw[at : at + length])
+            at += length + 2
     return found
 
 
