@@ -102,7 +102,9 @@ class Settings(BaseSettings):
     redis_sentinel_password: SecretStr | None = _set(None, "The password of the sentinels themselves.")
     redis_db: Annotated[int, whole(0, 1_000_000)] = _set(0, "Instead of a URL: the number of the database.")
     redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(10, "The most connections one process opens.")
-    redis_poll_timeout: _Long = _set(1.0, "How long a worker waits for a bell before it looks for itself.")
+    redis_poll_timeout: _Long | None = _set(
+        None, "The longest that a worker's BLPOP waits; none given: 60 s while a steward answers, else 1 s."
+    )
     redis_answer_timeout: _Long = _set(5.0, "How long an answer of Redis may take before its connection is given up.")
     submit_attempts: Annotated[int, whole(1, 1_000)] | None = _set(
         None, "How often a producer asks a Redis that is away; none given: only submit_timeout counts."

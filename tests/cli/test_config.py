@@ -56,6 +56,7 @@ def test_what_start_would_refuse_is_refused(shown: Inside) -> None:
         ({"SCHEDULER_TYPE": "rabbitmq"}, "SCHEDULER_TYPE: 'rabbitmq': must be redis or memory"),
         ({"REDIS_POLL_TIMEOUT": "0"}, "REDIS_POLL_TIMEOUT: '0'"),
         ({"REDIS_POLL_TIMEOUT": "-1"}, "REDIS_POLL_TIMEOUT: '-1'"),
+        ({"REDIS_POLL_TIMEOUT": "1e12"}, "REDIS_POLL_TIMEOUT: '1e12'"),
     ],
 )
 def test_start_refuses_in_one_line(

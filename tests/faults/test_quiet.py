@@ -71,6 +71,23 @@ async def test_a_quiet_worker_hears_no_bells_and_asks_for_nothing(short_path: Pa
             await scene.completed(task_id)
 
 
+async def test_a_worker_polls_as_often_as_it_is_told_although_a_steward_answers(short_path: Path) -> None:
+    async with stage(short_path, workers=1, redis_poll_timeout=0.005, lease=0.3) as scene:
+        [worker] = await scene.store.workers()
+        key = f"{{{QUEUE}}}:worker:{worker.incarnation}"
+
+        def after(beats: int) -> tuple[int, int]:
+            told = [0, 0]
+            while told[0] < beats:
+                told = [int(one) for one in scene.client.hmget(key, "heartbeat", "request")]
+            return told[0], told[1]
+
+        vouched, _ = after(RENEWALS)  # by then the worker knows that a steward answers
+        began, asked = after(vouched + 1)
+        ended, polled = after(began + RENEWALS)
+        assert polled - asked > 2 * (ended - began)
+
+
 async def test_schedules_fire_on_a_quiet_pool_and_what_they_make_waits(short_path: Path) -> None:
     async with stage(short_path, workers=1) as scene:
         manager = TaskManager(scene.store, queue=QUEUE)

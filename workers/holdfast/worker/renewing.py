@@ -16,6 +16,7 @@ from holdfast.worker.post import Post
 from holdfast.worker.running import Hands
 
 VOUCHED_POLL = 60.0  # seconds; a steward rings for foreign producers, and each renewal tells whether anything waits
+LONE_POLL = 1.0  # seconds; nobody rings for foreign producers
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -48,9 +49,9 @@ class Renewal:
         return self.lease.holds(clock())
 
     def poll_timeout(self) -> float:
-        """Seconds that a wait for bells may last."""
+        """Seconds that a wait for bells may last: what the settings say, or as long as the steward allows."""
         poll = self.post.spec.settings.redis_poll_timeout
-        return max(poll, VOUCHED_POLL) if self._vouched else poll
+        return poll or (VOUCHED_POLL if self._vouched else LONE_POLL)
 
     async def serve(self) -> None:
         while True:
