@@ -57,9 +57,9 @@ def test_all_that_waits_is_done_and_counted(cli: Cli, redis_settings: RedisSetti
     status, last = burst(cli)
     assert status == 0
     assert last.startswith(
-        "supervisor: nothing is left: 3 completed, 1 failed; 1 task stays delayed, the next is due in"
+        "supervisor: nothing more can run now: 3 completed, 1 failed; 1 task stays delayed, the next is due in"
     )
-    assert burst(cli)[1].startswith("supervisor: nothing is left: 0 completed; 1 task")
+    assert burst(cli)[1].startswith("supervisor: nothing more can run now: 0 completed; 1 task")
 
 
 def test_a_handler_that_cannot_be_imported_is_no_work_done(cli: Cli) -> None:

@@ -131,4 +131,4 @@ def test_a_reader_that_goes_away_is_no_bug(cli: Cli) -> None:
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(60) == 1
+    assert process.wait(60) == 141

@@ -167,6 +167,7 @@ def test_what_is_not_utf8_is_refused(inside: Inside, command: tuple[str, ...]) -
     answer = inside(*command)
     assert answer.status == 2, answer.err
     assert answer.err.count("\n") == 1
+    assert r"\xff" in answer.err
     assert "(a bug" not in answer.err
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import RedisSettings
-from tests.cli.commands import Cli
+from tests.cli.commands import NOBODY, Cli
 from tests.cli.conftest import running
 
 APP = """
@@ -68,7 +68,7 @@ def test_every_view_names_the_handler_that_is_missing(old: Cli) -> None:
     old("submit", "--name", "known", "--data", "{}", "--wait")  # the worker has met the one before it
     assert "no worker has handler fresh" in old("lanes", "list").out
     assert "no live worker of lane" in old("status").out
-    assert "has handler fresh, 1 wait" in old("doctor").out
+    assert "has handler fresh, 1 waits" in old("doctor").out
 
 
 def test_a_lane_that_nobody_serves_is_told(old: Cli) -> None:
@@ -79,7 +79,7 @@ def test_a_lane_that_nobody_serves_is_told(old: Cli) -> None:
     assert "is the next" not in told
     assert "no worker serves it" in old("lanes", "list").out
     assert "lane lonely: no live worker serves it, 1 waiting" in old("status").out
-    assert "no live worker serves it, and 1 wait in it" in old("doctor").out
+    assert "no live worker serves it, and 1 waits in it" in old("doctor").out
 
 
 def test_a_paused_lane_is_told(old: Cli) -> None:
@@ -88,6 +88,14 @@ def test_a_paused_lane_is_told(old: Cli) -> None:
     assert "lane mail is paused (no mail today): supervisor lanes resume mail" in answer.err
     assert "is the first in lane mail; lane mail is paused (no mail today)" in old("why", answer.out.strip()).out
     old("lanes", "resume", "mail")
+
+
+def test_a_queue_that_nobody_serves_is_told_and_the_answer_stays_as_it_is(
+    short_path: Path, redis_settings: RedisSettings
+) -> None:
+    store = ("--redis-url", redis_settings.url, "--queue-name", redis_settings.queue)
+    answer = Cli(short_path, store)("submit", "hello", "--task-id", "t1", "--message-id", "m1")
+    assert (answer.status, answer.out, answer.err) == (0, "t1\n", NOBODY)
 
 
 def test_weights_and_timeouts_are_those_of_the_workers(old: Cli) -> None:

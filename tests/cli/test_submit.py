@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from holdfastd.cli.main import run
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import NOBODY, SUPERVISOR, Cli, clean
 
 
 def operations(cli: Cli, limit: int = 1000) -> list[Any]:
@@ -96,7 +96,11 @@ def test_more_for_a_task_that_has_ended_is_refused(cli: Cli) -> None:
         (["--name", "n", "--data", "[1]"], "a JSON object is expected"),
         (["x", "--delay", "soon"], "no duration"),
         (["x", "--delay", "-5"], "delay -5.0: seconds from 0"),
-        (["x", "--delay", "5", "--at", "5"], "exclude each other"),
+        (["x", "--delay", "5", "--at", "5"], "--delay and --at exclude each other"),
+        (["x", "--key", "k", "--task-id", "t"], "--key and --task-id exclude each other"),
+        (["x", "--debounce", "k"], "--debounce needs --delay"),
+        (["x", "--if-parent-fails", "run"], "--if-parent-fails needs --after"),
+        (["x", "--unique-for", "5"], "--unique-for needs --unique"),
         (["x", "--at", "tomorrow"], "no time"),
         (["x", "--at", "2030-01-01T00:00:00"], "no time zone"),
         (["x", "--at", "1900000000000"], "Unix seconds"),
@@ -206,7 +210,7 @@ def test_what_came_before_a_bad_chunk_is_accepted_and_reported(cli: Cli) -> None
         task_id = process.stdout.readline().decode().strip()  # it is accepted before the input ends
         _, err = process.communicate(b"\xff\n")
     assert process.returncode == 1
-    assert err.decode() == "supervisor: line 3: not UTF-8; 1 task accepted, up to line 1\n"
+    assert err.decode() == NOBODY + "supervisor: line 3: not UTF-8; 1 task accepted, up to line 1\n"
     assert [entry["params"]["task_id"] for entry in operations(cli)] == [task_id]
 
 

@@ -14,7 +14,7 @@ async def test_worker_that_is_scaled_away_while_it_pulls_completes_what_it_gets(
     async with behind_a_proxy(workers=2, concurrency=1, redis_answer_timeout=60.0) as scene:
         await scene.submit("elsewhere", text="wait")
         _, busy = scene.started("elsewhere")
-        scene.pool.until_status(lambda status: "1 tasks running" in status)  # who is idle goes first
+        scene.pool.until_status(lambda status: "1 task running" in status)  # who is idle goes first
         (idle,) = [p for p in scene.pool.status().processes if p.kind == "worker" and p.pid != busy]
         pull = scene.proxy.on("pull", Action.DELAY, about=idle.incarnation)
         told = scene.proxy.on("renew", Action.WATCH, about="draining")

@@ -82,7 +82,7 @@ def test_a_signal_lets_a_running_task_finish_and_tells_what_is_lost(tmp_path: Pa
         status, rest = service.ended()
     assert status == 0
     assert "finished" in rest
-    assert "1 task is lost with the memory that held it" in rest
+    assert "1 task is lost with the memory" in rest
 
 
 def test_a_second_signal_cancels_and_the_exit_says_so(tmp_path: Path) -> None:

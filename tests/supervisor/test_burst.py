@@ -52,13 +52,20 @@ def test_an_empty_queue_does_not_hide_a_handler_that_cannot_be_booted() -> None:
 @pytest.mark.parametrize(
     ("last", "words"),
     [
-        (Left(False, {"completed": 9, "failed": 1}), "7 completed, 1 failed"),
-        (Left(False, {"completed": 2}, 1, 0.4), "0 completed; 1 task stays delayed, the next is due in 0 s"),
+        (Left(False, {"completed": 9, "failed": 1}), "nothing is left: 7 completed, 1 failed"),
+        (
+            Left(False, {"completed": 2}, 1, 0.4),
+            "nothing more can run now: 0 completed; 1 task stays delayed, the next is due in 0 s",
+        ),
         (
             Left(False, {"completed": 2}, unserved=2),
-            "0 completed; 2 tasks stay for handlers that no live worker has: supervisor doctor names them",
+            "nothing more can run now: 0 completed; 2 tasks stay for handlers that no live worker has: "
+            "supervisor doctor names them",
         ),
-        (Left(False, {"completed": 3}, 7, 90.2), "1 completed; 7 tasks stay delayed, the next is due in 90 s"),
+        (
+            Left(False, {"completed": 3}, 7, 90.2),
+            "nothing more can run now: 1 completed; 7 tasks stay delayed, the next is due in 90 s",
+        ),
     ],
 )
 def test_the_last_words_tell_what_this_run_did_and_what_it_leaves(last: Left, words: str) -> None:
@@ -66,7 +73,7 @@ def test_the_last_words_tell_what_this_run_did_and_what_it_leaves(last: Left, wo
     for look in (SOMETHING, last, last):
         history.hear(STEWARD, look)
     assert history.view.stopping is not None
-    assert history.view.stopping.last_words == f"nothing is left: {words}"
+    assert history.view.stopping.last_words == words
 
 
 @pytest.mark.anyio

@@ -298,7 +298,7 @@ def test_on_a_reload_it_finishes_its_task_and_ends_once_the_new_code_is_proven()
     commands = history.tick()
     (asked,) = sent(commands, Q)
     assert isinstance(asked, Drain)
-    assert summary(history.view).endswith("1 tasks running")
+    assert summary(history.view).endswith("1 task running")
     assert reload.draining(history.view) == 1
     assert asked.deadline > history.now + 86400
     tell(history, 0)

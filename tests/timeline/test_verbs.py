@@ -55,7 +55,7 @@ def test_what_schedules_prints_can_be_set_again(inside: Inside) -> None:
     inside("schedules", "set", "hourly", "x", "--cron", "0 * * * *")
     told = inside("schedules", "--csv")
     assert rows(told.out) == {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "STOP", "off": "STOP"}
-    assert "1 left out: cron" in told.err
+    assert "1 schedule left out: cron" in told.err
     for jobid, schedule in rows(told.out).items():
         assert inside("set", jobid, schedule).status == 0
     assert rows(inside("schedules", "--csv").out) == rows(told.out)

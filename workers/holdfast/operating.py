@@ -13,6 +13,7 @@ from holdfast.arguments import (
     check_states,
 )
 from holdfast.broker.port import Store
+from holdfast.core.nouns import counted
 from holdfast.core.records import TaskRecord, Wanted
 from holdfast.core.states import TERMINAL, State
 from holdfast.errors import HoldfastError, InvalidTaskError, QueueBusyError, TaskOpenError, UnknownTaskError
@@ -112,7 +113,8 @@ class Operating(Looking):
         while True:
             step = await self._call(self._store.obliterate, cursor, KEYS, force=forced)
             if step.workers:
-                raise QueueBusyError(f"queue {self._queue} has {step.workers} workers: stop them first, or force it")
+                there = counted(step.workers, "worker")
+                raise QueueBusyError(f"queue {self._queue} has {there}: stop all workers first, or force it")
             deleted += step.keys
             if not (cursor := step.cursor):
                 return deleted

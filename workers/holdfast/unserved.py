@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.broker.port import Store
+from holdfast.core.nouns import counted
 from holdfast.core.records import Wanted
 from holdfast.core.states import State
 from holdfast.errors import UnservedTasksError
@@ -28,7 +29,7 @@ class UnservedTasks:
     async def check(self, store: Store) -> None:
         """Raises UnservedTasksError."""
         if self.counts and (lost := sorted(await _waiting(store) - self._served)):
-            number = "1 task waits" if len(lost) == 1 else f"{len(lost)} tasks wait"
+            number = counted(len(lost), "task waits", "tasks wait")
             raise UnservedTasksError(
                 f"{number} in memory, no `working` block has served them, and they end with this one: {lost[0]} "
                 "is the first; enter `broker.working(handler)`, name a store (REDIS_URL), or cancel them"

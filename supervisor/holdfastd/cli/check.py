@@ -10,6 +10,7 @@ import click
 import msgspec
 import rich_click
 
+from holdfast.core.nouns import counted
 from holdfast_config import Settings
 from holdfastd.cli import options, output
 from holdfastd.cli.handler_name import check_name
@@ -82,7 +83,7 @@ def _rows(settings: Settings, found: Checkup) -> Iterator[tuple[str, str]]:
     for one in found.trial.functions:
         own = "".join(f", {name.replace('_', ' ')} {value}" for name, value in one.options.items())
         yield "", f"{one.name or 'default'}: {one.kind}, takes {', '.join(one.takes) or 'nothing'}{own}"
-    yield "workers", f"{settings.workers}, each up to {settings.concurrency} tasks at once"
+    yield "workers", f"{settings.workers}, each up to {counted(settings.concurrency, 'task')} at once"
     yield "lanes", ", ".join(map(str, settings.lanes))
     engine = f"embedded, {found.engine}, " if settings.embedded else ""
     yield "store", f"{engine}{settings.redis.masked_url}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import click
 import rich_click
 
+from holdfast.core.nouns import counted
 from holdfast.core.records import TaskRecord
 from holdfast.exits import Exit
 from holdfast.manager import TaskManager
@@ -151,7 +152,7 @@ def purge(
     choice = _choice(task_ids, all_of_them, name, older)
     ids = manage(session, lambda manager: _chosen(manager, task_ids, choice))
     if ids:
-        sure(f"Delete {len(ids)} dead letters?", "deleting dead letters cannot be undone", yes=yes)
+        sure(f"Delete {counted(len(ids), 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
     purged = manage(session, lambda manager: _purge(manager, ids))
     if session.json:
         output.document({"purged": purged})

@@ -11,6 +11,7 @@ import rich_click
 from rich.console import Console
 from rich.live import Live
 
+from holdfast.core.nouns import counted
 from holdfast.exits import Exit
 from holdfastd.cli import options, output
 from holdfastd.cli.endings import CommandError
@@ -69,7 +70,7 @@ def _told(session: Session) -> Show:
         if progress.seconds >= due[0] and not session.json:
             due[0] += TELL_EVERY
             counts = f"{progress.completed} of {progress.submitted} completed, {progress.redelivered} redelivered"
-            output.text(f"{progress.seconds:.0f} s: {counts}, {progress.workers_killed} workers killed")
+            output.text(f"{progress.seconds:.0f} s: {counts}, {counted(progress.workers_killed, 'worker')} killed")
 
     return tell
 

@@ -24,6 +24,7 @@ from holdfastd.control.errors import DeniedError
 
 UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # a path that cannot be
 INTERRUPTED = 130  # as a shell reports an end by SIGINT
+READ_NO_MORE = 141  # as a shell reports an end by SIGPIPE: what was asked may be done in part
 
 
 class CommandError(Exception):
@@ -78,7 +79,7 @@ def _of_system(error: OSError) -> tuple[list[str], int] | None:
     """The lines and the status of an error of the operating system; None where it is a bug of ours."""
     match error:
         case BrokenPipeError():
-            return [], Exit.FAILED
+            return [], READ_NO_MORE
         case OutputError():
             return [str(error)], Exit.OUTPUT
         case PermissionError():

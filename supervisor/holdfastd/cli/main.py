@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -128,4 +129,4 @@ def _check_encoding(arguments: Sequence[str]) -> None:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            raise click.UsageError(f"argument {argument[:80]!a} is not UTF-8") from None
+            raise click.UsageError(f"argument {str(os.fsencode(argument[:80]))[1:]} is not UTF-8") from None

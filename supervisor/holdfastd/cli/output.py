@@ -56,7 +56,3 @@ def shortened(value: str) -> str:
         line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
         for line in value.split("\n")
     )
-
-
-def counted(tasks: int) -> str:
-    return "1 task" if tasks == 1 else f"{tasks} tasks"

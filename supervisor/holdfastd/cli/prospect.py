@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from holdfast.core.nouns import counted
 from holdfast.core.records import Place, TaskRecord, WorkerRecord
 from holdfast.core.service import ServiceState
 from holdfast.core.states import TERMINAL, State
@@ -46,7 +47,7 @@ def prospect(facts: Facts) -> str:
     told = _TOLD[facts.task.state](facts) + _unless_expired(facts)
     waiting = facts.task.pending
     return (
-        f"{told}; {_count(waiting, 'message')} for it {_verb(waiting)} until this turn has ended" if waiting else told
+        f"{told}; {counted(waiting, 'message')} for it {_verb(waiting)} until this turn has ended" if waiting else told
     )
 
 
@@ -80,7 +81,7 @@ def _in_line(facts: Facts) -> str:
         stands = facts.service is not None and obstacle(facts.service)
         return f"is the first in lane {lane}" if stands else f"is the next in lane {lane}"
     least = "" if place.exact else "at least "
-    return f"waits in lane {lane}, {least}{_count(place.before, 'entry', 'entries')} before it"
+    return f"waits in lane {lane}, {least}{counted(place.before, 'entry', 'entries')} before it"
 
 
 def _handler(task: TaskRecord) -> str:
@@ -93,7 +94,7 @@ def _served_by(service: ServiceState) -> str:
 
 def _waits_for_quarantine(facts: Facts) -> str:
     before = facts.place.before if facts.place else None
-    others = f", {_count(before, 'other suspect')} of lane {facts.task.lane} before it" if before else ""
+    others = f", {counted(before, 'other suspect')} of lane {facts.task.lane} before it" if before else ""
     held_back = f"; no worker is started for it here: {facts.held_back}" if facts.held_back else ""
     return f"waits for quarantine {_suspected(facts.task)}{others}{held_back}"
 
@@ -116,7 +117,7 @@ def _waiting(facts: Facts) -> str:
     named = [f"{one.task_id} ({one.state})" for one in facts.parents]
     others = len(facts.task.waits_for) - len(named)
     if others > 0:
-        named.append(_count(others, "other"))
+        named.append(counted(others, "other"))
     then = "; should one not complete, it runs all the same" if facts.task.if_parent_fails == IfParentFails.RUN else ""
     return f"waits until {' and '.join(named)} {'has' if len(named) == 1 else 'have'} ended{then}"
 
@@ -181,10 +182,6 @@ def _onwards(task: TaskRecord) -> str:
 
 def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
-
-
-def _count(number: int, one: str, more: str = "") -> str:
-    return f"{number} {one if number == 1 else more or one + 's'}"
 
 
 def _verb(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core.nouns import counted
 from holdfastd.control.protocol import QuarantineStatus
 
 
@@ -9,7 +10,7 @@ def words(status: QuarantineStatus) -> str:
     """One line; empty where none waits."""
     if not status.waiting:
         return ""
-    wait = "1 suspect waits" if status.waiting == 1 else f"{status.waiting} suspects wait"
+    wait = counted(status.waiting, "suspect waits", "suspects wait")
     most = "1 quarantine worker runs" if status.most == 1 else f"at most {status.most} quarantine workers run"
     reason = f"none is started: {status.held_back}" if status.held_back else f"{most} one at a time"
     return f"quarantine: {wait}; {reason}"

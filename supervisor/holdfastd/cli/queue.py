@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 import rich_click
 
+from holdfast.core.nouns import counted
 from holdfastd.cli import options, output, records
 from holdfastd.cli.asking import sure
 from holdfastd.cli.session import Session
@@ -81,7 +82,7 @@ def obliterate(session: Session, /, force: bool, yes: bool) -> None:
     if session.json:
         output.document({"deleted": deleted})
     else:
-        output.text(f"{name} is gone: {deleted} keys deleted")
+        output.text(f"{name} is gone: {counted(deleted, 'key')} deleted")
 
 
 queue.add_command(unreadable)

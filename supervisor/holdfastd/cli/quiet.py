@@ -10,6 +10,7 @@ import rich_click
 
 from holdfast.broker.port import Store
 from holdfast.core.hosts import ALL_HOSTS, Quiet, Told
+from holdfast.core.nouns import counted
 from holdfastd.cli import hosts, options, output
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
@@ -103,7 +104,7 @@ def _named(host: str) -> str:
 
 
 def _workers(told: Told) -> str:
-    return "1 worker claims" if told.workers == 1 else f"{told.workers} workers claim"
+    return counted(told.workers, "worker claims", "workers claim")
 
 
 def _who() -> str:

@@ -8,6 +8,7 @@ import click
 import rich_click
 
 from holdfast.broker.port import Store
+from holdfast.core.nouns import counted
 from holdfast.core.records import Stray
 from holdfast.exits import Exit
 from holdfast_config import Settings
@@ -70,5 +71,5 @@ async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: b
 def _tell(strays: list[Stray], *, dry_run: bool) -> None:
     if strays:
         table(("task", "owner", "why"), [(stray.task_id, stray.owner, WHY[stray.why]) for stray in strays])
-    tasks = "1 task" if len(strays) == 1 else f"{len(strays)} tasks"
+    tasks = counted(len(strays), "task")
     output.text(f"{tasks} would be put back" if dry_run else f"{tasks} put back")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 import rich_click
 
+from holdfast.core.nouns import counted
 from holdfastd.cli import options, output
 from holdfastd.cli.session import Session
 from holdfastd.control.client import ask
@@ -21,4 +22,4 @@ def scale(session: Session, /, workers: int) -> None:
     if session.json:
         output.document({"target": answer.target})
     else:
-        output.text(f"{answer.target} workers are wanted now")
+        output.text(f"{counted(answer.target, 'worker is', 'workers are')} wanted now")

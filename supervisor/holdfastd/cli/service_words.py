@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core.nouns import counted
 from holdfast.core.service import ServiceState
 
 
@@ -12,8 +13,9 @@ def obstacle(state: ServiceState) -> str:
     if not state.living:
         return "no worker is there to take it: supervisor start"
     if not state.in_lane:
-        return f"no live worker serves lane {state.lane} ({_count(state.living)} of other lanes): add it to --lanes"
-    return "" if state.able else f"{missing(state.lane, state.name)} ({_count(state.in_lane)} there)"
+        others = counted(state.living, "live worker")
+        return f"no live worker serves lane {state.lane} ({others} of other lanes): add it to --lanes"
+    return "" if state.able else f"{missing(state.lane, state.name)} ({counted(state.in_lane, 'live worker')} there)"
 
 
 def missing(lane: str, name: str) -> str:
@@ -25,7 +27,3 @@ def served_by(state: ServiceState) -> str:
     """Who can run them."""
     others = state.able - len(state.servers)
     return ", ".join(state.servers) + (f" and {others} more" if others > 0 else "")
-
-
-def _count(workers: int) -> str:
-    return "1 live worker" if workers == 1 else f"{workers} live workers"

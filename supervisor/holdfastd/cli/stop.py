@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import rich_click
 
+from holdfast.core.nouns import counted
 from holdfast.exits import Exit
 from holdfastd.cli import options, output
 from holdfastd.cli.endings import CommandError
@@ -44,7 +45,9 @@ def _stopped(folder: Path, timeout: float | None) -> int | None:
     deadline = None if timeout is None else time.monotonic() + timeout
     status = client.ask(folder, AskStatus())
     if running := sum(len(process.running) for process in status.processes):
-        output.note(f"{output.counted(running)} still to be finished; interrupting this command leaves the drain alone")
+        output.note(
+            f"{counted(running, 'task')} still to be finished; interrupting this command leaves the drain alone"
+        )
     with _watch(status.pid) as process:
         code = client.stop(folder, timeout)
         left = None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from holdfast.core.nouns import counted
 from holdfast.core.records import TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import Step
 from holdfastd.cli.records import moment, span
@@ -101,7 +102,7 @@ def _promoted(step: Step, _: Known) -> str:
 
 
 def _waits(step: Step, _: Known) -> str:
-    return f"waits for {'1 task' if step.number == 1 else f'{step.number} tasks'} to end"
+    return f"waits for {counted(step.number, 'task')} to end"
 
 
 def _parent_failed(step: Step, _: Known) -> str:
@@ -148,7 +149,7 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "unknown-handler": _unknown_handler,
     "unserved": _plain("failed, a dead letter"),
     "put-back": _plain("put back into its lane"),
-    "dead-letter": lambda step, _: f"given up on after {step.number} crashes: a dead letter",
+    "dead-letter": lambda step, _: f"given up on after {counted(step.number, 'crash', 'crashes')}: a dead letter",
     "suspected": _about("recovered {number} times in a row without an order: from now on it runs in quarantine"),
     "cleared": _about("cleared: {other} ended its quarantine worker; a death that both shared counts no more"),
     "message": _about("goes on with message {other}"),

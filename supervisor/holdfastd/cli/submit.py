@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
 import click
 import msgspec
 import rich_click
 
+from holdfast.core.nouns import counted
 from holdfast.core.records import Accepted, Receipt, TaskRecord
 from holdfast.core.service import ServiceState
 from holdfast.core.terms import IfParentFails
@@ -26,6 +27,18 @@ from holdfastd.cli.service_words import obstacle
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import LONG_PATIENCE, AnnouncedPatience, manage
 from holdfastd.cli.submitting import Listener, Tally, submit_all
+
+EXCLUSIVE = (  # two options, and why not both
+    ("key", "task_id", "the key makes the task id"),
+    ("debounce", "key", "one replaces, the other keeps the first"),
+    ("debounce", "unique", "one replaces, the other keeps the first"),
+    ("delay", "at", "give one"),
+)
+DEPENDENT = (  # an option, another that it needs, and what that is
+    ("if_parent_fails", "after", "the tasks that this one waits for"),
+    ("debounce", "delay", "how long a submission waits for a later one that replaces it"),
+    ("unique_for", "unique", "the key of which there is to be one task for so long"),
+)
 
 EXAMPLES = """Examples:
 
@@ -84,6 +97,7 @@ def submit(
     **given: Any,
 ) -> int:
     """Submit tasks: one for each TEXT, or one a line of a file; print their ids, or with --wait their results."""
+    _check_flags(given)
     template = _template(given | {"after": given["after"] or None})
     _check_sources(texts, template, lines, jsonl)
     stream = lines or jsonl
@@ -136,9 +150,22 @@ def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, json
         raise click.UsageError("--key names one task, and more than one is submitted")
 
 
+def _check_flags(given: Mapping[str, Any]) -> None:
+    """The library refuses the same of its arguments; here the flags are named."""
+    for one, other, why in EXCLUSIVE:
+        if given[one] is not None and given[other] is not None:
+            raise click.UsageError(f"{_flag(one)} and {_flag(other)} exclude each other: {why}")
+    for one, needed, why in DEPENDENT:
+        if given[one] is not None and not given[needed]:
+            raise click.UsageError(f"{_flag(one)} needs {_flag(needed)}: {why}")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def _warn(state: ServiceState) -> None:
-    """Nothing where no worker has been started at all: that may be what comes next."""
-    if (state.living or state.paused is not None) and (why_not := obstacle(state)):
+    if why_not := obstacle(state):
         output.note(f"warning: what was accepted waits: {why_not}")
 
 
@@ -172,9 +199,9 @@ def _listener(session: Session, /, progress: Progress, answers: Answers, *, wait
 def _finish(bad: sources.BadLineError | None, tally: Tally, answers: Answers, stream: BinaryIO | None) -> int:
     if bad:
         upto = f", up to line {tally.line}" if tally.accepted else ""
-        raise CommandError(f"{bad}; {output.counted(tally.accepted)} accepted{upto}")
+        raise CommandError(f"{bad}; {counted(tally.accepted, 'task')} accepted{upto}")
     if stream is not None or answers.lost:
-        output.note(f"{answers.lost and f'{answers.lost}; '}{output.counted(tally.accepted)} accepted")
+        output.note(f"{answers.lost and f'{answers.lost}; '}{counted(tally.accepted, 'task')} accepted")
     if tally.failed or tally.refused:
         return Exit.FAILED
     return answers.status

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from holdfast.core.nouns import counted
 from holdfast.core.records import Accepted, Receipt, Submission, TaskRecord
 from holdfast.core.service import ServiceState
 from holdfast.core.states import State
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError
 from holdfast.manager import TaskManager
 from holdfast.submitting import refusal
-from holdfastd.cli import output
 from holdfastd.cli.sources import BadLineError, Item
 
 WINDOW = 500  # tasks submitted, and then waited for, together
@@ -40,7 +40,7 @@ class Tally:
         if not self.line:
             return ""
         known = f"; {self.settled} settled" if self.settled else ""
-        return f"up to line {self.line} all were accepted ({output.counted(self.accepted)}), perhaps more{known}"
+        return f"up to line {self.line} all were accepted ({counted(self.accepted, 'task')}), perhaps more{known}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import click
 import rich_click
 
 from holdfast.broker.port import Store
+from holdfast.core.nouns import counted
 from holdfast.core.records import Unreadable
 from holdfast.exits import Exit
 from holdfastd.cli import options, output, records
@@ -98,7 +99,7 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
 def purge(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float, yes: bool) -> int:
     """Forget entries that were set aside."""
     _check(addresses, all_of_them)
-    what = f"{len(addresses)} entries" if addresses else "all that was set aside"
+    what = counted(len(addresses), "entry", "entries") if addresses else "all that was set aside"
     sure(f"Forget {what}?", "what is forgotten cannot be brought back", yes=yes)
     until_ms = round((time.time() - older) * 1000)
     purged = ask(session, lambda store: _purge(store, addresses, until_ms))

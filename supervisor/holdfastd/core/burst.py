@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.channel import Left
+from holdfast.core.nouns import counted
 from holdfastd.core import drain
 from holdfastd.core.slots import Kind
 from holdfastd.core.view import Burst, Step, View
@@ -28,7 +29,8 @@ def last_words(burst: Burst, message: Left) -> str:
     """What the run has done, and what it leaves for later."""
     grown = {state: total - burst.before.get(state, 0) for state, total in message.ended.items()}
     ended = {state: count for state, count in grown.items() if count > 0} or {"completed": 0}
-    line = "nothing is left: " + ", ".join(f"{count} {state}" for state, count in ended.items())
+    start = "nothing more can run now" if message.delayed or message.unserved else "nothing is left"
+    line = f"{start}: " + ", ".join(f"{count} {state}" for state, count in ended.items())
     if message.delayed and message.due_in is not None:
         line += f"; {_stay(message.delayed)} delayed, the next is due in {message.due_in:.0f} s"
     if message.unserved:
@@ -37,4 +39,4 @@ def last_words(burst: Burst, message: Left) -> str:
 
 
 def _stay(tasks: int) -> str:
-    return "1 task stays" if tasks == 1 else f"{tasks} tasks stay"
+    return counted(tasks, "task stays", "tasks stay")

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.core.nouns import counted
+
 MIB = 1 << 20
 WORKER_MEMORY = 11 * MIB  # what a worker that does nothing has for itself
 WORKER_DESCRIPTORS = 3  # of the parent's: channel, pidfd, and one while it is forked
@@ -43,7 +45,7 @@ def refusal(host: Host, living: int, wanted: int) -> str:
     if bound is None or wanted <= bound.workers:
         return ""
     least = max(0, bound.workers)
-    return f"this host cannot hold {wanted} workers, {least} at most: {bound.why}, or ask for fewer"
+    return f"this host cannot hold {counted(wanted, 'worker')}, {least} at most: {bound.why}, or ask for fewer"
 
 
 def tightest(host: Host, living: int) -> Bound | None:
@@ -56,9 +58,17 @@ def _bounds(host: Host, living: int) -> Iterator[Bound]:
         most = (files - RESERVED_DESCRIPTORS) // WORKER_DESCRIPTORS
         yield Bound(most, f"a process may have {files} files open; raise the hard limit (ulimit -Hn, LimitNOFILE=)")
     if (left := host.user_processes) is not None:
-        yield _processes(left, living, f"this user may start {left} more processes; raise the limit (ulimit -u)")
+        yield _processes(
+            left,
+            living,
+            f"this user may start {counted(left, 'more process', 'more processes')}; raise the limit (ulimit -u)",
+        )
     if (left := host.group_processes) is not None:
-        yield _processes(left, living, f"its control group may have {left} more processes; raise pids.max (TasksMax=)")
+        yield _processes(
+            left,
+            living,
+            f"its control group may have {counted(left, 'more process', 'more processes')}; raise pids.max (TasksMax=)",
+        )
     if (free := host.memory) is not None:
         why = f"{free // MIB} MiB of memory are left, a worker needs {WORKER_MEMORY // MIB}; add memory (MemoryMax=)"
         yield Bound(living + free // WORKER_MEMORY, why)

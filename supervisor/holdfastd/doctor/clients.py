@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.core.facts import ClientFacts, Stranger
+from holdfast.core.nouns import counted
 from holdfastd.doctor.finding import Finding, Look
 
 SHORT_TIMEOUT = 60  # seconds
@@ -46,11 +47,16 @@ def judge_strangers(strangers: Sequence[Stranger] | None, stolen: int, missing: 
     A client that pops our list takes entries out of every promise, and foreign entries that it takes leave no trace.
     An entry that is missed at one look may be there at the next.
     """
-    evidence = f"; {stolen} entries vanished from the queue so far and were put back" if stolen else ""
+    evidence = (
+        f"; {counted(stolen, 'entry that vanished was', 'entries that vanished were')} put back so far"
+        if stolen
+        else ""
+    )
     evidence += f"; {missing} are missed now" if missing else ""
     if strangers:
         shown = ", ".join(map(_named, strangers[:SHOWN])) + (", …" if len(strangers) > SHOWN else "")
-        found = f"{len(strangers)} clients of this database that are not ours take from lists: {shown}{evidence}"
+        kinds = ("client of this database that is not ours takes", "clients of this database that are not ours take")
+        found = f"{counted(len(strangers), *kinds)} from lists: {shown}{evidence}"
         fix = "if their list is this queue, stop them (CLIENT KILL ID), or give them another list"
         yield _TAKERS.warning(found, fix)
     elif evidence:

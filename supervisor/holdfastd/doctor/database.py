@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.core.facts import DatabaseFacts, FollowingFacts
+from holdfast.core.nouns import counted
 from holdfast.errors import StoreError, StoreRefusedError
 from holdfastd.doctor.finding import Finding, Look
 
@@ -77,14 +78,18 @@ def _judge_owner(facts: FollowingFacts) -> Finding:
     if not facts.followed and following:
         found = "it does not know this ledger: it has lost its data, or is another one, and is rebuilt by a steward"
         return _OWNER.warning(found, "supervisor start, or supervisor status to see how far that is")
-    losses = f"; it has lost data {ledger.losses} times, {ledger.restored} tasks were put back" if ledger.losses else ""
+    losses = (
+        f"; it has lost data {counted(ledger.losses, 'time')}, {counted(ledger.restored, 'task')} put back"
+        if ledger.losses
+        else ""
+    )
     return _OWNER.ok(f"epoch {facts.epoch[:8]}{losses}")
 
 
 def _judge_ledger(facts: FollowingFacts) -> Finding:
     ledger = facts.ledger
     behind = f"{ledger.behind_ms / 1000:.1f} s behind Redis"
-    waiting = f", {ledger.waiting} requests wait for Redis" if ledger.waiting else ""
+    waiting = f", {counted(ledger.waiting, 'request waits', 'requests wait')} for Redis" if ledger.waiting else ""
     if ledger.phase not in {"following", "not begun"}:
         return _LEDGER.warning(
             f"Redis is being rebuilt ({ledger.phase}){waiting}", "supervisor status, until it says `following`"

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core import nouns
 from holdfastd.doctor.finding import Finding, Look
 
 SLOW = 5.0  # seconds
@@ -86,4 +87,4 @@ def _advice(trial: NotImported) -> str:
 
 
 def counted(things: Sequence[object], one: str, many: str = "") -> str:
-    return f"{len(things)} {one if len(things) == 1 else many or one + 's'}"
+    return nouns.counted(len(things), one, many)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.core.nouns import counted
 from holdfastd.core.room import MIB, WORKER_MEMORY, Host, refusal
 from holdfastd.doctor.finding import Finding, Look
 
@@ -52,8 +53,8 @@ def _judge_memory(host: Host, need: Need) -> Iterator[Finding]:
 def _left(host: Host) -> Iterator[str]:
     bounds = [left for left in (host.user_processes, host.group_processes) if left is not None]
     if host.descriptors is not None:
-        yield f"{host.descriptors} files may be open"
+        yield f"{counted(host.descriptors, 'file')} may be open"
     if bounds:
-        yield f"{min(bounds)} more processes"
+        yield counted(min(bounds), "more process", "more processes")
     if host.memory is not None:
         yield f"{host.memory // MIB} MiB of memory left"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.core.facts import LaneFacts, Member, QueueFacts
 from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import LaneState
+from holdfast.core.nouns import counted
 from holdfast.core.records import Counts
 from holdfast.core.states import State
 from holdfastd.doctor.finding import Finding, Look
@@ -50,7 +51,8 @@ def _judge_epoch(queue: QueueFacts) -> Finding:
     ago = None if queue.emptied_ms is None else (queue.now_ms - queue.emptied_ms) / 1000
     if ago is None or ago > TOLD_FOR:
         return _EPOCH.ok("no steward has seen it vanish")
-    found = f"the store came back empty {ago:.0f} s ago: what it held is lost ({queue.lost} tasks were known)"
+    known = counted(queue.lost, "task was", "tasks were")
+    found = f"the store came back empty {ago:.0f} s ago: what it held is lost ({known} known)"
     return _EPOCH.problem(
         found, "have producers submit again what they still know of; set appendonly yes in redis.conf"
     )
@@ -76,7 +78,7 @@ def _judge_pause(lane: LaneState, now_ms: int) -> Iterator[Finding]:
     if lane.paused_since_ms is None:
         return
     ago = max(0, now_ms - lane.paused_since_ms) / 1000
-    found = f"paused for {ago:.0f} s: {lane.paused_because}; {lane.waiting} wait in it"
+    found = f"paused for {ago:.0f} s: {lane.paused_because}; {counted(lane.waiting, 'waits', 'wait')} in it"
     yield Look("queue", f"pause of lane {lane.name}").warning(found, f"supervisor lanes resume {lane.name}")
 
 
@@ -84,19 +86,19 @@ def _judge_service(lane: LaneState) -> Iterator[Finding]:
     """What waits where no live worker could take it."""
     look = Look("queue", f"workers of lane {lane.name}")
     if lane.waiting and not lane.workers:
-        found = f"no live worker serves it, and {lane.waiting} wait in it"
+        found = f"no live worker serves it, and {counted(lane.waiting, 'waits', 'wait')} in it"
         yield look.warning(found, f"supervisor start --lanes {lane.name}, or add it to --lanes of those that run")
         return
     for name, count in lane.missing.items():
         wanted = f"handler {name}" if name else "a default handler"
-        found = f"none of its {lane.workers} live workers has {wanted}, {count} wait"
+        found = f"none of its {counted(lane.workers, 'live worker')} has {wanted}, {counted(count, 'waits', 'wait')}"
         yield Look("queue", f"{wanted} in lane {lane.name}").warning(
             found, "start workers that register it: tasks fail after --unknown-handler-timeout"
         )
     if lane.workers:
         told = dict.fromkeys("in order" if one.weight is None else str(one.weight) for one in lane.served)
         weights = f", weight {' or '.join(told)}" if told else ""
-        yield look.ok(f"served by {lane.workers} live workers{weights}")
+        yield look.ok(f"served by {counted(lane.workers, 'live worker')}{weights}")
 
 
 def _judge_quiet(one: Quiet, now_ms: int) -> Finding:
@@ -108,12 +110,13 @@ def _judge_quiet(one: Quiet, now_ms: int) -> Finding:
 
 def _judge_set_aside(counts: Counts) -> Iterator[Finding]:
     if counts.dead:
-        found = f"{counts.dead} tasks were given up on"
+        found = f"{counted(counts.dead, 'task was', 'tasks were')} given up on"
         yield _DEAD.warning(found, "supervisor dead list shows why; supervisor dead retry runs them again")
     else:
         yield _DEAD.ok("none")
     if counts.unreadable:
-        found = f"{counts.unreadable} entries could not be understood and were set aside"
+        aside = ("entry that cannot be read was", "entries that cannot be read were")
+        found = f"{counted(counts.unreadable, *aside)} set aside"
         yield _UNREADABLE.warning(found, "supervisor queue unreadable shows why: mend their producer")
     else:
         yield _UNREADABLE.ok("none")
@@ -163,4 +166,4 @@ def judge_lane(lane: LaneFacts) -> Iterator[Finding]:
         way_out = "" if lane.turned else f", or serve the lane from its tail: -Q '{lane.name};end=tail'"
         yield look.warning(found, f"have that producer {right}{way_out}")
     else:
-        yield look.ok(f"{lane.length} entries; nobody was seen to push at the wrong end")
+        yield look.ok(f"{counted(lane.length, 'entry', 'entries')}; nobody was seen to push at the wrong end")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.core.nouns import counted
+from holdfast.core.records import WorkerKind
 from holdfastd.control.protocol import DeathStatus, Status
 from holdfastd.core.death import EXPECTED
 from holdfastd.doctor.finding import Finding, Look
@@ -45,9 +47,8 @@ def judge(running: RunningFacts, *, version: str, store_url: str, now: float) ->
         yield _RUNS.ok(f"version {status.version}, pid {status.pid}, {status.state}")
     yield from _judge_state(status)
     if status.quarantine.held_back:
-        found = (
-            f"{status.quarantine.waiting} suspects wait; no worker is started for them: {status.quarantine.held_back}"
-        )
+        waiting = counted(status.quarantine.waiting, "suspect waits", "suspects wait")
+        found = f"{waiting}; no quarantine worker is started: {status.quarantine.held_back}"
         yield _QUARANTINE.warning(found, "supervisor status; supervisor why TASK_ID tells of each")
     yield from _judge_deaths(status, now)
     if status.store.url != store_url:
@@ -73,7 +74,8 @@ def _judge_deaths(status: Status, now: float) -> Iterator[Finding]:
     recent = [death for death in status.deaths.recent if now - death.at < RECENT and death.cause not in EXPECTED]
     if len(recent) >= MANY_DEATHS:
         last = recent[-1]
-        found = f"{len(recent)} in the last {RECENT / 60:.0f} minutes, the last of a {last.kind}: {_cause(last)}"
+        kind = "quarantine worker" if last.kind == WorkerKind.QUARANTINE else last.kind
+        found = f"{len(recent)} in the last {RECENT / 60:.0f} minutes, the last of a {kind}: {_cause(last)}"
         yield _DEATHS.warning(found, "supervisor workers --deaths")
     else:
         yield _DEATHS.ok(f"{status.deaths.total} since its start")

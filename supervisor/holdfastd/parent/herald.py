@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from holdfast.core.nouns import counted
 from holdfastd.control import report
 from holdfastd.core.slots import STORE, Kind
 from holdfastd.core.view import View
@@ -87,7 +88,9 @@ class Herald:
 def summary(view: View) -> str:
     """The service in one line."""
     running = sum(len(child.running) for child in view.claiming())
-    line = f"{report.state(view)}: {report.ready(view)} of {view.target} workers ready, {running} tasks running"
+    line = (
+        f"{report.state(view)}: {report.ready(view)} of {view.target} workers ready, {counted(running, 'task')} running"
+    )
     trouble = view.breaker.cause or report.degraded(view)
     return f"{line}; {trouble}" if trouble else line
 
@@ -97,13 +100,13 @@ def farewell(view: View, now: float) -> str:
     running = sum(len(child.running) for child in view.claiming())
     if view.stopping is None or view.stopping.killing or not running:
         return ""
-    tasks = "1 task that runs" if running == 1 else f"{running} tasks that run"
+    tasks = counted(running, "task that runs", "tasks that run")
     left = max(0.0, view.stopping.deadline - now)
     return f"waiting up to {left:.0f} s for {tasks}; a second Ctrl-C cancels, a third kills: what is cut off runs again"
 
 
 def welcome(view: View, store_url: str) -> list[str]:
     """What somebody wants to know who has just started it."""
-    workers = "1 worker" if view.target == 1 else f"{view.target} workers"
+    workers = counted(view.target, "worker")
     where = f"embedded store {store_url}" if STORE in view.seats else f"store {store_url}"
     return [f"{workers} ready, {where}", "submit work with: supervisor submit TEXT; Ctrl-C drains and ends"]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import NoReturn
 
+from holdfast.core.nouns import counted
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
 from holdfast.handler.chosen import check, handler_of
@@ -68,8 +69,7 @@ def _is_file(target: str) -> bool:
 
 def _counted(names: list[str], one: str, many: str = "") -> str:
     more = ", ..." if len(names) > SHOWN else ""
-    noun = one if len(names) == 1 else many or f"{one}s"
-    return f"{len(names)} {noun} ({', '.join(names[:SHOWN])}{more})"
+    return f"{counted(len(names), one, many)} ({', '.join(names[:SHOWN])}{more})"
 
 
 def _give_up(before: Belongings) -> NoReturn:

@@ -14,6 +14,7 @@ import anyio
 from holdfast.broker.memory import MemoryStore, serving
 from holdfast.channel import Born, Ready
 from holdfast.channel_inside import InsideLink
+from holdfast.core.nouns import counted
 from holdfast.core.states import TERMINAL
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
@@ -104,9 +105,4 @@ async def _steward(store: MemoryStore, settings: Settings) -> AsyncGenerator[Ins
 async def _tell_lost(store: MemoryStore, announce: Announce) -> None:
     states = (await store.counts()).states
     if waiting := sum(number for state, number in states.items() if state not in TERMINAL):
-        told = (
-            "1 task is lost with the memory that held it"
-            if waiting == 1
-            else f"{waiting} tasks are lost with the memory"
-        )
-        announce(told)
+        announce(f"{counted(waiting, 'task is', 'tasks are')} lost with the memory")

@@ -11,6 +11,7 @@ from uuid import uuid4
 import structlog
 
 from holdfast.broker.port import StewardStore
+from holdfast.core.nouns import counted
 from holdfast.core.records import Epoch
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.health import Health
@@ -46,8 +47,7 @@ class Epochs:
 
     def _show(self, found: Epoch) -> None:
         if found.emptied_ago_ms is not None and found.emptied_ago_ms < LOUD_FOR * 1000:
-            self._health.ailing(
-                _TROUBLE, f"the store came back empty: what it held is lost ({found.lost} tasks were known)"
-            )
+            known = counted(found.lost, "task was", "tasks were")
+            self._health.ailing(_TROUBLE, f"the store came back empty: what it held is lost ({known} known)")
         else:
             self._health.well(_TROUBLE)

@@ -9,6 +9,7 @@ import anyio
 import structlog
 
 from holdfast.core.notices import Notice, SpoiltNotice, body
+from holdfast.core.nouns import counted
 from holdfast.core.retry import RetryPolicy, back_off
 from holdfast.errors import StoreError
 from holdfast_config.url import mask_webhook
@@ -80,7 +81,7 @@ class Webhooks:
 
     async def _missed(self, notice: Notice, why: str) -> None:
         if notice.tries >= self._policy.max_attempts:
-            return await self._give_up(notice, f"{why}, {notice.tries} times")
+            return await self._give_up(notice, f"{why}, {counted(notice.tries, 'time')}")
         pause = back_off(self._policy, notice.tries, random.random())
         await self._store.notice_later(notice.name, round(pause * 1000))
         _log.info("a webhook could not be told; again later", task=notice.task_id, reason=why, tries=notice.tries)

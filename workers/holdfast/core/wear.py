@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.core.exchange import UNBOUNDED
+from holdfast.core.nouns import counted
 
 WORN = 0.8  # share of the memory limit at which a successor is asked for
 SPREAD = 0.1  # share of the tasks by which lives are shorter, so that a pool does not wear out all at once
@@ -52,7 +53,7 @@ class Wear:
 def worn(limits: Limits, wear: Wear) -> str:
     """Why the worker should be replaced, or empty. Memory counts when two looks in a row have found it."""
     if limits.tasks is not None and wear.done >= limits.tasks:
-        return f"{wear.done} tasks"
+        return counted(wear.done, "task")
     if limits.memory is None or not heavy(limits, wear) or not _heavy(limits.memory, wear.growth, wear.before):
         return ""
     return f"memory {_size(wear.memory)} of {_size(limits.memory)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from holdfast.core.nouns import counted
 from holdfast.manager import TaskManager
 from holdfast.timeline.asking import records, set_job
 from holdfast.timeline.job import schedule_of, spec_of
@@ -47,7 +48,10 @@ def print_schedules(session: Session) -> None:
         return others
 
     if others := manage(session, work, LONG_PATIENCE):
-        output.note(f"{others} left out: cron, every and zones have no word here; see `supervisor schedules list`")
+        output.note(
+            f"{counted(others, 'schedule')} left out: cron, every and zones have no word here; "
+            "see `supervisor schedules list`"
+        )
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -83,5 +87,5 @@ async def set_rows(manager: TaskManager, rows: list[Row], after: int | None) -> 
 
 def _row(path: Path, line: int, cells: list[str]) -> Row:
     if len(cells) != 2:
-        raise click.UsageError(f"{path}: line {line}: {len(cells)} columns; JOBID,SCHEDULE are two")
+        raise click.UsageError(f"{path}: line {line}: {counted(len(cells), 'column')}; JOBID,SCHEDULE are two")
     return Row(line, cells[0].strip(), cells[1].strip())

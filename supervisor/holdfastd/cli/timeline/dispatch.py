@@ -8,6 +8,7 @@ import click
 import rich_click
 
 from holdfast.core.cadence.moments import read_moment
+from holdfast.core.nouns import counted
 from holdfast_config import logging
 from holdfastd.cli import options, output
 from holdfastd.cli.session import Session
@@ -47,7 +48,8 @@ def dispatch(session: Session, /, worker: str | None, schedules: Path | None, af
     rows = [] if schedules is None else read_rows(schedules)
     reach(session)
     if rows:
-        output.note(f"{manage(session, lambda manager: set_rows(manager, rows, moment))} schedules set")
+        number = manage(session, lambda manager: set_rows(manager, rows, moment))
+        output.note(f"{counted(number, 'schedule')} set")
     from holdfastd.single.steward import run  # slow to import, and bad settings should be told at once
 
     return run(settings, output.note)

@@ -1,0 +1,8 @@
+"""Counted nouns of texts for people."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 task`, `2 tasks`; `plural` where it is not the noun and an s."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
