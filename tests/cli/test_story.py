@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.records import Place, TaskRecord, WorkerRecord
+from holdfast.core.records import Place, TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.states import State
 from holdfast.core.trail import LAYOUTS, Step, read_step
 from holdfastd.cli.prospect import Facts, prospect
-from holdfastd.cli.story import Known, beginning, words
+from holdfastd.cli.story import Known, beginning, events_of, words
 
 NOW = 1_700_000_100_000
 INCARNATION = "0123456789abcdef"
@@ -50,7 +50,7 @@ STEPS = [
     (f"5 settled input-required 1 {CLAIM} ", "turn 1 asks for input"),
     (f"5 settled unreadable 1 {CLAIM} too deep", "rejected, as its operation cannot be read: too deep"),
     (f"5 retry {CLAIM} ValueError", "failed, to be tried again: ValueError"),
-    (f"5 release {CLAIM} drain", "given back unfinished, put back at the head of its lane: drain"),
+    (f"5 release {CLAIM} drain", "given back unfinished: drain; put back at the head of its lane"),
     (f"5 defer {CLAIM} ", "not begun: its worker had no room for it"),
     (f"5 suspended {CLAIM} pause", "paused: pause"),
     (
@@ -62,7 +62,7 @@ STEPS = [
     ("5 suspected 3 recoveries", "recovered 3 times in a row without an order: from now on it runs in quarantine"),
     ("5 cleared p1", "cleared: p1 ended its quarantine worker; a death that both shared counts no more"),
     (f"5 recovered lapsed {CLAIM}", "its worker went: lapsed; put back at the head of its lane, not charged with it"),
-    (f"5 returned {CLAIM}", "its worker did not hold it any more: put back at the head of its lane"),
+    (f"5 returned {CLAIM}", "its worker did not hold it any more; put back at the head of its lane"),
     ("1700000000000 delayed 1700000005000", "waits until 2023-11-14T22:13:25.000Z (5.0s)"),
     ("5 promoted ", "due: may be claimed"),
     ("5 promoted by hand", "due at once: by hand"),
@@ -100,6 +100,26 @@ def test_a_step_in_words(line: str, told: str) -> None:
 
 def test_every_event_has_words() -> None:
     assert {read_step(line).event for line, _ in STEPS} >= LAYOUTS.keys()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (f"5 crashed 1 exit 3 {CLAIM}", "its worker died: exit 3 (crash 1)"),
+        (f"5 recovered lapsed {CLAIM}", "its worker went: lapsed, not charged with it"),
+        (f"5 release {CLAIM} drain", "given back unfinished: drain"),
+        (f"5 returned {CLAIM}", "its worker did not hold it any more"),
+    ],
+)
+@pytest.mark.parametrize("followed", ["5 suspended wait", "5 suspected 3 recoveries"])
+def test_what_did_not_go_back_to_its_lane_is_not_said_to(line: str, told: str, followed: str) -> None:
+    events = events_of([read_step(line), read_step(followed)])
+    assert words(read_step(line), replace(KNOWN, events=events)) == told
+
+
+def test_a_suspect_goes_back_among_the_suspects() -> None:
+    known = Known({INCARNATION: replace(WORKER, kind=WorkerKind.QUARANTINE)})
+    assert "put back among the suspects of its lane" in words(read_step(f"5 recovered drain {CLAIM}"), known)
 
 
 @pytest.mark.parametrize(("died", "told"), [(1_000, " 7ms later"), (1_009, " 0ms later"), (3_000, "")])

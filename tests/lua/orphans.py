@@ -51,6 +51,8 @@ SINGLE = frozenset(
         "handlers",
         "unserved",
         "clocks",
+        "asked",
+        "answers",
     ]
 )
 OF_ABOUTS = ("about", "added", "feedback")

@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.core.deliveries import Settle, Standing
 from holdfast.core.records import Startable, WorkerKind
+from holdfast.core.trail import read_trail
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction, run
 
@@ -141,14 +142,16 @@ async def test_after_three_recoveries_without_an_order_each_one_counts(space: Na
     await space.check()
 
 
-async def test_the_third_recovery_in_a_row_makes_a_suspect_at_the_head(space: Namespace) -> None:
+@pytest.mark.parametrize("charged", [False, True])
+async def test_the_third_recovery_in_a_row_makes_a_suspect_at_the_head(space: Namespace, charged: bool) -> None:
     await space.submit("t1")
     for number, (crashes, suspect) in enumerate([(0, False), (0, False), (1, True)]):
         await space.register(f"w{number}")
         assert await space.take(f"w{number}")
-        await space.crash(f"w{number}", charged=False)
+        await space.crash(f"w{number}", charged=charged and suspect)
         task = await space.task("t1")
         assert (task.state, task.crashes, task.solo) == ("submitted", crashes, suspect)
+        assert (read_trail(task.trail)[-1].event == "suspected") is suspect
     assert await space.store.suspects([space.queue]) == Startable(1, 1)
     await space.check()
 

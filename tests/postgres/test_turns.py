@@ -10,6 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from holdfast.broker.postgres import changes, requests
+from holdfast.broker.redis.facts import OVERTAKEN
 from holdfast.core.deliveries import Settle
 from holdfast.core.records import Accepted
 from holdfast.schedules import Schedules
@@ -34,6 +35,10 @@ async def epoch_of(books: Ledger) -> str:
     [queue] = await books.rows("SELECT epoch FROM holdfast_queues WHERE queue = $1", books.queue)
     epoch: str = queue["epoch"]
     return epoch
+
+
+async def events(books: Ledger) -> list[dict[bytes, bytes]]:
+    return [fields for _, fields in await books.redis.plain.xrange(books.redis.key("events"))]
 
 
 class Later:
@@ -110,14 +115,32 @@ async def test_a_change_that_commits_late_is_no_lower_than_what_was_carried_out(
         beside.start_soon(resume.run)
         await resume.held_up(books)
     await books.wait_given()
-    asked = [
-        int(fields[b"detail"])
-        for _, fields in await books.redis.plain.xrange(books.redis.key("events"))
-        if fields[b"event"] == b"requested"
-    ]
+    asked = [int(fields[b"detail"]) for fields in await events(books) if fields[b"event"] == b"requested"]
     assert pause.request in asked
     assert asked == sorted(asked)
     assert (await Schedules(books.store, books.queue).get("j")).paused == ""
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["", "and-its-answer-is-forgotten"])
+async def test_a_change_that_comes_late_is_carried_out_once(books: Ledger, other: Ledger, kept: bool) -> None:
+    """A steward has carried it out in its producer's place, and a later change since."""
+    await books.keep()
+    schedules = Schedules(books.store, books.queue)
+    await schedules.upsert("j", every="1m", text="go")
+    async with books.store.database.transaction() as sql:
+        args = ("j", "the bank is closed", "")
+        pause = await changes.enter(sql, books.queue, "schedule|j", "schedule_pause", args)
+    await books.wait_given()
+    assert (await schedules.get("j")).paused == "the bank is closed"
+    again = (await epoch_of(books), "schedule|j", pause.request, "schedule_pause", args)
+    assert await other.store.request(*again) == b"paused"
+    asked = [int(fields[b"detail"]) for fields in await events(books) if fields[b"event"] == b"requested"]
+    assert asked.count(pause.request) == 1
+    await schedules.resume("j")
+    if not kept:
+        await books.redis.plain.delete(books.redis.key("answers"))
+    assert await other.store.request(*again) == (b"paused" if kept else OVERTAKEN)
+    assert (await schedules.get("j")).paused == ""
 
 
 async def test_a_message_that_another_is_ahead_of_follows_it_at_once(books: Ledger, other: Ledger) -> None:

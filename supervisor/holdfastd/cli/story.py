@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from holdfast.core.nouns import counted
@@ -12,6 +12,7 @@ from holdfastd.cli.records import moment, span
 
 SHOWN = 8  # characters of an incarnation
 SUSPECT = 2  # crashes of a suspect
+ELSEWHERE = frozenset({"suspended", "suspected"})  # of a task that was not put back at the head of its lane
 DISAGREEMENT_MS = 1_000  # between the store's clock and the supervisor's
 ORIGINS = {
     "own": "submitted through Holdfast",
@@ -33,10 +34,20 @@ SETTLED = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Of incarnations: what the store knows of them, and when they died (Unix ms) as far as their supervisor told."""
+    """Of incarnations: what the store knows of them, and when they died (Unix ms) as far as their supervisor told.
+    `events`: those of the task by their moment, which tell what followed from a death."""
 
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict[str, WorkerRecord])
     deaths: Mapping[str, int] = field(default_factory=dict[str, int])
+    events: Mapping[int, Set[str]] = field(default_factory=dict[int, Set[str]])
+
+
+def events_of(steps: Sequence[Step]) -> dict[int, Set[str]]:
+    """The events of each moment: what one call of the store has noted."""
+    found: dict[int, set[str]] = {}
+    for step in steps:
+        found.setdefault(step.at_ms, set()).add(step.event)
+    return dict(found)
 
 
 def beginning(task: TaskRecord) -> str:
@@ -78,12 +89,29 @@ def _crashed(step: Step, known: Known) -> str:
 
 def _then(step: Step, known: Known) -> str:
     if step.number == 1:
-        return f"; put back at the head of its lane{_after(step, known)}"
+        return _put_back(step, known, _after(step, known))
     return "; it runs in quarantine" if step.number == SUSPECT else ""
 
 
+def _put_back(step: Step, known: Known, later: str = "") -> str:
+    """Where the task went; nothing where a line of its own tells that it was paused or became a suspect."""
+    if ELSEWHERE & known.events.get(step.at_ms, frozenset()):
+        return ""
+    worker = known.workers.get(step.incarnation)
+    is_suspect = worker is not None and worker.kind == WorkerKind.QUARANTINE
+    return f"; put back {'among the suspects' if is_suspect else 'at the head'} of its lane{later}"
+
+
 def _recovered(step: Step, known: Known) -> str:
-    return f"its worker went: {step.reason}; put back at the head of its lane{_after(step, known)}, not charged with it"
+    return f"its worker went: {step.reason}{_put_back(step, known, _after(step, known))}, not charged with it"
+
+
+def _released(step: Step, known: Known) -> str:
+    return f"given back unfinished{_because(step.reason)}{_put_back(step, known)}"
+
+
+def _returned(step: Step, known: Known) -> str:
+    return f"its worker did not hold it any more{_put_back(step, known)}"
 
 
 def _after(step: Step, known: Known) -> str:
@@ -134,9 +162,9 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "delayed": _delayed,
     "promoted": _promoted,
     "retry": _plain("failed, to be tried again"),
-    "release": _plain("given back unfinished, put back at the head of its lane"),
+    "release": _released,
     "defer": _plain("not begun: its worker had no room for it"),
-    "returned": _plain("its worker did not hold it any more: put back at the head of its lane"),
+    "returned": _returned,
     "suspended": _plain("paused"),
     "pause-asked": _plain("asked to pause"),
     "pause-withdrawn": _plain("the pause was withdrawn"),

@@ -26,8 +26,10 @@ class _Output(io.FileIO):
     def write(self, data: bytes, /) -> int:  # type: ignore[override] # what a buffered writer hands over
         try:
             return super().write(data)
-        except BrokenPipeError:  # the reader has seen enough
-            raise
+        except (
+            BrokenPipeError
+        ) as error:  # the reader has seen enough; one with an errno would be ended by click, with 1
+            raise BrokenPipeError(error.strerror) from error
         except OSError as error:
             raise OutputError(error.errno, error.strerror) from error
 

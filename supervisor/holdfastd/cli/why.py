@@ -48,7 +48,7 @@ def why(session: Session, /, task_id: str) -> None:
     facts, workers = ask(session, partial(_gather, session, check_id(task_id)))
     here = _supervisor(session)
     facts = replace(facts, held_back=here.quarantine.held_back if here else "")
-    known = story.Known(workers, _deaths(here))
+    known = story.Known(workers, _deaths(here), story.events_of(facts.steps))
     if session.json:
         output.document(_document(facts, known))
     else:

@@ -11,7 +11,7 @@ from holdfast.broker.postgres.changes import Entered
 from holdfast.broker.postgres.database import Database
 from holdfast.broker.postgres.queues import Phase, Queue
 from holdfast.broker.redis.connection import Value
-from holdfast.broker.redis.facts import FactsRole
+from holdfast.broker.redis.facts import OVERTAKEN, FactsRole
 from holdfast.broker.redis.ledger import ELSEWHERE
 from holdfast.core.records import Kept
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
@@ -89,6 +89,8 @@ class Asking:
             raise
         if answer == ELSEWHERE:
             raise StoreUnavailableError(_kept(fact, "Redis is another one, or is being rebuilt"))
+        if answer == OVERTAKEN:
+            raise StoreError(f"what was asked of {_named(fact)} was carried out long ago, and its answer is forgotten")
         return answer
 
 
@@ -97,6 +99,9 @@ def _epoch(queue: Queue | None) -> str:
 
 
 def _kept(fact: str, why: str) -> str:
+    return f"{why}; what was asked of {_named(fact)} is kept in PostgreSQL and is carried out as soon as that is over"
+
+
+def _named(fact: str) -> str:
     kind, _, name = fact.partition("|")
-    what = f"schedule {name}" if kind == "schedule" else {"rules": "lanes", "quiet": "hosts"}[kind]
-    return f"{why}; what was asked of {what} is kept in PostgreSQL and is carried out as soon as that is over"
+    return f"schedule {name}" if kind == "schedule" else {"rules": "lanes", "quiet": "hosts"}[kind]

@@ -10,6 +10,8 @@ from typing import Any
 from holdfast.broker.redis.connection import Value
 from holdfast.broker.redis.ledger import ELSEWHERE, LedgerRole
 
+OVERTAKEN = b"overtaken"  # carried out long ago, and later requests on the same fact since
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -39,7 +41,8 @@ class FactsRole(LedgerRole):
         await self._run("restore_facts", *args)
 
     async def request(self, epoch: str, fact: str, number: int, operation: str, args: Sequence[Value]) -> Any:
-        """What the operation answers; ELSEWHERE as above, and nothing was done."""
+        """What the operation answers; ELSEWHERE as above, and nothing was done. A request is carried out once: the second
+        time its answer comes again, or OVERTAKEN where that is forgotten."""
         return await self._run_behind("requested", operation, *args, fact, number, epoch)
 
     async def known_schedules(self, cursor: str, page: int) -> tuple[str, list[str]]:

@@ -20,6 +20,7 @@ _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 
 _WORD = re.compile(r"\w+")
 _LOCAL = re.compile(r"^local (?:function )?(\w+(?:, \w+)*)", re.MULTILINE)
+_CARRY_OUT = re.compile(r"^local function carry_out\(", re.MULTILINE)
 _NAMES = 60  # a function of Lua 5.1 refers to no more names from outside
 
 
@@ -47,7 +48,8 @@ def _parts(text: str, taken: dict[str, str], replaced: Mapping[str, str]) -> Ite
 
 def build(name: str, replaced: Mapping[str, str] | None = None, before: str = "") -> Script:
     """The script of one operation. `replaced` gives other text for shared parts (a test's clock) or for itself;
-    `before` names a shared part that may answer in the operation's place."""
+    `before` names a shared part that may answer in the operation's place; if it has a function `carry_out`, that one
+    calls the operation."""
     replaced = replaced or {}
     body = replaced.get(f"{name}.lua") or _text(f"{name}.lua")
     wanted = [f"-- use: {before}\n", body] if before else [body]
@@ -55,6 +57,8 @@ def build(name: str, replaced: Mapping[str, str] | None = None, before: str = ""
     shared = [part for text in wanted for part in _parts(text, taken, replaced)]
     parts = [replaced.get("base") or _text("shared/base.lua"), *shared]
     flags = _FLAGS.search(body)
+    if _CARRY_OUT.search("\n".join(shared)):
+        body = f"return carry_out(function()\n{body}\nend)"
     shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
     source = "\n".join([shebang, *_nested([_COMMENT.sub("", part) for part in parts], _COMMENT.sub("", body))]).encode()
     return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())

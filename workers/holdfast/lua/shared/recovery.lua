@@ -24,20 +24,22 @@ end
 
 -- The third recovery in a row that no order has caused: the task may have ended more than its worker, which nobody was
 -- there to report.
-local function suspect_for_recoveries(id, counts, crashes, recoveries)
+local function suspect_for_recoveries(id, counts, crashes)
   write(id, 'solo', '1', 'alone', '1')
-  if not counts and (crashes or '0') == '0' then write(id, 'crashes', 1, 'raised', '1') end
-  if not counts then note('suspected', id, recoveries .. ' recoveries') end
+  if not counts and crashes == 0 then write(id, 'crashes', 1, 'raised', '1') end
 end
 
 -- Of a suspect each recovery counts, whatever was charged. Answers whether it counted as a crash.
 local function put_back_from(id, claim, death)
   local r = read(id, 'solo', 'crashes')
+  local crashes = tonumber(r[2] or '0')
   local recoveries = not death.ordered and call('HINCRBY', T .. 'task:' .. id, 'recoveries', 1) or 0
   local counts = not death.ordered and (death.charged or r[1] == '1')
   if not counts then note('recovered', id, death.cause .. ' ' .. claim) end
-  if recoveries >= SUSPECT_RECOVERIES and r[1] ~= '1' then suspect_for_recoveries(id, counts, r[2], recoveries) end
+  local is_new = recoveries >= SUSPECT_RECOVERIES and r[1] ~= '1'
+  if is_new then suspect_for_recoveries(id, counts, crashes) end
   if counts then crash(id, claim, death) else to_head(id) end
+  if is_new and not (counts and crashes > 0) then note('suspected', id, recoveries .. ' recoveries') end
   return counts
 end
 
