@@ -41,8 +41,8 @@ class FactsRole(LedgerRole):
         await self._run("restore_facts", *args)
 
     async def request(self, epoch: str, fact: str, number: int, operation: str, args: Sequence[Value]) -> Any:
-        """What the operation answers; ELSEWHERE as above, and nothing was done. A request is carried out once: the second
-        time its answer comes again, or OVERTAKEN where that is forgotten."""
+        """What the operation answers; ELSEWHERE as above, and nothing was done. A request is carried out once: later
+        its answer comes again, or OVERTAKEN where that is forgotten."""
         return await self._run_behind("requested", operation, *args, fact, number, epoch)
 
     async def known_schedules(self, cursor: str, page: int) -> tuple[str, list[str]]:
