@@ -25,6 +25,7 @@ from holdfast.broker.redis import RedisStore
 from holdfast.core.deliveries import Settle, Settlement
 from holdfast.core.envelope import build_run
 from holdfast.core.identity import sha1_hex
+from holdfast.core.lanes import Bound, Rule
 from holdfast.core.messages import text_part
 from holdfast.core.records import Admission, Introduction, Submission
 from holdfast_config import RedisSettings
@@ -104,7 +105,10 @@ async def a_long_history(stage: Stage) -> list[Took]:
     pulled = await stage.time.of("a history of 6,000 x 30 KB: pull", stage.pull, 1)
     before = stage.claimed[0].earlier
     read = await stage.time.of("... reading on", lambda: stage.store.earlier("t", before))
-    return [pulled, read, await stage.time.of("... tasks show", lambda: stage.store.get("t"))]
+    shown = await stage.time.of("... tasks show", lambda: stage.store.get("t"))
+    await stage.store.cancel("t", "x")
+    again = stage.store._connection.run
+    return [pulled, read, shown, await stage.time.of("... tasks retry, a step", lambda: again("retry", "t", "x"), 200)]
 
 
 async def many_turns(stage: Stage) -> list[Took]:
@@ -134,15 +138,51 @@ async def small_objects(stage: Stage) -> list[Took]:
     return [await stage.time.steps("200 entries of 30 KB of small objects: pull", stage.pull)]
 
 
+async def many_lanes(stage: Stage) -> list[Took]:
+    """Whose entries start nothing."""
+    lanes = [f"{QUEUE}:{number}" for number in range(500)]
+    for lane in lanes:
+        await stage.fill(lane, b'{"_b":"gone:1","operation":"run"}', 100)
+
+    async def pull() -> None:
+        stage.request += 1
+        await stage.store.pull(WORKER, stage.request, 10, lanes, (), [1] * len(lanes))
+
+    return [await stage.time.of("500 lanes of entries without tasks: pull", pull)]
+
+
+async def many_gates(stage: Stage) -> list[Took]:
+    gates = [f"key:{number}" for number in range(100_000)]
+    async with stage.client.pipeline(transaction=False) as pipe:
+        pipe.sadd(stage.key("gated"), QUEUE)
+        for gate in gates:
+            pipe.zadd(stage.key(f"gates:{QUEUE}"), {gate: "inf"})
+            pipe.zadd(stage.key(f"held:{QUEUE}:{gate}"), {"t": 1})
+        await pipe.execute()
+    limits = iter(range(1, 1000))
+
+    async def bound() -> None:
+        await stage.store.bound([Rule(Bound.LIMIT, QUEUE, str(next(limits)))])
+
+    return [
+        await stage.time.of("100,000 keys with tasks that wait: lanes list", lambda: stage.store.lanes([QUEUE])),
+        await stage.time.of("... another limit of the lane", bound),
+        await stage.time.of("... pull", stage.pull),
+    ]
+
+
 async def larger_ones(stage: Stage) -> list[Took]:
     await stage.fill(QUEUE, b"x" * 60_000_000, 8)
     pulled = await stage.time.of("8 entries of 60 MB: pull, one each", stage.pull, 8)
     await stage.fill(QUEUE, b"x" * 16 * MIB, 3)
-    moved = await stage.time.of("3 entries of 16 MB: pull, one each", stage.pull, 3)
+    moved = await stage.time.of("entries of 16 MB: pull, one", stage.pull, 1)
     head = await stage.store.inbox(WORKER)
     assert head is not None
     read = Admission(sha1_hex(head[1]), "unreadable", reason="x")
-    return [pulled, moved, await stage.time.of("... admit", lambda: stage.store.admit(WORKER, read), 1)]
+    admitted = await stage.time.of("... admit", lambda: stage.store.admit(WORKER, read), 1)
+    await stage.pull()
+    again = await stage.time.of("... recover the worker", lambda: stage.store.recover(WORKER, "x", True), 1)
+    return [pulled, moved, admitted, again]
 
 
 BOUNDED: tuple[Callable[[Stage], Awaitable[list[Took]]], ...] = (
@@ -152,6 +192,8 @@ BOUNDED: tuple[Callable[[Stage], Awaitable[list[Took]]], ...] = (
     many_turns,
     entries_of_a_megabyte,
     small_objects,
+    many_lanes,
+    many_gates,
 )
 
 

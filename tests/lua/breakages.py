@@ -422,6 +422,13 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("names in use are forgotten", "unserved.lua", "if not used[digest] then", "if true then", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
     ("a burst waits for a handler", "left.lua", "> (unserved[lane] or 0)", "> 0", unknown.test_a_burst_does_not_wait_for_it),
     # Work that is bounded whatever others push.
+    ("a worker gets large entries without end", "pull.lua", "      if inboxed then break end\n", "", bounded_work.test_a_worker_gets_no_large_entry_before_it_has_admitted_those_it_has),
+    ("a pull looks at all of many lanes", "pull.lua", " or looked_at >= LOOKS or", " or", bounded_work.test_one_pull_looks_at_a_bounded_number_of_entries_of_many_lanes),
+    ("turns are given anew without end", "pull.lua", "for _ = 1, ROUNDS do", "for _ = 1, #LANES do", bounded_work.test_one_pull_gives_turns_anew_a_bounded_number_of_times),
+    ("all that was said is copied at once", "retry.lua", "copied < HISTORY_ITEMS and", "", bounded_work.test_what_was_said_to_a_task_is_copied_for_its_retry_in_steps, (2200, 1, 3)),
+    ("any number of bytes is copied at once", "retry.lua", " and bytes < WINDOW_BYTES do", " do", bounded_work.test_what_was_said_to_a_task_is_copied_for_its_retry_in_steps, (5, 1 << 19, 3)),
+    ("all gates are counted", "lanes.lua", "ZRANGE', T .. 'gates:' .. lane, 0, GATES_AT_ONCE - 1)", "ZRANGE', T .. 'gates:' .. lane, 0, -1)", bounded_work.test_of_very_many_gates_a_look_counts_and_a_bound_opens_the_first),
+    ("a bound opens all gates at once", "shared/bounding.lua", "0, GATES_AT_ONCE - 1)", "0, -1)", bounded_work.test_of_very_many_gates_a_look_counts_and_a_bound_opens_the_first),
     ("a large entry in each lane", "shared/front.lua", "while #front < number and bytes < WINDOW_BYTES do", "while #front < number do", bounded_work.test_a_lane_is_cleared_in_steps_of_bytes),
     ("every lane's large entry", "pull.lua", "read_bytes = read_bytes + bytes", "", bounded_work.test_one_pull_reads_one_entry_that_is_larger_than_a_megabyte),
     ("everything is decoded at once", "pull.lua", "decoded_bytes = decoded_bytes + #raw", "", bounded_work.test_one_pull_decodes_a_bounded_number_of_bytes_and_loses_no_order),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.lua.view import View
 
-OF_TASKS = ("op", "history", "checkpoint", "pending", "left", "messages", "trail", "ties", "children")
+OF_TASKS = ("op", "history", "checkpoint", "pending", "left", "messages", "trail", "ties", "children", "retrying")
 OF_WORKERS = ("running", "last", "inbox")
 SINGLE = frozenset(
     [

@@ -7,10 +7,11 @@ from itertools import count
 import pytest
 
 from holdfast.core.deliveries import Delivery, Settle
+from holdfast.core.lanes import Bound, Rule
 from holdfast.core.records import Accepted
 from holdfast.manager import TaskManager
 from tests.lua.namespace import Namespace
-from tests.lua.operations import run, sha1, submission
+from tests.lua.operations import LARGE, admission, control, run, sha1, submission
 
 pytestmark = pytest.mark.anyio
 
@@ -30,9 +31,50 @@ async def test_one_pull_reads_one_entry_that_is_larger_than_a_megabyte(space: Na
         )
     await space.pull("a", lanes=["x", "y"], weights=[1, 1])
     assert await inboxes(space, "a") == 1
-    await space.pull("a", lanes=["x", "y"], weights=[1, 1])
-    assert await inboxes(space, "a") == 2
     await space.check()
+
+
+async def test_a_worker_gets_no_large_entry_before_it_has_admitted_those_it_has(space: Namespace) -> None:
+    """So what a recovery puts back is bounded."""
+    await space.register("a", "b")
+    await space.push(*(run(f"f{number}", text="x" * LARGE) for number in range(3)), lane="x:y")
+    for _ in range(2):
+        pulled = await space.pull("a", lanes=["x:y"])
+        assert (pulled.inbox, await inboxes(space, "a")) == (1, 1)
+    head = await space.store.inbox("a")
+    assert head is not None
+    await space.store.admit("a", admission(head[1]))
+    assert [one.task_id for one in (await space.pull("a", lanes=["x:y"])).deliveries] == ["f0"]
+    await space.pull("a", lanes=["x:y"])
+    assert await inboxes(space, "a") == 1
+    await space.crash("a")
+    assert len(await space.entries("x:y")) == 3
+
+
+async def test_one_pull_looks_at_a_bounded_number_of_entries_of_many_lanes(space: Namespace) -> None:
+    await space.register("a")
+    lanes = [f"l{number}" for number in range(40)]
+    for lane in lanes:
+        await space.push(*[b'{"_b":"gone:1","operation":"run"}'] * 60, lane=space.keys.lane(lane))
+
+    async def left() -> int:
+        return sum([len(await space.entries(space.keys.lane(lane))) for lane in lanes])
+
+    seen = [await left()]
+    while seen[-1]:
+        await space.pull("a", lanes=lanes)
+        seen.append(await left())
+    assert seen == [2400, 1880, 1360, 840, 320, 0]
+
+
+async def test_one_pull_gives_turns_anew_a_bounded_number_of_times(space: Namespace) -> None:
+    """To lanes that give nothing for their turn."""
+    await space.register("a")
+    lanes = [f"l{number}" for number in range(40)]
+    for lane in lanes:
+        await space.push(control("cancel", "gone"), lane=space.keys.lane(lane))
+    await space.pull("a", 5, lanes=lanes, weights=[1] * 40)
+    assert await space.do("EXISTS", *map(space.keys.lane, lanes)) == 40 - 4 * 5
 
 
 async def test_entries_that_no_worker_is_asked_to_read_are_set_aside_one_a_pull(space: Namespace) -> None:
@@ -108,6 +150,17 @@ async def test_a_delivery_has_no_more_of_a_history_than_its_operation_asks_for(s
     await space.do("SET", space.key("op:t1"), operation)
     [delivery] = await space.take("a")
     assert (len(delivery.history), delivery.earlier) == (6, 12)
+
+
+async def test_of_very_many_gates_a_look_counts_and_a_bound_opens_the_first(space: Namespace) -> None:
+    gates = [f"key:{number}" for number in range(1200)]
+    await space.do("SADD", space.key("gated"), space.queue)
+    await space.do("ZADD", space.key(f"gates:{space.queue}"), *[item for gate in gates for item in ("inf", gate)])
+    for gate in gates:
+        await space.do("ZADD", space.key(f"held:{space.queue}:{gate}"), 1, "t1", 2, "t2")
+    assert [lane.held for lane in (await space.store.lanes([space.queue])).lanes] == [1000 * 2 + 200]
+    await space.store.bound([Rule(Bound.KEYS, space.queue, "2")])
+    assert await space.do("ZCOUNT", space.key(f"gates:{space.queue}"), "-inf", "(inf") == 1000
 
 
 async def test_so_many_messages_may_wait_for_a_task(space: Namespace) -> None:
@@ -227,6 +280,34 @@ async def test_a_task_of_very_many_turns_is_forgotten_in_steps(space: Namespace)
     assert left == [3000, 1000]
     assert (await results_left(space), await space.store.get("t1")) == (0, None)
     await space.check()
+
+
+@pytest.mark.parametrize("turn", ["inf", "nan", "1e300", "-1", "9" * 40])
+async def test_a_task_whose_turn_somebody_has_damaged_is_forgotten(space: Namespace, turn: str) -> None:
+    await space.submit("t1")
+    await space.store.cancel("t1", "enough")
+    await space.do("HSET", space.key("task:t1"), "turn", turn)
+    await space.advance(1000)
+    assert await space.store.trim(10, 100) == 1
+    assert await space.store.get("t1") is None
+
+
+@pytest.mark.parametrize(("items", "size", "steps"), [(5, MIB // 2, 3), (2200, 1, 3)])
+async def test_what_was_said_to_a_task_is_copied_for_its_retry_in_steps(
+    space: Namespace, items: int, size: int, steps: int
+) -> None:
+    await space.submit("t1")
+    said = [b"%d" % number + b"x" * size for number in range(items)]
+    await space.do("RPUSH", space.key("history:t1"), *said)
+    await space.do("HSET", space.key("task:t1"), "turn", 2)
+    await space.store.cancel("t1", "enough")
+    words = []
+    while not words or words[-1] == b"more":
+        words.append((await space.store._connection.run("retry", "t1", "again"))[0])
+        await space.check()
+    assert words == [b"more"] * (steps - 1) + [b"new"]
+    assert await space.do("LRANGE", space.key("history:t1.r1"), 0, -1) == said
+    assert await space.do("EXISTS", space.key("retrying:t1")) == 0
 
 
 async def test_a_task_of_very_many_turns_can_be_removed(space: Namespace) -> None:

@@ -1,6 +1,6 @@
 -- Lanes as an operator sees them, at one moment.
 -- KEYS: the public queue. ARGV: lanes to tell of besides those that tasks came through or that have bounds.
--- Answers: {now (ms), then per lane {lane, entries, waiting at gates, running, oldest submitted (ms, -1),
+-- Answers: {now (ms), then per lane {lane, entries, waiting at gates (at least), running, oldest submitted (ms, -1),
 --           paused (`since reason`, ''), why closed (''), workers that serve it, what they registered of it as JSON (a list of
 --           lists: name, weight, timeout), handlers that none of these has with the number of tasks that wait for them, as pairs},
 --           the rules as pairs, live workers}.
@@ -28,10 +28,12 @@ for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
   end
 end
 
+-- Of gates beyond so many, each counts as one.
 local function held_in(lane)
-  local held = 0
-  for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. lane, 0, -1)) do held = held + call('ZCARD', held_of(lane, gate)) end
-  for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. lane, 0, -1)) do
+  local function beyond(index) return math.max(0, call('ZCARD', T .. index .. lane) - GATES_AT_ONCE) end
+  local held = beyond('gates:') + beyond('unknown:')
+  for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. lane, 0, GATES_AT_ONCE - 1)) do held = held + call('ZCARD', held_of(lane, gate)) end
+  for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. lane, 0, GATES_AT_ONCE - 1)) do
     if not call('ZSCORE', T .. 'gates:' .. lane, 'unknown:' .. name) then held = held + call('ZCARD', gates.held_at(lane, name)) end
   end
   return held

@@ -12,6 +12,8 @@ local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
 local WINDOW = 16          -- entries read at once
 local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
+local LOOKS = 512          -- entries of all lanes together that are looked at
+local ROUNDS = 4           -- turns that are given anew, where lanes have given less than they hold
 
 local function settle_all()
   local verdicts = {}
@@ -111,8 +113,10 @@ end
 local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 
 -- Entries that were read and decoded, and large ones, in this call: what is left is for the next one.
-local read_bytes, decoded_bytes = 0, 0
-local function has_done_enough() return read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES or told_enough() end
+local read_bytes, decoded_bytes, looked_at = 0, 0, 0
+local function has_done_enough()
+  return read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES or looked_at >= LOOKS or told_enough()
+end
 
 local function take_foreign(raw, lane)
   decoded_bytes = decoded_bytes + #raw
@@ -123,6 +127,13 @@ local function take_foreign(raw, lane)
   elseif verb == 'run' then take_run(id, message, raw, lane, name)
   elseif message ~= '' then take_resume(id, message, raw, lane)
   elseif CONTROL[verb](id, 'asked on the queue') == 'unknown' and verb ~= 'cancel' then set_aside(verb .. UNKNOWN, raw, lane) end
+end
+
+-- Large entries that the worker has not admitted yet: while there are any it gets no more, so recovering it is bounded.
+local has_inbox
+local function is_to_admit()
+  if has_inbox == nil then has_inbox = call('EXISTS', inbox_of(incarnation)) == 1 end
+  return has_inbox
 end
 
 -- Too large to be read here. Answers whether the worker is to read it.
@@ -209,6 +220,8 @@ local function take_lane(lane, want)
     read_bytes = read_bytes + bytes
     for _, raw in ipairs(window) do
       local id, seq = own(raw)
+      inboxed = not id and #raw > READ_BYTES and is_to_admit()
+      if inboxed then break end
       if id then take_own(id, seq, lane)
       elseif #raw > READ_BYTES then inboxed = take_large(raw, lane)
       else take_foreign(raw, lane) end
@@ -216,7 +229,7 @@ local function take_lane(lane, want)
       if inboxed or decoded_bytes >= DECODED_BYTES or told_enough() then break end
     end
     on_lane('LPOP', lane, done)
-    looked = looked + done
+    looked, looked_at = looked + done, looked_at + done
   end
   return #rows - before
 end
@@ -304,8 +317,8 @@ end
 
 -- A lane that gives less than it holds has given what can be looked at in one pull: the others get the rest.
 local function take_in_turns(offers, want)
-  for _ = 0, #LANES do
-    if want <= 0 then return end
+  for _ = 1, ROUNDS do
+    if want <= 0 or has_done_enough() then return end
     for i, share in ipairs(turns(LANES, WEIGHTS, offers, want)) do
       if share > 0 then
         local taken = take_lane(LANES[i], share)

@@ -53,7 +53,7 @@ local function remove(id)
   leave_index(id, r[1], r[2], r[3])
   tied.undo_all(id)
   call('DEL', T .. 'task:' .. id, T .. 'history:' .. id, T .. 'pending:' .. id, T .. 'messages:' .. id, T .. 'checkpoint:' .. id,
-    T .. 'trail:' .. id)
+    T .. 'trail:' .. id, T .. 'retrying:' .. id)
 end
 
 local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true, held = true,

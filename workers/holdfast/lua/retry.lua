@@ -1,16 +1,29 @@
 -- Run a task that has ended once more, as a task of its own; one that waits for its time, at once.
 -- The new id is the first free `<first id>.r<number>`, and the old task knows it: retrying twice makes one.
 -- KEYS: the public queue. ARGV: task id, reason.
--- Answers: {word, id}. new: that task was made. again: it was made before. due: the same task, due now. And with the id
+-- Answers: {word, id}. more: what was said in its earlier turns is copied in steps; ask again. new: that task was made. again: it was made before. due: the same task, due now. And with the id
 --       that was asked for: unknown; long: the new id would be; or the task's state, in which it cannot be retried.
 -- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: message promoting
+-- use: message promoting limits
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
 local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
 local id, reason = ARGV[1], ARGV[2]
+
+-- What was said in earlier turns belongs to the new task. It does not change any more, so a copy that was begun can be gone on
+-- with. Answers whether all is copied.
+local function copy_history()
+  local from, to = T .. 'history:' .. id, T .. 'retrying:' .. id
+  local at, all, copied, bytes = call('LLEN', to), call('LLEN', from), 0, 0
+  while at < all and copied < HISTORY_ITEMS and bytes < WINDOW_BYTES do
+    local item = call('LINDEX', from, at)
+    call('RPUSH', to, item)
+    at, copied, bytes = at + 1, copied + 1, bytes + #item
+  end
+  return at >= all
+end
 
 local function copy(new, root, number)
   local r = read(id, 'lane', 'message', 'digest', 'turn')
@@ -20,9 +33,9 @@ local function copy(new, root, number)
     local value = read(id, field)[1]
     if value then write(new, field, value) end
   end
-  if r[4] ~= '1' then   -- what was said in earlier turns belongs to it
+  if r[4] ~= '1' then
     write(new, 'turn', r[4])
-    call('COPY', T .. 'history:' .. id, T .. 'history:' .. new)
+    if call('EXISTS', T .. 'retrying:' .. id) == 1 then call('RENAME', T .. 'retrying:' .. id, T .. 'history:' .. new) end
   end
   note('retry-of', new, id)
   to_tail(new)
@@ -32,6 +45,7 @@ local function once_more(root, number)
   while call('EXISTS', T .. 'task:' .. root .. '.r' .. number) == 1 do number = number + 1 end
   local new = root .. '.r' .. number
   if #new > LONGEST_ID then return {'long', id} end
+  if read(id, 'turn')[1] ~= '1' and not copy_history() then return {'more', id} end
   copy(new, root, number)
   write(id, 'retried_as', new)
   call('ZREM', T .. 'dead', id)

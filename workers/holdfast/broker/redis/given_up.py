@@ -14,7 +14,10 @@ _PAGE = 50  # entries of up to 64 KiB looked through at once
 
 class GivenUpRole(Role):
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+        """The conversation of a task of many turns is copied in several steps."""
         word, new = await self._run("retry", task_id, reason)
+        while word == b"more":
+            word, new = await self._run("retry", task_id, reason)
         return RetryAnswer(word.decode(), new.decode())
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:

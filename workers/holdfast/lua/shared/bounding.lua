@@ -29,9 +29,12 @@ local function bounding()
     if name ~= 'name' then bounds().reopen(subject) end
   end
 
+  -- Those of handlers, and the first of the others: a gate of a key is looked at, too, when a task of that key has ended.
   local function look_at_gates_again()
     for _, lane in ipairs(call('SMEMBERS', T .. 'gated')) do
-      for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. lane, 0, -1)) do call('ZADD', T .. 'gates:' .. lane, NOW, gate) end
+      local gates = call('ZRANGE', T .. 'gates:' .. lane, 0, GATES_AT_ONCE - 1)
+      for _, one in ipairs(touched) do gates[#gates + 1] = one[1] .. ':' .. one[2] end
+      for _, gate in ipairs(gates) do call('ZADD', T .. 'gates:' .. lane, 'XX', NOW, gate) end
       bounds().reopen(lane)
     end
   end

@@ -5,6 +5,7 @@ local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts'
   'name', 'state', 'seq', 'held', 'message', 'digest'}
 local NEEDED = {1, 2, 13, 15, 16}           -- of these
 local NUMBERS = {2, 3, 4, 5, 6, 7, 9, 13}   -- where they are there
+local DIGITS = 15                           -- more are not counted exactly
 
 -- All that a claim has to know of a task, read once.
 local function facts(id) return read(id, unpack(FACTS)) end
@@ -16,7 +17,7 @@ local function flaw_in(r)
     if not r[i] then return 'no ' .. FACTS[i] end
   end
   for _, i in ipairs(NUMBERS) do
-    if r[i] and not string.find(r[i], '^%d+$') then return FACTS[i] .. ' is no number' end
+    if r[i] and (#r[i] > DIGITS or not string.find(r[i], '^%d+$')) then return FACTS[i] .. ' is no number' end
   end
 end
 

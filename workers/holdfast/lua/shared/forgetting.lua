@@ -10,7 +10,8 @@ local function forget(all)
   local room, forgotten = RESULTS_AT_ONCE, 0
   for _, id in ipairs(ids) do
     local r = read(id, 'turn', 'state')
-    local turns = tonumber(r[1]) or 0
+    local said = string.match(r[1] or '', '^%d+$')
+    local turns = said and #said < 10 and tonumber(said) or 0   -- 0 where somebody has damaged it: counting down from 1e30 never ends
     for turn = turns, math.max(1, turns - room + 1), -1 do call('UNLINK', T .. 'result:' .. id .. ':' .. turn) end
     if turns > room then   -- the next call goes on here
       write(id, 'turn', turns - room)
@@ -22,7 +23,7 @@ local function forget(all)
       count(r[2])
     end
     call('UNLINK', T .. 'task:' .. id, T .. 'op:' .. id, T .. 'history:' .. id, T .. 'checkpoint:' .. id, T .. 'pending:' .. id,
-      T .. 'messages:' .. id, T .. 'trail:' .. id)
+      T .. 'messages:' .. id, T .. 'trail:' .. id, T .. 'retrying:' .. id)
     call('ZREM', T .. 'finished', id)
     call('ZREM', T .. 'dead', id)
   end
