@@ -37,18 +37,18 @@ async def test_one_pull_reads_one_entry_that_is_larger_than_a_megabyte(space: Na
 async def test_a_worker_gets_no_large_entry_before_it_has_admitted_those_it_has(space: Namespace) -> None:
     """So what a recovery puts back is bounded."""
     await space.register("a", "b")
-    await space.push(*(run(f"f{number}", text="x" * LARGE) for number in range(3)), lane="x:y")
+    await space.push(*(run(f"f{number}", text="x" * LARGE) for number in range(3)))
     for _ in range(2):
-        pulled = await space.pull("a", lanes=["x:y"])
+        pulled = await space.pull("a")
         assert (pulled.inbox, await inboxes(space, "a")) == (1, 1)
     head = await space.store.inbox("a")
     assert head is not None
     await space.store.admit("a", admission(head[1]))
-    assert [one.task_id for one in (await space.pull("a", lanes=["x:y"])).deliveries] == ["f0"]
-    await space.pull("a", lanes=["x:y"])
+    assert [one.task_id for one in (await space.pull("a")).deliveries] == ["f0"]
+    await space.pull("a")
     assert await inboxes(space, "a") == 1
     await space.crash("a")
-    assert len(await space.entries("x:y")) == 3
+    assert len(await space.entries()) == 3
 
 
 async def test_one_pull_looks_at_a_bounded_number_of_entries_of_many_lanes(space: Namespace) -> None:

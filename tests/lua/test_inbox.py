@@ -89,8 +89,8 @@ async def test_the_inbox_of_the_dead_goes_back_in_order(space: Namespace) -> Non
 async def test_an_admission_is_made_once(space: Namespace) -> None:
     await space.register("a")
     await space.push(large("f1"))
-    await space.push(large("f2"), lane="x:y")
-    await space.pull("a", lanes=[space.queue, "x:y"])
+    await space.push(large("f2"), lane=f"{space.queue}:y")
+    await space.pull("a", lanes=[space.queue, f"{space.queue}:y"])
     read = admission(large("f1"), LIMIT)
     assert [await space.store.admit("a", read) for _ in range(2)] == ["new", "gone"]
     assert await space.store.admit("a", Admission(sha1(b"other"), "run", "f9", "m")) == "gone"
