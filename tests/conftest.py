@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 # Found by the last whole run and not mended yet: each is a gap of the program or of its test, to be closed.
 NOT_MENDED = (
-    "test_submit.py::test_an_interrupted_submit_exits_130",
-    "postgres/test_damaged.py::test_others_are_copied[homeless]",
-    "postgres/test_damaged.py::test_others_are_copied[unnumbered]",
     "test_quarantine.py::test_suspects_and_long_tasks_keep_no_worker_of_the_pool_from_what_waits",
 )
 

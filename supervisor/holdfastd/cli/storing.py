@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import anyio
@@ -33,12 +36,12 @@ def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
     async def inside(store: Store) -> T:
         return await patience_of(session.settings).call(question, store)
 
-    return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
+    return _run(session, inside)
 
 
 def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
     """What came of `work`, which speaks with the store itself, and for how long it likes."""
-    return anyio.run(_with_store, session, work, backend_options={"use_uvloop": True})
+    return _run(session, work)
 
 
 def manage(
@@ -61,7 +64,7 @@ def manage(
         manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, patience=later or first)
         return await work(manager)
 
-    return anyio.run(_with_store, session, inside, backend_options={"use_uvloop": True})
+    return _run(session, inside)
 
 
 class AnnouncedPatience(Patience):
@@ -84,6 +87,40 @@ def reach(session: Session) -> None:
         await store.ping()
 
     ask(session, ping)
+
+
+def _run(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
+    return anyio.run(_interruptible, session, inside, backend_options={"use_uvloop": True})
+
+
+async def _interruptible(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
+    """An interrupt cancels whatever is awaited until all has ended; a second one ends the process at once.
+
+    The event loop itself would cancel once, and `asyncio.wait_for` of Python 3.11, in each call to Redis, may swallow
+    that.
+    """
+    with anyio.CancelScope() as scope, _interrupts(scope.cancel):
+        return await _with_store(session, inside)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupts(cancel: Callable[[], None]) -> Generator[None]:
+    """The first SIGINT cancels, unless the caller of this process has it ignored."""
+    loop = asyncio.get_running_loop()
+
+    def interrupted() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        cancel()
+
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    loop.add_signal_handler(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
 
 
 async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
