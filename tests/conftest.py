@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 # Found by the last whole run and not mended yet: each is a gap of the program or of its test, to be closed.
-NOT_MENDED = (
-    "test_quarantine.py::test_suspects_and_long_tasks_keep_no_worker_of_the_pool_from_what_waits",
-)
+NOT_MENDED = ("test_quarantine.py::test_suspects_and_long_tasks_keep_no_worker_of_the_pool_from_what_waits",)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

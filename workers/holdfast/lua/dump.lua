@@ -6,7 +6,7 @@
 --       {id, record as pairs, moment it became a dead letter ('' if it is none), operation, history, result of its turn, pending,
 --       message ids and digests as pairs, checkpoint, trail, ties, its webhooks that wait: name, turn, state, URL and moment of each}.
 -- flags: no-writes, allow-oom
--- use: clock record outbox standing
+-- use: clock record outbox standing damage
 if ARGV[1] ~= '' and not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
 local most, bytes, looked = tonumber(ARGV[3]), 0, 0
 
@@ -37,9 +37,9 @@ for i = 4, #ARGV do
   if bytes >= most then break end
   local id = ARGV[i]
   local whole, task = pcall(dumped, id)
-  if whole and task then tasks[#tasks + 1] = task
-  elseif not whole and is_damage(task) then damaged[#damaged + 1] = id
-  elseif not whole then error(task) end
+  if not whole and not is_damage(task) then error(task) end
+  if not whole or (task and flaw_in(facts(id))) then damaged[#damaged + 1] = id
+  elseif task then tasks[#tasks + 1] = task end
   looked = looked + 1
 end
 local last = call('XREVRANGE', T .. 'events', '+', '-', 'COUNT', 1)[1]
