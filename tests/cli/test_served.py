@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import RedisSettings
+from holdfastd.cli.records import moment
 from tests.cli.commands import NOBODY, Cli
 from tests.cli.conftest import running
 
@@ -96,6 +97,26 @@ def test_a_queue_that_nobody_serves_is_told_and_the_answer_stays_as_it_is(
     store = ("--redis-url", redis_settings.url, "--queue-name", redis_settings.queue)
     answer = Cli(short_path, store)("submit", "hello", "--task-id", "t1", "--message-id", "m1")
     assert (answer.status, answer.out, answer.err) == (0, "t1\n", NOBODY)
+
+
+def test_why_tells_the_limits_of_the_service_and_not_of_the_shell(
+    short_path: Path, redis_settings: RedisSettings
+) -> None:
+    folder = written(short_path / "old", "known")
+    limits = ("--keep", "1h", "--max-attempts", "7", "--unknown-handler-timeout", "3h")
+    with serving(folder, redis_settings, *limits) as cli:
+        cli("submit", "--name", "known", "--data", "{}", "--task-id", "t0", "--wait")
+        told = cli("why", "t0", "--json").document
+        kept = f"kept until {moment(told['timeline'][-1]['at_ms'] + 3_600_000)}"
+        assert told["now"].endswith(kept)
+        cli(*FRESH)
+        cli("submit", "--name", "known", "--data", "{}", "--wait")  # the worker has met the one before it
+        fails = cli("why", "t1").out
+        assert "it fails in 2h 59m at the earliest" in fails or "it fails in 3h 0m" in fails
+        assert "(--unknown-handler-timeout)" in fails
+    after = cli("why", "t0").out
+    assert "by the settings here" in after
+    assert kept not in after
 
 
 def test_weights_and_timeouts_are_those_of_the_workers(old: Cli) -> None:

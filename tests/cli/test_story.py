@@ -248,6 +248,7 @@ NEXT = [
     ),
     (facts({**ENDED, "state": State.COMPLETED}), f"completed 3.0s ago; {KEPT}"),
     (facts(ENDED), f"failed 3.0s ago: ValueError: x; {KEPT}"),
+    (facts(ENDED, are_registered=False), f"failed 3.0s ago: ValueError: x; {KEPT} by the settings here"),
     (facts({**ENDED, "state": State.REJECTED}), f"rejected 3.0s ago: ValueError: x; {KEPT}"),
     (facts({**ENDED, "state": State.CANCELED, "reason": ""}), f"canceled 3.0s ago; {KEPT}"),
     (

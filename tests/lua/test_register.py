@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.service import ServedLane, Service
+from holdfast.core.service import ServedLane, Service, ServiceLimits
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction
 
@@ -41,3 +41,23 @@ async def test_the_same_names_are_kept_once(space: Namespace) -> None:
 async def test_a_worker_of_an_earlier_version_registers_neither(space: Namespace) -> None:
     await space.store.register(introduction("w"))
     assert not {"lanes", "names"} & (await hash_of(space, "w")).keys()
+
+
+async def test_the_strictest_limits_count_and_attempts_are_those_of_the_lane(space: Namespace) -> None:
+    here, mail = ServedLane(space.queue), ServedLane(f"{space.keys.prefix}lane:mail")
+    services = {
+        "a": Service((here,), limits=ServiceLimits(5, 60.0, 900.0)),
+        "b": Service((here,), limits=ServiceLimits(7, 30.5, 1000.0)),
+        "c": Service((mail,), limits=ServiceLimits(2, 90.0, 800.0)),
+        "older": Service((here,)),
+    }
+    for name, service in services.items():
+        await space.store.register(replace(introduction(name), service=service))
+    [state] = await space.store.service([(space.queue, "")])
+    assert state.limits == ServiceLimits(5, 30.5, 800.0)
+
+
+async def test_without_a_worker_that_tells_its_limits_there_are_none(space: Namespace) -> None:
+    await space.store.register(replace(introduction("older"), service=Service((ServedLane(space.queue),))))
+    [state] = await space.store.service([(space.queue, "")])
+    assert state.limits is None

@@ -22,10 +22,11 @@ TIMES = {1: "once", 2: "twice"}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known at one moment. `keep_ms` and `max_attempts` are those of the settings; `owner` runs the task;
-    `parents` are the first of those that it waits for; `held_up`: why no host claims anything, empty where some do;
-    `service`: who could run it; `unknown_ms`: how long a task waits for a worker that has its handler; `held_back`: why
-    the supervisor here starts no suspect, empty where it would or none runs here."""
+    """What is known at one moment. `keep_ms`, `max_attempts` and `unknown_ms` (how long a task waits for its handler) are
+    those of the running workers, or of the settings here where none has registered them (`are_registered`). `owner`
+    runs the task; `parents` are the first of those that it waits for; `held_up`: why no host claims anything, empty
+    where some do; `service`: who could run it; `held_back`: why the supervisor here starts no suspect, empty where it
+    would or none runs here."""
 
     task: TaskRecord
     steps: tuple[Step, ...]
@@ -40,6 +41,7 @@ class Facts:
     service: ServiceState | None = None
     unknown_ms: int = 0
     held_back: str = ""
+    are_registered: bool = True
 
 
 def prospect(facts: Facts) -> str:
@@ -66,7 +68,8 @@ def _until_it_fails(facts: Facts) -> str:
     if service is None or service.unserved_ms is None or service.paused is not None or service.able:
         return ""
     left = max(0, facts.unknown_ms - service.unserved_ms)
-    return f"; it fails in {span(left)} at the earliest, unless one that has it comes (--unknown-handler-timeout)"
+    limit = f"--unknown-handler-timeout{_here(facts)}"
+    return f"; it fails in {span(left)} at the earliest, unless one that has it comes ({limit})"
 
 
 def _in_line(facts: Facts) -> str:
@@ -150,7 +153,12 @@ def _doubt(owner: WorkerRecord | None) -> str:
 
 
 def _attempt(facts: Facts) -> str:
-    return f"attempt {facts.task.attempts + 1} of {facts.task.max_attempts or facts.max_attempts}"
+    own = facts.task.max_attempts
+    return f"attempt {facts.task.attempts + 1} of {own or f'{facts.max_attempts}{_here(facts)}'}"
+
+
+def _here(facts: Facts) -> str:
+    return "" if facts.are_registered else " by the settings here"
 
 
 def _asks(what: str) -> Callable[[Facts], str]:
@@ -167,7 +175,7 @@ def _ended(facts: Facts) -> str:
     task = facts.task
     finished = task.finished_ms or facts.now_ms
     told = f"{task.state} {span(facts.now_ms - finished)} ago{_because(_spelled(task))}"
-    return f"{told}; kept until {moment(finished + facts.keep_ms)}{_onwards(task)}"
+    return f"{told}; kept until {moment(finished + facts.keep_ms)}{_here(facts)}{_onwards(task)}"
 
 
 def _spelled(task: TaskRecord) -> str:

@@ -14,10 +14,11 @@ from holdfast.arguments import check_id
 from holdfast.broker.port import Store
 from holdfast.core.hosts import Quiet
 from holdfast.core.records import TaskRecord, WorkerRecord
-from holdfast.core.service import ServiceState
+from holdfast.core.service import ServiceLimits
 from holdfast.core.states import State
 from holdfast.core.trail import KEPT, Step, read_trail
 from holdfast.errors import UnknownTaskError
+from holdfast_config import Settings
 from holdfastd.cli import hosts, options, output, story
 from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.prospect import Facts, prospect
@@ -43,7 +44,7 @@ def why(session: Session, /, task_id: str) -> None:
     """Tell the story of a task: when it was accepted, who took it, how that ended, and what will happen next.
 
     Times are UTC, each with what passed since the line before. How many attempts there are, and how long an ended task
-    is kept, is told as the settings here say.
+    is kept, is told as the running workers are set to; where none runs, as the settings here say.
     """
     facts, workers = ask(session, partial(_gather, session, check_id(task_id)))
     here = _supervisor(session)
@@ -62,26 +63,29 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Fact
     steps = read_trail(task.trail)
     names = {step.incarnation for step in steps if step.incarnation} | ({task.owner} - {""})
     workers = await store.incarnations(names)
+    [service] = await store.service([(task.lane, task.name)])
+    limits = service.limits or _limits(session.settings)
     facts = Facts(
         task=task,
         steps=steps,
         now_ms=await store.clock_ms(),
-        keep_ms=round(session.settings.keep * 1000),
-        max_attempts=session.settings.max_attempts,
+        keep_ms=round(limits.keep * 1000),
+        max_attempts=limits.max_attempts,
+        are_registered=service.limits is not None,
         living=(await store.counts()).workers,
         place=await store.place(task_id) if task.state is State.SUBMITTED else None,
         owner=workers.get(task.owner),
         held_up=_held_up(await store.quiet_hosts()),
-        service=await _service(store, task),
-        unknown_ms=round(session.settings.unknown_handler_timeout * 1000),
+        service=service if task.state is State.SUBMITTED else None,
+        unknown_ms=round(limits.unknown_handler_timeout * 1000),
         parents=await _parents(store, task.waits_for[:PARENTS]),
     )
     return facts, workers
 
 
-async def _service(store: Store, task: TaskRecord) -> ServiceState | None:
-    """Of a task that waits for a worker."""
-    return (await store.service([(task.lane, task.name)]))[0] if task.state is State.SUBMITTED else None
+def _limits(settings: Settings) -> ServiceLimits:
+    """Those of this command: what workers will be told that are started with the same settings."""
+    return ServiceLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
 
 
 def _held_up(quiet: Sequence[Quiet]) -> str:

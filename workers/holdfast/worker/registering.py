@@ -12,7 +12,7 @@ import structlog
 
 from holdfast.core.deliveries import Standing
 from holdfast.core.records import Introduction
-from holdfast.core.service import ServedLane, Service
+from holdfast.core.service import ServedLane, Service, ServiceLimits
 from holdfast.handler.handler import Handler
 from holdfast.worker.post import Post
 from holdfast.worker.renewing import Renewal
@@ -26,7 +26,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 def service(handler: Handler, settings: Settings) -> Service:
     lanes = (ServedLane(lane.name, None if settings.strict else lane.weight, lane.timeout) for lane in settings.lanes)
-    return Service(tuple(lanes), handler.names)
+    limits = ServiceLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
+    return Service(tuple(lanes), handler.names, limits)
 
 
 def introduction(spec: WorkerSpec, handler: Handler) -> Introduction:

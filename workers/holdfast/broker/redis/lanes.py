@@ -10,7 +10,9 @@ import msgspec
 from holdfast.broker.redis.connection import Role, Value
 from holdfast.broker.redis.rows import pairs
 from holdfast.core.lanes import Bound, Lanes, LaneState, Rule, Said
-from holdfast.core.service import ServedLane, ServiceState
+from holdfast.core.service import ServedLane, ServiceLimits, ServiceState, strictest
+
+_limits = msgspec.json.Decoder(ServiceLimits).decode
 
 
 class LanesRole(Role):
@@ -83,7 +85,7 @@ def _lane(row: Sequence[Any], said: Mapping[tuple[str, str], Said]) -> LaneState
 
 
 def _service(place: tuple[str, str], answer: Sequence[Any]) -> ServiceState:
-    living, in_lane, able, first, paused, unserved_ms = answer
+    living, in_lane, able, first, paused, unserved_ms, of_lane, of_all = answer
     named = [[word.decode(errors="replace") for word in one] for one in first]
     return ServiceState(
         *place,
@@ -93,4 +95,5 @@ def _service(place: tuple[str, str], answer: Sequence[Any]) -> ServiceState:
         servers=tuple(f"worker {slot} on {host} (pid {pid})" for host, slot, pid in named),
         paused=paused.decode(errors="replace").partition(" ")[2] if paused else None,
         unserved_ms=None if unserved_ms < 0 else unserved_ms,
+        limits=strictest([_limits(text) for text in of_lane], [_limits(text) for text in of_all]),
     )

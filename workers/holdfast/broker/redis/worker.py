@@ -24,16 +24,17 @@ def _flat(s: Settlement) -> tuple[str | int, ...]:
 
 class WorkerRole(Role):
     async def register(self, who: Introduction) -> Standing:
-        lanes, names = self._served(who.service)
+        lanes, names, limits = self._served(who.service)
         place = (who.host, who.boot, who.pid, who.slot)
-        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind)
+        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind, limits)
         return Standing(word)
 
-    def _served(self, service: Service | None) -> tuple[bytes, bytes]:
+    def _served(self, service: Service | None) -> tuple[bytes, bytes, bytes]:
         if service is None:
-            return b"", b""
+            return b"", b"", b""
         lanes = [(self._keys.name(lane.name), lane.weight, lane.timeout) for lane in service.lanes]
-        return _json(lanes), b"" if service.names is None else _pack(sorted(service.names))
+        names = b"" if service.names is None else _pack(sorted(service.names))
+        return _json(lanes), names, b"" if service.limits is None else _json(service.limits)
 
     async def pull(
         self,

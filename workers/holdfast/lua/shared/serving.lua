@@ -28,10 +28,10 @@ local function serving()
     if workers then return workers end
     workers = {}
     for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet')
+      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits')
       if r[1] == 'live' then
         workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], kind = r[4], host = r[5],
-          slot = r[6], pid = r[7], quiet = r[8]}
+          slot = r[6], pid = r[7], quiet = r[8], limits = r[9]}
       end
     end
     return workers
