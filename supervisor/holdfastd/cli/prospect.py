@@ -22,8 +22,8 @@ TIMES = {1: "once", 2: "twice"}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known at one moment. `keep_ms`, `max_attempts` and `unknown_ms` (how long a task waits for its handler) are
-    those of the running workers, or of the settings here where none has registered them (`are_registered`). `owner`
+    """What is known at one moment. `keep_ms`, `max_attempts` and `unknown_ms` (how long a task waits for its handler)
+    are those of the running workers, or of the settings here where none has registered them (`are_registered`). `owner`
     runs the task; `parents` are the first of those that it waits for; `held_up`: why no host claims anything, empty
     where some do; `service`: who could run it; `held_back`: why the supervisor here starts no suspect, empty where it
     would or none runs here."""
