@@ -107,7 +107,12 @@ def test_what_is_wrong_is_refused_by_its_place(values: dict[str, Any], reason: s
         define("j", read_spec({"text": "x", **values}), NOW)
 
 
-@pytest.mark.parametrize("schedule_id", ["", "a b", "x" * 91, "é", "a/b", "a\n", "a@b"])
-def test_an_id_that_could_be_mistaken_is_refused(schedule_id: str) -> None:
-    with pytest.raises(InvalidScheduleError, match="1 to 90 letters"):
+@pytest.mark.parametrize("schedule_id", ["", "x" * 201, "é" * 101, "a\n", "a\0", "\x1b[2J", "a\u202eb", "\ud800"])
+def test_an_id_that_is_long_or_not_printable_is_refused(schedule_id: str) -> None:
+    with pytest.raises(InvalidScheduleError, match="1 to 200 bytes of printable text"):
         define(schedule_id, read_spec({"every": 5, "text": "x"}), NOW)
+
+
+@pytest.mark.parametrize("schedule_id", ["http://x/y z:A", "a@b", "é" * 100, "x" * 200, "日本:B"])
+def test_an_id_is_any_printable_text(schedule_id: str) -> None:
+    assert define(schedule_id, read_spec({"every": 5, "text": "x"}), NOW).definition.schedule_id == schedule_id

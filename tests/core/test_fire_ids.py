@@ -36,3 +36,8 @@ def test_plain_id_can_be_read_in_it() -> None:
 def test_earlier_id_is_known_where_it_was_another() -> None:
     assert earlier_fire_id("nightly", AT) == ""
     assert earlier_fire_id("a:b", AT) == "a@b@20270101T010000Z"
+
+
+def test_ids_that_earlier_versions_refused_have_no_earlier_id() -> None:
+    for schedule_id in ("a@b", "a b", "http://x/y", "a" * 91, "a:" * 46):
+        assert earlier_fire_id(schedule_id, AT) == ""

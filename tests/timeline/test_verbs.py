@@ -61,6 +61,32 @@ def test_what_schedules_prints_can_be_set_again(inside: Inside) -> None:
     assert rows(inside("schedules", "--csv").out) == rows(told.out)
 
 
+@pytest.mark.parametrize(
+    "jobid", ["http://x/y z:A", 'say "yes", or no:A', "a@b", "é" * 99 + ":B", "日本:B", "* [x]\\:A"]
+)
+def test_ids_as_people_write_them(inside: Inside, jobid: str) -> None:
+    assert inside("set", jobid, "AT:4000000000").status == 0
+    assert inside("tell", jobid).document["next_run"] == 4000000000
+    assert event(inside, jobid) == "TML"
+    assert rows(inside("statuses").out).keys() == rows(inside("schedules", "--csv").out).keys() == {jobid}
+    assert inside("schedules", "show", jobid, "--json").document["schedule"] == jobid
+    for verb in ("pause", "resume", "run"):
+        assert inside("schedules", verb, jobid).status == 0
+    history = inside("schedules", "history", jobid, "--json").document
+    assert [line["what"] for line in history] == ["fired", "set"]
+    assert [task["state"] for task in inside("tasks", "list", "--json").lines] == ["submitted"]
+    assert inside("unset", jobid).status == 0
+    assert inside("schedules", "--csv").out == ""
+
+
+@pytest.mark.parametrize("jobid", ["a\tb:A", "\x1b[2J:A", "x" * 200 + ":A"])
+def test_ids_that_are_long_or_not_printable_are_refused(inside: Inside, jobid: str) -> None:
+    answer = inside("set", jobid, "NOW")
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "1 to 200 bytes of printable text" in answer.err
+    assert inside("schedules", "--csv").out == ""
+
+
 def test_schedules_without_a_verb_lists(inside: Inside) -> None:
     assert inside("set", "later:A", "AT:4000000000").status == 0
     listed = inside("schedules")
@@ -144,7 +170,7 @@ def test_an_unknown_job_is_told_as_nothing(inside: Inside) -> None:
         (("job:A", "R:FREQ=Secondly", "--after", "5"), "Secondly"),
         (("job:A", "SOMETIMES"), "give NOW, AT:<time>, CONTINUE, STOP or a rule"),
         (("job:A", "AT:yesterday"), "yesterday"),
-        (("job A", "NOW"), "letters, digits"),
+        (("job\x07A", "NOW"), "printable text"),
         (("job:A", "NOW", "--after", "soon"), "soon"),
         (("job:A", "NOW", "--max-attempts", "0"), "max_attempts 0"),
         (("job:A", "NOW", "--timeout", "long"), "no duration"),
@@ -175,7 +201,7 @@ def test_the_settings_file_may_be_named_before_the_verb(timeline: Timeline, insi
         ("good:A,NOW\nbad:A,SOMETIMES\n", "line 2 of the CSV; nothing was set"),
         ("good:A,NOW\nbad:A,NOW,twice\n", "line 2: 3 columns"),
         ('good:A,NOW\nbad:A,"NOW\n', "line 2: unexpected end of data"),
-        ("good:A,NOW\nbad job,NOW\n", "letters, digits"),
+        ("good:A,NOW\nbad\x07job,NOW\n", "printable text"),
         ("good:A,NOW\nx:A,NOW\ngood:A,CONTINUE\n", "line 3: 'good:A' is in line 1, too"),
         (None, "cannot be read: No such file"),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.timeline.timeline import Timeline
 
 KILLED = -9
+AS_PEOPLE_WRITE = "http://x/y z:A"
 
 
 def test_jobs_come_to_their_ends(timeline: Timeline) -> None:
@@ -21,9 +22,11 @@ def test_jobs_come_to_their_ends(timeline: Timeline) -> None:
         bike.set("unset:A", "CONTINUE")
         bike.set("fail:B", "CONTINUE")
         bike.set("parent:A", "NOW")
+        bike.set(AS_PEOPLE_WRITE, "NOW")
         timeline.until_event("once:A", "STP")
         timeline.until_event("number:B", "STP")
         timeline.until_event("stop:A", "STP")
+        timeline.until_event(AS_PEOPLE_WRITE, "STP")
         timeline.until_event("fail:B", "DIE")
         timeline.until(lambda: "unset:A" not in bike.statuses())
         timeline.until(lambda: "child:A" in timeline.ran())
@@ -32,7 +35,7 @@ def test_jobs_come_to_their_ends(timeline: Timeline) -> None:
         assert isinstance(next_run, int)
         assert next_run > time.time() + 1800  # the hour that its run asked for
     assert sorted(timeline.ran()) == sorted(
-        ["once:A", "number:B", "backoff:A", "stop:A", "unset:A", "fail:B", "parent:A", "child:A"]
+        ["once:A", "number:B", "backoff:A", "stop:A", "unset:A", "fail:B", "parent:A", "child:A", AS_PEOPLE_WRITE]
     )
     assert bike.schedules() == {
         "once:A": "STOP",
@@ -42,6 +45,7 @@ def test_jobs_come_to_their_ends(timeline: Timeline) -> None:
         "fail:B": "CONTINUE",
         "parent:A": "STOP",
         "child:A": "STOP",
+        AS_PEOPLE_WRITE: "STOP",
     }
 
 

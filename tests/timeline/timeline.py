@@ -65,7 +65,7 @@ class Timeline:
 
     def ran(self) -> list[str]:
         file = self.folder / "ran"
-        return file.read_text().split() if file.exists() else []
+        return file.read_text().splitlines() if file.exists() else []
 
     def event(self, jobid: str) -> str:
         return str(self.bike.tell(jobid)["status"]).partition(":")[0]

@@ -12,6 +12,7 @@ from holdfast.core.identity import is_task_id, sha1_hex
 from holdfast.core.records import Submission
 from holdfast.core.schedules import ON_TIME, Schedule, due, plan
 
+_EARLIER = re.compile(r"[A-Za-z0-9._:-]{1,90}")  # ids that earlier versions allowed
 _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,90}")  # leaves room for a moment, and for the numbers of retries
 
 MakeTask = Callable[[ScheduleRecord, str], Submission]
@@ -28,9 +29,11 @@ def fire_id(schedule_id: str, scheduled_at: int) -> str:
 
 
 def earlier_fire_id(schedule_id: str, scheduled_at: int) -> str:
-    """The id that earlier versions gave this task, perhaps one of another schedule's, too; empty if it is the same."""
+    """The id that earlier versions gave this task, perhaps one of another schedule's, too; empty if it is the same, or
+    if they did not allow the schedule's id."""
     earlier = f"{schedule_id.replace(':', '@')}@{_moment(scheduled_at)}"
-    return "" if _PLAIN.fullmatch(schedule_id) or not is_task_id(earlier) else earlier
+    known = ":" in schedule_id and _EARLIER.fullmatch(schedule_id) and is_task_id(earlier)
+    return earlier if known else ""
 
 
 def _moment(scheduled_at: int) -> str:
