@@ -9,11 +9,13 @@ import redis
 CAPPED = ("events", "unreadable")
 
 
-def footprint(url: str, queue: str) -> int:
-    """Bytes. What is remembered of past tasks by design is left out: the last events, what was set aside."""
+def footprint(url: str, queue: str) -> dict[str, int]:
+    """Bytes of each key, the largest first. What is remembered of past tasks by design is left out: the last events,
+    what was set aside."""
     prefix = f"{{{queue}}}:"
-    kept = {f"{prefix}{name}" for name in CAPPED}
+    capped = {f"{prefix}{name}" for name in CAPPED}
     client: Any
     with redis.Redis.from_url(url, decode_responses=True) as client:
-        keys = [key for key in client.scan_iter(match=f"{prefix}*", count=1000) if key not in kept]
-        return sum(client.memory_usage(key, samples=0) or 0 for key in [*keys, queue])
+        keys = [key for key in client.scan_iter(match=f"{prefix}*", count=1000) if key not in capped]
+        kept = {key: client.memory_usage(key, samples=0) or 0 for key in [*keys, queue]}
+    return dict(sorted(kept.items(), key=lambda one: one[1], reverse=True))

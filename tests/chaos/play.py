@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -131,16 +132,16 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                 ]
                 codes = [host.stop() for host in hosts if host.runs]
                 left = await _until_trimmed(store, hosts[0]) if plan.retention and not unfinished else 0
-                bytes_left = await anyio.to_thread.run_sync(footprint, stand.url, QUEUE)
+                kept = await anyio.to_thread.run_sync(footprint, stand.url, QUEUE)
         codes += [host.stop() for host in hosts if host.runs]
-        kept = bytes_left if plan.retention and not unfinished else 0
+        of_nothing = kept if plan.retention and not unfinished else {}
         evidence = Evidence(
             watcher.events,
             scribe.read(runs),
             scribe.read(clients),
             scribe.read(faults),
             repr(aside),
-            [*watcher.history.breaches, *watcher.broken, *unfinished, *gone, *_endings(codes, left, kept)],
+            [*watcher.history.breaches, *watcher.broken, *unfinished, *gone, *_endings(codes, left, of_nothing)],
             KEEP,
             heard.tasks(),
             len(aside),
@@ -154,7 +155,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
         time.monotonic() - began,
         watcher.snapshots,
         left,
-        bytes_left,
+        sum(kept.values()),
         struck,
     )
 
@@ -264,7 +265,8 @@ class Heard:
         return self._tasks
 
 
-def _endings(codes: Sequence[int], left: int, kept: int) -> list[str]:
+def _endings(codes: Sequence[int], left: int, kept: Mapping[str, int]) -> list[str]:
     found = [f"a supervisor ended with {code} in peace" for code in codes if code]
     found += [f"{left} ended tasks were never trimmed"] if left else []
-    return [*found, f"{kept} bytes are kept of nothing"] if kept > BASELINE else found
+    bytes_kept, largest = sum(kept.values()), dict(islice(kept.items(), 10))
+    return [*found, f"{bytes_kept} bytes are kept of nothing: {largest}"] if bytes_kept > BASELINE else found

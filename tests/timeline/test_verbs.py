@@ -73,7 +73,7 @@ def test_ids_as_people_write_them(inside: Inside, jobid: str) -> None:
     for verb in ("pause", "resume", "run"):
         assert inside("schedules", verb, jobid).status == 0
     history = inside("schedules", "history", jobid, "--json").document
-    assert [line["what"] for line in history] == ["fired", "set"]
+    assert [line["what"] for line in history] == ["fired", "resumed", "paused", "set"]
     assert [task["state"] for task in inside("tasks", "list", "--json").lines] == ["submitted"]
     assert inside("unset", jobid).status == 0
     assert inside("schedules", "--csv").out == ""
