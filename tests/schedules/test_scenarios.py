@@ -111,7 +111,7 @@ async def test_07_to_09_what_is_wrong_is_refused_and_changes_nothing(stage: Stag
     with pytest.raises(InvalidScheduleError):
         await stage.set("j", **wrong)
     with pytest.raises(InvalidScheduleError):
-        await stage.set("bad id!", every=60)
+        await stage.set("bad\nid", every=60)
     assert await stage.schedules.get("j") == before
     assert len((await stage.schedules.list()).schedules) == 1
 
