@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from holdfast import Handlers, create_broker
 from holdfast.core.states import State
 from holdfast.errors import HandlerError, MissingPackageError, StoreUnavailableError
-from holdfast_config import ConfigError, RedisSettings, Settings
+from holdfast_config import ConfigError, RedisSettings, Settings, load
 
 pytestmark = pytest.mark.anyio
 
@@ -278,3 +278,14 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert told.startswith(MissingPackageError.__name__)
     assert "pip install 'fakeredis[lua]'" in told
+
+
+async def test_a_task_whose_handler_nobody_has_fails_when_its_time_is_over() -> None:
+    handlers = Handlers()
+    handlers.register("known")(upper)
+    settings = load({"scheduler_type": "memory", "unknown_handler_timeout": 1.0})
+    async with create_broker(settings) as broker, broker.working(handlers):
+        task_id = await broker.manager.run_task(name="new", kwargs={})
+        record = await broker.manager.wait(task_id, timeout=WITHIN)
+    assert (record.state, record.dead, record.attempts) == (State.FAILED, True, 0)
+    assert record.reason.startswith("no worker has served handler new in lane")

@@ -119,6 +119,13 @@ STEWARD = [
         f"{_LEASES}::test_nothing_is_trimmed_by_a_clock_that_was_set_forward",
     ),
     Rule(
+        "a steward that starts compares the store's clock with its host's",
+        f"{_HERE}/clock_watch.py",
+        "            return ahead(look, self._wall())\n",
+        "            return 0.0\n",
+        f"{_LEASES}::test_a_steward_that_starts_while_the_clock_is_ahead_trims_nothing",
+    ),
+    Rule(
         "another server makes leases doubtful",
         f"{_HERE}/trust.py",
         "    if now.run_id != before.run_id:\n",

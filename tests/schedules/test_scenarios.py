@@ -9,11 +9,13 @@ import anyio
 import pytest
 
 from holdfast.core.deliveries import Settle
+from holdfast.core.service import ServedLane, Service
 from holdfast.core.states import State
 from holdfast.defining import read_spec
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
 from holdfast.schedules import Schedules
 from holdfast_config.lanes import lanes
+from tests.lua.operations import introduction
 from tests.schedules.stage import Stage, utc
 
 pytestmark = pytest.mark.anyio
@@ -554,3 +556,23 @@ async def test_a_continue_set_while_an_earlier_run_goes_on_begins_after_it(stage
     await stage.work()
     await stage.end(second)
     assert len(await stage.until(20)) == 1
+
+
+async def test_a_fire_whose_handler_nobody_has_waits_fails_and_the_schedule_goes_on(stage: Stage) -> None:
+    space = stage.space
+    await space.store.recover("w", "gone", False)
+    service = Service((ServedLane(space.queue),), frozenset({"known"}))
+    await space.store.register(replace(introduction("a"), service=service))
+    await stage.schedules.put("j", read_spec({"every": 60, "name": "new"}))
+    [fire] = await stage.until(60)
+    assert await space.take("a") == []
+    assert (await space.task(fire)).deliveries == 0
+    assert await stage.until(120) == []  # it waits: the next one is skipped
+    for _ in range(10):  # what a steward does each second
+        await space.store.unserved(10_000, 100)
+        await stage.until((space.clock.now_ms - stage.origin) / 1000 + 1)
+    await space.store.unserved(10_000, 100)
+    record = await space.task(fire)
+    assert (record.state, record.dead) == ("failed", True)
+    assert len(await stage.until(180)) == 1
+    assert await stage.told("j") == ["fired", "skipped", "ended", "fired"]

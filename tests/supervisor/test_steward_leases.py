@@ -66,7 +66,7 @@ class Reaper:
 
     def __post_init__(self) -> None:
         store = self.house.store
-        self.watch = ClockWatch(store, self.house.health, 15.0, self.clock)
+        self.watch = ClockWatch(store, self.house.health, 15.0, self.clock, self.clock)
         self.reaping = Reaping(store, self.watch, Terms(15.0, 5.0), self.house.count)
 
     async def turns(self, seconds: float, run_id: str = "one") -> int:
@@ -133,6 +133,29 @@ async def test_nothing_is_trimmed_by_a_clock_that_was_set_forward(house: House, 
         assert not await trimmed()
         reaper.skew_ms = 0 if back else reaper.skew_ms
         await reaper.turns(5.0 if back else 601.0)
+        assert await trimmed()
+
+
+@pytest.mark.parametrize("skew_ms", [59_000, 8 * 86_400_000])
+@pytest.mark.parametrize("back", [True, False])
+async def test_a_steward_that_starts_while_the_clock_is_ahead_trims_nothing(
+    house: House, skew_ms: int, back: bool
+) -> None:
+    """By its host's clock, as it has seen no jump. Clocks of hosts differ a little."""
+    reaper = Reaper(house)
+    trim = trimming(house.store, 60.0, reaper.watch)
+
+    async def trimmed() -> bool:
+        before = len(house.called("trim"))
+        house.store.answers["clock_ms"] = [round(reaper.clock.now * 1000) + reaper.skew_ms]
+        await trim.turn()
+        return len(house.called("trim")) > before
+
+    reaper.skew_ms = skew_ms
+    with capture_logs():
+        assert await trimmed() is (skew_ms < 60_000)
+        reaper.skew_ms = 0 if back else skew_ms
+        await reaper.turns(5.0 if back else 3605.0)
         assert await trimmed()
 
 

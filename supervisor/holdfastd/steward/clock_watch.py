@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import structlog
 
 from holdfast.broker.port import StewardStore
 from holdfastd.steward.health import Health
-from holdfastd.steward.trust import SETTLING, Look, doubt, jump, tolerance
+from holdfastd.steward.trust import SETTLING, Look, ahead, doubt, jump, tolerance
 
 _log = structlog.get_logger("holdfast.steward")
 
 
 class ClockWatch:
-    """Shared by the duties that take away or delete by age; each looks before it does so. `lease` in seconds."""
+    """Shared by the duties that take away or delete by age; each looks before it does so. `lease` in seconds; `clock` is
+    monotonic, `wall` this host's time of day: it tells a steward that starts of a jump before it."""
 
-    def __init__(self, store: StewardStore, health: Health, lease: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: StewardStore,
+        health: Health,
+        lease: float,
+        clock: Callable[[], float],
+        wall: Callable[[], float] = time.time,
+    ) -> None:
         self._store = store
         self._health = health
         self._lease = lease
         self._clock = clock
+        self._wall = wall
         self._before: Look | None = None
         self._leases_from = 0.0
         self._ahead = 0.0
@@ -39,10 +49,15 @@ class ClockWatch:
         if reason := doubt(self._before, look, slack):
             _log.debug("leases are not believed for a while", reason=reason, seconds=self._lease)
             self._leases_from = look.at + self._lease
-        if self._before is not None and (moved := jump(self._before, look, slack)):
+        if moved := self._moved(look, slack):
             self._note_jump(look.at, moved, slack)
         self._before = look
         return look
+
+    def _moved(self, look: Look, slack: float) -> float:
+        if self._before is None:
+            return ahead(look, self._wall())
+        return jump(self._before, look, slack)
 
     def _note_jump(self, at: float, moved: float, slack: float) -> None:
         self._ahead += moved

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 LEAST_TOLERANCE = 0.5  # seconds
 SETTLING = 3600.0  # seconds after which a clock that was set forward and not back is taken to be right
+APART = 60.0  # seconds by which the clocks of hosts may differ without that one of them was set
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +48,9 @@ def jump(before: Look, now: Look, tolerance: float) -> float:
     """Seconds by which the store's clock has moved ahead of ours between two looks; 0 within the tolerance."""
     moved = (now.clock_ms - before.clock_ms) / 1000 - (now.at - before.at)
     return moved if abs(moved) > tolerance else 0.0
+
+
+def ahead(first: Look, wall: float) -> float:
+    """Seconds by which the store's clock is ahead of this host's (Unix seconds) at the first look; 0 if not by much."""
+    apart = first.clock_ms / 1000 - wall
+    return apart if apart > APART else 0.0
