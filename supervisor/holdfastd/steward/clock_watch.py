@@ -15,8 +15,8 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class ClockWatch:
-    """Shared by the duties that take away or delete by age; each looks before it does so. `lease` in seconds; `clock` is
-    monotonic, `wall` this host's time of day: it tells a steward that starts of a jump before it."""
+    """Shared by the duties that take away or delete by age; each looks before it does so. `lease` in seconds; `clock`
+    is monotonic; `wall`: this host's time of day, which tells a steward that starts of a jump before it."""
 
     def __init__(
         self,
