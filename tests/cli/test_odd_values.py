@@ -175,3 +175,31 @@ def test_a_lack_of_rights_names_a_file_only_where_there_is_one(capsys: pytest.Ca
     assert ending(PermissionError(errno.EACCES, "Permission denied"), debug=False) == 77
     assert ending(PermissionError(errno.EACCES, "Permission denied", "/run/x"), debug=False) == 77
     assert capsys.readouterr().err == "supervisor: Permission denied\nsupervisor: /run/x: Permission denied\n"
+
+
+def set_to_text(cli: Cli, key: str) -> str:
+    """The key, after somebody has made it a string."""
+    _, url, _, queue = cli.options
+    named = key.replace("QUEUE", queue)
+    with redis.Redis.from_url(url) as client:
+        client.set(named, "x")
+    return named
+
+
+@pytest.mark.parametrize("order", ["tasks show", "tasks cancel", "tasks pause", "tasks resume", "tasks retry", "why"])
+def test_a_task_whose_key_is_of_another_type_is_told_by_the_name_of_the_key(cli: Cli, order: str) -> None:
+    key = set_to_text(cli, "{QUEUE}:task:t1")
+    answer = cli(*order.split(), "t1")
+    assert answer.status == 78
+    assert f"key {key} is a string, and a task has a hash there; rename it" in answer.err
+    assert answer.err.count("\n") == 1
+    assert "WRONGTYPE" not in answer.err
+
+
+@pytest.mark.parametrize(("lane", "key"), [("QUEUE:mail", "QUEUE:mail"), ("mail", "{QUEUE}:lane:mail")])
+def test_a_submit_to_a_lane_whose_key_is_of_another_type_exits_78(cli: Cli, lane: str, key: str) -> None:
+    named = set_to_text(cli, key)
+    answer = cli("submit", "x", "--lane", lane.replace("QUEUE", cli.options[3]))
+    assert answer.status == 78
+    assert named.rpartition("}")[2] in answer.err
+    assert "holds something else than a list; rename it" in answer.err

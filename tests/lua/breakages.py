@@ -422,6 +422,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("names in use are forgotten", "unserved.lua", "if not used[digest] then", "if true then", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
     ("a burst waits for a handler", "left.lua", "> (unserved[lane] or 0)", "> 0", unknown.test_a_burst_does_not_wait_for_it),
     # Work that is bounded whatever others push.
+    ("any number of bytes comes from the gates of keys", "pull.lua", "while #rows - before < want and not told_enough() and take_first(gate) do end", "while #rows - before < want and take_first(gate) do end", bounded_work.test_one_pull_tells_a_bounded_number_of_bytes_of_tasks_at_gates, (bounded_work.held_by_key,)),
+    ("any number of bytes comes from the gates of handlers", "pull.lua", "local name = #rows - before < want and not told_enough() and unknown", "local name = #rows - before < want and unknown", bounded_work.test_one_pull_tells_a_bounded_number_of_bytes_of_tasks_at_gates, (bounded_work.held_by_name,)),
     ("a worker gets large entries without end", "pull.lua", "      if inboxed then break end\n", "", bounded_work.test_a_worker_gets_no_large_entry_before_it_has_admitted_those_it_has),
     ("a pull looks at all of many lanes", "pull.lua", " or looked_at >= LOOKS or", " or", bounded_work.test_one_pull_looks_at_a_bounded_number_of_entries_of_many_lanes),
     ("turns are given anew without end", "pull.lua", "for _ = 1, ROUNDS do", "for _ = 1, #LANES do", bounded_work.test_one_pull_gives_turns_anew_a_bounded_number_of_times),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from itertools import count
 
 import pytest
 
 from holdfast.core.deliveries import Delivery, Settle
 from holdfast.core.lanes import Bound, Rule
-from holdfast.core.records import Accepted
+from holdfast.core.records import Accepted, Submission
 from holdfast.manager import TaskManager
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, admission, control, run, sha1, submission
+from tests.lua.test_unknown import serving
 
 pytestmark = pytest.mark.anyio
 
@@ -100,6 +102,37 @@ async def test_one_pull_decodes_a_bounded_number_of_bytes_and_loses_no_order(spa
 async def test_one_pull_tells_a_bounded_number_of_bytes_of_tasks(space: Namespace) -> None:
     await space.register("a")
     await space.store.submit([submission(f"t{number}", space.queue, text="x" * MIB) for number in range(3)])
+    assert [[each.task_id for each in await space.take("a")] for _ in range(3)] == [["t0"], ["t1"], ["t2"]]
+    await space.check()
+
+
+async def held_by_key(space: Namespace, tasks: list[Submission]) -> None:
+    await space.submit("first", concurrency_key="k")
+    await space.store.submit(tasks)
+    [first] = await space.take("a")
+    while await space.entries():
+        await space.take("a")
+    await space.store.bound([Rule(Bound.KEYS, space.queue, "9")])
+    await space.settle("a", first, Settle.COMPLETED)
+    await space.push(*[b'{"_b":"gone:1","operation":"run"}'] * 5)  # a share is one of tasks in the lane and of gates
+
+
+async def held_by_name(space: Namespace, tasks: list[Submission]) -> None:
+    """The worker that meets them has no such handler."""
+    await serving(space, "b", "known")
+    await space.store.submit(tasks)
+    while await space.entries():
+        await space.take("b")
+    await space.crash("b")
+
+
+@pytest.mark.parametrize("held", [held_by_key, held_by_name])
+async def test_one_pull_tells_a_bounded_number_of_bytes_of_tasks_at_gates(
+    space: Namespace, held: Callable[[Namespace, list[Submission]], Awaitable[None]]
+) -> None:
+    await space.register("a")
+    names = {"concurrency_key": "k"} if held is held_by_key else {"name": "x"}
+    await held(space, [submission(f"t{number}", space.queue, text="x" * MIB, **names) for number in range(3)])
     assert [[each.task_id for each in await space.take("a")] for _ in range(3)] == [["t0"], ["t1"], ["t2"]]
     await space.check()
 

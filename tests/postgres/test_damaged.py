@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.errors import StoreRefusedError
 from tests.lua.test_damaged import DAMAGES, Damage
 from tests.postgres.ledger import Ledger
 
@@ -28,3 +29,12 @@ async def test_others_are_copied(books: Ledger, damage: Damage) -> None:
         "good",
         "known",
     ]
+
+
+@pytest.mark.parametrize("order", ["cancel", "pause", "resume"])
+async def test_an_order_for_one_whose_key_is_of_another_type_is_refused_and_dropped(books: Ledger, order: str) -> None:
+    await books.keep()
+    await books.redis.do("SET", books.redis.key("task:t1"), "x")
+    with pytest.raises(StoreRefusedError, match="task:t1 is a string"):
+        await getattr(books.store, order)("t1", "asked")
+    assert await books.requests() == []

@@ -79,6 +79,10 @@ class InvalidTaskError(HoldfastError, ValueError):
     """An argument cannot be accepted; nothing was written."""
 
 
+class LaneTypeError(StoreRefusedError, InvalidTaskError):
+    """The key of this lane holds something else than a list; the message names it. Nothing was written."""
+
+
 class ClosedError(HoldfastError):
     """This TaskManager has been closed; make another one."""
 

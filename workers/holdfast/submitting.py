@@ -16,6 +16,7 @@ from holdfast.core.records import Accepted, Receipt, Submission
 from holdfast.errors import (
     HoldfastError,
     InvalidTaskError,
+    LaneTypeError,
     MessageConflictError,
     TaskEndedError,
     TooManyMessagesError,
@@ -103,7 +104,9 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             told = f"task {answer.task_id}, after which {one.task_id} is to run, is not known"
             return UnknownTaskError(f"{told}; submit it first, one that ended long ago is forgotten")
         case Accepted.NO_LIST:
-            return InvalidTaskError(f"lane {shown(one.lane)}: this key holds something else than a list")
+            key = f"key {one.lane}" if ":" in one.lane else f"key, which ends in }}:lane:{one.lane},"
+            told = f"lane {shown(one.lane)}: its {key} holds something else than a list"
+            return LaneTypeError(f"{told}; rename it (RENAME), or name another lane")
         case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
             return None
 

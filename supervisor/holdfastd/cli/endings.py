@@ -100,10 +100,10 @@ def _status(error: CommandError | HoldfastError | ConfigError) -> int:
             return Exit.PERMISSION if lies_below(PermissionError, error) else Exit.UNAVAILABLE
         case DeniedError():
             return Exit.PERMISSION
-        case InvalidTaskError() | InvalidScheduleError():
-            return Exit.USAGE
         case StoreRefusedError() | ConfigError():
             return Exit.CONFIG
+        case InvalidTaskError() | InvalidScheduleError():
+            return Exit.USAGE
         case _:
             return Exit.FAILED
 

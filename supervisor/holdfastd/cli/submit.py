@@ -202,6 +202,8 @@ def _finish(bad: sources.BadLineError | None, tally: Tally, answers: Answers, st
         raise CommandError(f"{bad}; {counted(tally.accepted, 'task')} accepted{upto}")
     if stream is not None or answers.lost:
         output.note(f"{answers.lost and f'{answers.lost}; '}{counted(tally.accepted, 'task')} accepted")
+    if tally.unfit:
+        return Exit.CONFIG
     if tally.failed or tally.refused:
         return Exit.FAILED
     return answers.status

@@ -12,7 +12,7 @@ from holdfast.core.nouns import counted
 from holdfast.core.records import Accepted, Receipt, Submission, TaskRecord
 from holdfast.core.service import ServiceState
 from holdfast.core.states import State
-from holdfast.errors import HoldfastError, InvalidTaskError, StoreError
+from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreRefusedError
 from holdfast.manager import TaskManager
 from holdfast.submitting import refusal
 from holdfastd.cli.sources import BadLineError, Item
@@ -30,6 +30,7 @@ class Tally:
 
     accepted: int = 0
     refused: int = 0
+    unfit: int = 0  # of those, because of the store
     settled: int = 0
     failed: int = 0
     line: int = 0
@@ -79,6 +80,7 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Listen
     for one, answer in zip(batch, await manager.submit(batch), strict=True):
         if error := refusal(one, answer):
             tally.refused += 1
+            tally.unfit += isinstance(error, StoreRefusedError)
             listener.refused(error)
         else:
             receipts.append(answer)

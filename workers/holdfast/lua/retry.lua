@@ -2,7 +2,7 @@
 -- The new id is the first free `<first id>.r<number>`, and the old task knows it: retrying twice makes one.
 -- KEYS: the public queue. ARGV: task id, reason.
 -- Answers: {word, id}. more: what was said in its earlier turns is copied in steps; ask again. new: that task was made. again: it was made before. due: the same task, due now. And with the id
---       that was asked for: unknown; long: the new id would be; or the task's state, in which it cannot be retried.
+--       that was asked for: unknown; damaged: its key holds something else; long: the new id would be; or the task's state, in which it cannot be retried.
 -- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
 -- Refused when out of memory, before anything is written.
 -- flags:
@@ -55,7 +55,7 @@ local function once_more(root, number)
 end
 
 local r = read(id, 'state', 'retried_as', 'root', 'retry')
-if not r[1] then return {'unknown', id} end
+if not r[1] then return {r[1] == nil and 'damaged' or 'unknown', id} end
 if r[2] then return {'again', r[2]} end
 if r[1] == 'delayed' then
   submit_due(id, reason)

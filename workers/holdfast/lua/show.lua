@@ -1,11 +1,12 @@
 -- One task, whole or without its payloads, at one moment.
 -- KEYS: the public queue. ARGV: task id, payloads (1 or 0).
 -- Answers: {record as pairs, dead (1 or 0), pending, trail, operation, result, checkpoint, tasks it waits for}; payloads ''
--- where there are none; nothing for an unknown id.
+-- where there are none; nothing for an unknown id. damaged: the key of its record holds something else.
 -- flags: no-writes, allow-oom
 -- use: record ties
 local id, payloads = ARGV[1], ARGV[2] == '1'
-local record = call('HGETALL', T .. 'task:' .. id)
+local record = redis.pcall('HGETALL', T .. 'task:' .. id)
+if record.err then return 'damaged' end
 if #record == 0 then return {} end
 local dead = call('ZSCORE', T .. 'dead', id) and 1 or 0
 local pending = call('LLEN', T .. 'pending:' .. id)

@@ -11,6 +11,7 @@ import structlog
 from holdfast.broker.postgres import changes, requests, tasks
 from holdfast.broker.postgres.requests import Waiting
 from holdfast.broker.postgres.turns import PATIENCE
+from holdfast.broker.redis.connection import DAMAGED
 from holdfast.broker.redis.facts import FactsRole
 from holdfast.broker.redis.ledger import ELSEWHERE, LedgerRole
 from holdfast.core.records import Accepted, Submission
@@ -75,7 +76,7 @@ async def _give_asks(sql: Any, _: str, redis: LedgerRole, epoch: str, some: list
         word = await redis.ask(epoch, one.request, one.verb, one.task_id, one.reason)
         if word is None:
             return False
-        if word == "unknown":  # it has ended long ago, or was never there
+        if word in {"unknown", DAMAGED}:  # it has ended long ago, or was never there; or nobody can carry it out
             await requests.drop(sql, [one.request])
         else:
             await requests.given(sql, [one.request])

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from holdfast.broker.postgres import giving, reading, requests, turns
 from holdfast.broker.postgres.base import LedgerStore
+from holdfast.broker.redis.connection import DAMAGED
 from holdfast.core.records import (
     Accepted,
     Receipt,
@@ -110,12 +111,14 @@ class ProducingRole(LedgerStore):
     async def _answered(self, request: int, task_id: str, word: str) -> str:
         """A task that Redis does not know may have ended long ago."""
         async with self.database.transaction() as sql:
-            if word != UNKNOWN:
+            if word not in {UNKNOWN, DAMAGED}:
                 await requests.given(sql, [request])
                 return word
             await requests.drop(sql, [request])
             found = await reading.task(sql, self._queue, task_id, payloads=False)
-            return UNKNOWN if found is None else str(found.state)
+        if word == DAMAGED:
+            await self._connection.refuse_damaged(task_id)
+        return UNKNOWN if found is None else str(found.state)
 
 
 def _is_taken(entry: requests.Entry, receipt: Receipt) -> bool:

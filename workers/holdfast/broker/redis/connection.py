@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 from redis.exceptions import NoScriptError, RedisError
@@ -15,7 +15,7 @@ from holdfast.broker.redis.notices import Notices
 from holdfast.broker.redis.redirecting import Redirecting
 from holdfast.broker.redis.scripts import Script, build, operations, product
 from holdfast.broker.redis.sending import watched
-from holdfast.errors import StoreRefusedError
+from holdfast.errors import StoreRefusedError, UnreadableRecordError
 from holdfast.killpoints import armed
 from holdfast_config import several
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 Value = str | bytes | int | float
+
+DAMAGED = "damaged"  # an operation's answer: the key of the task's record holds something else
 
 
 class Connection:
@@ -76,6 +78,7 @@ class Connection:
         except StoreRefusedError as error:
             if "WRONGTYPE" in str(error):
                 await self.check_types()
+                await self._check_types_of(str(args[0]) if args else "")
             raise
 
     async def load(self) -> None:
@@ -93,6 +96,21 @@ class Connection:
                     f"Redis at {self.url}: key {key} is a {found}, and queue {self.keys.queue} keeps a {wanted} there; "
                     f"rename it (RENAME {key} …), or use another queue name"
                 )
+
+    async def _check_types_of(self, task_id: str) -> None:
+        """The same of the keys of a task; of what is no task's id there are none."""
+        for key, wanted in self.keys.types_of(task_id).items():
+            found = await self._type_of(key)
+            if found not in {wanted, "none"}:
+                raise StoreRefusedError(
+                    f"Redis at {self.url}: key {key} is a {found}, and a task has a {wanted} there; "
+                    f"rename it (RENAME {key} …)"
+                )
+
+    async def refuse_damaged(self, task_id: str) -> NoReturn:
+        """Of a task whose record could not be read: raises StoreRefusedError with the key's name."""
+        await self._check_types_of(task_id)
+        raise UnreadableRecordError(f"the record of task {task_id!a} could not be read; ask again")
 
     async def _type_of(self, key: str) -> str:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.broker.redis import rows
-from holdfast.broker.redis.connection import Role
+from holdfast.broker.redis.connection import DAMAGED, Role
 from holdfast.broker.redis.paging import read_position, readable
 from holdfast.core.records import MAX_CRASHES, Page, RetryAnswer, Stray, Strays, Unreadable
 
@@ -18,6 +18,8 @@ class GivenUpRole(Role):
         word, new = await self._run("retry", task_id, reason)
         while word == b"more":
             word, new = await self._run("retry", task_id, reason)
+        if word == DAMAGED.encode():
+            await self._connection.refuse_damaged(task_id)
         return RetryAnswer(word.decode(), new.decode())
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:

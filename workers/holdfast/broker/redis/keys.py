@@ -137,6 +137,12 @@ class Keys:
         lists, others = (self.queue, self.unreadable), {self.meta: "hash", self.events: "stream"}
         return dict.fromkeys(lists, "list") | dict.fromkeys(zsets, "zset") | others
 
+    def types_of(self, task_id: str) -> dict[str, str]:
+        """The same of one task's keys."""
+        lists, texts = ("history", "pending", "trail"), ("op", "checkpoint")
+        kinds = {"task": "hash", "messages": "hash"} | dict.fromkeys(lists, "list") | dict.fromkeys(texts, "string")
+        return {f"{self.prefix}{name}:{task_id}": kind for name, kind in kinds.items()}
+
     def conversation(self, context_id: str) -> str:
         return f"{self.prefix}conversation:{context_id}"
 

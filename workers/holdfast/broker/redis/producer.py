@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from holdfast.broker.redis import rows
-from holdfast.broker.redis.connection import Role, Value, given
+from holdfast.broker.redis.connection import DAMAGED, Role, Value, given
 from holdfast.broker.redis.keys import Keys
 from holdfast.core.records import Accepted, Receipt, Submission, TaskRecord
 from holdfast.core.terms import Terms
@@ -53,16 +53,24 @@ class ProducerRole(Role):
         return Accepted(await self._word("message", s.task_id, s.message_id, f"o{s.digest}", s.operation))
 
     async def cancel(self, task_id: str, reason: str) -> str:
-        return await self._word("cancel", task_id, reason)
+        return await self._order("cancel", task_id, reason)
 
     async def pause(self, task_id: str, reason: str) -> str:
-        return await self._word("pause", task_id, reason)
+        return await self._order("pause", task_id, reason)
 
     async def resume(self, task_id: str, reason: str) -> str:
-        return await self._word("resume", task_id, reason)
+        return await self._order("resume", task_id, reason)
+
+    async def _order(self, name: str, task_id: str, reason: str) -> str:
+        word = await self._word(name, task_id, reason)
+        if word == DAMAGED:
+            await self._connection.refuse_damaged(task_id)
+        return word
 
     async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
         answer = await self._run("show", task_id, int(payloads))
+        if answer == DAMAGED.encode():
+            await self._connection.refuse_damaged(task_id)
         return rows.task_record(task_id, answer) if answer else None
 
     def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:

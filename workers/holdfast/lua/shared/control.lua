@@ -1,5 +1,6 @@
 -- use: record lane journal ending message limits waiting gates pauses hint
--- What operators and producers may do to a task in any state: cancel, pause, resume.
+-- What operators and producers may do to a task in any state: cancel, pause, resume. Each answers `damaged` where the key of
+-- its record holds something else.
 -- A cancel may overtake its task: another lane, another connection. It is kept for a while; see canceled_early.
 local function cancel_early(id)
   local cancels = T .. 'cancels'
@@ -13,6 +14,7 @@ end
 local function cancel(id, reason)
   local r = read(id, 'state', 'lane', 'owner', 'claim')
   local state = r[1]
+  if state == nil then return 'damaged' end
   if not state then
     cancel_early(id)
     return 'unknown'
@@ -33,7 +35,7 @@ end
 local function pause(id, reason)
   local r = read(id, 'state', 'lane', 'owner', 'claim')
   local state = r[1]
-  if not state then return 'unknown' end
+  if not state then return state == nil and 'damaged' or 'unknown' end
   if state == 'working' then
     keep_pause(id, 'asked', r[4], reason)
     hint(r[3], 'pause:' .. id .. ':' .. r[4])
@@ -52,7 +54,7 @@ end
 local function resume(id, reason)
   local r = read(id, 'state', 'lane', 'claim', 'pause')
   local state = r[1]
-  if not state then return 'unknown' end
+  if not state then return state == nil and 'damaged' or 'unknown' end
   if state == 'working' then withdraw_pause(id, r[3], r[4], reason) end
   if not PARKED[state] then return state end
   leave_index(id, state, r[2])
