@@ -22,6 +22,7 @@ SINGLE = frozenset(
         "debounce",
         "solo",
         "quarantine",
+        "apart",
         "deaths",
         "cancels",
         "parked",

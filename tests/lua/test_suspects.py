@@ -497,6 +497,51 @@ async def test_a_suspect_by_recoveries_runs_while_no_other_quarantine_worker_of_
     await space.check()
 
 
+async def test_a_suspect_by_recoveries_has_its_turn_though_others_keep_coming(space: Namespace) -> None:
+    """Once it was met it is the next of its host, whichever lane comes first and whoever asks."""
+    await suspect(space, "s1", "s2", "s3", lane="slow")
+    await die_together(space, "r1", times=3, charged=False)
+    lanes = ["slow", space.queue]
+    await enter(space, "q1", "q2")
+    [first] = (await space.pull("q1", 1, lanes=["slow"])).deliveries
+    assert await ids(space, "q2") == []
+    for _ in lanes:
+        assert await ids(space, "q2", lanes=lanes) == []
+        await space.clock.advance(1)
+    [lone] = (await space.pull("q1", 1, settlement(first, Settle.COMPLETED), lanes=lanes)).deliveries
+    assert (first.task_id, lone.task_id) == ("s1", "r1")
+    assert await space.do("EXISTS", space.key("apart")) == 0
+    assert await ids(space, "q1", 1, settlement(lone, Settle.COMPLETED), lanes=lanes) == ["s2"]
+    assert await ids(space, "q2", lanes=lanes) == ["s3"]
+    await space.check()
+
+
+async def test_a_suspect_by_recoveries_that_may_not_start_keeps_nobody_back(space: Namespace) -> None:
+    await suspect(space, "s1", "s2", lane="slow")
+    await die_together(space, "r1", times=3, charged=False)
+    lanes = ["slow", space.queue]
+    await enter(space, "q1", "q2")
+    assert await ids(space, "q1", lanes=["slow"]) == ["s1"]
+    assert await ids(space, "q2", lanes=[space.queue]) == []
+    assert await ids(space, "q2", lanes=lanes) == []
+    await space.store.pause_lane(space.queue, "repairs")
+    assert await ids(space, "q2", lanes=lanes) == ["s2"]
+    await space.check()
+
+
+async def test_a_turn_that_was_kept_for_a_suspect_by_recoveries_is_forgotten_with_it(space: Namespace) -> None:
+    await suspect(space, "s1", lane="slow")
+    await die_together(space, "r1", times=3, charged=False)
+    await enter(space, "q1", "q2")
+    assert await ids(space, "q1", lanes=["slow"]) == ["s1"]
+    assert await ids(space, "q2") == []
+    assert await space.do("HGETALL", space.key("apart")) != {}
+    await space.store.cancel("r1", "enough")
+    await space.store.suspects([space.queue])
+    assert await space.do("EXISTS", space.key("apart")) == 0
+    await space.check()
+
+
 async def test_what_is_remembered_of_deaths_is_bounded_and_trimmed(space: Namespace) -> None:
     names = [f"t{i}" for i in range(150)]
     await space.submit(*names)

@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 
 from holdfast.core.deliveries import Settle
-from holdfast.core.records import WorkerKind
+from holdfast.core.lanes import Bound, Rule
+from holdfast.core.records import Startable, WorkerKind
 from holdfast.core.service import ServedLane, Service
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import calling, introduction, run
@@ -16,10 +17,12 @@ from tests.lua.operations import calling, introduction, run
 pytestmark = pytest.mark.anyio
 
 
-async def serving(space: Namespace, incarnation: str, *names: str, lane: str = "") -> None:
+async def serving(
+    space: Namespace, incarnation: str, *names: str, lane: str = "", kind: WorkerKind = WorkerKind.WORKER
+) -> None:
     """Register a worker with these handlers; the empty name is a default one. Without names it runs tasks of any."""
     service = Service((ServedLane(lane or space.queue),), frozenset(names) if names else None)
-    await space.store.register(replace(introduction(incarnation), service=service))
+    await space.store.register(replace(introduction(incarnation, kind=kind), service=service))
 
 
 async def taken(space: Namespace, worker: str, slots: int = 10) -> list[str]:
@@ -327,12 +330,13 @@ async def test_a_burst_does_not_wait_for_it(space: Namespace) -> None:
     assert await space.store.left([space.queue]) == (True, None, 0)
 
 
-async def crash_into_suspicion(space: Namespace) -> None:
-    """`x` ends its worker until it is a suspect, and is due."""
+async def crash_into_suspicion(space: Namespace, task_id: str = "x") -> None:
+    """It ends its worker until it is a suspect, and is due."""
     for number in range(2):
-        await serving(space, f"c{number}")
-        assert await taken(space, f"c{number}") == ["x"]
-        await space.crash(f"c{number}")
+        worker = f"{task_id}-c{number}"
+        await serving(space, worker)
+        assert await taken(space, worker) == [task_id]
+        await space.crash(worker)
         await space.advance(30_000)
         await space.store.promote(10)
 
@@ -355,6 +359,64 @@ async def test_a_suspect_waits_at_the_gate_of_its_handler_and_goes_from_there_to
     assert (await space.store.suspects([space.queue])).startable == 1
     await quarantine(space, "q2", "new")
     assert await taken(space, "q2", 1) == ["x"]
+    await space.check()
+
+
+async def test_a_pool_counts_and_claims_no_suspect_whose_handler_another_has(space: Namespace) -> None:
+    """Else its quarantine workers would be forked for it in vain, and pass it to and fro."""
+    await space.submit("x", name="new")
+    await crash_into_suspicion(space)
+    await serving(space, "a", "known")
+    await serving(space, "b", "new")
+    await quarantine(space, "qa", "known")
+    assert await taken(space, "qa") == []
+    assert (await space.check())[space.key("task:x")]["content"].get("held", "") == ""
+    found = {who: (await space.store.suspects([space.queue], [who])).startable for who in ("a", "b", "unregistered")}
+    assert found == {"a": 0, "b": 1, "unregistered": 1}
+    await quarantine(space, "qb", "new")
+    assert await taken(space, "qb", 1) == ["x"]
+    await space.check()
+
+
+async def test_a_suspect_whose_handler_nobody_has_goes_to_its_gate_without_a_fork(space: Namespace) -> None:
+    await space.submit("x", name="new")
+    await crash_into_suspicion(space)
+    await serving(space, "a", "known")
+    assert (await space.store.suspects([space.queue], ["a"])).startable == 0
+    assert (await space.check())[space.key("task:x")]["content"].get("held") == "unknown:new"
+    await serving(space, "b", "new")
+    assert await taken(space, "b") == []
+    assert (await space.store.suspects([space.queue], ["b"])).startable == 1
+    await space.check()
+
+
+async def test_one_whose_handler_another_has_takes_no_place_of_its_lane(space: Namespace) -> None:
+    await space.submit("x", name="new")
+    await crash_into_suspicion(space)
+    await space.submit("y", name="known")
+    await crash_into_suspicion(space, "y")
+    await space.store.declare("here", [Rule(Bound.LIMIT, space.queue, "1")])
+    await serving(space, "a", "known")
+    await serving(space, "b", "new")
+    assert (await space.store.suspects([space.queue], ["a"])).startable == 1
+    await quarantine(space, "qa", "known")
+    assert await taken(space, "qa", 1) == ["y"]
+    await space.check()
+
+
+async def test_who_cannot_fork_runs_a_suspect_whose_handler_no_supervisor_has(space: Namespace) -> None:
+    """A supervisor that has others is no reason to leave it."""
+    await space.submit("x", name="new")
+    await crash_into_suspicion(space)
+    await serving(space, "w", "known", kind=WorkerKind.WORKER)
+    await serving(space, "a", "known", kind=WorkerKind.SINGLE)
+    await serving(space, "b", "new", kind=WorkerKind.SINGLE)
+    await space.submit("y1", "y2", name="known")
+    assert await space.store.suspects([space.queue], ["w"]) == Startable(0, 0)
+    assert await hints(space, "b") == [b"look"]
+    assert len(await taken(space, "a", 1)) == 1
+    assert len(await space.take("a", 1)) == 1  # it waits for no suspect that it cannot run
+    assert await taken(space, "b", 1) == ["x"]
     await space.check()
 
 

@@ -109,7 +109,7 @@ class Life:
         strangers = locks.incarnations() if self.spec.first else ()
         terms = Terms(settings.lease, settings.lease_grace, settings.max_crashes)
         watch = ClockWatch(store, self.health, settings.lease, time.monotonic)
-        suspects = Suspects(store, settings.lane_names)
+        suspects = Suspects(store, settings.lane_names, self.family)
 
         def recovered(count: int, cause: str) -> None:
             self.recovered(count, cause)

@@ -13,16 +13,18 @@ import anyio
 from holdfast import channel
 from holdfast.broker.port import Store
 from holdfastd.steward.duty import Duty
+from holdfastd.steward.family import Family
 
 EVERY = 1.0  # seconds
 
 
 class Suspects:
-    """`lanes`: those that are served here."""
+    """`lanes`: those that are served here; `family`: the workers whose handlers are."""
 
-    def __init__(self, store: Store, lanes: Sequence[str]) -> None:
+    def __init__(self, store: Store, lanes: Sequence[str], family: Family) -> None:
         self._store = store
         self._lanes = lanes
+        self._family = family
         self._told = channel.Suspects(0)
         self._changed = anyio.Event()
 
@@ -41,7 +43,7 @@ class Suspects:
 
     async def _look(self, tell: Callable[[channel.Suspects], None]) -> None:
         self._changed = anyio.Event()
-        found = await self._store.suspects(self._lanes)
+        found = await self._store.suspects(self._lanes, self._family.living)
         message = channel.Suspects(found.startable, found.alone, found.startable > 0 and await self._is_quiet())
         if message.startable or message != self._told:
             tell(message)

@@ -255,10 +255,12 @@ local function look()
   return offers, sum, busy
 end
 
--- Start a suspect, unless this worker has no such handler; whether it was claimed, and has not expired.
+-- Start a suspect, unless this worker has no such handler; whether it was claimed, and has not expired. One whose handler
+-- others have stays for those.
 local function take_suspect(id, lane, r)
   local before, gate = #rows, r[6]
   if not has_name(names, r[5] or '') then
+    if #of_unknown().servers(lane, r[5] or '') > 0 then return false end
     suspects().leave(id, lane, gate)
     go_aside(id, lane, r[5], r[3])
     return false
@@ -275,35 +277,44 @@ local function take_suspect(id, lane, r)
 end
 
 -- A quarantine worker claims one suspect and nothing beside it. One that was suspected for recoveries waits until no
--- other quarantine worker of this host runs anything, and keeps the others from starting meanwhile.
+-- other quarantine worker of this host runs anything: the first that is met meanwhile is the next of its host (`apart`), and
+-- no other one starts before it, as long as it may.
 local function take_in_quarantine(host)
   if slots == 0 or call('HLEN', running_of(incarnation)) > 0 then return end
   local others, apart = suspects().others_run(incarnation, host)
   if apart then return end
-  suspects().visit_all(LANES, function(id, lane, r) return (others and r[7] == '1') or take_suspect(id, lane, r) end)
-end
 
--- Lanes with suspects, as far as no supervisor forks quarantine workers for them.
-local function unsupervised()
-  local found, who = {}, nil
-  for _, lane in ipairs(LANES) do
-    if call('EXISTS', T .. 'suspects:' .. lane, T .. 'gates:' .. lane) > 0 then
-      who = who or serving()
-      if not who.is_supervised(lane) then found[#found + 1] = lane end
-    end
+  local function take_or_wait(id, lane, r)
+    if not others or r[7] ~= '1' then return take_suspect(id, lane, r) and 'enough' end
+    if not has_name(names, r[5] or '') then return end
+    call('HSET', T .. 'apart', host, id)
+    return 'enough'
   end
-  return found
+
+  local next, met = call('HGET', T .. 'apart', host), false
+  if next then
+    suspects().visit_all(LANES, function(id, lane, r)
+      if id ~= next then return end
+      met = take_or_wait(id, lane, r)
+      return 'enough'
+    end)
+    if met and not others then call('HDEL', T .. 'apart', host) end
+  end
+  if not met then suspects().visit_all(LANES, take_or_wait) end
 end
 
--- A process that cannot fork runs a suspect of a lane that no supervisor serves, when it holds nothing else, and claims
--- nothing beside it nor while one may start. Answers whether that is so.
+-- A process that cannot fork runs a suspect whose lane and handler no supervisor serves, when it holds nothing else, and
+-- claims nothing beside it nor while one may start. Answers whether that is so.
 local function attend_suspects()
   local held = call('HLEN', running_of(incarnation))
   if held == 1 and read(call('HKEYS', running_of(incarnation))[1], 'solo')[1] == '1' then return true end
-  local attends = false
-  suspects().visit_all(unsupervised(), function(id, lane, r)
-    attends = held > 0 or slots == 0 or take_suspect(id, lane, r)
-    return attends
+  local attends, who = false, nil
+  suspects().visit_all(LANES, function(id, lane, r)
+    who = who or serving()
+    if who.is_supervised(lane, r[5] or '') then return end
+    local must_wait = (held > 0 or slots == 0) and has_name(names, r[5] or '')
+    attends = must_wait or take_suspect(id, lane, r)
+    return attends and 'enough'
   end)
   return attends
 end

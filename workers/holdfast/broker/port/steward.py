@@ -35,8 +35,9 @@ class StewardStore(Protocol):
         """Submit due tasks; how many, and milliseconds until the next is due (None: nothing delayed)."""
         ...
 
-    async def suspects(self, lanes: Sequence[str]) -> Startable:
-        """How many suspects of these lanes may start now, as far as they were looked at."""
+    async def suspects(self, lanes: Sequence[str], workers: Sequence[str] = ()) -> Startable:
+        """How many suspects of these lanes may start now, as far as they were looked at, and these `workers` (incarnations
+        of one pool; none: any) have their handlers."""
         ...
 
     async def unserved(self, timeout_ms: int, limit: int) -> int:

@@ -74,8 +74,8 @@ class StewardRole(Role):
         promoted, wait = await self._run("promote", limit)
         return promoted, None if wait < 0 else wait
 
-    async def suspects(self, lanes: Sequence[str]) -> Startable:
-        startable, alone = await self._run("suspects", *map(self._keys.name, lanes))
+    async def suspects(self, lanes: Sequence[str], workers: Sequence[str] = ()) -> Startable:
+        startable, alone = await self._run("suspects", len(workers), *workers, *map(self._keys.name, lanes))
         return Startable(startable, alone)
 
     async def unserved(self, timeout_ms: int, limit: int) -> int:

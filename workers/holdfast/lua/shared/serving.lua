@@ -57,10 +57,11 @@ local function serving()
     return found
   end
 
-  -- Whether a supervisor that forks quarantine workers serves this lane.
-  local function is_supervised(lane)
+  -- Whether a supervisor that forks quarantine workers serves this lane and name.
+  local function is_supervised(lane, name)
     for _, worker in ipairs(living()) do
-      if (worker.kind == 'worker' or worker.kind == 'quarantine') and has_lane(worker, lane) then return true end
+      local forks = worker.kind == 'worker' or worker.kind == 'quarantine'
+      if forks and has_lane(worker, lane) and has_name(worker.names, name) then return true end
     end
     return false
   end

@@ -46,8 +46,8 @@ local function suspects()
     return not at
   end
 
-  -- Those of a lane that may start now, as far as `most` looks: `visit(id, lane, facts)` until it answers true. Answers
-  -- how many looks are left, 0 if it did.
+  -- Those of a lane that may start now, as far as `most` looks: `visit(id, lane, facts)` until it answers 'enough'. What it
+  -- answers 'counts' to has a place of the lane. Answers how many looks are left, 0 after 'enough'.
   local function visit_lane(lane, most, visit)
     if call('EXISTS', T .. 'suspects:' .. lane, T .. 'gates:' .. lane) == 0 then return most end
     local room = room_of(lane)
@@ -58,8 +58,9 @@ local function suspects()
       local id, r = found[i], facts_of(found[i], lane, found[i + 1])
       most = most - 1
       if r and may_start(id, lane, r) then
-        room = room - 1
-        if visit(id, lane, r) then return 0 end
+        local answer = visit(id, lane, r)
+        if answer == 'enough' then return 0 end
+        if answer == 'counts' then room = room - 1 end
       end
       if room < 1 then return most end
     end
