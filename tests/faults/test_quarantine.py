@@ -21,7 +21,10 @@ OTHER = f"{QUEUE}:other"
 
 
 async def suspect(scene: Scene, *task_ids: str) -> None:
-    """Each of these tasks waits in its handler and loses its worker twice, before the next is there: they share no death."""
+    """Each of these tasks waits in its handler and loses its worker twice, before the next is there.
+
+    So they share no death: the end of one in quarantine clears no other.
+    """
     for task_id in task_ids:
         await scene.submit(task_id, text="wait")
         for crash in (1, 2):

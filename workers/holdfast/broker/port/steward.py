@@ -36,8 +36,10 @@ class StewardStore(Protocol):
         ...
 
     async def suspects(self, lanes: Sequence[str], workers: Sequence[str] = ()) -> Startable:
-        """How many suspects of these lanes may start now, as far as they were looked at, and these `workers` (incarnations
-        of one pool; none: any) have their handlers."""
+        """How many suspects of these lanes may start now, as far as they were looked at.
+
+        `workers`: incarnations of a pool, which have the handlers of those that are counted; without any all are.
+        """
         ...
 
     async def unserved(self, timeout_ms: int, limit: int) -> int:
