@@ -194,6 +194,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("who may not start keeps the others back", "pull.lua", "  if not met then suspects()", "  if not next then suspects()", suspects.test_a_suspect_by_recoveries_that_may_not_start_keeps_nobody_back),
     ("a turn is kept for one that is gone", "suspects.lua", "if r[1] ~= 'submitted' or r[2] ~= '1' then call('HDEL'", "if false then call('HDEL'", suspects.test_a_turn_that_was_kept_for_a_suspect_by_recoveries_is_forgotten_with_it),
     ("a turn is kept that was had", "pull.lua", "    if met and not others then call('HDEL', T .. 'apart', host) end\n", "", suspects.test_a_suspect_by_recoveries_has_its_turn_though_others_keep_coming),
+    ("who waits for a suspect keeps the bell", "pull.lua", "    word = 'APART'\n    ring_on()", "    word = 'APART'\n    --", suspects.test_who_waits_for_a_suspect_rings_on_and_is_told_to_hear_no_bell),
+    ("who waits for a suspect hears bells", "pull.lua", "    word = 'APART'\n", "", suspects.test_who_waits_for_a_suspect_rings_on_and_is_told_to_hear_no_bell),
     # Rule 13: audit.
     ("one look is enough for audit", "audit.lua", "  elseif previous[key] then\n", "  elseif true then\n", audit.test_stolen_entries_are_put_back_in_order_at_the_second_look),
     ("audit forgets where the task was", "audit.lua", "local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')", "local key = id", audit.test_one_look_is_not_enough_when_the_task_has_moved),

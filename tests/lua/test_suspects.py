@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.core.deliveries import Hint, Settle
+from holdfast.core.deliveries import Hint, Settle, Standing
 from holdfast.core.lanes import Bound, Rule
 from holdfast.core.records import Introduction, Startable, WorkerKind
 from holdfast.core.service import ServedLane, Service
@@ -200,6 +200,21 @@ async def test_a_process_that_cannot_fork_runs_a_suspect_alone(space: Namespace)
     assert (alone.task_id, alone.solo) == ("s1", True)
     assert await ids(space, "a", 9) == []
     assert await ids(space, "a", 10, settlement(alone, Settle.COMPLETED)) == ["t3"]
+    await space.check()
+
+
+async def test_who_waits_for_a_suspect_rings_on_and_is_told_to_hear_no_bell(space: Namespace) -> None:
+    """The bell that it has heard is of use to others; heard by itself again and again, it would ask without end."""
+    await space.register("a", kind=WorkerKind.SINGLE)
+    await space.submit("t1")
+    [held] = await space.take("a", 1)
+    await suspect(space)
+    await space.submit("t2")
+    bell = space.key(f"bell:{space.queue}")
+    for slots, done in ((5, ()), (5, (settlement(held, Settle.COMPLETED),))):  # it waits; it runs
+        await space.do("DEL", bell)
+        assert (await space.pull("a", slots, *done)).standing is Standing.APART
+        assert await space.do("LLEN", bell) == 1
     await space.check()
 
 

@@ -74,6 +74,7 @@ class Standing(StrEnum):
 
     OK = "OK"
     QUIET = "QUIET"  # as OK, but its host, or all, were told to claim nothing
+    APART = "APART"  # as OK, but a suspect runs alone in this process, or is to be the next: no bell is for it
     REPLAY = "REPLAY"  # this request was answered before; here is the same answer
     STALE = "STALE"  # a lower request than the last one answered
     DEAD = "DEAD"  # tombstoned: cancel everything and exit

@@ -57,7 +57,7 @@ class Exchange:
         self.unsettled = [s for s in self.unsettled if (s.task_id, s.claim) not in sent]
         self.in_flight = None
         self.answered = max(self.answered, request.number)
-        if pulled.standing not in {Standing.OK, Standing.REPLAY}:
+        if pulled.standing not in {Standing.OK, Standing.APART, Standing.REPLAY}:
             return []
         fresh = [delivery for delivery in pulled.deliveries if not self._runs(delivery)]
         self.held.update({delivery.task_id: delivery for delivery in pulled.deliveries})

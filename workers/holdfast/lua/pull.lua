@@ -2,7 +2,8 @@
 -- KEYS: the public queue.
 -- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
 --       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), then the lanes.
--- Answers: {standing (QUIET: its host is to claim nothing), verdicts, rows of claims, backlog left, entries in the inbox}.
+-- Answers: {standing (QUIET: its host is to claim nothing; APART: a suspect runs alone here, or is to be the next), verdicts,
+--           rows of claims, backlog left, entries in the inbox}.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
@@ -389,7 +390,12 @@ local word = known[4] and 'QUIET' or 'OK'
 local live = known[1] == 'live' and word == 'OK'
 if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda', T .. 'leftover') > 0 then promote(PROMOTED) end
 if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
-  if live and known[3] == 'quarantine' then take_in_quarantine(known[5]) end
+  if known[3] == 'single' then
+    word = 'APART'
+    ring_on()   -- the bell that it has heard is for others
+  elseif live then
+    take_in_quarantine(known[5])
+  end
   ring_for(freed)
   call_servers()
   return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}

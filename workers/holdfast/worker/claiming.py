@@ -27,6 +27,7 @@ class Claims:
     answered: Callable[[], None]
     inbox: anyio.Event = field(default_factory=anyio.Event)
     _quiet: bool = False
+    _apart: bool = False
     _due: anyio.Event = field(default_factory=anyio.Event)
     _asked: int = 0
     _done: int = 0
@@ -35,12 +36,18 @@ class Claims:
     @property
     def hungry(self) -> bool:
         """Whether a bell would be of use now: not to a worker that is about to ask anyway."""
-        return self.appetite() > 0 and not self._quiet and self.post.exchange.free > 0 and not self._due.is_set()
+        heeds_bells = not (self._quiet or self._apart or self._due.is_set())
+        return heeds_bells and self.appetite() > 0 and self.post.exchange.free > 0
 
     @property
     def quiet(self) -> bool:
         """Whether the store has said that this host is to claim nothing: no bell is for it."""
         return self._quiet
+
+    @property
+    def apart(self) -> bool:
+        """Whether the store has said that a suspect runs here alone, or is to be the next: that may have changed."""
+        return self._apart
 
     def poke(self) -> None:
         """Something ended or may be claimed: ask soon. What ends in the same turn of the loop goes along."""
@@ -87,8 +94,9 @@ class Claims:
         for delivery in started:
             reached(Point.PULLED)
             self.start(delivery)
-        if pulled.standing in {Standing.OK, Standing.QUIET}:
+        if pulled.standing in {Standing.OK, Standing.QUIET, Standing.APART}:
             self._note_quiet(pulled.standing is Standing.QUIET)
+            self._apart = pulled.standing is Standing.APART
         if pulled.inbox:
             self.inbox.set()
         if pulled.standing is Standing.DEAD:

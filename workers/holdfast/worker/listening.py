@@ -76,7 +76,7 @@ class Listener:
                 reached(Point.BELL)
                 # Even a worker that has become full asks: the store then rings on for the others.
                 await self.claims.ask_now()
-            case None if not self._deaf:
+            case None if not self._deaf or self.claims.apart:
                 await self.claims.ask_now()
             case _:
                 pass
