@@ -8,7 +8,8 @@ import shlex
 import signal
 from pathlib import Path
 
-from tests.cli.commands import Cli
+from holdfastd.control.client import ask
+from holdfastd.control.protocol import AskStatus
 from tests.cli.conftest import running
 
 PAGE = Path(__file__).parents[2] / "docs/start.md"
@@ -32,7 +33,7 @@ def test_the_first_hour_goes_as_it_is_told(short_path: Path) -> None:
         told: dict[str, str] = {}
         for words in typed():
             if words[0] == "why":
-                kill_whoever_runs(cli, words[1])
+                kill_whoever_runs(short_path / "run", words[1])
             done = cli(*words)
             assert done.status == 0, f"{words}: {done.err}"
             told[words[0]] = done.out
@@ -44,16 +45,16 @@ def test_the_first_hour_goes_as_it_is_told(short_path: Path) -> None:
         assert process.wait(60) == 0
 
 
-def kill_whoever_runs(cli: Cli, task_id: str) -> None:
+def kill_whoever_runs(runtime_dir: Path, task_id: str) -> None:
     """Returns when the task runs in another process."""
-    while not (victim := runner(cli, task_id)):
+    while not (victim := runner(runtime_dir, task_id)):
         pass
     os.kill(victim, signal.SIGKILL)
-    while runner(cli, task_id) in {None, victim}:
+    while runner(runtime_dir, task_id) in {None, victim}:
         pass
 
 
-def runner(cli: Cli, task_id: str) -> int | None:
-    """The pid of the worker that runs the task, as `status` tells."""
-    processes = cli("status", "--json").document["processes"]
-    return next((int(one["pid"]) for one in processes if task_id in one["running"]), None)
+def runner(runtime_dir: Path, task_id: str) -> int | None:
+    """The pid of the worker that runs the task, as the supervisor tells."""
+    processes = ask(runtime_dir, AskStatus()).processes
+    return next((one.pid for one in processes if task_id in one.running), None)
