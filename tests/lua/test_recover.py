@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.core.deliveries import Settle, Standing
 from holdfast.core.records import Startable, WorkerKind
+from holdfast.core.service import ServedLane, Service, ServiceLimits
 from holdfast.core.trail import read_trail
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction, run
@@ -86,6 +89,15 @@ async def test_a_tombstone_ends_after_a_day(space: Namespace) -> None:
     await space.register("a")
     await space.crash("a")
     assert 0 < await space.do("PTTL", space.key("worker:a")) <= 86_400_000
+
+
+async def test_a_tombstone_does_not_keep_the_lanes_that_were_served(space: Namespace) -> None:
+    service = Service((ServedLane(space.queue),), frozenset({"mail.send"}), ServiceLimits(5, 60.0, 900.0))
+    await space.store.register(replace(introduction("a"), service=service))
+    kept = set(await space.do("HKEYS", space.key("worker:a")))
+    assert {b"lanes", b"names", b"limits"} <= kept
+    await space.crash("a")
+    assert not {b"lanes", b"names", b"limits"} & set(await space.do("HKEYS", space.key("worker:a")))
 
 
 async def test_the_first_crash_goes_back_at_once_the_later_ones_wait(space: Namespace) -> None:
