@@ -30,7 +30,7 @@ def spec(**fields: Any) -> ScheduleSpec:
     return ScheduleSpec(**{"every": 60, "text": "x", **fields})
 
 
-BAD_SCHEDULE_IDS = [bad for bad in BAD_IDS if bad != "a:b"]
+BAD_SCHEDULE_IDS = [bad for bad in BAD_IDS if not (isinstance(bad, str) and bad.isprintable() and 0 < len(bad) <= 200)]
 BAD_LENGTHS = ["soon", "", math.nan, math.inf, -1, 10**400, [1], {"a": 1}, b"5", Hostile(), "x" * 5_000, "\udc80"]
 BAD_MOMENTS = [
     "soon",
@@ -183,4 +183,6 @@ async def facts(stand: Stand) -> dict[str, Any]:
     found: dict[str, Any] = {**await stand.store.snapshot()}
     events = found[f"{{{stand.queue}}}:events"]
     told = [event for event in events["content"] if event["event"] != "requested"]
+    for mark in ("asked", "answers"):
+        found.pop(f"{{{stand.queue}}}:{mark}", None)
     return {**found, f"{{{stand.queue}}}:events": {**events, "content": told}}
