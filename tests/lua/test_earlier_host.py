@@ -1,0 +1,99 @@
+"""Suspects beside hosts of two versions: the earlier one reserves them from `solo`, and hosts stop while some wait."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from holdfast.core.deliveries import Delivery, Settle
+from holdfast.core.records import WorkerKind
+from tests.lua.earlier import SCRIPTS
+from tests.lua.namespace import Namespace, namespace, settlement
+
+pytestmark = pytest.mark.anyio
+
+SUSPECTS = ("s1", "s2", "s3", "s4")
+
+
+@dataclass(slots=True)
+class Host:
+    """A host with one worker for suspects; `ran`: those that it has completed."""
+
+    space: Namespace
+    name: str
+    kind: WorkerKind = WorkerKind.QUARANTINE
+    held: list[Delivery] = field(default_factory=list[Delivery])
+    ran: list[str] = field(default_factory=list[str])
+
+    async def start(self) -> None:
+        await self.space.register(self.name, kind=self.kind)
+        await self.go_on()
+
+    async def go_on(self) -> None:
+        """Complete what runs, and start what is next."""
+        self.ran += [held.task_id for held in self.held]
+        done = [settlement(held, Settle.COMPLETED) for held in self.held]
+        if self.kind is WorkerKind.QUARANTINE:
+            await self.space.store.suspects([self.space.queue])
+        self.held = await self.space.take(self.name, 1, *done)
+
+    async def stop(self) -> None:
+        for held in self.held:
+            assert await self.space.settle(self.name, held, Settle.RELEASE) == "OK"
+        await self.space.crash(self.name, charged=False, ordered=True)
+
+
+@pytest.fixture
+async def space(server_url: str) -> AsyncIterator[Namespace]:
+    async with namespace(server_url) as made:
+        yield made
+
+
+@pytest.fixture
+async def earlier(space: Namespace) -> AsyncIterator[Host]:
+    """A host of the earlier version, which runs a suspect; others wait."""
+    old = Namespace(space.url, SCRIPTS, space.queue)
+    old.clock = space.clock
+    await old.submit(*SUSPECTS)
+    for life in range(2 * len(SUSPECTS)):
+        await old.register(f"x{life}")
+        assert len(await old.take(f"x{life}", 1)) == 1
+        await old.crash(f"x{life}")
+    await space.advance(5_000)
+    host = Host(old, "old", WorkerKind.WORKER)
+    await host.start()
+    yield host
+    await old.aclose()
+
+
+async def solo(space: Namespace) -> list[bytes]:
+    found: list[bytes] = await space.do("ZRANGE", space.key("solo"), 0, -1)
+    return found
+
+
+@pytest.mark.parametrize("first", ["the earlier", "the later"])
+async def test_suspects_run_once_each_though_the_host_of_either_version_stops_and_then_the_other(
+    space: Namespace, earlier: Host, first: str
+) -> None:
+    assert [held.task_id for held in earlier.held] == ["s1"]
+    assert await solo(space) == [b"s2", b"s3", b"s4"]
+    later = Host(space, "later")
+    await later.start()
+    assert [held.task_id for held in later.held] == ["s2"]
+    hosts = [earlier, later] if first == "the earlier" else [later, earlier]
+    await hosts[0].stop()
+    for task_id in (hosts[0].held[0].task_id, "s3"):
+        await hosts[1].go_on()
+        assert [held.task_id for held in hosts[1].held] == [task_id]
+    await hosts[1].stop()
+    last = Host(space, "last")
+    await last.start()
+    while last.held:
+        await space.check()
+        await last.go_on()
+    assert sorted(earlier.ran + later.ran + last.ran) == list(SUSPECTS)
+    assert [(await space.task(name)).state for name in SUSPECTS] == ["completed"] * len(SUSPECTS)
+    assert await solo(space) == []
+    await space.check()
