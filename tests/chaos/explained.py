@@ -72,14 +72,14 @@ def given_up(events: Sequence[Event]) -> Iterator[str]:
     crashes: Counter[str] = Counter()
     alone: Counter[str] = Counter()
     retries: Counter[str] = Counter()
-    suspected: Counter[str] = Counter()  # for recoveries: that counts as one more
     for event in events:
         task_id, name = event["id"], event["event"]
         crashes[task_id] += name == "crashed"
         alone[task_id] += name == "crashed" and not company.had(task_id)
         retries[task_id] += name == "retry"
-        suspected[task_id] += name == "suspected"
-        if name == "dead-letter" and (alone[task_id] < ALONE or crashes[task_id] + suspected[task_id] < CRASHES):
+        if name == "suspected":  # for recoveries: that counts as its first crash where it has had none
+            crashes[task_id] = max(1, crashes[task_id])
+        if name == "dead-letter" and (alone[task_id] < ALONE or crashes[task_id] < CRASHES):
             yield f"{task_id} is a dead letter after {crashes[task_id]} crashes, {alone[task_id]} of them alone"
         if name == "settled" and event["detail"].startswith("exhausted ") and retries[task_id] < RETRIES:
             yield f"{task_id} is given up on after {retries[task_id]} retries"

@@ -105,6 +105,21 @@ def test_a_dead_letter_has_crashed_four_times_and_two_of_them_alone(
     assert (list(explained.given_up(events)) == []) is is_fine
 
 
+@pytest.mark.parametrize(
+    ("history", "is_fine"),
+    [
+        (["recovered", "suspected", "crashed", "crashed", "crashed"], True),
+        (["recovered", "suspected", "crashed", "crashed"], False),
+        (["crashed", "suspected", "crashed", "crashed", "crashed"], True),
+        (["crashed", "suspected", "crashed", "crashed"], False),  # the third recovery was charged by itself
+        (["crashed", "recovered", "suspected", "crashed", "crashed"], False),
+    ],
+)
+def test_a_suspect_by_recoveries_is_charged_once_where_no_crash_was(history: list[str], is_fine: bool) -> None:
+    events = [event(n, name, "t", f"1 killed {n}:w:1") for n, name in enumerate([*history, "dead-letter"])]
+    assert (list(explained.given_up(events)) == []) is is_fine
+
+
 def test_a_task_that_ran_once_is_fine() -> None:
     assert checks.breaches(GOOD) == []
 

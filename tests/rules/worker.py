@@ -10,8 +10,8 @@ WORKER = [
     Rule(
         "a worker of a quiet host listens to no bells",
         f"{_HERE}/claiming.py",
-        "return self.appetite() > 0 and not self._quiet and ",
-        "return self.appetite() > 0 and ",
+        "heeds_bells = not (self._quiet or ",
+        "heeds_bells = not (",
         "tests/faults/test_quiet.py::test_a_quiet_worker_hears_no_bells_and_asks_for_nothing",
     ),
     Rule(
@@ -104,6 +104,20 @@ WORKER = [
         "if self._deaf and self.claims.hungry:",
         "if False:",
         "tests/worker/test_worker.py::test_full_worker_hears_the_bell_again_once_it_has_a_free_slot",
+    ),
+    Rule(
+        "who keeps apart for a suspect asks after each wait",
+        f"{_HERE}/listening.py",
+        "case None if not self._deaf or self.claims.apart:",
+        "case None if not self._deaf:",
+        "tests/worker/test_claiming.py::test_who_keeps_apart_asks_once_after_each_wait_for_hints",
+    ),
+    Rule(
+        "who keeps apart for a suspect listens to no bells",
+        f"{_HERE}/claiming.py",
+        "self._quiet or self._apart or self._due.is_set()",
+        "self._quiet or self._due.is_set()",
+        "tests/worker/test_claiming.py::test_no_bell_is_for_a_process_that_keeps_apart_for_a_suspect",
     ),
     Rule(
         "the lock bears the name of its worker",

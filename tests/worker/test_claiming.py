@@ -11,6 +11,7 @@ import pytest
 from holdfast.core.deliveries import Pulled, Standing
 from holdfast.core.exchange import Exchange
 from holdfast.worker.claiming import Claims
+from holdfast.worker.listening import Listener
 
 pytestmark = pytest.mark.anyio
 
@@ -33,3 +34,33 @@ async def test_no_bell_is_for_a_process_that_keeps_apart_for_a_suspect() -> None
             found.append((claims.hungry, claims.apart))
         group.cancel_scope.cancel()
     assert found == [(True, False), (False, True), (False, True), (True, False)]
+
+
+async def test_who_keeps_apart_asks_once_after_each_wait_for_hints() -> None:
+    """Its suspect may be canceled, or start elsewhere, without a hint; and it does not ask without waiting."""
+    exchange, done, heard = Exchange(5), anyio.Event(), list[str]()
+
+    async def listen(_: str, lanes: tuple[str, ...], timeout: float) -> None:
+        heard.append(f"waited {timeout} s for {len(lanes)} bells")
+
+    async def call(what: str, function: Any) -> object:
+        if what == "listen":
+            return await function()
+        heard.append("asked")
+        if len(heard) > 6:
+            done.set()
+        return exchange.next_request(), Pulled(Standing.APART)
+
+    spec = SimpleNamespace(quarantine=False, settings=SimpleNamespace(lane_names=("q",)))
+    store, insist = SimpleNamespace(listen=listen), SimpleNamespace(call=call)
+    post: Any = SimpleNamespace(exchange=exchange, insist=insist, store=store, spec=spec, incarnation="i")
+    claims = Claims(post, lambda: 5, lambda _: None, lambda: None)
+    listener = Listener(post, claims, lambda *_: None, lambda: 1.0)
+    async with anyio.create_task_group() as group:
+        group.start_soon(claims.serve)
+        await claims.ask_now()
+        group.start_soon(listener.serve)
+        with anyio.move_on_after(5):
+            await done.wait()
+        group.cancel_scope.cancel()
+    assert heard[:7] == ["asked", *["waited 1.0 s for 0 bells", "asked"] * 3]

@@ -132,7 +132,8 @@ async def test_no_more_handlers_run_at_once_than_the_concurrency_allows(
 async def test_full_worker_hears_the_bell_again_once_it_has_a_free_slot(
     store: RedisStore, start: Start, client: Any
 ) -> None:
-    with start("wait", concurrency=1):
+    """It does not wait for the end of a poll or for a renewal."""
+    with start("wait", concurrency=1, redis_poll_timeout=2 * PATIENCE, lease=10 * PATIENCE):
         await submit(store, "a")
         started(client)
         client.rpush("go:a", "1")
