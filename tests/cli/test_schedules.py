@@ -58,7 +58,7 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         (("set", "j", "x", "--cron", "* * * * *", "--every", "5"), "cron and every given"),
         (("set", "j", "x"), "nothing given"),
         (("set", "j", "--every", "5"), "nothing to run"),
-        (("set", "j j", "x", "--every", "5"), "schedule id 'j j'"),
+        (("set", "j\nj", "x", "--every", "5"), "schedule id 'j\\nj'"),
         (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
         (("set", "j", "x", "--every", "5", "--backoff", "2"), "backoff '2' is for CONTINUE alone"),
         (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data: with --name"),
