@@ -28,7 +28,8 @@ from tests.faults.scene import PATIENT, Event, Scene, stage
 from tests.faults.work import QUEUE, submission
 
 BATCH = 500
-IN_TIME = 60.0  # seconds a drain may take
+AT_LEAST = 0.02  # seconds in which news are waited for
+STALLED = 60.0  # seconds without a task that settles
 LEAST, MOST = 0.005, 0.05  # seconds a task works, if it is not one of the quick
 QUICK = 0.2
 A_WHILE = 1.5  # seconds
@@ -82,16 +83,21 @@ class Killer:
     kinds: Sequence[str]
 
     def until_drained(self, missing: set[str], every: float) -> int:
-        """Kill until nearly all of these have settled, or it takes too long; how many were killed.
+        """Kill until nearly all of these have settled, or nothing settles any more; how many were killed.
 
-        In the tail most workers have nothing to settle: killed as well, they would be a crash loop to the breaker.
+        A kill waits until something has settled since the one before: on a slow machine nothing else would be done than
+        to start workers. In the tail most workers have nothing to settle: killed as well, they would be a crash loop to
+        the breaker.
         """
-        kills, due, limit = 0, time.monotonic() + every, time.monotonic() + IN_TIME
-        while missing and (now := time.monotonic()) < limit:
-            if now >= due:
-                due += every
+        kills, due, settled_at, progress = 0, time.monotonic() + every, time.monotonic(), True
+        while missing and (now := time.monotonic()) < settled_at + STALLED:
+            if now >= due and progress:
+                due, progress = now + every, False
                 kills += len(missing) > TAIL and self._kill_one()
-            missing -= {e["id"] for e in self._news(max(0.001, due - now)) if e["event"] == "settled"}
+            settled = {e["id"] for e in self._news(max(AT_LEAST, due - now)) if e["event"] == "settled"}
+            if missing & settled:
+                missing -= settled
+                settled_at, progress = now, True
         return kills
 
     def _kill_one(self) -> bool:
