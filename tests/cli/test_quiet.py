@@ -60,12 +60,35 @@ def test_one_host_is_quiet_by_its_own_name(hosts: Cli) -> None:
     assert "supervisor resume --host other" in answer.err
 
 
-def test_halt_and_resume_are_the_same(hosts: Cli) -> None:
-    assert hosts("control", "HALT", "--json").document == {"host": None, "word": "quiet", "changed": True, "workers": 2}
-    assert hosts("control", "resume", "--host", "other", "--json").document["changed"] is False
-    [left] = hosts("control", "RESUME", "--host", "this", "--json").document["quiet"]
-    assert (left["host"], left["reason"]) == (None, "said an operator")
-    assert hosts("control", "RESUME", "--json").document["quiet"] == []
+def test_a_halt_is_a_mark_of_its_own_and_what_remains_is_said(hosts: Cli) -> None:
+    assert hosts("control", "HALT", "--json").document == {"host": None, "word": "halt", "changed": True, "workers": 2}
+    assert hosts("control", "halt").out == (
+        "all hosts are halted: 2 workers claim nothing more; "
+        "work and dispatch end when they have finished what they run\n"
+    )
+    hosts("quiet", "--host", "this")
+    answer = hosts("resume")
+    assert (answer.status, answer.out) == (0, "all hosts are not quiet: 0 workers claim tasks\n")
+    assert f"still quiet: host {HERE} claims no task" in answer.err
+    assert "still halted: no pool of any host claims a task or makes a fire" in answer.err
+    assert answer.err.rstrip().endswith("; to go on: supervisor control RESUME")
+    ended = hosts("control", "RESUME", "--json").document
+    assert (ended["changed"], ended["workers"], [left["word"] for left in ended["quiet"]]) == (True, 1, ["quiet"])
+    assert hosts("control", "RESUME").out == "all hosts are not halted: 1 worker claims tasks\n"
+    assert hosts("resume", "--host", "this", "--json").document["quiet"] == []
+    assert states(hosts) == {HERE: False, "other": False}
+
+
+def test_a_halt_that_names_nobody_is_refused_and_nothing_is_written(hosts: Cli) -> None:
+    for host, status, words in (
+        ("", 2, "the name of a host"),
+        ("othre", 1, f"known are: {', '.join(sorted([HERE, 'other']))};"),
+    ):
+        answer = hosts("control", "HALT", "--host", host)
+        assert (answer.status, answer.out, words in answer.err) == (status, "", True), answer.err
+    assert hosts("lanes", "list", "--json").document["quiet"] == []
+    assert hosts("control", "HALT", "--host", "other").out.startswith("host other is halted: 1 worker claims nothing")
+    assert states(hosts) == {HERE: False, "other": True}
 
 
 def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
@@ -79,6 +102,12 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
     assert "no host claims a task (the bank moves): supervisor resume" in hosts("why", "t1").out
     assert "all hosts quiet for" in hosts("doctor").out
     assert [one["reason"] for one in hosts("lanes", "list", "--json").document["quiet"]] == ["the bank moves"]
+    hosts("resume")
+    hosts("control", "HALT")
+    first = hosts("workers").out.splitlines()[0]
+    assert first.startswith("HALTED for ")
+    assert first.endswith("said so: said an operator; to go on: supervisor control RESUME")
+    assert "all hosts halted for" in hosts("doctor").out
 
 
 @pytest.mark.parametrize("host", ["*", "", "a b", "a\x1bb", "x" * 256])

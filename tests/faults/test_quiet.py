@@ -16,7 +16,7 @@ from tests.faults.work import QUEUE
 
 pytestmark = pytest.mark.anyio
 
-NOTED = "this host is quiet: nothing is claimed"
+NOTED = "this host is quiet or halted: nothing is claimed"
 BELL = f"{{{QUEUE}}}:bell:{QUEUE}"
 RENEWALS = 5
 UNDER_WAY = 2  # requests that were begun before it was heard of
@@ -98,6 +98,35 @@ async def test_schedules_fire_on_a_quiet_pool_and_what_they_make_waits(short_pat
         assert (await scene.record(fired)).state is State.SUBMITTED
         await scene.store.resume_host(ALL_HOSTS, "op@desk")
         await scene.completed(fired)
+
+
+async def test_a_halted_pool_makes_no_fires_and_claims_nothing_until_the_halt_ends(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        manager = TaskManager(scene.store, queue=QUEUE)
+        told = await scene.store.halt_host(ALL_HOSTS, "op@desk", "why")
+        scene.pool.told_of(NOTED, told.workers)
+        due = await manager.schedules.upsert("j", every=0.1, limit=1, text="echo")
+        scene.pool.told_of("this host is halted: no fires are made")
+        await scene.submit("t1")
+        while await scene.store.clock_ms() < due.timestamp() * 1000 + 200:
+            scene.client.blpop(["nothing"], timeout=0.02)
+        await scene.store.end_halt(ALL_HOSTS, "op@desk")
+        scene.happened("schedule-fired", "j")
+        await scene.completed("t1")
+        told_in_order = [fields["event"] for _, fields in scene.client.xrange(f"{{{QUEUE}}}:events")]
+        ended = told_in_order.index("host-halt-ended")
+        assert not {"claimed", "schedule-fired"} & set(told_in_order[:ended])
+
+
+async def test_a_pool_that_is_started_into_a_halt_says_how_it_ends(short_path: Path) -> None:
+    async with stage(short_path, workers=1) as scene:
+        await scene.store.halt_host(ALL_HOSTS, "op@desk", "why")
+        await scene.store.quiet_host(ALL_HOSTS, "op@desk", "because")
+        assert scene.pool.stop() == 0
+        pool = scene.restart().ready(1)
+        told = [str(pool.told_of("hosts were told to claim nothing", times)["mark"]) for times in (1, 2)]
+        assert told[0].endswith("op@desk said so: because; to go on: supervisor resume")
+        assert told[1].endswith("op@desk said so: why; to go on: supervisor control RESUME")
 
 
 async def test_a_hint_that_was_lost_costs_no_more_than_a_renewal(short_path: Path) -> None:

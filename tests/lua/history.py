@@ -46,7 +46,9 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 PAUSES = {"pause-asked": True, "pause-withdrawn": False, "suspended": False, "resumed": False, "message": False}
 SETTLED = {"input-required": PARKED, "auth-required": PARKED}
-OTHERS = frozenset({"worker-registered", "worker-died", "host-quiet", "host-resumed", "requested"})  # not of tasks
+OTHERS = frozenset(
+    {"worker-registered", "worker-died", "host-quiet", "host-resumed", "host-halted", "host-halt-ended", "requested"}
+)  # not of tasks
 
 
 @dataclass(slots=True)

@@ -172,7 +172,9 @@ def _retries(view: View) -> Iterator[str]:
 def _quiet(view: View) -> Iterator[str]:
     told = view.index("quiet")
     for incarnation, worker in view.workers.items():
-        wanted = "*" in told or worker.get("host") in told
+        host, seen = worker.get("host"), int(worker.get("halt", 0))
+        halts = (told[mark] for mark in ("halt *", f"halt {host}") if mark in told)
+        wanted = "*" in told or host in told or any(int(halt.split("\n")[0]) > seen for halt in halts)
         if worker["state"] != "dead" and wanted != (worker.get("quiet") == "1"):
             yield f"I18 {incarnation} of {worker.get('host')} is quiet: {worker.get('quiet')}, told: {sorted(told)}"
 

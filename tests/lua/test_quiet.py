@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.deliveries import Hint, Settle, Standing
-from holdfast.core.hosts import ALL_HOSTS, Quiet, Told
+from holdfast.core.hosts import ALL_HOSTS, HaltScope, Quiet, Told
 from holdfast.core.records import Introduction, WorkerKind
+from holdfast.firing import Firing
+from holdfast.schedules import Schedules
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import introduction
 from tests.lua.test_suspects import suspect
@@ -150,5 +152,84 @@ async def test_what_comes_due_is_submitted_and_waits(space: Namespace) -> None:
     await space.advance(1000)
     assert (await space.store.promote(10))[0] == 1
     assert await claimed(space, "a") == []
+    assert len(await space.entries()) == 1
+    await space.check()
+
+
+async def halt(space: Namespace, host: str = ALL_HOSTS) -> int:
+    """The number of this halt."""
+    await space.store.halt_host(host, "op@desk", "the bank is closed")
+    return (await space.store.quiet_hosts())[-1].since_ms
+
+
+async def started(space: Namespace, incarnation: str, host: str, seen: int | None) -> None:
+    """A process; `seen`: the last halt at its start, if it ends at halts."""
+    assert await space.store.register(Introduction(incarnation, host, "boot", 1, 0, halt=seen)) is Standing.OK
+
+
+async def test_a_halt_and_quiet_are_taken_back_apart(space: Namespace) -> None:
+    await on_host(space, "a", "one")
+    await quiet(space)
+    number = await halt(space)
+    await space.submit("t1")
+    assert await resume(space) == Told(True, 0)
+    assert (await space.pull("a", 1)).standing is Standing.QUIET
+    assert await space.store.quiet_hosts() == (Quiet(ALL_HOSTS, number, "op@desk", "the bank is closed", is_halt=True),)
+    assert await space.store.end_halt(ALL_HOSTS, "op@desk") == Told(True, 1)
+    assert await space.store.end_halt(ALL_HOSTS, "op@desk") == Told(False, 1)
+    assert await claimed(space, "a") == ["t1"]
+    await space.check()
+
+
+async def test_a_halt_does_not_count_for_what_was_started_in_spite_of_it(space: Namespace) -> None:
+    await started(space, "before", "one", 0)
+    number = await halt(space, "one")
+    assert await space.store.last_halt("one") == number
+    await started(space, "since", "one", number)
+    await started(space, "pool", "one", None)
+    await space.submit("t1", "t2")
+    assert [await claimed(space, name) for name in ("before", "pool", "since")] == [[], [], ["t1"]]
+    await space.check()
+    assert await halt(space, "one") > number  # in the same millisecond
+    assert await claimed(space, "since") == []
+    await space.check()
+
+
+async def test_the_number_of_a_halt_is_higher_than_that_of_any_before(space: Namespace) -> None:
+    of_one = [await halt(space, "one"), await halt(space, "one")]
+    await space.store.end_halt("one", "op@desk")
+    assert await space.store.last_halt("one") == of_one[-1]  # a process that did not hear of it ends all the same
+    assert await space.store.last_halt("two") == 0
+    await space.advance(-60_000)  # the clock of another server
+    numbers = [*of_one, await halt(space), await halt(space, "one")]
+    assert numbers == sorted(set(numbers))
+    assert await space.store.last_halt("two") == numbers[2]
+
+
+@pytest.mark.parametrize(("host", "by"), [("", "op"), (" ", "op"), ("*", " ")])
+async def test_a_halt_that_names_nobody_is_refused(space: Namespace, host: str, by: str) -> None:
+    with pytest.raises(ValueError, match="name a host, or \\* for all, and who says so"):
+        await space.store.halt_host(host, by, "why")
+    assert await space.store.quiet_hosts() == ()
+
+
+async def test_while_all_are_halted_a_burst_has_nothing_left_to_do(space: Namespace) -> None:
+    await space.submit("t1")
+    await halt(space)
+    assert not (await space.store.left([space.queue]))[0]
+
+
+async def test_a_halted_steward_makes_no_fires_and_others_do(space: Namespace) -> None:
+    schedules = Schedules(space.store, space.queue)
+    await schedules.upsert("j", schedule="CONTINUE", text="x")
+    number = await halt(space, "one")
+    halted, spite, other = HaltScope("one"), HaltScope("one", number), HaltScope("two")
+    assert (await space.store.due_schedules(10, halted)).halted
+    due = await space.store.due_schedules(10, spite)
+    firing = Firing(space.store, space.queue, 10_000)
+    orders = [one for record in due.records if (one := firing.order(record, due.now))]
+    assert await space.store.fire(orders, halted) == ["halted"]
+    assert await space.entries() == []
+    assert await space.store.fire(orders, other) == ["fired"]
     assert len(await space.entries()) == 1
     await space.check()

@@ -402,11 +402,16 @@ async def test_a_redis_set_back_says_of_lanes_what_was_said_last(books: Ledger, 
 
 async def test_a_quiet_host_stays_quiet(books: Ledger, stage: Stage) -> None:
     await books.store.quiet_host("*", "me", "maintenance")
+    await books.store.halt_host("*", "me", "upgrade")
+    number = await books.store.last_halt("host")
     await books.submit("t1")
     await books.keep()
     await books.lose()
     await stage.space.register("w")
-    assert [(one.host, one.reason) for one in await books.store.quiet_hosts()] == [("*", "maintenance")]
+    kept = [(one.host, one.reason, one.is_halt) for one in await books.store.quiet_hosts()]
+    assert kept == [("*", "maintenance", False), ("*", "upgrade", True)]
+    assert await books.store.last_halt("host") == number
+    await books.store.resume_host("*", "me")
     assert await stage.space.take("w") == []
 
 

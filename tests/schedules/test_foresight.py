@@ -16,6 +16,7 @@ from tests.schedules.stage import EVERYTHING, Stage
 
 if TYPE_CHECKING:
     from holdfast.broker.port import ScheduleStore
+    from holdfast.core.hosts import HaltScope
 
 pytestmark = pytest.mark.anyio
 
@@ -30,8 +31,8 @@ class Watched:
         self.fires: list[int] = []
         self.fired_first = anyio.Event()
 
-    async def due_schedules(self, limit: int) -> Due:
-        found = await self.store.due_schedules(limit)
+    async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
+        found = await self.store.due_schedules(limit, scope)
         self.asked.append(f"due {len(found.records)}")
         return found
 
@@ -40,8 +41,8 @@ class Watched:
         self.asked.append(f"soon {len(found)}")
         return found
 
-    async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
-        answers = await self.store.fire(orders)
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+        answers = await self.store.fire(orders, scope)
         self.asked.append(f"fire {len(orders)}")
         if len(orders) > 1:
             self.fired_first.set()

@@ -48,7 +48,7 @@ def suspect(history: History, chance: random.Random) -> None:
     """The steward speaks of suspects, if it lives."""
     if history.view.child(STEWARD) is not None:
         startable = chance.randrange(5)
-        quiet = chance.random() < 0.2
+        quiet = "quiet: supervisor resume" if chance.random() < 0.2 else ""
         history.hear(STEWARD, Suspects(startable, min(startable, chance.randrange(3)), quiet))
 
 

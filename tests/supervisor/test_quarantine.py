@@ -21,9 +21,10 @@ from holdfastd.parent.herald import summary
 from tests.supervisor.histories import STEWARD, TERM, History, forks, kills, quarantine, said, sent, worker
 
 Q = quarantine(0)
+QUIET = "quiet: supervisor resume"
 
 
-def tell(history: History, startable: int, alone: int = 0, *, quiet: bool = False) -> list[Slot]:
+def tell(history: History, startable: int, alone: int = 0, *, quiet: str = "") -> list[Slot]:
     """The steward tells; what is forked in the two turns after that."""
     before = len(history.done)
     history.hear(STEWARD, Suspects(startable, alone, quiet))
@@ -197,7 +198,7 @@ def draining(history: History) -> None:
 
 
 def quiet(history: History) -> None:
-    tell(history, 1, quiet=True)
+    tell(history, 1, quiet=QUIET)
 
 
 def breaker_open(history: History) -> None:
@@ -218,7 +219,7 @@ def without_room(history: History) -> None:
 
 HELD_BACK: list[tuple[Callable[[History], None], str]] = [
     (draining, "the supervisor is draining"),
-    (quiet, "this host is quiet: supervisor resume"),
+    (quiet, f"this host is {QUIET}"),
     (breaker_open, "too many workers die young: exit: status 1"),
     (canary_unproven, "a reload has not proved its code yet"),
     (
@@ -234,7 +235,7 @@ def test_while_something_holds_it_back_none_is_forked_and_that_is_said(
 ) -> None:
     history = History(4).started()
     holds(history)
-    history.hear(STEWARD, Suspects(1, 0, holds is quiet))
+    history.hear(STEWARD, Suspects(1, 0, QUIET if holds is quiet else ""))
     history.tick()
     history.tick()
     assert Q not in history.view.seats

@@ -25,6 +25,7 @@ class Timeline:
     folder: Path
     redis: RedisSettings
     environ: Mapping[str, str] = field(default_factory=dict)
+    told: dict[int, list[str]] = field(default_factory=dict)  # process id → its lines; all of them once it has ended
 
     def __post_init__(self) -> None:
         self.configure(worker=ROUND_ROBIN)
@@ -92,7 +93,7 @@ class Timeline:
             env=clean(self.environment),
         )
         assert process.stderr is not None
-        told: list[str] = []
+        told = self.told[process.pid] = list[str]()
         for line in process.stderr:
             told.append(line)
             if "ready" in line:

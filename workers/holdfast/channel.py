@@ -72,13 +72,13 @@ class Left(msgspec.Struct, frozen=True, tag="left"):
 class Suspects(msgspec.Struct, frozen=True, tag="suspects"):
     """Steward: so many suspects may start now in the lanes served here; on change, and each second while there are any.
 
-    `alone`: those of them that run while no other quarantine worker of this host does. `quiet`: this host is to claim
-    nothing.
+    `alone`: those of them that run while no other quarantine worker of this host does. `quiet`: that this host is to
+    claim nothing, and what ends it, in words; empty where it claims.
     """
 
     startable: int
     alone: int = 0
-    quiet: bool = False
+    quiet: str = ""
 
 
 class Drain(msgspec.Struct, frozen=True, tag="drain"):

@@ -13,6 +13,7 @@ from holdfast.broker.port import ScheduleStore
 from holdfast.core import firing
 from holdfast.core.definitions import Definition, Due, FireOrder, ScheduleRecord, SpoiltSchedule
 from holdfast.core.firing import fire_id
+from holdfast.core.hosts import HaltScope
 from holdfast.core.records import Submission
 from holdfast.core.schedules import due, expected_after
 from holdfast.defining import task_of
@@ -32,11 +33,19 @@ _spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 
 class Firing:
-    """`queue` is the lane of what names none; `clock` counts seconds."""
+    """`queue` is the lane of what names none; `clock` counts seconds; `scope`: the halts during which it makes no
+    fires. `halted`: such a one lasts, as far as the last round knows."""
 
     def __init__(
-        self, store: ScheduleStore, queue: str, max_bytes: int, clock: Callable[[], float] = time.monotonic
+        self,
+        store: ScheduleStore,
+        queue: str,
+        max_bytes: int,
+        clock: Callable[[], float] = time.monotonic,
+        scope: HaltScope | None = None,
     ) -> None:
+        self.halted = False
+        self._scope = scope
         self._store = store
         self._queue = queue
         self._max_bytes = max_bytes
@@ -46,7 +55,10 @@ class Firing:
         """Seconds until the next round, None if nothing is known to come."""
         await self._obeyed(self._foresight.due())
         while True:
-            found = await self._store.due_schedules(PAGE)
+            found = await self._store.due_schedules(PAGE, self._scope)
+            self._note_halt(found.halted)
+            if found.halted:
+                return None
             self._foresight.note(found.now)
             if not found.records and not found.spoilt:
                 return None if found.wait is None else await self._foresight.look(found.now, found.wait)
@@ -77,10 +89,15 @@ class Firing:
         anything = False
         for some in _parts(orders):
             reached(Point.BEFORE_FIRE)
-            answers = await self._store.fire(some)
+            answers = await self._store.fire(some, self._scope)
             reached(Point.FIRED)
-            anything |= any(answer != "stale" for answer in answers)
+            anything |= any(answer not in {"stale", "halted"} for answer in answers)
         return anything
+
+    def _note_halt(self, halted: bool) -> None:
+        if halted != self.halted:
+            _log.warning("this host is halted: no fires are made" if halted else "this host makes fires again")
+        self.halted = halted
 
     async def _ordered(self, record: ScheduleRecord, now: int) -> list[FireOrder]:
         await anyio.lowlevel.checkpoint()

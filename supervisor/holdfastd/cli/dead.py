@@ -22,6 +22,7 @@ from holdfastd.cli.session import Session
 from holdfastd.cli.storing import manage
 from holdfastd.cli.tables import table
 from holdfastd.cli.tasks import describe
+from holdfastd.core.durations import duration
 
 PAGE = 100  # letters asked for, or deleted, at once
 WHICH = "say which dead letters: TASK_ID..., --all, or those with a --name or --older than something"
@@ -85,7 +86,7 @@ def list_letters(session: Session, /, name: str | None, older: float | None, lim
 
 
 def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
-    ago = records.duration((now_ms - (task.finished_ms or now_ms)) / 1000)
+    ago = duration((now_ms - (task.finished_ms or now_ms)) / 1000)
     return (task.task_id, task.lane, ago, task.attempts, task.crashes, task.name, task.reason)
 
 

@@ -6,8 +6,9 @@ import signal
 from collections.abc import Sequence
 
 from holdfastd.cli import processes
-from holdfastd.cli.records import duration, moment
+from holdfastd.cli.records import moment
 from holdfastd.control.protocol import DeathStatus
+from holdfastd.core.durations import duration
 
 COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")
 

@@ -16,10 +16,10 @@ from holdfast.core.service import ServedLane
 from holdfast_config.lanes import Rate, list_name, rate
 from holdfastd.cli import hosts, options, output
 from holdfastd.cli.bounds import COUNT, RATE
-from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
 from holdfastd.cli.tables import table
+from holdfastd.core.durations import duration
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
 

@@ -7,9 +7,9 @@ from typing import cast
 from holdfast.broker.port import Ledger, Store
 from holdfast.core.records import LedgerFacts
 from holdfast.errors import StoreError
-from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
+from holdfastd.core.durations import duration
 
 
 def facts(session: Session) -> LedgerFacts:

@@ -25,7 +25,7 @@ COMMANDS = [
     lazy("scale", "Change how many workers run."),
     lazy("quiet", "Have hosts claim nothing more, until they are resumed."),
     LazyCommand("resume", "holdfastd.cli.quiet:resume", "Let quiet hosts claim tasks again."),
-    LazyCommand("control", "holdfastd.cli.quiet:control", "HALT and RESUME: other words for quiet and resume."),
+    LazyCommand("control", "holdfastd.cli.quiet:control", "HALT: end work and dispatch, hold pools back; RESUME."),
     lazy("submit", "Submit tasks, and wait for their results if asked to."),
     lazy("tasks", "List, show, cancel, pause, resume, retry, count and remove tasks."),
     lazy("why", "Tell what happened to a task, and what will."),

@@ -1,9 +1,10 @@
-"""`supervisor quiet` and `supervisor resume`, in other words `control HALT` and `RESUME`: whether hosts claim tasks."""
+"""`supervisor quiet` and `resume`, `supervisor control HALT` and `RESUME`: whether hosts claim tasks and make fires."""
 
 from __future__ import annotations
 
 import getpass
 import socket
+from collections.abc import Sequence
 
 import click
 import rich_click
@@ -11,7 +12,9 @@ import rich_click
 from holdfast.broker.port import Store
 from holdfast.core.hosts import ALL_HOSTS, Quiet, Told
 from holdfast.core.nouns import counted
+from holdfast.exits import Exit
 from holdfastd.cli import hosts, options, output
+from holdfastd.cli.endings import CommandError
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
 
@@ -55,7 +58,8 @@ def quiet(session: Session, /, host: str, reason: str) -> None:
 def resume(session: Session, /, host: str) -> None:
     """Let all hosts that use this queue, or one, claim tasks again.
 
-    A host that was told to be quiet by itself stays so, until it is resumed by its name.
+    A host that was told to be quiet by itself stays so, until it is resumed by its name. A halt stays, too, until
+    `supervisor control RESUME`.
     """
     _resume(session, host)
 
@@ -67,19 +71,44 @@ def resume(session: Session, /, host: str) -> None:
 @options.store
 @options.pass_session
 def control(session: Session, /, order: str, host: str, reason: str) -> None:
-    """HALT is `supervisor quiet`, RESUME is `supervisor resume`."""
+    """HALT ends each `work` and `dispatch` when it has finished what it runs, on all hosts or one.
+
+    They may be started again in spite of it. Supervised pools stay: they claim nothing and make no fires until RESUME.
+    """
     if order.upper() == "HALT":
-        _quiet(session, host, reason)
+        _halt(session, host, reason)
     else:
-        _resume(session, host)
+        _end_halt(session, host)
 
 
 def _quiet(session: Session, host: str, reason: str) -> None:
-    told = ask(session, lambda store: store.quiet_host(host, _who(), output.safe(reason.strip() or REASON)[:1000]))
+    told = ask(session, lambda store: store.quiet_host(host, _who(), _reason(reason)))
     if session.json:
         output.document(_document(host, "quiet", told))
         return
     output.text(f"{_named(host)} quiet{'' if told.is_new else ' already'}: {_workers(told)} nothing more")
+
+
+def _halt(session: Session, host: str, reason: str) -> None:
+    async def work(store: Store) -> Told:
+        if host not in (ALL_HOSTS, socket.gethostname()):
+            _check_known(host, {worker.host for worker in await store.workers()})
+        return await store.halt_host(host, _who(), _reason(reason))
+
+    told = ask(session, work)
+    if session.json:
+        output.document(_document(host, "halt", told))
+        return
+    ends = "work and dispatch end when they have finished what they run"
+    output.text(f"{_named(host)} halted: {_workers(told)} nothing more; {ends}")
+
+
+def _check_known(host: str, known: set[str]) -> None:
+    """A halt that ends nothing, as its host is misspelt, would be believed to have ended something."""
+    if host not in known:
+        others = ", ".join(sorted(known)) or "none"
+        wanted = f"known are: {others}; a host that runs a dispatcher alone is halted from there (--host this)"
+        raise CommandError(f"halt of {host!r}: no worker of such a host is known; {wanted}"[:1000], Exit.FAILED)
 
 
 def _resume(session: Session, host: str) -> None:
@@ -87,12 +116,32 @@ def _resume(session: Session, host: str) -> None:
         return await store.resume_host(host, _who()), await store.quiet_hosts()
 
     told, left = ask(session, work)
+    words = f"{_named(host)} {'resumed' if told.is_new else 'not quiet'}: {_workers(told)} tasks"
+    _tell_resumed(session, _document(host, "resumed", told), words, left)
+
+
+def _end_halt(session: Session, host: str) -> None:
+    async def work(store: Store) -> tuple[Told, tuple[Quiet, ...]]:
+        return await store.end_halt(host, _who()), await store.quiet_hosts()
+
+    told, left = ask(session, work)
+    words = f"{_named(host)} {'halted no more' if told.is_new else 'not halted'}: {_workers(told)} tasks"
+    _tell_resumed(session, _document(host, "halt ended", told), words, left)
+
+
+def _tell_resumed(session: Session, document: dict[str, object], words: str, left: Sequence[Quiet]) -> None:
+    """What remains is said, too: it still keeps workers from claiming."""
     if session.json:
-        output.document(_document(host, "resumed", told) | {"quiet": hosts.documents(left)})
+        output.document(document | {"quiet": hosts.documents(left)})
         return
-    output.text(f"{_named(host)} {'resumed' if told.is_new else 'not quiet'}: {_workers(told)} tasks")
+    output.text(words)
     for one in left:
-        output.note(f"still quiet: {hosts.who(one)} ({one.reason}); to go on: {hosts.remedy(one)}")
+        still = "halted" if one.is_halt else "quiet"
+        output.note(f"still {still}: {hosts.who(one)} ({one.reason}); to go on: {hosts.remedy(one)}")
+
+
+def _reason(reason: str) -> str:
+    return output.safe(reason.strip() or REASON)[:1000]
 
 
 def _document(host: str, word: str, told: Told) -> dict[str, object]:

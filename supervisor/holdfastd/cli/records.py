@@ -10,6 +10,7 @@ import msgspec
 from holdfast.core.records import TaskRecord
 from holdfast.results import read_result
 from holdfastd.cli.output import readable
+from holdfastd.core.durations import duration
 
 COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
 
@@ -90,13 +91,3 @@ def moment(ms: int | None) -> str | None:
 def span(ms: int) -> str:
     """As `duration`, with milliseconds below a second."""
     return f"{max(ms, 0)}ms" if ms < 1000 else duration(ms / 1000)
-
-
-def duration(seconds: float) -> str:
-    """Two units at most: 3.2s, 4m 5s, 2h 3m, 9d 1h."""
-    if seconds < 60:
-        return f"{max(seconds, 0):.1f}s"
-    for size, unit, part, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit} {int(seconds % size // part)}{smaller}"
-    raise AssertionError(seconds)

@@ -15,13 +15,13 @@ from holdfast.core.records import Counts, LedgerFacts
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
 from holdfastd.cli import deaths, hosts, ledger, options, output, processes, quarantine
-from holdfastd.cli.records import duration
 from holdfastd.cli.service_words import missing
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask as ask_store
 from holdfastd.cli.tables import table
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskStatus, ProcessStatus, Status
+from holdfastd.core.durations import duration
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
 SILENT = 5.0  # seconds without a word from a process that are worth mentioning

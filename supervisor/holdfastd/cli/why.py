@@ -22,13 +22,14 @@ from holdfast_config import Settings
 from holdfastd.cli import hosts, options, output, story
 from holdfastd.cli.completing import TASK_ID
 from holdfastd.cli.prospect import Facts, prospect
-from holdfastd.cli.records import duration, moment, span
+from holdfastd.cli.records import moment, span
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
 from holdfastd.cli.tables import plain
 from holdfastd.control import client
 from holdfastd.control.errors import ControlError
 from holdfastd.control.protocol import AskStatus, Status
+from holdfastd.core.durations import duration
 
 PARENTS = 3  # that a waiting task is shown with
 HURRY = 1.0  # seconds for the supervisor to answer: what it knows is a trifle

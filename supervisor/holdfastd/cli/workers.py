@@ -14,12 +14,12 @@ from holdfast.core.hosts import Quiet
 from holdfast.core.records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
 from holdfastd.cli import deaths, hosts, options, output, processes
-from holdfastd.cli.records import duration
 from holdfastd.cli.session import Session
 from holdfastd.cli.storing import ask
 from holdfastd.cli.tables import table
 from holdfastd.control import client
 from holdfastd.control.protocol import AskStatus
+from holdfastd.core.durations import duration
 
 COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
 

@@ -97,7 +97,7 @@ def _barred(view: View) -> str:
         return f"too many workers die young: {view.breaker.cause}"
     if view.reload is not None and not view.reload.proven:
         return "a reload has not proved its code yet"
-    return "this host is quiet: supervisor resume" if view.quarantine.quiet else ""
+    return f"this host is {view.quarantine.quiet}" if view.quarantine.quiet else ""
 
 
 def _had_no_room(view: View, now: float) -> bool:

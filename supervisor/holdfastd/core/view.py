@@ -97,12 +97,14 @@ class Untold:
 @dataclass(frozen=True, slots=True)
 class Quarantine:
     """Suspects that may start in the lanes served here, as the steward told at `told_at`; `alone`: those of them that
-    run while no other quarantine worker does. `quiet`: this host is to claim nothing. `no_room`: why the host could not
-    hold all that were wanted when it was last measured. `failed`: why the last one could not start."""
+    run while no other quarantine worker does. `quiet`: that this host is to claim nothing, and what ends it, in words.
+    `no_room`: why the host could not hold all that were wanted when it was last measured. `failed`: why the last one
+    could not start.
+    """
 
     startable: int = 0
     alone: int = 0
-    quiet: bool = False
+    quiet: str = ""
     told_at: float = -math.inf
     measured_at: float = -math.inf
     no_room: str = ""

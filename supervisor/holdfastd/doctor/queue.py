@@ -10,6 +10,7 @@ from holdfast.core.lanes import LaneState
 from holdfast.core.nouns import counted
 from holdfast.core.records import Counts
 from holdfast.core.states import State
+from holdfastd.core.host_words import remedy
 from holdfastd.doctor.finding import Finding, Look
 
 LONG_WAIT = 300.0  # seconds
@@ -103,9 +104,10 @@ def _judge_service(lane: LaneState) -> Iterator[Finding]:
 
 def _judge_quiet(one: Quiet, now_ms: int) -> Finding:
     ago = max(0, now_ms - one.since_ms) / 1000
-    which, command = ("all hosts", "") if one.is_all else (f"host {one.host}", f" --host {one.host}")
-    found = f"{which} quiet for {ago:.0f} s, claiming nothing; {one.by} said so: {one.reason}"
-    return Look("queue", "quiet hosts").warning(found, f"supervisor resume{command}")
+    which = "all hosts" if one.is_all else f"host {one.host}"
+    word, what = ("halted", "claiming nothing, making no fires") if one.is_halt else ("quiet", "claiming nothing")
+    found = f"{which} {word} for {ago:.0f} s, {what}; {one.by} said so: {one.reason}"
+    return Look("queue", f"{word} hosts").warning(found, remedy(one))
 
 
 def _judge_set_aside(counts: Counts) -> Iterator[Finding]:

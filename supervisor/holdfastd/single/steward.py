@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import faulthandler
 import signal
+import socket
+import time
 from collections.abc import Callable
 
 import anyio
 
 from holdfast.broker import open_store
-from holdfast.channel import BootFailed, Ready
+from holdfast.channel import BootFailed, Leave, Ready
 from holdfast.channel_inside import InsideLink
 from holdfast.exits import ChildExit
+from holdfast.patience import Patience
 from holdfast.telemetry import open_telemetry
 from holdfast_config import Settings
 from holdfastd.parent.notify import Notifier
 from holdfastd.single.systemd import pat
-from holdfastd.steward.life import Life
+from holdfastd.steward.duty import tend
+from holdfastd.steward.halts import ending_at_halt
+from holdfastd.steward.health import Health
+from holdfastd.steward.life import LEAVE_WITHIN, Life
 from holdfastd.steward.spec import StewardSpec
 
 Announce = Callable[[str], None]
@@ -32,11 +38,20 @@ async def _serve(settings: Settings, announce: Announce) -> int:
     telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
     link, systemd = InsideLink(), Notifier()
     code = ChildExit.BUG
-    async with open_store(settings.redis, settings.postgres) as store, anyio.create_task_group() as group:
-        group.start_soon(_hear_out, link, settings, announce, systemd)
-        group.start_soon(pat, systemd)
-        code = await Life(StewardSpec(settings, first=True), store, link, telemetry.recovered).live()
-        group.cancel_scope.cancel()
+
+    def end_at_halt(words: str) -> None:
+        announce(words)
+        link.tell(Leave(time.monotonic() + LEAVE_WITHIN))
+
+    async with open_store(settings.redis, settings.postgres) as store:
+        seen = await Patience().call(store.last_halt, socket.gethostname())
+        spec = StewardSpec(settings, first=True, halt=seen)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_hear_out, link, settings, announce, systemd)
+            group.start_soon(pat, systemd)
+            group.start_soon(tend, ending_at_halt(store, spec.halts, end_at_halt), Health())
+            code = await Life(spec, store, link, telemetry.recovered).live()
+            group.cancel_scope.cancel()
     systemd.tell(STOPPING=1)
     systemd.close()
     telemetry.shutdown()

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import faulthandler
 import signal
+import socket
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
@@ -15,11 +17,14 @@ import anyio
 
 from holdfast.broker import open_store
 from holdfast.broker.port import Store
+from holdfast.core.hosts import HaltScope
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
 from holdfast.handler.chosen import handler_of
 from holdfast.handler.taking import settled
+from holdfast.patience import Patience
 from holdfast.worker.inside import Inside, open_worker
+from holdfast.worker.life import NO_HURRY
 from holdfast.worker.lockfile import drop_lock, hold_lock
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker_store import belong_to_process
@@ -29,6 +34,7 @@ from holdfastd.single.ending import end_threads, status
 from holdfastd.single.signals import heed, heeded
 from holdfastd.single.systemd import pat
 from holdfastd.steward.duty import tend
+from holdfastd.steward.halts import ending_at_halt, say_marks
 from holdfastd.steward.health import Health
 from holdfastd.steward.scheduling import scheduling
 
@@ -50,23 +56,39 @@ async def _boot(settings: Settings, announce: Announce) -> int:
         except HandlerError as error:
             announce(f"{error.traceback}{error}")
             return Exit.CONFIG
-        async with (
-            open_store(settings.redis) as store,
-            open_worker(store, handler, settings, beside=_beside(store, settings)) as worker,
-        ):
+        async with AsyncExitStack() as stack:
+            store = await stack.enter_async_context(open_store(settings.redis))
+            halts = await _halts(store)
+            await Patience().call(say_marks, store, halts, announce)
+            beside = _beside(store, settings, halts)
+            worker = await stack.enter_async_context(
+                open_worker(store, handler, settings, beside=beside, halt=halts.seen)
+            )
             spec = WorkerSpec(worker.incarnation, 0, settings)
             hold_lock(spec)
+
+            def end_at_halt(words: str) -> None:
+                announce(words)
+                worker.drain(NO_HURRY)
+
             async with anyio.create_task_group() as group:
                 group.start_soon(heed, signals, worker, settings.drain_timeout, announce)
+                group.start_soon(tend, ending_at_halt(store, halts, end_at_halt), Health())
                 await _serve(settings, worker, announce)
                 group.cancel_scope.cancel()
     drop_lock(spec)
     return status(worker)
 
 
-def _beside(store: Store, settings: Settings) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+async def _halts(store: Store) -> HaltScope:
+    """It ends at a halt that is younger than its start."""
+    host = socket.gethostname()
+    return HaltScope(host, await Patience().call(store.last_halt, host))
+
+
+def _beside(store: Store, settings: Settings, halts: HaltScope) -> list[Callable[[], Coroutine[Any, Any, None]]]:
     """What goes on when its run has ended is fired here, whether or not a steward looks after the queue."""
-    duty = scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
+    duty = scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval, halts)
     return [partial(tend, duty, Health())]
 
 

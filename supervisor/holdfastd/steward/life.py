@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import anyio
+import structlog
 from anyio.abc import TaskGroup
 
 from holdfast.broker.port import Ledger, Store
@@ -23,6 +24,7 @@ from holdfastd.steward.ending import Ending
 from holdfastd.steward.epochs import Epochs
 from holdfastd.steward.family import Family
 from holdfastd.steward.fitness import fitness, preflight
+from holdfastd.steward.halts import saying_marks
 from holdfastd.steward.health import Health
 from holdfastd.steward.ledger import Keeping
 from holdfastd.steward.lockfiles import LockFiles
@@ -42,6 +44,12 @@ from holdfastd.steward.webhooks import Webhooks
 
 BEAT_EVERY = 1.0  # seconds
 LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+def _log_mark(line: str) -> None:
+    _log.warning("hosts were told to claim nothing", mark=line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +129,9 @@ class Life:
         yield Reaping(store, watch, terms, recovered).duty()
         yield promotion(store, suspects.look)
         yield suspects.duty(self.link.send)
-        yield scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval)
+        halts, longest_rest = self.spec.halts, settings.scan_interval
+        yield scheduling(store, settings.queue_name, settings.max_message_bytes, longest_rest, halts)
+        yield saying_marks(store, halts, _log_mark)
         if settings.time_file is not None:
             yield time_file(store, settings.time_file)
         yield Bounding(store, settings).duty()

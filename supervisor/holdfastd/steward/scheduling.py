@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import anyio
+
 from holdfast.broker.port import ScheduleStore
+from holdfast.core.hosts import HaltScope
 from holdfast.firing import Firing
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.punctual import punctual
 
+HALTED_REST = 1.0  # seconds
 
-def scheduling(store: ScheduleStore, queue: str, max_bytes: int, scan_interval: float) -> Duty:
-    """`scan_interval`: seconds that it rests at most, which is what a lost alarm costs."""
-    firing = Firing(store, queue, max_bytes)
+
+def scheduling(
+    store: ScheduleStore, queue: str, max_bytes: int, scan_interval: float, scope: HaltScope | None = None
+) -> Duty:
+    """`scan_interval`: seconds that it rests at most, which is what a lost alarm costs. During the halts of `scope` it
+    makes no fires, and leaves the alarm to those who do."""
+    firing = Firing(store, queue, max_bytes, scope=scope)
+    wait = punctual(store.wait_fires)
 
     async def turn() -> float:
         following = await firing.round()
+        if firing.halted:
+            return HALTED_REST
         return scan_interval if following is None else min(following, scan_interval)
 
-    return Duty("scheduling", turn, punctual(store.wait_fires))
+    async def rest(seconds: float) -> None:
+        await (anyio.sleep(seconds) if firing.halted else wait(seconds))
+
+    return Duty("scheduling", turn, rest)

@@ -12,6 +12,7 @@ import anyio
 
 from holdfast import channel
 from holdfast.broker.port import Store
+from holdfastd.core.host_words import remedy
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.family import Family
 
@@ -44,15 +45,18 @@ class Suspects:
     async def _look(self, tell: Callable[[channel.Suspects], None]) -> None:
         self._changed = anyio.Event()
         found = await self._store.suspects(self._lanes, self._family.living)
-        message = channel.Suspects(found.startable, found.alone, found.startable > 0 and await self._is_quiet())
+        message = channel.Suspects(found.startable, found.alone, await self._quiet() if found.startable else "")
         if message.startable or message != self._told:
             tell(message)
         self._told = message
 
-    async def _is_quiet(self) -> bool:
-        """Whether this host is to claim nothing."""
+    async def _quiet(self) -> str:
+        """That this host is to claim nothing, and what ends it; empty where it claims."""
         host = socket.gethostname()
-        return any(one.is_all or one.host == host for one in await self._store.quiet_hosts())
+        for one in await self._store.quiet_hosts():
+            if one.counts_for(host):
+                return f"{'halted' if one.is_halt else 'quiet'}: {remedy(one)}"
+        return ""
 
     async def _rest(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):

@@ -48,13 +48,16 @@ async def resume_lane(world: World) -> None:
 
 
 async def quiet(world: World) -> None:
-    """All hosts, or the one that all workers of the play are on."""
-    world.seen["quiet"] += (await world.space.store.quiet_host(world.dice.choice(HOSTS), "op", "asked")).is_new
+    """All hosts, or the one that all workers of the play are on; some are halted."""
+    store, host = world.space.store, world.dice.choice(HOSTS)
+    tell = store.halt_host if world.chance(0.4) else store.quiet_host
+    world.seen[tell.__name__] += (await tell(host, "op", "asked")).is_new
 
 
 async def resume_hosts(world: World) -> None:
     for host in HOSTS:
         world.seen["host resumed"] += (await world.space.store.resume_host(host, "op")).is_new
+        world.seen["halt ended"] += (await world.space.store.end_halt(host, "op")).is_new
 
 
 async def rate(world: World) -> None:

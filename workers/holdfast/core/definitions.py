@@ -103,12 +103,14 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Schedules whose time has come by `now` of the store's clock, and how long until the next one (None: none)."""
+    """Schedules whose time has come by `now` of the store's clock, and how long until the next one (None: none).
+    `halted`: who asks is to make no fires, and is told of none."""
 
     now: int
     records: tuple[ScheduleRecord, ...]
     wait: int | None
     spoilt: tuple[SpoiltSchedule, ...] = ()
+    halted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class Startable:
 @dataclass(frozen=True, slots=True)
 class Introduction:
     """Who a worker is, for `register`, and what it serves; a worker that does not say so is taken to serve every lane
-    and every name."""
+    and every name. `halt`: of a process that ends at halts, the last one that there was when it started."""
 
     incarnation: str
     host: str
@@ -86,6 +86,7 @@ class Introduction:
     slot: int
     service: Service | None = None
     kind: WorkerKind = WorkerKind.WORKER
+    halt: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ EVENTS = (
     "lane-resumed",
     "host-quiet",
     "host-resumed",
+    "host-halted",
+    "host-halt-ended",
     "schedule-removed",
     *(f"schedule-{what}" for what in CHRONICLE),
 )

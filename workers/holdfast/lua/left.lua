@@ -3,7 +3,7 @@
 -- Answers: {1 if there is, else 0; milliseconds until the next delayed task is due, -1 if none is delayed; how many wait for
 --           handlers that no live worker has}.
 -- Left is what waits in a lane, runs, is due by now, or lies unread in an inbox; not what is delayed or parked, nor what
--- a paused lane keeps or what waits for a handler that no live worker has, nor, while all hosts are quiet, what waits in any; nor what waits for others, unless these have ended and it is to be told.
+-- a paused lane keeps or what waits for a handler that no live worker has, nor, while all hosts are quiet or halted, what waits in any; nor what waits for others, unless these have ended and it is to be told.
 -- flags: no-writes, allow-oom
 -- use: record lane clock rules unknown
 local served = {}
@@ -28,7 +28,7 @@ end
 
 -- Tasks that wait to run alone are among the submitted.
 local function waits()
-  if call('HEXISTS', T .. 'quiet', '*') == 1 then return false end
+  if call('HEXISTS', T .. 'quiet', '*') + call('HEXISTS', T .. 'quiet', 'halt *') > 0 then return false end
   for _, lane in ipairs(ARGV) do
     if not (is_bounded() and call('HEXISTS', T .. 'rules', 'paused:' .. lane) == 1) and (call('LLEN', list_of(lane)) > 0 or call('ZCARD', T .. 'submitted:' .. lane) > (unserved[lane] or 0)) then return true end
   end

@@ -2,12 +2,13 @@
 -- KEYS: the public queue. ARGV: incarnation, host, boot, pid, slot, lanes it serves as JSON (a list of name, weight, timeout in s; ''
 --       if it does not say), names of its handlers as MessagePack ('' if it runs tasks of any name),
 --       kind: `worker` (of a supervisor's pool), `quarantine` (claims suspects alone, one at a time) or `single` (of a process
---       that cannot fork), limits of its settings as JSON ('' or missing: an earlier version, which does not say).
+--       that cannot fork), limits of its settings as JSON ('' or missing: an earlier version, which does not say), the last halt
+--       that there was at its start, of a process that ends at halts ('' or missing: it is none).
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
--- Keeps: I2: an owner exists before it owns. I18: on a quiet host it claims nothing from its first pull on.
+-- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
 -- use: clock record journal hosts
-local incarnation, host, boot, pid, slot, lanes, names, kind, limits = unpack(ARGV)
+local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt = unpack(ARGV)
 local worker = T .. 'worker:' .. incarnation
 
 -- Many workers have the same names: these are kept once, in a set that is called by their digest.
@@ -30,7 +31,8 @@ call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host
 if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
 if (limits or '') ~= '' then call('HSET', worker, 'limits', limits) end
 if kind == 'quarantine' then call('SADD', T .. 'quarantine', incarnation) end
-if is_quiet(host) then call('HSET', worker, 'quiet', '1') end
+if (halt or '') ~= '' then call('HSET', worker, 'halt', halt) end
+if is_barred(host, halt) then call('HSET', worker, 'quiet', '1') end
 call('ZADD', T .. 'workers', NOW, incarnation)
 tell('worker-registered', incarnation, host .. ' ' .. pid)
 return 'OK'

@@ -1,9 +1,11 @@
--- Let a host, or all, claim again. Where both were told to be quiet, each word is taken back by itself.
--- KEYS: the public queue. ARGV: host (`*`: all), who says it.
--- Answers: {resumed, or running if it was not quiet; workers of it that claim now}.
+-- Let a host, or all, claim again. Each mark is taken back by itself: of all hosts, of one, quiet, halt.
+-- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), who says it.
+-- Answers: {resumed, or running if there was no such mark; workers of it that claim now}.
 -- Keeps: I18.
 -- flags: allow-oom
 -- use: hushing
-if call('HDEL', T .. 'quiet', ARGV[1]) == 0 then return {'running', mark_workers(ARGV[1], false)} end
-tell('host-resumed', ARGV[1], ARGV[2])
-return {'resumed', mark_workers(ARGV[1], false)}
+local mark, by = unpack(ARGV)
+local host, is_halt = mark_of(mark)
+if call('HDEL', T .. 'quiet', mark) == 0 then return {'running', mark_workers(host, false)} end
+tell(is_halt and 'host-halt-ended' or 'host-resumed', host, by)
+return {'resumed', mark_workers(host, false)}

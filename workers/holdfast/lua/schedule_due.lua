@@ -1,8 +1,11 @@
 -- The schedules that something is to be done about by now.
--- KEYS: the public queue. ARGV: limit.
--- Answers: {now (ms), ms until the next one (-1: none), id, fields, id, fields, …}; no fields where there is no record.
+-- KEYS: the public queue. ARGV: limit, the host of who asks ('' for one that no halt is for), the last halt that counts no more
+--       for it.
+-- Answers: {now (ms), ms until the next one (-1: none), id, fields, id, fields, …}; no fields where there is no record. Or halted:
+--       its host, or all, were told to make no fires; what wakes others stays where it is.
 -- flags: allow-oom
--- use: scheduling
+-- use: scheduling hosts
+if (ARGV[2] or '') ~= '' and is_halted(ARGV[2], ARGV[3]) then return 'halted' end
 call('DEL', T .. 'control:schedules')
 local schedules = scheduling()
 local ids = call('ZRANGEBYSCORE', T .. 'schedules', '-inf', NOW, 'LIMIT', 0, ARGV[1])

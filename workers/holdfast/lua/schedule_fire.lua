@@ -3,13 +3,13 @@
 -- ARGV: a MessagePack list of orders: id, generation, seen, kind (due, waited, extra), good from, good until, expected,
 --       due, first missed, last missed, why missed, fires; a fire: scheduled at, task id, message id, digest, operation, lane, name,
 --       max attempts, timeout, the task that is known to have been made for it, the id that earlier versions give its task; ''
---       where there is none.
--- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, or
---       no-list: the key of its lane holds something else, so it is paused.
+--       where there is none. Then the host of who asks ('' for one that no halt is for), the last halt that counts no more for it.
+-- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, no-list:
+--       the key of its lane holds something else, so it is paused; or halted: this host is to make no fires.
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
 -- Refused when out of memory, before anything is written: the fire is late then, not lost.
 -- flags:
--- use: scheduling message control kind
+-- use: scheduling message control kind hosts
 local schedules = scheduling()
 
 -- The task of a fire that was made before, perhaps by an earlier version, whose id another fire's may have been, too.
@@ -101,5 +101,6 @@ local function obey(order)
 end
 
 local answers = {}
-for i, order in ipairs(cmsgpack.unpack(ARGV[1])) do answers[i] = obey(order) end
+local halted = (ARGV[2] or '') ~= '' and is_halted(ARGV[2], ARGV[3])
+for i, order in ipairs(cmsgpack.unpack(ARGV[1])) do answers[i] = halted and 'halted' or obey(order) end
 return answers

@@ -107,7 +107,7 @@ class Claims:
 
     def _note_quiet(self, quiet: bool) -> None:
         if quiet != self._quiet:
-            _log.warning("this host is quiet: nothing is claimed" if quiet else "this host claims again")
+            _log.warning("this host is quiet or halted: nothing is claimed" if quiet else "this host claims again")
         self._quiet = quiet
 
 

@@ -75,15 +75,21 @@ async def open_worker(
     beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
     ready: Callable[[], bool] = lambda: True,
     heard: Callable[[Settlement, Verdict], None] = nobody,
+    halt: int | None = None,
 ) -> AsyncGenerator[Inside]:
     """A worker that serves while the block runs, or until it is drained; then `drain_timeout` of the settings counts.
 
-    `beside`: what else runs for ever while it lives; `ready` and `heard` are those of its Post. A block that raises
-    ends it at once, and gives back what it runs. A thread that will not stop is waited for.
+    `beside`: what else runs for ever while it lives; `ready` and `heard` are those of its Post, `halt` that of its
+    WorkerSpec. A block that raises ends it at once, and gives back what it runs. A thread that will not stop is waited
+    for.
     """
     worker = Inside()
     post = Post(
-        WorkerSpec(worker.incarnation, slot, settings), store, Exchange(settings.concurrency), ready=ready, heard=heard
+        WorkerSpec(worker.incarnation, slot, settings, halt=halt),
+        store,
+        Exchange(settings.concurrency),
+        ready=ready,
+        heard=heard,
     )
     telemetry = open_inside(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol)
 

@@ -33,7 +33,8 @@ def service(handler: Handler, settings: Settings) -> Service:
 def introduction(spec: WorkerSpec, handler: Handler) -> Introduction:
     boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
     served = service(handler, spec.settings)
-    return Introduction(spec.incarnation, socket.gethostname(), boot, os.getpid(), spec.slot, served, spec.kind)
+    host = socket.gethostname()
+    return Introduction(spec.incarnation, host, boot, os.getpid(), spec.slot, served, spec.kind, spec.halt)
 
 
 @dataclass(slots=True)

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """`incarnation` is this life of the slot: 32 hex characters, never used again. `kind`: which tasks it claims."""
+    """`incarnation` is this life of the slot: 32 hex characters, never used again. `kind`: which tasks it claims.
+    `halt`: of a process that ends at halts, the number of the last one that there was when it started."""
 
     incarnation: str
     slot: int
     settings: Settings
     kind: WorkerKind = WorkerKind.SINGLE
+    halt: int | None = None
 
     @property
     def quarantine(self) -> bool:

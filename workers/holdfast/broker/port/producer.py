@@ -149,8 +149,21 @@ class ProducerStore(Protocol):
         """Take that back. Where all and this host were told, each word is taken back by itself."""
         ...
 
+    async def halt_host(self, host: str, by: str, reason: str) -> Told:
+        """Have a host (ALL_HOSTS: all) claim nothing and make no fires until its halt is ended; what was started before
+        and ends at halts ends. Each halt is new. ValueError where it names no host, or nobody who says so."""
+        ...
+
+    async def end_halt(self, host: str, by: str) -> Told:
+        """Take that back, and nothing else: a host that is quiet besides stays so."""
+        ...
+
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
-        """Who was told to claim nothing; all hosts first."""
+        """Who was told to claim nothing, halts last; of each all hosts first."""
+        ...
+
+    async def last_halt(self, host: str) -> int:
+        """The number of the last halt of this host or of all, ended or not; 0: there was none."""
         ...
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:

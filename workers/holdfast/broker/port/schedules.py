@@ -15,6 +15,7 @@ from holdfast.core.definitions import (
     ScheduleRecord,
     SpoiltSchedule,
 )
+from holdfast.core.hosts import HaltScope
 
 
 class ScheduleStore(Protocol):
@@ -24,7 +25,9 @@ class ScheduleStore(Protocol):
         """Set a schedule. The same spec changes nothing; with `again` one that has ended begins anew."""
         ...
 
-    async def due_schedules(self, limit: int) -> Due: ...
+    async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
+        """`scope`: the halts that keep who asks from making fires; None: none does."""
+        ...
 
     async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
         """A page of those that something is to be done about after one moment and up to another, the first first."""
@@ -34,9 +37,9 @@ class ScheduleStore(Protocol):
         """Nothing is due about it until it is set again: `aside`, or `changed` where it was set since."""
         ...
 
-    async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
-        """Per order: fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, or
-        no-list: the key of its lane holds something else, so it is paused. A fire is made once."""
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+        """Per order: fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone,
+        no-list: the key of its lane holds something else, so it is paused; or halted. A fire is made once."""
         ...
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:

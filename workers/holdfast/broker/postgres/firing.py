@@ -12,8 +12,9 @@ from holdfast.broker.postgres.base import LedgerStore
 from holdfast.broker.postgres.queues import Queue
 from holdfast.broker.redis.connection import Value
 from holdfast.broker.redis.ledger import ELSEWHERE
-from holdfast.broker.redis.scheduling import found_due
+from holdfast.broker.redis.scheduling import found_due, halts_of
 from holdfast.core.definitions import Due, Fire, FireOrder
+from holdfast.core.hosts import HaltScope
 from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
 
 AGAIN_MS = 1000  # after which a Redis that is rebuilt is looked at again
@@ -22,27 +23,28 @@ AGAIN_MS = 1000  # after which a Redis that is rebuilt is looked at again
 class FiringRole(LedgerStore):
     """What a steward asks of schedules."""
 
-    async def due_schedules(self, limit: int) -> Due:
+    async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
         """None while Redis is not all that the ledger knows of it: a schedule might be there that was removed."""
         queue = await self._followed()
-        found = None if queue is None else await self._behind("schedule_due", queue, limit)
+        found = None if queue is None else await self._behind("schedule_due", queue, limit, *halts_of(scope))
         return Due(await self.clock_ms(), (), AGAIN_MS) if found is None else found_due(found)
 
-    async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
         """A fire whose task the ledger knows is not made again, whatever Redis remembers; and none as above."""
         queue = await self._followed()
         with suppress(LedgerUnavailableError):
             orders = await self._marked(orders)
-        answers = None if queue is None else await self._behind("schedule_fire", queue, self._packed(orders))
+        halts = halts_of(scope)
+        answers = None if queue is None else await self._behind("schedule_fire", queue, self._packed(orders), *halts)
         if answers is not None:
             return [answer.decode() for answer in answers]
         if any(order.kind == "extra" for order in orders):
             raise StoreUnavailableError("Redis is being rebuilt from PostgreSQL: a schedule can be run after that")
         return ["stale"] * len(orders)
 
-    async def _behind(self, operation: str, queue: Queue, value: Value) -> Any:
+    async def _behind(self, operation: str, queue: Queue, *args: Value) -> Any:
         """What an operation answers that only a Redis may do which has forgotten nothing; None where it has."""
-        answer = await self._run_behind("followed", operation, value, queue.epoch, queue.seen)
+        answer = await self._run_behind("followed", operation, *args, queue.epoch, queue.seen)
         return None if answer == ELSEWHERE else answer
 
     async def _marked(self, orders: Sequence[FireOrder]) -> list[FireOrder]:

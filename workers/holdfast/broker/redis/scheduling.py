@@ -22,9 +22,11 @@ from holdfast.core.definitions import (
     SpoiltSchedule,
     read_policy,
 )
+from holdfast.core.hosts import HaltScope
 from holdfast.core.schedules import Bounds
 from holdfast.errors import UnreadableScheduleError
 
+HALTED = b"halted"  # who asks for what is due is to make no fires
 GONE = b"gone"  # of a schedule that is one, and has no record
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -43,8 +45,8 @@ class SchedulingRole(Role):
         word, generation, moment = answer
         return Put(word.decode(), generation, int(moment) if moment else None)
 
-    async def due_schedules(self, limit: int) -> Due:
-        return found_due(await self._run("schedule_due", limit))
+    async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
+        return found_due(await self._run("schedule_due", limit, *halts_of(scope)))
 
     async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
         return _records(await self._run("schedule_soon", after, until, offset, limit))[0]
@@ -52,8 +54,9 @@ class SchedulingRole(Role):
     async def set_schedule_aside(self, one: SpoiltSchedule) -> str:
         return await self._word("schedule_aside", one.schedule_id, one.generation)
 
-    async def fire(self, orders: Sequence[FireOrder]) -> list[str]:
-        return [answer.decode() for answer in await self._run("schedule_fire", self._packed(orders))]
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+        answers = await self._run("schedule_fire", self._packed(orders), *halts_of(scope))
+        return [answer.decode() for answer in answers]
 
     def _packed(self, orders: Sequence[FireOrder]) -> Value:
         packed: bytes = _pack([_order(one, self._keys.name) for one in orders])
@@ -101,8 +104,15 @@ class SchedulingRole(Role):
         return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
 
 
+def halts_of(scope: HaltScope | None) -> tuple[Value, ...]:
+    """The arguments of an operation that halts may keep from being carried out."""
+    return ("", "") if scope is None else (scope.host, scope.seen)
+
+
 def found_due(answer: Any) -> Due:
     """What `schedule_due` answers."""
+    if answer == HALTED:
+        return Due(0, (), None, halted=True)
     now, wait, *found = answer
     records, spoilt = _records(found)
     return Due(now, records, None if wait < 0 else wait, spoilt)

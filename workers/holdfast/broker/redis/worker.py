@@ -26,7 +26,8 @@ class WorkerRole(Role):
     async def register(self, who: Introduction) -> Standing:
         lanes, names, limits = self._served(who.service)
         place = (who.host, who.boot, who.pid, who.slot)
-        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind, limits)
+        halt = "" if who.halt is None else who.halt
+        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind, limits, halt)
         return Standing(word)
 
     def _served(self, service: Service | None) -> tuple[bytes, bytes, bytes]:

@@ -1,0 +1,59 @@
+"""`supervisor control HALT` as it is documented: workers and dispatchers finish and end, and may be started again."""
+
+from __future__ import annotations
+
+import subprocess
+
+from tests.timeline.timeline import PATIENCE, Timeline
+
+ENDS = "halted, "
+AGAIN = "upgrade; to go on: supervisor control RESUME; this process runs in spite of it"
+
+
+def halt(timeline: Timeline) -> None:
+    answer = timeline("control", "HALT", "--reason", "upgrade")
+    assert (answer.status, answer.out.startswith("all hosts are halted: ")) == (0, True), answer.err
+
+
+def ended(timeline: Timeline, *processes: subprocess.Popen[str]) -> None:
+    assert [process.wait(PATIENCE) for process in processes] == [0] * len(processes)
+
+
+def test_halt_ends_work_and_dispatch_which_may_be_started_again(timeline: Timeline) -> None:
+    timeline.gate.touch()
+    with timeline.serving("work") as work, timeline.serving("dispatch") as dispatch:
+        timeline.bike.set("held:A", "CONTINUE")
+        timeline.until(lambda: timeline.ran() == ["held:A"])
+        timeline.bike.set("waits:A", "NOW")
+        halt(timeline)
+        ended(timeline, dispatch)
+        assert work.poll() is None
+        timeline.gate.unlink()
+        ended(timeline, work)
+    assert timeline.ran() == ["held:A"]
+    assert timeline.event("waits:A") == "ENQ"
+    for process in (work, dispatch):
+        assert [line for line in timeline.told[process.pid] if ENDS in line and "said so: upgrade" in line]
+
+    timeline.bike.set("held:A", "STOP")
+    with timeline.serving("work") as work, timeline.serving("dispatch") as dispatch:
+        timeline.until_event("waits:A", "STP")
+        timeline.bike.set("again:B", "CONTINUE")
+        timeline.until(lambda: timeline.ran().count("again:B") > 1)
+        halt(timeline)
+        ended(timeline, work, dispatch)
+    for process in (work, dispatch):
+        told = timeline.told[process.pid]
+        assert [AGAIN in line for line in told if "HALTED" in line] == [True]
+        assert len([line for line in told if ENDS in line]) == 1
+
+
+def test_what_was_started_before_a_halt_that_has_ended_ends_all_the_same(timeline: Timeline) -> None:
+    with timeline.serving("work") as work, timeline.serving("dispatch") as dispatch:
+        halt(timeline)
+        assert timeline("control", "RESUME").status == 0
+        ended(timeline, work, dispatch)
+    with timeline.serving("work"):
+        timeline.bike.set("job:A", "NOW")
+        timeline.until_event("job:A", "STP")
+    assert not [line for lines in list(timeline.told.values())[2:] for line in lines if "HALT" in line]
