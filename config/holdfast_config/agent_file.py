@@ -46,9 +46,12 @@ def is_agent_file(told: Mapping[str, object]) -> bool:
 
 
 def entries(told: Mapping[str, object]) -> Iterator[tuple[str, str | None, object]]:
-    """Each key of the blocks as `block.key`, its field (None: no such key), and its value; nulls are left out."""
+    """Each key of the blocks as `block.key`, its field (None: no such key), and its value; nulls are left out. A block
+    that is no object is a key without a field."""
     for block, fields in BLOCKS.items():
         inside = told.get(block)
+        if inside is not None and not isinstance(inside, dict):
+            yield block, None, inside
         for key, value in cast("dict[str, object]", inside).items() if isinstance(inside, dict) else ():
             if value is not None and (block, key) not in ALWAYS:
                 yield f"{block}.{key}", fields.get(key), value

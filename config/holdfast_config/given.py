@@ -25,11 +25,13 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class Layer:
     """What one place says about the settings, by field name, and what is wrong with how it says it; `warnings` refuse
-    nothing."""
+    nothing. `unknown`: a line for each of its keys that is no setting. `notice`: a line for the user."""
 
     given: Mapping[str, Given]
     problems: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    unknown: Sequence[str] = ()
+    notice: str = ""
 
 
 def without_secrets(field: str, value: str) -> str:

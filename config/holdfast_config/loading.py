@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from holdfast_config import environment, file_trust, names, reaching, sources, worker_calls
+from holdfast_config import environment, file_trust, found_files, names, reaching, sources, worker_calls
 from holdfast_config.errors import ConfigError
 from holdfast_config.given import Given, Layer, shown
 from holdfast_config.postgres_settings import checked as postgres_url
@@ -37,32 +37,51 @@ def load(
     *,
     environ: Mapping[str, str] = os.environ,
     folder: Path | None = None,
+    timeline: bool = False,
+    framework: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings: flags, then environment, then .env, then supervisor.toml, then defaults. See `resolve`."""
-    return resolve(flags, environ=environ, folder=folder).settings
+    """The settings: flags, then environment, then .env, then supervisor.toml, then defaults. See `resolve`. A line of
+    the log says what was taken from a file that was found."""
+    resolved = resolve(flags, environ=environ, folder=folder, timeline=timeline, framework=framework)
+    if resolved.notices:
+        import structlog  # seldom needed here
+
+        for notice in resolved.notices:
+            structlog.get_logger("holdfast.settings").info(notice)
+    return resolved.settings
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The settings, and where each that is no default came from, by field name; `warnings` of the files they came
-    from."""
+    from; `notices` of files that nobody named."""
 
     settings: Settings
     origins: Mapping[str, Given]
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 def resolve(
-    flags: Mapping[str, object], *, environ: Mapping[str, str] = os.environ, folder: Path | None = None
+    flags: Mapping[str, object],
+    *,
+    environ: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+    timeline: bool = False,
+    framework: Mapping[str, object] | None = None,
 ) -> Resolved:
     """The settings with their origins.
 
     `flags` are named like the fields; None means not given. `config` and `env_file` name the files to read instead of
-    supervisor.toml and .env of `folder`, which is the current one. Raises ConfigError with all problems.
+    supervisor.toml and .env of `folder`, which is the current one. Without a supervisor.toml a file of another system
+    is used where it is found (`found_files`), with `timeline` a timeline scheduler's, too. `framework`: the `scheduler`
+    block of an application of the agent framework, weaker than any file. Raises ConfigError with all problems.
     """
-    layers = _layers(flags, environ, folder or Path())
+    layers = _layers(flags, environ, folder or Path(), timeline=timeline)
+    if framework:
+        layers.insert(-1, found_files.of_framework(framework, tuple(Settings.model_fields)))
     given = _with_implied(_choose(layers))
-    problems = [problem for layer in layers for problem in layer.problems]
+    problems = [problem for layer in layers for problem in (*layer.problems, *layer.unknown)]
     problems += _without_server(given) + reaching.problems(given) + _two_handlers(given) + _database(given)
     try:
         settings = Settings(**{field: origin.value for field, origin in given.items()})  # type: ignore[arg-type]  # checked there
@@ -72,7 +91,12 @@ def resolve(
     if problems:
         raise ConfigError(problems)
     settings.model_fields_set.difference_update(field for field, origin in given.items() if not origin.named)
-    return Resolved(settings, given, tuple(warning for layer in layers for warning in layer.warnings))
+    return Resolved(
+        settings,
+        given,
+        tuple(warning for layer in layers for warning in layer.warnings),
+        tuple(layer.notice for layer in layers if layer.notice),
+    )
 
 
 def setting_files(
@@ -81,20 +105,35 @@ def setting_files(
     """The files that `load` reads for these flags, and those it would read if they were there."""
     folder = folder or Path()
     dotenv = _path(flags.get("env_file"), folder / ".env") or folder / ".env"
-    file = _path(_named(flags, environ, sources.read_dotenv(dotenv)[0]), folder / USUAL) or folder / USUAL
-    return dotenv, file
+    variables = sources.read_dotenv(dotenv)[0]
+    file = _path(_named(flags, environ, variables), folder / USUAL)
+    found = () if file else found_files.candidates(folder, _app_dir(flags, environ, variables, folder), timeline=False)
+    return dotenv, file or folder / USUAL, *found
 
 
 def _named(flags: Mapping[str, object], environ: Mapping[str, str], variables: Mapping[str, str]) -> object:
     return flags.get("config") or environ.get(names.CONFIG) or variables.get(names.CONFIG)
 
 
-def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path) -> list[Layer]:
+def _app_dir(
+    flags: Mapping[str, object], environ: Mapping[str, str], variables: Mapping[str, str], folder: Path
+) -> Path:
+    """The application's folder, before there are settings; one that cannot be holds no file either."""
+    name = names.own("app_dir")
+    told = str(flags.get("app_dir") or environ.get(name) or variables.get(name) or "")
+    return folder / os.path.expanduser(told)  # noqa: PTH111 - the home of an unknown user is refused later
+
+
+def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path, *, timeline: bool) -> list[Layer]:
     """Strongest first."""
     fields = tuple(Settings.model_fields)
     dotenv = _path(flags.get("env_file"), folder / ".env")
     variables, problems = sources.read_dotenv(dotenv) if dotenv else ({}, [])
     file = _path(_named(flags, environ, variables), folder / USUAL)
+    found = None
+    if file is None:
+        usual = found_files.candidates(folder, _app_dir(flags, environ, variables, folder), timeline=timeline)
+        found = next((path for path in usual if path.is_file()), None)
     strict = file_trust.is_strict(environment.is_service(environ))
     return [
         sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}, fields),
@@ -104,6 +143,7 @@ def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Pat
         Layer({}, problems),
         _trusted(dotenv, sources.of_environment(variables, fields, f" (in {dotenv})"), strict),
         _trusted(file, sources.of_file(file, fields) if file else Layer({}), strict),
+        _trusted(found, found_files.read(found, fields) if found else Layer({}), strict),
         sources.of_folders(environ),
     ]
 
@@ -111,7 +151,7 @@ def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Pat
 def _trusted(path: Path | None, layer: Layer, strict: bool) -> Layer:
     """The layer of a file, with what others can do to that file."""
     found = file_trust.judge(path, layer.given, strict=strict) if path else file_trust.Judgement()
-    return Layer(layer.given, [*layer.problems, *found.problems], found.warnings)
+    return replace(layer, problems=[*layer.problems, *found.problems], warnings=found.warnings)
 
 
 def _path(named: object, usual: Path) -> Path | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from holdfast_config import folders, kinds, url
@@ -28,7 +28,9 @@ _SCHEDULERS = "; leave it out to use the embedded store"
 _STORAGES = "; redis keeps task data where the queue is, postgres keeps it in a database, too"
 
 _Scheduler = Annotated[Literal["redis", "memory"], one_of("redis", "memory", hint=_SCHEDULERS)]
-_Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", hint=_STORAGES)]
+# Documented of the agent framework: `memory` keeps the task data nowhere else than where the queue is.
+_IN_QUEUE = BeforeValidator(lambda value: "redis" if str(value).strip().lower() == "memory" else value)
+_Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", hint=_STORAGES), _IN_QUEUE]
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
 _Fence = Annotated[Literal["lease", "strict"], one_of("lease", "strict")]
 _Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "console")]

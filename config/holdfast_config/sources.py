@@ -82,8 +82,11 @@ def read_dotenv(path: Path) -> tuple[dict[str, str], list[str]]:
     return {name: value for name, value in dotenv_values(stream=io.StringIO(text)).items() if value}, []
 
 
-def of_file(path: Path, fields: Iterable[str]) -> Layer:
-    """A TOML or JSON file whose keys are the field names, or another system's: JSON of the agent framework, or INI."""
+def of_file(path: Path, fields: Iterable[str], *, found: bool = False) -> Layer:
+    """A TOML or JSON file whose keys are the field names, or another system's: JSON of the agent framework, or INI.
+
+    `found`: nobody named it, so it is what its name says, another system's.
+    """
     if path.suffix.lower() == ".conf":
         return _of_stanzas(path, fields)
     kind, read = ("JSON", json.loads) if path.suffix.lower() == ".json" else ("TOML", tomllib.loads)
@@ -97,21 +100,23 @@ def of_file(path: Path, fields: Iterable[str]) -> Layer:
         return Layer({}, [f"{path}: not an object of settings but {type(content).__name__}"])
     told = cast("dict[str, object]", content)
     known, where = set(fields), f" (in {path})"
-    if kind == "JSON" and agent_file.is_agent_file(told):
-        return _of_blocks(told, known, where)
+    if kind == "JSON" and (found or agent_file.is_agent_file(told)):
+        return of_blocks(told, known, where)
     return Layer(
         {key: Given(key + where, value) for key, value in told.items() if key in known},
-        [names.unknown(key, known, where=where) for key in told.keys() - known],
+        unknown=[names.unknown(key, known, where=where) for key in told.keys() - known],
     )
 
 
-def _of_blocks(told: Mapping[str, object], known: Collection[str], where: str) -> Layer:
+def of_blocks(told: Mapping[str, object], known: Collection[str], where: str) -> Layer:
+    """The configuration of the agent framework."""
     given: dict[str, Given] = {}
     problems: list[str] = []
+    unknown: list[str] = []
     for key, field, value in agent_file.entries(told):
         if field is None or field not in known:
             block = key.partition(".")[0]
-            problems.append(names.unknown(key, agent_file.BLOCKS[block], f"{block}.{{}}".format, where))
+            unknown.append(names.unknown(key, agent_file.BLOCKS[block], f"{block}.{{}}".format, where))
         elif field in given and given[field].value != value:
             problems.append(
                 f"{given[field].key.removesuffix(where)} and {key}{where} disagree: "
@@ -119,7 +124,7 @@ def _of_blocks(told: Mapping[str, object], known: Collection[str], where: str) -
             )
         else:
             given[field] = Given(key + where, value)
-    return Layer(given, problems)
+    return Layer(given, problems, unknown=unknown)
 
 
 def _of_stanzas(path: Path, fields: Iterable[str]) -> Layer:
@@ -133,14 +138,14 @@ def _of_stanzas(path: Path, fields: Iterable[str]) -> Layer:
         return Layer({}, [f"{path}: has neither a stanza [{timeline_file.STANZA}] nor [{timeline_file.SERVER}]"])
     known, where = set(fields), f" (in {path})"
     given: dict[str, Given] = {}
-    problems: list[str] = []
+    unknown: list[str] = []
     for key, field, value in timeline_file.entries(told):
         if field is None or field not in known:
             stanza = key.partition("]")[0].removeprefix("[")
-            problems.append(names.unknown(key, timeline_file.FIELDS[stanza], f"[{stanza}] {{}}".format, where))
+            unknown.append(names.unknown(key, timeline_file.FIELDS[stanza], f"[{stanza}] {{}}".format, where))
         else:
             given[field] = Given(key + where, value)
-    return Layer(given, problems)
+    return Layer(given, unknown=unknown)
 
 
 def of_folders(variables: Mapping[str, str]) -> Layer:

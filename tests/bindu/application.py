@@ -58,9 +58,9 @@ def sending(text: str, task_id: str | None = None, context_id: str | None = None
 
 
 @asynccontextmanager
-async def serving(manifest: Any) -> AsyncIterator[Client]:
+async def serving(manifest: Any, scheduler_config: Any = None) -> AsyncIterator[Client]:
     """The application with its own lifespan, which makes its scheduler and storage by its own factories."""
-    application: Any = BinduApplication(manifest=manifest)
+    application: Any = BinduApplication(manifest=manifest, scheduler_config=scheduler_config)
     transport = httpx.ASGITransport(app=application)
     async with (
         application.router.lifespan_context(application),

@@ -71,3 +71,8 @@ def test_what_is_wrong_is_named_with_its_place(problems: Problems, written: Path
     written.write_text(text)
     (line,) = problems(config=written)
     assert line.startswith(reason.format(written))
+
+
+@pytest.mark.parametrize("word", ["memory", "redis", "Memory"])
+def test_storage_in_memory_keeps_task_data_where_the_queue_is(read: Load, word: str) -> None:
+    assert read({"STORAGE_TYPE": word, "SCHEDULER_TYPE": "memory"}).storage_type == "redis"

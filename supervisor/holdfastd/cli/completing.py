@@ -36,7 +36,7 @@ def _known(session: Session) -> list[str]:
 
     async def look() -> list[str]:
         with anyio.move_on_after(WITHIN):
-            async with aclosing(RedisStore(session.settings.redis)) as store:
+            async with aclosing(RedisStore(session.resolved.settings.redis)) as store:
                 return [task.task_id for task in (await store.tasks(Wanted(), LOOKED_AT)).tasks]
         return []
 

@@ -40,6 +40,7 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
     Takes what `supervisor start` takes and reads what it reads; logins and passwords are masked.
     """
     session.flags["handler"] = handler
+    _ = session.settings  # which tells of a file that was found
     session.warn()
     rows = [row for row in _rows(session.resolved) if not given or row[2] != DEFAULT]
     if session.json:

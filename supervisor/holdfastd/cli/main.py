@@ -67,7 +67,9 @@ Exit status: 0 done, 1 failed, 2 usage, 69 the store cannot be reached, 70 a bug
 done, but standard output could not be written, 75 drained with tasks given back unfinished, 77 no permission, 78
 configuration or handler.
 
-Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order.
+Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order. Where
+there is no supervisor.toml they come from agent_config.json in the application's folder, and for the timeline's verbs
+from ./.redbike.conf.
 """
 
 
@@ -88,7 +90,7 @@ VERSION = click.Option(
 CONFIG = click.Option(
     ["-c", "--config"],
     metavar="FILE",
-    help="The settings file, of whichever command follows; else ./supervisor.toml.",
+    help=options.CONFIG_HELP,
     expose_value=False,
     callback=options.remember,
 )

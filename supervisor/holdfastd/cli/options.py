@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any, TypeVar
 
 import click
@@ -15,6 +16,19 @@ Decorator = Callable[[F], F]
 _SHORT = {"lanes": ("-Q",)}
 
 pass_session = click.make_pass_decorator(Session)
+
+
+CONFIG_HELP = "The settings file; else ./supervisor.toml, or agent_config.json of the application."
+
+
+def pass_timeline_session(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`pass_session` of the verbs of a timeline scheduler, for which its settings file is found as well."""
+
+    def told(session: Session, /, *arguments: Any, **options: Any) -> Any:
+        session.timeline = True
+        return command(session, *arguments, **options)
+
+    return pass_session(update_wrapper(told, command))
 
 
 def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
@@ -49,7 +63,7 @@ def common(command: F) -> F:
 def here(command: F) -> F:
     """How a command finds its supervisor."""
     for one in (
-        setting("config", "The settings file; else ./supervisor.toml.", "FILE"),
+        setting("config", CONFIG_HELP, "FILE"),
         setting("runtime_dir", "Where the supervisor keeps its sockets.", "FOLDER"),
     ):
         command = one(command)

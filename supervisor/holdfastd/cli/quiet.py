@@ -69,7 +69,7 @@ def resume(session: Session, /, host: str) -> None:
 @host_option
 @reason_option
 @options.store
-@options.pass_session
+@options.pass_timeline_session
 def control(session: Session, /, order: str, host: str, reason: str) -> None:
     """HALT ends each `work` and `dispatch` when it has finished what it runs, on all hosts or one.
 

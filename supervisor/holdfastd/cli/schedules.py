@@ -37,7 +37,7 @@ _limit = click.option(
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print JOBID,SCHEDULE for each that `supervisor set` could set.")
 @options.store
-@options.pass_session
+@options.pass_timeline_session
 @click.pass_context
 def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None:
     """Set, list, pause, run and remove schedules; without a command: list them."""

@@ -22,12 +22,15 @@ class Session:
 
     flags: dict[str, object] = field(default_factory=dict[str, object])
     json: bool = False
+    timeline: bool = False  # a verb of a timeline scheduler, which finds its settings file
     debug: bool = False
 
     @cached_property
     def settings(self) -> Settings:
-        """Read when first asked for; raises ConfigError."""
+        """Read when first asked for; raises ConfigError. What was taken from a file that nobody named is told."""
         settings = self.resolved.settings
+        for notice in self.resolved.notices:
+            output.note(notice)
         self.debug = self.debug or settings.log_level == "debug"
         return settings
 
@@ -36,7 +39,7 @@ class Session:
         """The settings with their origins."""
         from holdfast_config.loading import resolve  # slow to import, and `version` needs no settings
 
-        return resolve(self.flags)
+        return resolve(self.flags, timeline=self.timeline)
 
     def warn(self) -> None:
         """Tell what is doubtful about the settings files, of which most commands say nothing."""

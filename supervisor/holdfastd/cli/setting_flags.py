@@ -31,7 +31,7 @@ def settings_but(*fields: str) -> Callable[[F], F]:
 
 
 def _flags(command: F, left_out: Collection[str]) -> F:
-    command = options.setting("config", "The settings file; else ./supervisor.toml.", "FILE")(command)
+    command = options.setting("config", options.CONFIG_HELP, "FILE")(command)
     command = options.setting("env_file", "Variables to read; else ./.env.", "FILE")(command)
     for field, info in reversed(Settings.model_fields.items()):
         if field not in left_out:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import bindu.server.scheduler.factory as schedulers  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
@@ -18,6 +20,13 @@ class Pair(NamedTuple):
 
     scheduler: HoldfastScheduler
     storage: HoldfastStorage
+
+    async def use(self, settings: Settings) -> None:
+        """Other settings, before the scheduler is entered."""
+        _refuse_memory(settings)
+        await self.storage.close()
+        self.scheduler.use(settings)
+        self.storage.use(settings)
 
 
 def connect(
@@ -40,10 +49,25 @@ def connect(
         settings = load(keywords)
     elif any(value is not None for value in keywords.values()):
         raise ConfigError(["connect takes settings or keywords, not both: put the keywords into the settings"])
-    if settings.scheduler_type == "memory":
-        raise ConfigError(["scheduler_type: 'memory': is in one process; give a redis_url, or use the framework's own"])
+    _refuse_memory(settings)
     desk = Desk()
     return Pair(HoldfastScheduler(settings, desk, consume=consume), HoldfastStorage(settings, desk))
+
+
+def _refuse_memory(settings: Settings) -> None:
+    if settings.scheduler_type == "memory":
+        raise ConfigError(["scheduler_type: 'memory': is in one process; give a redis_url, or use the framework's own"])
+
+
+def _block_of(config: object) -> Mapping[str, object]:
+    """The `scheduler` block of a configuration as the framework hands it over: what differs from its defaults. Of a
+    Redis without a server it means the one at its usual place, as its own scheduler does."""
+    if not is_dataclass(config) or getattr(config, "type", None) != "redis":
+        return {}
+    told = {each.name: getattr(config, each.name) for each in fields(config)}
+    block = {each.name: told[each.name] for each in fields(config) if told[each.name] != each.default}
+    server = {} if block.get("redis_url") else {"redis_host": told["redis_host"]}
+    return {**block, **server}
 
 
 def install(
@@ -55,13 +79,19 @@ def install(
     max_connections: int | None = None,
     consume: bool = False,
 ) -> Pair:
-    """Connect, and let applications of this process that begin from now on have this pair, whatever their own
-    configuration of scheduler and storage says: the framework knows no other way to bring its own."""
+    """Connect, and let applications of this process that begin from now on have this pair: the framework knows no other
+    way to bring its own. Without `settings` the `scheduler` block of an application's configuration says what neither
+    keywords nor environment and files say; a `memory` there, the framework's default, says nothing. Raises ConfigError.
+    """
     pair = connect(
         settings, redis_url=redis_url, queue_name=queue_name, max_connections=max_connections, consume=consume
     )
+    keywords = {"redis_url": redis_url, "queue_name": queue_name, "redis_max_connections": max_connections}
 
     async def create_scheduler(config: Any = None) -> HoldfastScheduler:
+        block = _block_of(config)
+        if settings is None and block and not pair.scheduler.is_open:
+            await pair.use(load(keywords, framework={"scheduler": block}))
         return pair.scheduler
 
     async def create_storage(did: str | None = None) -> HoldfastStorage:

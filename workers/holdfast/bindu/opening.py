@@ -36,6 +36,15 @@ class Opening:
             self._opened = make_store(self._settings.redis, self._settings.postgres)
         return self._opened
 
+    @property
+    def store_url(self) -> str:
+        """Where it keeps what it has, without a password."""
+        return self._settings.redis.masked_url
+
+    def use(self, settings: Settings) -> None:
+        """Other settings, while it has no connections: it opens those of the new ones."""
+        self._settings = settings
+
     async def close(self) -> None:
         """Close its connections; nothing is deleted. It opens new ones if it is used again."""
         store, self._opened = self._opened, None

@@ -40,6 +40,19 @@ class HoldfastScheduler(Scheduler):
         self._serving: dict[Consumer, asyncio.Task[None]] = {}
         self._closing = asyncio.Event()
 
+    @property
+    def is_open(self) -> bool:
+        return self._store is not None
+
+    @property
+    def store_url(self) -> str:
+        """Where it submits to, without a password."""
+        return self._settings.redis.masked_url
+
+    def use(self, settings: Settings) -> None:
+        """Other settings, before it is entered."""
+        self._settings = settings
+
     async def __aenter__(self) -> Self:
         """Raises StoreUnavailableError, with the URL, where the store does not answer."""
         store = make_store(self._settings.redis, self._settings.postgres)

@@ -20,10 +20,10 @@ R = TypeVar("R")
 
 class Bike:
     """To be closed, or used as a context manager. `Bike(load({"config": "x.conf"}))`; without settings, those of the
-    environment and the usual files."""
+    environment and the usual files, `.redbike.conf` among them."""
 
     def __init__(self, settings: Settings | None = None) -> None:
-        settings = settings or load()
+        settings = settings or load(timeline=True)
         self._manager = SyncManager(
             settings.redis, database=settings.postgres, max_message_bytes=settings.max_message_bytes
         )

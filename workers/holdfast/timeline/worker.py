@@ -42,7 +42,7 @@ class Worker(Provider):
     @cached_property
     def bike(self) -> Bike:
         """The jobs of the queue that this worker takes from, for `self.bike.set(jobid, schedule)`."""
-        return Bike(self._settings or load())
+        return Bike(self._settings or load(timeline=True))
 
     def __handler__(self, target: str, settings: Settings | None) -> Handler:
         """As the pool runs it. Raises HandlerError."""

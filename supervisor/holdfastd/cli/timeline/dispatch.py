@@ -32,7 +32,7 @@ from holdfastd.cli.timeline.csv_file import read_rows, set_rows
 @click.option("-a", "--after", metavar="TIME", help="For those: what rules say up to this moment counts as made.")
 @settings_but("workers", "reload", "preload", "burst")
 @options.common
-@options.pass_session
+@options.pass_timeline_session
 def dispatch(session: Session, /, worker: str | None, schedules: Path | None, after: str | None) -> int:
     """Run a steward alone: it makes the fires of schedules, recovers tasks of dead workers and rings for producers.
 

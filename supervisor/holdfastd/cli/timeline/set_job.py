@@ -37,7 +37,7 @@ from holdfastd.cli.storing import manage
     "--timeout", type=DURATION, metavar="DURATION", help="The longest a run may take; else as its worker says, or 10 s."
 )
 @options.store
-@options.pass_session
+@options.pass_timeline_session
 def set_(
     session: Session,
     /,

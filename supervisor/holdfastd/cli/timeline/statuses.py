@@ -17,7 +17,7 @@ from holdfastd.cli.timeline.csv_file import print_row
 @rich_click.command(epilog="Example: supervisor statuses --before $(date -d -1day +%s)")
 @click.option("-b", "--before", metavar="TIME", help="Those that have stood so since this moment, or longer.")
 @options.store
-@options.pass_session
+@options.pass_timeline_session
 def statuses(session: Session, /, before: str | None) -> None:
     """Print JOBID,EVENT:TIMESTAMP for each job: since when (Unix seconds) it is TML, ENQ, WRK, STP, DIE or BAD."""
     latest = None if before is None else read_moment(before, "UTC") / 1000

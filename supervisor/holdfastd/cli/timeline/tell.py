@@ -15,7 +15,7 @@ from holdfastd.cli.storing import manage
 @rich_click.command(epilog="Example: supervisor tell crawl:A")
 @click.argument("jobid", metavar="JOBID")
 @options.store
-@options.pass_session
+@options.pass_timeline_session
 def tell(session: Session, /, jobid: str) -> None:
     """Tell how a job stands, as JSON: status, next_run (Unix seconds), schedule, working.
 

@@ -14,7 +14,7 @@ from holdfastd.cli.storing import manage
 @rich_click.command(epilog="Example: supervisor unset crawl:A")
 @click.argument("jobid", metavar="JOBID")
 @options.store
-@options.pass_session
+@options.pass_timeline_session
 def unset(session: Session, /, jobid: str) -> None:
     """Take a job out of rotation: a run that goes on is completed, one that waits is taken back."""
     manage(session, lambda manager: unset_job(manager, jobid))

@@ -19,7 +19,7 @@ from holdfastd.cli.storing import reach
 @click.argument("worker", required=False)
 @settings_but("workers", "reload", "preload", "burst")
 @options.common
-@options.pass_session
+@options.pass_timeline_session
 def work(session: Session, /, worker: str | None) -> int:
     """Run one worker in the foreground, one task at a time unless told otherwise.
 

@@ -1,0 +1,44 @@
+"""Settings files of other systems that are found by their usual names, where there is no supervisor.toml.
+
+Nobody named such a file, and it may be written for a newer version of its system: a key that is not understood refuses
+nothing. One line says what was taken from the file, and what was not understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast_config import sources
+from holdfast_config.given import Layer, shown
+
+AGENT = "agent_config.json"  # of the agent framework, in the application's folder
+TIMELINE = ".redbike.conf"  # of a timeline scheduler, in the current folder; for its verbs alone
+CONFIGURATION = "the application's configuration"
+
+
+def candidates(folder: Path, app_dir: Path, *, timeline: bool) -> tuple[Path, ...]:
+    """The files in the order in which they are looked for: the first that is there is the one that is used."""
+    return (*((folder / TIMELINE,) if timeline else ()), app_dir / AGENT)
+
+
+def read(path: Path, fields: Iterable[str]) -> Layer:
+    """What a found file says, with its notice."""
+    return _noticed(sources.of_file(path, fields, found=True), str(path), f"found {path}")
+
+
+def of_framework(blocks: Mapping[str, object], fields: Iterable[str]) -> Layer:
+    """What an application of the agent framework was configured with in its code."""
+    layer = sources.of_blocks(blocks, set(fields), f" (in {CONFIGURATION})")
+    return _noticed(layer, CONFIGURATION, CONFIGURATION)
+
+
+def _noticed(layer: Layer, place: str, said: str) -> Layer:
+    """The layer with one line that says what was taken; keys that are not understood refuse nothing any more."""
+    where = f" (in {place})"
+    taken = [f"{one.key.removesuffix(where)} {shown(field, one.value)}" for field, one in layer.given.items()]
+    unknown = [line.replace(f"{where}: unknown setting", "") for line in layer.unknown]
+    parts = [f"taken: {', '.join(taken)}"] if taken else []
+    parts += [f"not understood: {', '.join(unknown)}"] if unknown else []
+    return replace(layer, unknown=(), notice=f"{said}: {'; '.join(parts)}" if parts else "")
