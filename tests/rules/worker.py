@@ -175,7 +175,8 @@ WORKER = [
         f"{_HERE}/running.py",
         '            earlier.stop("another-turn")\n',
         "            pass\n",
-        "tests/worker/test_running.py::test_an_earlier_turn_is_stopped_by_the_claim_of_another",
+        "tests/worker/test_running.py"
+        "::test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as_stopped",
     ),
     Rule(
         "a turn begins when the earlier one has ended",
@@ -186,12 +187,21 @@ WORKER = [
         "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
     ),
     Rule(
-        "the result of an earlier turn is dropped",
+        "the end of an earlier turn settles nothing",
+        f"{_HERE}/running.py",
+        "        if is_latest:\n            del self._running",
+        "        if not is_latest:\n            self.post.exchange.finish(delivery.task_id, report)\n"
+        "        else:\n            del self._running",
+        "tests/worker/test_running.py"
+        "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
+    ),
+    Rule(
+        "the log says that an earlier turn was stopped, whatever came of it",
         f"{_HERE}/running.py",
         "            outcome = Stopped(running.why)\n",
         "            pass\n",
         "tests/worker/test_running.py"
-        "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
+        "::test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as_stopped",
     ),
     Rule(
         "whatever leaves a delivery ends it",

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from structlog.testing import capture_logs
 
 from holdfast.broker.memory import MemoryStore
 from holdfast.core.deliveries import Delivery, Pulled, Standing
@@ -105,19 +106,19 @@ async def test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_
     assert [(one.claim, b"first" in one.result) for one in exchange.unsettled] == [("1:i:2", True)]
 
 
-async def test_an_earlier_turn_is_stopped_by_the_claim_of_another() -> None:
-    begun, stopped = anyio.Event(), anyio.Event()
+async def test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as_stopped() -> None:
+    begun = anyio.Event()
 
     async def handle() -> None:
         begun.set()
         try:
             await anyio.sleep_forever()
-        finally:
-            stopped.set()
+        except anyio.get_cancelled_exc_class():
+            raise ValueError("too late") from None
 
     hands = hands_of(handle)
     exchange = hands.post.exchange
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(PATIENCE), capture_logs() as told:
         async with anyio.create_task_group() as life:
             life.start_soon(hands.serve)
             await anyio.wait_all_tasks_blocked()
@@ -125,5 +126,8 @@ async def test_an_earlier_turn_is_stopped_by_the_claim_of_another() -> None:
                 [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
                 hands.start(claimed)
                 await begun.wait()
-            await stopped.wait()
+            while not hands.done:
+                await anyio.lowlevel.checkpoint()
+            ended = [(line["event"], line.get("why")) for line in told]
             life.cancel_scope.cancel()
+    assert ended == [("stopped a handler", "another-turn")]
