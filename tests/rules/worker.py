@@ -175,8 +175,7 @@ WORKER = [
         f"{_HERE}/running.py",
         '            earlier.stop("another-turn")\n',
         "            pass\n",
-        "tests/worker/test_running.py"
-        "::test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as_stopped",
+        "tests/worker/test_running.py::test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as_stopped",
     ),
     Rule(
         "a turn begins when the earlier one has ended",
@@ -200,8 +199,7 @@ WORKER = [
         f"{_HERE}/running.py",
         "            outcome = Stopped(running.why)\n",
         "            pass\n",
-        "tests/worker/test_running.py"
-        "::test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as_stopped",
+        "tests/worker/test_running.py::test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as_stopped",
     ),
     Rule(
         "whatever leaves a delivery ends it",

@@ -84,8 +84,8 @@ class Troubled:
             raise RuntimeError("a bug in the parent")
         assert self._trouble == "signalled"
         pid = os.fork()
-        if pid:
-            os.kill(pid, signal.SIGTERM)  # before the child can have reset anything: all signals are blocked
+        if not pid:
+            os.kill(os.getpid(), signal.SIGTERM)  # the child has reset nothing yet: all signals are blocked
         return pid
 
 
