@@ -245,7 +245,7 @@ class Nemesis:
     async def memory_exhausted(self) -> None:
         await self._command("CONFIG", "SET", "maxmemory", "1mb")
         await anyio.sleep(self.dice.uniform(0.5, 2.0))
-        await self._command("CONFIG", "SET", "maxmemory", "0")
+        await self.do("CONFIG", "SET", "maxmemory", "0")
 
     async def requests_dropped(self) -> None:
         """They never arrive, and whoever waits for an answer waits in vain."""
