@@ -51,6 +51,7 @@ def test_bash_completes_commands_options_and_values(words: tuple[str, ...], offe
     assert sorted(by_bash(*words)) == sorted(offered)
 
 
+@pytest.mark.flaky(reruns=2, reason="a store that does not answer within a second is not waited for")
 def test_bash_completes_task_ids_of_the_store(cli: Cli) -> None:
     for task_id in ("invoice-1", "invoice-2", "other"):
         assert cli("submit", "x", "--task-id", task_id).status == 0
