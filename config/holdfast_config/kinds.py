@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 from holdfast_config import durations, folders, url, webhook_url
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
+LONGEST_NAME = 200  # bytes of UTF-8
 TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would overflow somebody's milliseconds
 STANDARD_PREFIX = "whsec_"  # of a webhook's secret that is base64
 
@@ -85,6 +86,14 @@ def text(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError("must be a text that is not empty and has no control characters")
     return value
+
+
+def name(value: object) -> str:
+    """A text of at most 200 bytes."""
+    found = value.strip() if isinstance(value, str) else ""
+    if found and found.isprintable() and len(found.encode(errors="replace")) <= LONGEST_NAME:
+        return found
+    raise ValueError(f"must be 1 to {LONGEST_NAME} bytes of printable text")
 
 
 def host(value: object) -> str:
@@ -199,6 +208,7 @@ def variables(value: object) -> tuple[str, ...]:
 
 Switch = Annotated[bool, BeforeValidator(switch)]
 Text = Annotated[str, BeforeValidator(text)]
+Name = Annotated[str, BeforeValidator(name)]
 Size = Annotated[int, BeforeValidator(size)]
 Variables = Annotated[tuple[str, ...], BeforeValidator(variables)]
 Verbs = Annotated[tuple[str, ...], BeforeValidator(verbs)]

@@ -71,6 +71,10 @@ class Settings(BaseSettings):
     exec_env: kinds.Variables | None = _set(
         None, "Variables that the command gets though the supervisor uses them itself, joined by commas."
     )
+    application: kinds.Name | None = _set(
+        None,
+        "The name that owns the schedules of the code: what the code declares no longer is removed; none: it stays.",
+    )
     app_dir: kinds.Place = _set(Path(), "The folder that the handler is imported from.")
     workers: Annotated[int, whole(1, 10_000)] = _set(1, "How many worker processes to keep alive.")
     concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "How many tasks one worker runs at once.")

@@ -162,6 +162,21 @@ def test_a_file_that_is_cut_off_or_says_two_things_takes_nothing_away(
     assert (kept["schedule"], kept["generation"]) == ("a", 1)
 
 
+def test_the_owner_is_listed(inside: Inside, short_path: Path) -> None:
+    file = short_path / "billing.toml"
+    file.write_text(A)
+    inside("schedules", "apply", str(file))
+    inside("schedules", "set", "mine", "x", "--every", "60")
+    listed = inside("schedules", "list", "--json").document["schedules"]
+    assert {one["schedule"]: (one["owner"], one["declared"]) for one in listed} == {
+        "a": ("billing", False),
+        "mine": (None, False),
+    }
+    head, *rows = inside("schedules", "list").out.splitlines()
+    place = head.index("OWNER")
+    assert sorted(row[place : place + 7].rstrip() for row in rows) == ["-", "billing"]
+
+
 def test_a_table_without_schedules_says_that_none_are_wanted(inside: Inside, short_path: Path) -> None:
     file = short_path / "billing.toml"
     file.write_text("\ufeff" + A, "utf-8")

@@ -43,6 +43,7 @@ from tests.lua import test_turns as turns
 from tests.lua import test_unknown as unknown
 from tests.lua import test_upkeep as upkeep
 from tests.lua.operations import resume_with
+from tests.schedules import test_declared as declared
 from tests.schedules import test_keys as keys
 from tests.schedules import test_scenarios as scenarios
 from tests.schedules import test_spoilt as spoilt
@@ -366,7 +367,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a former owner keeps it", "shared/scheduling.lua", "if before and before ~= '' then call('ZREM'", "if false then call('ZREM'", on_stage(scenarios.test_an_owner_finds_its_own)),
     ("stop leaves what is queued", "schedule_put.lua", "if state == 'submitted' or state == 'delayed' then", "if false then", on_stage(scenarios.test_06_stop_takes_back_what_still_waits)),
     ("a change begins without its pause", "schedule_put.lua", "'ended', expected == '' and 'stopped' or '',", "'paused', '', 'ended', expected == '' and 'stopped' or '',", on_stage(scenarios.test_12_an_upsert_leaves_a_pause)),
-    ("the same upsert is a change", "schedule_put.lua", "if r[2] == ARGV[6] and", "if false and", on_stage(scenarios.test_11_the_same_upsert_from_many_changes_nothing)),
+    ("the same upsert is a change", "schedule_put.lua", "if r[2] == given.spec and", "if false and", on_stage(scenarios.test_11_the_same_upsert_from_many_changes_nothing)),
     ("a handler cannot stop its schedule", "shared/scheduling.lua", "if same and reason == 'stop-schedule'", "if false", on_stage(scenarios.test_05_a_handler_ends_its_schedule_and_setting_it_again_runs), ("stop-schedule",)),
     ("continue knows no bounds", "shared/scheduling.lua", "if not may_go_on(id, at) then", "if false then", on_stage(scenarios.test_continue_keeps_its_bounds)),
     ("a run of before goes on", "shared/scheduling.lua", "elseif same and string.sub(r[2], 1, 8)", "elseif string.sub(r[2], 1, 8)", on_stage(scenarios.test_a_run_of_before_a_change_has_no_say)),
@@ -388,6 +389,20 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a damaged task is given again", "shared/claiming.lua", "    if whole then rows", "    if true then rows", damaged.test_a_lost_answer_is_given_again_without_it, (damaged.other,)),
     ("a damaged task keeps others from being cleared", "shared/deaths.lua", " and not flaw_in(facts(id)) and", " and", damaged.test_others_are_cleared, (damaged.half,)),
     ("a task without a lane stops the audit", "audit.lua", "  if flaw_in(facts(id)) then\n", "  if not r[1] then\n", damaged.test_others_are_put_back, (damaged.homeless,)),
+    ("what a live worker declares is removed", "shared/catalogs.lua", "if not is_declared(id, owner) then gone", "if true then gone", on_stage(declared.test_what_no_live_worker_declares_is_removed_once_the_last_that_did_is_gone)),
+    ("what a live worker without a name declares is told of", "shared/catalogs.lua", "elseif not any[id] then", "else", on_stage(declared.test_without_a_name_nothing_is_removed_and_it_is_named)),
+    ("code that is not known declares nothing", "shared/catalogs.lua", "if not complete or #parts == 0", "if #parts == 0", on_stage(declared.test_nothing_is_removed_while_the_code_of_a_live_worker_is_not_known)),
+    ("no worker is one without schedules", "shared/catalogs.lua", "if not complete or #parts == 0", "if not complete", on_stage(declared.test_without_a_name_nothing_is_removed_and_it_is_named)),
+    ("an application that does not run loses its schedules", "shared/catalogs.lua", "if pools[owner] then", "if owner ~= '' then", on_stage(declared.test_an_application_without_a_pool_that_serves_keeps_its_schedules)),
+    ("a process alone speaks for its application", "shared/catalogs.lua", " and worker.kind == 'worker' then pools", " then pools", on_stage(declared.test_an_application_without_a_pool_that_serves_keeps_its_schedules)),
+    ("what comes late is not looked at", "shared/catalogs.lua", " .. call('SCARD', T .. 'declared')", "", on_stage(declared.test_a_late_word_of_a_worker_that_is_gone_does_not_last)),
+    ("what was removed is still declared", "shared/scheduling.lua", "    mark(id, '')\n", "", on_stage(declared.test_many_are_removed_in_steps)),
+    ("catalogs of the dead are kept", "schedule_retire.lua", "if not used[digest] then call('HDEL'", "if false then call('HDEL'", on_stage(declared.test_many_are_removed_in_steps)),
+    ("catalogs of the living are forgotten", "schedule_retire.lua", "if digest then used[digest] = true end", "", on_stage(declared.test_an_old_host_puts_it_back_for_as_long_as_it_runs)),
+    ("an application takes what another runs", "schedule_put.lua", "and catalogs().is_declared(id, owner) then", "and false then", on_stage(declared.test_one_of_another_application_that_runs_is_left_alone)),
+    ("one without an owner gets none", "schedule_put.lua", "if declares and not (r[7] == '1' and stays)", "if declares and not (r[7] == '1')", on_stage(declared.test_one_without_an_owner_gets_one_and_is_otherwise_as_it_was)),
+    ("a host without the name takes the owner away", "schedule_put.lua", " or given.owner == ''", "", on_stage(declared.test_one_without_an_owner_gets_one_and_is_otherwise_as_it_was)),
+    ("what is set by hand is the code's", "schedule_put.lua", "schedules.mark(id, given.declared)", "schedules.mark(id, '1')", on_stage(declared.test_what_is_set_by_hand_or_by_a_file_of_the_same_name_is_not_the_code_s)),
     ("the history of one is the record of another", "shared/scheduling.lua", "return T .. 'fires:' .. id end", "return schedule_of(id) .. ':history' end", on_stage(keys.test_history_of_one_is_not_the_record_of_another)),
     ("any task of that name keeps a fire back", "schedule_fire.lua", "read(earlier, 'schedule')[1] == id and", "read(earlier, 'state')[1] and", on_stage(keys.test_task_that_is_no_fire_of_it_keeps_no_fire_back)),
     ("a record that is none stops all fires", "shared/scheduling.lua", "local r = redis.pcall('HGETALL',", "local r = call('HGETALL',", on_stage(spoilt.test_schedule_that_cannot_be_read_stops_no_other), (spoilt.other,)),

@@ -50,6 +50,8 @@ SINGLE = frozenset(
         "conversations",
         "pushes",
         "handlers",
+        "catalogs",
+        "declared",
         "unserved",
         "clocks",
         "asked",

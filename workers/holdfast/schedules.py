@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -63,6 +64,19 @@ class Schedules:
                 raise
             return Put("same", known.generation, known.expected)
         return await self._put(defined, again=again)
+
+    async def declare(self, schedule_id: str, spec: ScheduleSpec, application: str = "") -> Put:
+        """The same, for one that the code of an application declares: it owns the schedule, also one that was set
+        before and is the same; but not one of another application that runs and declares it, which stays as it is."""
+        try:
+            defined = self._define(schedule_id, spec, await self._now())
+        except InvalidScheduleError:
+            known = await self._same(schedule_id, spec)
+            if known is None:
+                raise
+            defined = Defined(known.definition, known.expected)
+        owned = replace(defined.definition, owner=spec.owner or application, declared=True)
+        return await self._put(Defined(owned, defined.expected))
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
         """Have all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""

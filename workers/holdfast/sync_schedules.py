@@ -33,6 +33,7 @@ class Schedules:
 
     upsert = _scheduling(AsyncSchedules.upsert)
     put = _scheduling(AsyncSchedules.put)
+    declare = _scheduling(AsyncSchedules.declare)
     put_all = _scheduling(AsyncSchedules.put_all)
     begin = _scheduling(AsyncSchedules.begin)
     check = _scheduling(AsyncSchedules.check)

@@ -115,7 +115,9 @@ def difference(declared: Declared, found: dict[str, ScheduleRecord]) -> Differen
         prune=tuple(
             name
             for name, record in found.items()
-            if record.definition.owner == declared.owner and name not in declared.specs
+            if record.definition.owner == declared.owner
+            and not record.definition.declared  # by the code of an application of this name
+            and name not in declared.specs
         ),
         same=tuple(name for name in known if is_same(name)),
     )

@@ -10,7 +10,7 @@ from holdfast.core.cadence import restored, words
 from holdfast.core.cadence.moments import local
 from holdfast.core.definitions import Occurrence, ScheduleRecord
 
-COLUMNS = ("schedule", "next (UTC)", "state", "fires", "failures", "cadence")
+COLUMNS = ("schedule", "next (UTC)", "state", "fires", "failures", "owner", "cadence")
 
 
 def cells(record: ScheduleRecord) -> tuple[object, ...]:
@@ -21,6 +21,7 @@ def cells(record: ScheduleRecord) -> tuple[object, ...]:
         state(record),
         record.fires,
         record.streak,
+        definition.owner or "-",
         words(restored(definition.cadence)),
     )
 
@@ -48,6 +49,7 @@ def document(record: ScheduleRecord) -> dict[str, Any]:
         "ended": record.ended or None,
         "task": record.task or None,
         "owner": definition.owner or None,
+        "declared": definition.declared,
         "created": utc(record.created),
         "updated": utc(record.updated),
         "spec": msgspec.json.decode(definition.spec),

@@ -45,6 +45,10 @@ def judge(queue: QueueFacts, lease: float) -> Iterator[Finding]:
         yield from _judge_service(state)
     for one in queue.quiet:
         yield _judge_quiet(one, queue.now_ms)
+    for schedule in queue.undeclared:
+        of = f"of application {schedule.owner} " if schedule.owner else ""
+        found = f"no live worker {of}declares this schedule of the code, and it goes on firing"
+        yield Look("queue", f"schedule {schedule.schedule_id}").warning(found, schedule.remedy)
 
 
 def _judge_epoch(queue: QueueFacts) -> Finding:

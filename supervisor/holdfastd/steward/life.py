@@ -38,6 +38,7 @@ from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.suspects import Suspects
 from holdfastd.steward.time_file import time_file
 from holdfastd.steward.trimming import trimming
+from holdfastd.steward.undeclared import UndeclaredSchedules
 from holdfastd.steward.unserved import unserved
 from holdfastd.steward.vouching import vouching
 from holdfastd.steward.webhooks import Webhooks
@@ -139,6 +140,7 @@ class Life:
         for lane in settings.lane_names:
             yield Audit(store, lane).duty()
         yield unserved(store, settings.unknown_handler_timeout)
+        yield UndeclaredSchedules(store).duty()
         yield trimming(store, settings.keep, watch)
         yield fitness(store)
         yield Webhooks(store, settings).duty()

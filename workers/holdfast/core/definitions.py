@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from holdfast.core.cadence import restored
@@ -11,7 +12,8 @@ from holdfast.core.schedules import Bounds, Misfire, Overlap, Policy, Schedule
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`spec` is what the user asked for, in one spelling: the same spec is the same schedule."""
+    """`spec` is what the user asked for, in one spelling: the same spec is the same schedule. `declared`: the code of
+    an application declares it, which owns it where it has a name."""
 
     schedule_id: str
     spec: str
@@ -22,6 +24,7 @@ class Definition:
     on_failure: str = "continue"
     backoff: int = 0
     owner: str = ""
+    declared: bool = False
 
     def schedule(self, expected: int | None = None, fires: int = 0) -> Schedule:
         return Schedule(self.schedule_id, restored(self.cadence), self.bounds, self.policy, expected, fires)
@@ -94,11 +97,37 @@ class FireOrder:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """What came of setting a schedule: `word` is new, changed or same; `expected` the moment of its next fire."""
+    """What came of setting a schedule: `word` is new, changed or same; `expected` the moment of its next fire.
+
+    `foreign`, of one that code declares: nothing changed, another application that runs declares it.
+    """
 
     word: str
     generation: int
     expected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """A schedule of the code that no live worker declares any more; `owner` is its application, empty for none."""
+
+    schedule_id: str
+    owner: str
+
+    @property
+    def remedy(self) -> str:
+        """The line that removes it."""
+        return f"supervisor schedules unset {shlex.quote(self.schedule_id)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """What was `removed`, and what stays though no live worker declares it; `picture` stands for what workers declare,
+    and is shown the next time."""
+
+    picture: str
+    removed: tuple[Undeclared, ...] = ()
+    left: tuple[Undeclared, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

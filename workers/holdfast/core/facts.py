@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.core.definitions import Undeclared
 from holdfast.core.hosts import Quiet
 from holdfast.core.lanes import LaneState
 from holdfast.core.records import Counts, LedgerFacts
@@ -126,6 +127,7 @@ class QueueFacts:
     lost: int = 0
     states: tuple[LaneState, ...] = ()
     quiet: tuple[Quiet, ...] = ()
+    undeclared: tuple[Undeclared, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,14 @@ class ServiceLimits:
 @dataclass(frozen=True, slots=True)
 class Service:
     """The lanes of a worker in their order, and the names of its handlers, where the empty name stands for tasks that
-    name none. `names` None: it runs tasks of any name. `limits` None: an earlier version, which does not say."""
+    name none. `names` None: it runs tasks of any name. `schedules`: the ids that its code declares, for the application
+    of this name, empty for none. `limits` or `schedules` None: an earlier version, which does not say."""
 
     lanes: tuple[ServedLane, ...]
     names: frozenset[str] | None = None
     limits: ServiceLimits | None = None
+    application: str = ""
+    schedules: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

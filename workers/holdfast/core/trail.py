@@ -68,6 +68,7 @@ EVENTS = (
     "host-resumed",
     "host-halted",
     "host-halt-ended",
+    "schedule-owned",
     "schedule-removed",
     *(f"schedule-{what}" for what in CHRONICLE),
 )

@@ -68,8 +68,8 @@ class Handlers:
     def schedule(self, schedule_id: str, /, **spec: Any) -> None:
         """A schedule of this application, with the arguments of ScheduleSpec: there wherever its workers run.
 
-        However many workers and hosts have it, each of its fires is made once. What is no longer here stays in the
-        store until it is removed. Raises HandlerError.
+        However many workers and hosts have it, each of its fires is made once. Where the application has a name (the
+        setting `application`), what its live workers declare no longer is removed. Raises HandlerError.
         """
         from holdfast.defining import define, read_spec  # calendars are not small, and few applications need them
 

@@ -3,12 +3,14 @@
 --       if it does not say), names of its handlers as MessagePack ('' if it runs tasks of any name),
 --       kind: `worker` (of a supervisor's pool), `quarantine` (claims suspects alone, one at a time) or `single` (of a process
 --       that cannot fork), limits of its settings as JSON ('' or missing: an earlier version, which does not say), the last halt
---       that there was at its start, of a process that ends at halts ('' or missing: it is none).
+--       that there was at its start, of a process that ends at halts ('' or missing: it is none),
+--       the name of its application ('' for none), ids of the schedules that its code declares as MessagePack ('' or missing: an earlier
+--       version, which does not say).
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
 -- use: clock record journal hosts
-local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt = unpack(ARGV)
+local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog = unpack(ARGV)
 local worker = T .. 'worker:' .. incarnation
 
 -- Many workers have the same names: these are kept once, in a set that is called by their digest.
@@ -17,6 +19,13 @@ local function keep_names()
   local digest = redis.sha1hex(names)
   for _, name in ipairs(cmsgpack.unpack(names)) do call('SADD', T .. 'names:' .. digest, name) end
   call('SADD', T .. 'handlers', digest)
+  return digest
+end
+
+-- So are the schedules that their code declares, in one hash.
+local function keep_catalog()
+  local digest = redis.sha1hex(catalog)
+  call('HSET', T .. 'catalogs', digest, catalog)
   return digest
 end
 
@@ -30,6 +39,7 @@ call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host
   'kind', kind)
 if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
 if (limits or '') ~= '' then call('HSET', worker, 'limits', limits) end
+if (catalog or '') ~= '' then call('HSET', worker, 'application', application, 'catalog', keep_catalog()) end
 if kind == 'quarantine' then call('SADD', T .. 'quarantine', incarnation) end
 if (halt or '') ~= '' then call('HSET', worker, 'halt', halt) end
 if is_barred(host, halt) then call('HSET', worker, 'quiet', '1') end

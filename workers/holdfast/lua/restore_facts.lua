@@ -51,6 +51,7 @@ function restore.schedule(id, fact)
     call('DEL', key)
     call('HSET', key, unpack(fact.pairs))
     schedules.belong(id, r[5], has.owner)
+    schedules.mark(id, has.declared)
     schedules.catch_up(id)
   end
   schedules.index(id)

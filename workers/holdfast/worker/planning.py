@@ -31,6 +31,14 @@ class Planning:
         schedules = Schedules(self.post.store, settings.queue_name, settings.max_message_bytes, once)
         for schedule_id, spec in self.handler.schedules.items():
             try:
-                await self.post.insist.call("schedules", partial(schedules.put, schedule_id, spec))
+                declare = partial(schedules.declare, schedule_id, spec, settings.application or "")
+                put = await self.post.insist.call("schedules", declare)
             except InvalidScheduleError as error:  # the code is older than its last date: its tasks are served still
                 _log.warning("a schedule of the code cannot be set", schedule=schedule_id, reason=str(error))
+            else:
+                if put.word == "foreign":
+                    _log.warning(
+                        "a schedule of the code is another application's, which runs: it stays as that one declares it",
+                        schedule=schedule_id,
+                        remedy="give it another id in one of them",
+                    )

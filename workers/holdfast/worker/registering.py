@@ -27,7 +27,7 @@ _log = structlog.get_logger("holdfast.worker")
 def service(handler: Handler, settings: Settings) -> Service:
     lanes = (ServedLane(lane.name, None if settings.strict else lane.weight, lane.timeout) for lane in settings.lanes)
     limits = ServiceLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
-    return Service(tuple(lanes), handler.names, limits)
+    return Service(tuple(lanes), handler.names, limits, settings.application or "", frozenset(handler.schedules))
 
 
 def introduction(spec: WorkerSpec, handler: Handler) -> Introduction:

@@ -11,9 +11,11 @@ from holdfast.core.definitions import (
     FireOrder,
     Occurrence,
     Put,
+    Retired,
     SchedulePage,
     ScheduleRecord,
     SpoiltSchedule,
+    Undeclared,
 )
 from holdfast.core.hosts import HaltScope
 
@@ -64,6 +66,17 @@ class ScheduleStore(Protocol):
 
     async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
         """A page of the ids of an owner's schedules, and the cursor that continues it, empty at its end."""
+        ...
+
+    async def retire_schedules(self, seen: str, limit: int) -> Retired:
+        """Remove those of each application's code that none of its live workers declares, while a pool of it serves.
+
+        Of a picture that was `seen` nothing is looked at, and nothing answered; an empty one: there is more to remove.
+        """
+        ...
+
+    async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
+        """Those of the code that no live worker declares, and that nothing removes."""
         ...
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:

@@ -13,7 +13,7 @@ from holdfast.broker.postgres.queues import Queue
 from holdfast.broker.redis.connection import Value
 from holdfast.broker.redis.ledger import ELSEWHERE
 from holdfast.broker.redis.scheduling import found_due, halts_of
-from holdfast.core.definitions import Due, Fire, FireOrder
+from holdfast.core.definitions import Due, Fire, FireOrder, Retired
 from holdfast.core.hosts import HaltScope
 from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
 
@@ -41,6 +41,10 @@ class FiringRole(LedgerStore):
         if any(order.kind == "extra" for order in orders):
             raise StoreUnavailableError("Redis is being rebuilt from PostgreSQL: a schedule can be run after that")
         return ["stale"] * len(orders)
+
+    async def retire_schedules(self, seen: str, limit: int) -> Retired:
+        """None while Redis is not all that the ledger knows of it: what is put back then would come after its end."""
+        return Retired("") if await self._followed() is None else await super().retire_schedules(seen, limit)
 
     async def _behind(self, operation: str, queue: Queue, *args: Value) -> Any:
         """What an operation answers that only a Redis may do which has forgotten nothing; None where it has."""

@@ -14,6 +14,7 @@ from holdfast.broker.redis.keys import SCHEMA
 from holdfast.broker.redis.lanes import LanesRole
 from holdfast.broker.redis.rights import needed
 from holdfast.broker.redis.rows import pairs
+from holdfast.broker.redis.scheduling import SchedulingRole
 from holdfast.broker.redis.watching import watched
 from holdfast.core.facts import (
     ClientFacts,
@@ -31,6 +32,7 @@ from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
 
 PINGS = 50
 PINGS_WITHIN = 2.0  # seconds
+FIRST_UNDECLARED = 20  # schedules that are named
 FIRST_MEMBERS = 32
 
 T = TypeVar("T")
@@ -151,6 +153,7 @@ class Examination:
             lanes=await watched(self._connection, self._lanes, watch),
             states=(await LanesRole(self._connection).lanes(self._lanes)).lanes,
             quiet=await HostsRole(self._connection).quiet_hosts(),
+            undeclared=await SchedulingRole(self._connection).undeclared_schedules(FIRST_UNDECLARED),
             emptied_ms=int(emptied) if emptied else None,
             lost=int(lost or 0),
         )

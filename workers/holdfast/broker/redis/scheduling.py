@@ -17,9 +17,11 @@ from holdfast.core.definitions import (
     FireOrder,
     Occurrence,
     Put,
+    Retired,
     SchedulePage,
     ScheduleRecord,
     SpoiltSchedule,
+    Undeclared,
     read_policy,
 )
 from holdfast.core.hosts import HaltScope
@@ -96,6 +98,13 @@ class SchedulingRole(Role):
         found = await self._command("ZRANGE", self._keys.owner(owner), start, start + limit - 1)
         return tuple(name.decode() for name in found), str(start + limit) if len(found) == limit else ""
 
+    async def retire_schedules(self, seen: str, limit: int) -> Retired:
+        picture, removed, left = await self._run("schedule_retire", seen, limit)
+        return Retired(picture.decode(), _undeclared(removed), _undeclared(left))
+
+    async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
+        return _undeclared(await self._run("schedule_undeclared", limit))
+
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
         lines = await self._run("schedule_history", schedule_id, limit)
         return tuple(_occurrence(line.decode()) for line in reversed(lines[-limit:]))
@@ -118,6 +127,10 @@ def found_due(answer: Any) -> Due:
     return Due(now, records, None if wait < 0 else wait, spoilt)
 
 
+def _undeclared(flat: Sequence[bytes]) -> tuple[Undeclared, ...]:
+    return tuple(Undeclared(name.decode(), owner.decode()) for name, owner in zip(flat[::2], flat[1::2], strict=True))
+
+
 def _fields(definition: Definition) -> list[tuple[str, Value]]:
     bounds, policy = definition.bounds, definition.policy
     return [
@@ -134,6 +147,7 @@ def _fields(definition: Definition) -> list[tuple[str, Value]]:
         ("on_failure", definition.on_failure),
         ("backoff", definition.backoff),
         ("owner", definition.owner),
+        ("declared", "1" if definition.declared else ""),
     ]
 
 
@@ -177,6 +191,7 @@ def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
         fields["on_failure"],
         number("backoff") or 0,
         fields.get("owner", ""),
+        fields.get("declared") == "1",
     )
     return ScheduleRecord(
         definition,

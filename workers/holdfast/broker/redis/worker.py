@@ -22,12 +22,19 @@ def _flat(s: Settlement) -> tuple[str | int, ...]:
     return s.task_id, s.claim, s.kind, s.delay_ms, s.reason, s.result.decode(), checkpoint
 
 
+def _declared(service: Service | None) -> tuple[str, bytes]:
+    if service is None or service.schedules is None:
+        return "", b""
+    return service.application, _pack(sorted(service.schedules))
+
+
 class WorkerRole(Role):
     async def register(self, who: Introduction) -> Standing:
         lanes, names, limits = self._served(who.service)
         place = (who.host, who.boot, who.pid, who.slot)
         halt = "" if who.halt is None else who.halt
-        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind, limits, halt)
+        declared = _declared(who.service)
+        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind, limits, halt, *declared)
         return Standing(word)
 
     def _served(self, service: Service | None) -> tuple[bytes, bytes, bytes]:

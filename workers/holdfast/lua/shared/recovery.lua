@@ -77,7 +77,7 @@ local function recover(death)
   local held, named = owned_last_first(incarnation), {}
   for i = #held, math.max(1, #held - NAMED + 1), -1 do named[#named + 1] = held[i].id end
   call('HSET', worker, 'held', table.concat(named, ' '))
-  call('HDEL', worker, 'lanes', 'names', 'limits')   -- of a living worker; 200 lanes are 6 KB for each death of a day
+  call('HDEL', worker, 'lanes', 'names', 'limits', 'application', 'catalog')   -- of a living worker; 200 lanes are 6 KB for each death of a day
   death.shared = #held > 1 and not death.ordered
   local alone = #held == 1 and death.charged and call('HGET', worker, 'kind') == 'quarantine'
   if alone and read(held[1].id, 'claim')[1] == held[1].claim then clear_others(held[1].id) end

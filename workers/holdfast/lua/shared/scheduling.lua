@@ -78,10 +78,24 @@ local function scheduling()
     if owner ~= '' then call('ZADD', T .. 'owner:' .. owner, 0, id) end
   end
 
-  local function forget_schedule(id)
-    belong(id, fields_of(id, 'owner')[1] or '', '')
+  local function owner_of(id) return fields_of(id, 'owner')[1] or '' end
+
+  -- `declared`: '1' where the code of an application declares it.
+  local function mark(id, declared) call(declared == '1' and 'SADD' or 'SREM', T .. 'declared', id) end
+
+  -- The same schedule, declared by the code of this application from now on.
+  local function adopt(id, before, owner)
+    call('HSET', schedule_of(id), 'owner', owner, 'declared', '1')
+    belong(id, before, owner)
+    mark(id, '1')
+    tell('schedule-owned', id, owner)
+  end
+
+  local function forget_schedule(id, why)
+    belong(id, owner_of(id), '')
+    mark(id, '')
     take_over_history(id)
-    if call('UNLINK', schedule_of(id), history_of(id)) > 0 then tell('schedule-removed', id) end
+    if call('UNLINK', schedule_of(id), history_of(id)) > 0 then tell('schedule-removed', id, why) end
     call('ZREM', T .. 'schedules', id)
   end
 
@@ -144,6 +158,6 @@ local function scheduling()
     end
   end
 
-  return {hash = schedule_of, fields = fields_of, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, forget = forget_schedule,
+  return {hash = schedule_of, fields = fields_of, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, mark = mark, adopt = adopt, owner = owner_of, forget = forget_schedule,
     pause = pause_schedule, fire_ended = fire_ended, catch_up = catch_up}
 end

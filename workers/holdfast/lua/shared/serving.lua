@@ -28,10 +28,11 @@ local function serving()
     if workers then return workers end
     workers = {}
     for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits')
+      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits',
+        'application', 'catalog')
       if r[1] == 'live' then
         workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], kind = r[4], host = r[5],
-          slot = r[6], pid = r[7], quiet = r[8], limits = r[9]}
+          slot = r[6], pid = r[7], quiet = r[8], limits = r[9], application = r[10], catalog = r[11]}
       end
     end
     return workers
@@ -75,5 +76,5 @@ local function serving()
     return found
   end
 
-  return {all = all, servers = servers, lanes = lanes, is_supervised = is_supervised}
+  return {living = living, all = all, servers = servers, lanes = lanes, is_supervised = is_supervised}
 end
