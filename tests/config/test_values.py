@@ -45,6 +45,8 @@ BAD = [
     ("REDIS_QUEUE_NAME", "{a}", "'{a}'", QUEUE),
     ("REDIS_QUEUE_NAME", "a\x1b", r"'a\x1b'", QUEUE),
     ("REDIS_QUEUE_NAME", "a" * 129, "'" + "a" * 76 + "...", QUEUE),
+    ("HOLDFAST_APPLICATION", "a\x1b", r"'a\x1b'", "must be 1 to 200 bytes of printable text"),
+    ("HOLDFAST_APPLICATION", "a" * 201, "'" + "a" * 76 + "...", "must be 1 to 200 bytes of printable text"),
     ("HOLDFAST_LANES", "a,,b", "'a,,b'", QUEUE),
     ("HOLDFAST_LANES", "a,a", "'a,a'", "names a lane twice"),
     ("HOLDFAST_HANDLER", "\t", r"'\t'", "must be a text that is not empty and has no control characters"),

@@ -12,6 +12,7 @@ from holdfast.core.deliveries import Settle
 from holdfast.core.firing import fire_id
 from holdfast.core.lanes import Bound, Rule
 from holdfast.core.terms import Terms
+from holdfast.defining import read_spec
 from holdfast.errors import StoreUnavailableError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
@@ -56,6 +57,17 @@ async def test_a_schedule_comes_back_with_its_count_and_fires_on(books: Ledger, 
     assert (after.generation, after.created) == (before.generation, before.created)
     assert await stage.schedules.owned("me") == {"j"}
     assert await stage.until(240) == ["j@20270101T000400Z"]
+
+
+async def test_a_schedule_of_the_code_comes_back_as_its_application_s(books: Ledger, stage: Stage, code: Stage) -> None:
+    await code.set("j", every="1m")
+    await books.keep()
+    await code.schedules.declare("j", read_spec({"text": "go", "every": "1m"}), "shop")
+    await books.keep()
+    await books.lose()
+    definition = (await stage.schedules.get("j")).definition
+    assert (definition.owner, definition.declared) == ("shop", True)
+    assert await code.space.do("SMEMBERS", code.space.key("declared")) == {b"j"}
 
 
 async def test_a_pause_comes_back_with_its_reason_and_end(books: Ledger, stage: Stage) -> None:
