@@ -22,6 +22,7 @@ from tests.lua import test_foreign as foreign
 from tests.lua import test_forgetting as forgetting
 from tests.lua import test_gates as gates
 from tests.lua import test_given_up as given_up
+from tests.lua import test_going_on as going_on
 from tests.lua import test_inbox as inbox
 from tests.lua import test_list as listing
 from tests.lua import test_messages as messages
@@ -430,6 +431,13 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a halt that has ended was none", "quiet_host.lua", "'halt', number, mark, number)", "'halt', number)", quiet.test_the_number_of_a_halt_is_higher_than_that_of_any_before),
     ("a halted steward is told of what is due", "schedule_due.lua", "if (ARGV[2] or '') ~= '' and ", "if false and ", quiet.test_a_halted_steward_makes_no_fires_and_others_do),
     ("a halted steward fires what it has prepared", "schedule_fire.lua", "local halted = (ARGV[2] or '') ~= '' and ", "local halted = false and ", quiet.test_a_halted_steward_makes_no_fires_and_others_do),
+    ("a worker claims before what continues is back", "pull.lua", "#go_on_now > 0 and ", "false and ", going_on.test_a_job_that_continues_comes_before_the_next_claim),
+    ("who drains waits for fires", "pull.lua", "if live and slots > 0 and #go_on_now", "if live and #go_on_now", going_on.test_nobody_waits_for_fires_that_are_not_for_it),
+    ("a worker fires in a stewards' place", "pull.lua", "call('HEXISTS', T .. 'meta', 'ledger') + call(", "call(", going_on.test_nobody_waits_for_fires_that_are_not_for_it),
+    ("a worker fires while a ledger rebuilds", "pull.lua", " + call('HEXISTS', T .. 'meta', 'rebuilding') == 0", " == 0", going_on.test_nobody_waits_for_fires_that_are_not_for_it),
+    ("what is paused goes on", "shared/scheduling.lua", " and call('HGET', schedule_of(id), 'paused') == ''", "", going_on.test_nobody_waits_for_fires_that_are_not_for_it),
+    ("what goes on later goes on now", "shared/scheduling.lua", "local now = at <= NOW + 1 and ", "local now = ", going_on.test_nobody_waits_for_fires_that_are_not_for_it),
+    ("what waited for the run is not made before the next claim", "shared/scheduling.lua", "      note_going_on(id, NOW)\n", "", going_on.test_what_waited_for_the_run_comes_before_the_next_claim),
     # Handlers that not every worker has.
     ("suspects of any handler are counted", "suspects.lua", "  if is_for_us(name) then\n", "  if true then\n", unknown.test_a_pool_counts_and_claims_no_suspect_whose_handler_another_has),
     ("a suspect is taken from those who have its handler", "pull.lua", "    if #of_unknown().servers(lane, r[5] or '') > 0 then return false end\n", "", unknown.test_a_pool_counts_and_claims_no_suspect_whose_handler_another_has),

@@ -15,6 +15,13 @@ WORKER = [
         "tests/faults/test_quiet.py::test_a_quiet_worker_hears_no_bells_and_asks_for_nothing",
     ),
     Rule(
+        "a worker makes the fires of what goes on before it claims again",
+        f"{_HERE}/claiming.py",
+        "                await self.fires.make(pulled.fires)\n",
+        "",
+        "tests/timeline/test_weights.py",
+    ),
+    Rule(
         "a later order does not postpone the cancelling",
         f"{_HERE}/draining.py",
         "self._cancel_at = min(self._cancel_at, order.cancel_at)",

@@ -26,6 +26,7 @@ from holdfast.submitting import submission
 PAGE = 100  # schedules that are read at once
 MOST_FIRES = 50  # that one call of the store makes: some 2 ms, for which all others wait
 REST = 1.0  # seconds
+SOON = 2  # ms
 
 _log = structlog.get_logger("holdfast.firing")
 
@@ -83,6 +84,17 @@ class Firing:
         for one in spoilt:
             if await self._store.set_schedule_aside(one) == "aside":
                 _log.error("a schedule cannot be read; it is set aside", schedule=one.schedule_id, reason=one.why)
+
+    async def go_on(self, schedule_id: str) -> bool:
+        """Make the fire of a schedule that goes on now, after its task has ended; False: it is not due yet."""
+        record = await self._store.schedule(schedule_id)
+        if record is None:
+            return True
+        now = await self._store.clock_ms()
+        order = self.order(record, now)
+        if order is None:
+            return record.due is None or not now < record.due <= now + SOON
+        return await self._store.fire([order], self._scope) != ["stale"]
 
     async def _obeyed(self, orders: Sequence[FireOrder]) -> bool:
         """Have the store carry out what was ordered; whether anything came of it."""

@@ -75,6 +75,7 @@ class Standing(StrEnum):
     OK = "OK"
     QUIET = "QUIET"  # as OK, but its host, or all, were told to claim nothing
     APART = "APART"  # as OK, but a suspect runs alone in this process, or is to be the next: no bell is for it
+    FIRES = "FIRES"  # as OK, but nothing was claimed: fires of schedules that go on come first, then ask again
     REPLAY = "REPLAY"  # this request was answered before; here is the same answer
     STALE = "STALE"  # a lower request than the last one answered
     DEAD = "DEAD"  # tombstoned: cancel everything and exit
@@ -85,13 +86,14 @@ class Standing(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Pulled:
     """The answer to one pull. `backlog` is what the lanes still hold; `inbox`: entries too large for the store to read
-    wait to be admitted by this worker."""
+    wait to be admitted by this worker; `fires`: schedules that go on, now that a task of theirs has ended."""
 
     standing: Standing
     verdicts: tuple[Verdict, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
     backlog: int = 0
     inbox: int = 0
+    fires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 -- KEYS: the public queue.
 -- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
 --       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), then the lanes.
--- Answers: {standing (QUIET: its host is to claim nothing; APART: a suspect runs alone here, or is to be the next), verdicts,
---           rows of claims, backlog left, entries in the inbox}.
+-- Answers: {standing (QUIET: its host is to claim nothing; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
+--           was claimed, as schedules go on after what was settled: their fires come first), verdicts, rows of claims, backlog
+--           left, entries in the inbox; of FIRES then the ids of these schedules}.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
@@ -399,6 +400,12 @@ if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspect
   ring_for(freed)
   call_servers()
   return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}
+end
+-- What goes on is to be back in its lane before this worker claims, else the weights of lanes would count for nothing. Where a
+-- ledger follows this Redis, its stewards alone make fires.
+if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', T .. 'meta', 'ledger') + call('HEXISTS', T .. 'meta', 'rebuilding') == 0 then
+  ring_for(freed)
+  return {'FIRES', verdicts, {}, 0, call('LLEN', inbox_of(incarnation)), go_on_now}
 end
 local offers, waiting, busy = look()
 if live then

@@ -11,6 +11,7 @@ import structlog
 from holdfast.core.deliveries import Delivery, Pulled, Standing, Verdict
 from holdfast.core.exchange import Request
 from holdfast.killpoints import Point, reached
+from holdfast.worker.fires import Fires
 from holdfast.worker.post import Post
 
 _log = structlog.get_logger("holdfast.worker")
@@ -26,12 +27,16 @@ class Claims:
     start: Callable[[Delivery], None]
     answered: Callable[[], None]
     inbox: anyio.Event = field(default_factory=anyio.Event)
+    fires: Fires = field(init=False)
     _quiet: bool = False
     _apart: bool = False
     _due: anyio.Event = field(default_factory=anyio.Event)
     _asked: int = 0
     _done: int = 0
     _round: anyio.Event = field(default_factory=anyio.Event)
+
+    def __post_init__(self) -> None:
+        self.fires = Fires(self.post)
 
     @property
     def hungry(self) -> bool:
@@ -66,7 +71,11 @@ class Claims:
             await self._due.wait()
             self._due = anyio.Event()
             ticket = self._asked
-            self._take(*await self.post.insist.call("pull", self._send))
+            request, pulled = await self.post.insist.call("pull", self._send)
+            self._take(request, pulled)
+            if pulled.fires:
+                await self.fires.make(pulled.fires)
+                self.poke()
             self._done = ticket
             self._round.set()
             self._round = anyio.Event()
@@ -94,7 +103,7 @@ class Claims:
         for delivery in started:
             reached(Point.PULLED)
             self.start(delivery)
-        if pulled.standing in {Standing.OK, Standing.QUIET, Standing.APART}:
+        if pulled.standing in {Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES}:
             self._note_quiet(pulled.standing is Standing.QUIET)
             self._apart = pulled.standing is Standing.APART
         if pulled.inbox:

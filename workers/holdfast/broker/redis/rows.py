@@ -46,13 +46,14 @@ def _delivery(row: list[Any]) -> Delivery:
 
 
 def pulled(answer: list[Any]) -> Pulled:
-    standing, verdicts, rows, backlog, inbox = answer
+    standing, verdicts, rows, backlog, inbox, *fires = answer
     return Pulled(
         standing=Standing(standing.decode()),
         verdicts=tuple(Verdict(verdict.decode()) for verdict in verdicts),
         deliveries=tuple(_delivery(row) for row in rows),
         backlog=backlog,
         inbox=inbox,
+        fires=tuple(schedule_id.decode() for schedule_id in fires[0]) if fires else (),
     )
 
 

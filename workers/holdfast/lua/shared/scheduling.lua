@@ -2,6 +2,7 @@
 -- Schedules: a hash each, all ids in one sorted set by when something is to be done about them (+inf: nothing is). Ids may
 -- hold any `:`, so an id is the last part of each key, and no two kinds of keys begin alike.
 -- Expressions are read and moments computed by whoever calls; here is compared, counted and written.
+local go_on_now = {}   -- ids of the schedules that go on at once after a task of theirs has ended in this call
 -- A function that makes functions: few tasks are fires, and each function of a script costs every call of it.
 local function scheduling()
   local HISTORY_KEPT = 100
@@ -117,6 +118,12 @@ local function scheduling()
     return (r[2] == '' or tonumber(r[1]) < tonumber(r[2])) and (r[3] == '' or at <= tonumber(r[3]))
   end
 
+  -- At once: in this millisecond, or in the next where this one has had a fire of it.
+  local function note_going_on(id, at)
+    local now = at <= NOW + 1 and call('HGET', schedule_of(id), 'paused') == ''
+    if now then go_on_now[#go_on_now + 1] = id end
+  end
+
   -- CONTINUE: the next fire is counted from the end of the one before.
   local function go_on(id, asked)
     -- Each fire has a moment of its own, however fast the run was: by it the next task has another id.
@@ -124,6 +131,7 @@ local function scheduling()
     if not may_go_on(id, at) then return stop_schedule(id, 'it has fired for the last time') end
     call('HSET', schedule_of(id), 'expected', at, 'due', at)
     index_schedule(id)
+    note_going_on(id, at)
   end
 
   -- Its last task may have ended unnoticed, while this Redis had lost it: what waits for that end waits no longer.
@@ -153,6 +161,7 @@ local function scheduling()
     if r[4] ~= '' then
       call('HSET', schedule_of(id), 'released', '1')
       index_schedule(id)
+      note_going_on(id, NOW)
     elseif same and string.sub(r[2], 1, 8) == 'continue' and r[8] == '' then
       go_on(id, NOW + (backoff or tonumber(r[6])))
     end

@@ -1,0 +1,74 @@
+"""Schedules that go on when a task of theirs has ended: their worker makes the fire before it claims again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.core.deliveries import Delivery, Pulled, Settle, Standing
+from holdfast.firing import Firing
+from holdfast.schedules import Schedules
+from tests.lua.namespace import Namespace, settlement
+
+pytestmark = pytest.mark.anyio
+
+EVERYTHING = 1_000_000  # bytes
+
+
+def firing(space: Namespace) -> Firing:
+    return Firing(space.store, space.queue, EVERYTHING)
+
+
+async def begun(space: Namespace, **spec: Any) -> Delivery:
+    """The first run of the schedule `j`."""
+    await space.register("a")
+    await Schedules(space.store, space.queue).upsert("j", text="x", schedule="CONTINUE", **spec)
+    await firing(space).round()
+    [held] = await space.take("a", 1)
+    return held
+
+
+async def completed(space: Namespace, held: Delivery, slots: int = 1) -> Pulled:
+    return await space.pull("a", slots, settlement(held, Settle.COMPLETED))
+
+
+async def test_a_job_that_continues_comes_before_the_next_claim(space: Namespace) -> None:
+    held = await begun(space)
+    await space.submit("other")
+    pulled = await completed(space, held)
+    assert (pulled.standing, pulled.fires, pulled.deliveries) == (Standing.FIRES, ("j",), ())
+    assert not await firing(space).go_on("j")  # this millisecond has had its fire
+    await space.advance(1)
+    assert await firing(space).go_on("j")
+    assert await firing(space).go_on("j")
+    assert len(await space.entries()) == 2
+    await space.check()
+
+
+async def test_what_waited_for_the_run_comes_before_the_next_claim(space: Namespace) -> None:
+    held = await begun(space)
+    await space.advance(10)
+    await Schedules(space.store, space.queue).upsert("j", text="x", schedule="NOW", overlap="queue-one")
+    await firing(space).round()
+    await space.advance(60_000)
+    assert (await completed(space, held)).fires == ("j",)
+    assert await firing(space).go_on("j")
+    [again] = await space.take("a", 1)
+    assert (await completed(space, again)).fires == ()
+    assert await firing(space).go_on("j")
+    assert await firing(space).go_on("nobody's")
+
+
+async def test_nobody_waits_for_fires_that_are_not_for_it(space: Namespace) -> None:
+    for one in ("draining", "paused", "backoff", "ledger", "rebuilding"):
+        await space.advance(1000)
+        held = await begun(space, **({"backoff": 60} if one == "backoff" else {}))
+        if one == "paused":
+            await space.store.pause_schedule("j", "why", None)
+        if one in {"ledger", "rebuilding"}:
+            await space.do("HSET", space.key("meta"), one, "epoch")
+        pulled = await completed(space, held, slots=0 if one == "draining" else 1)
+        assert (pulled.standing, pulled.fires) == (Standing.OK, ()), one
+        await space.do("HDEL", space.key("meta"), "ledger", "rebuilding")
+        await space.store.remove_schedule("j")

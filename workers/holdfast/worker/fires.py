@@ -1,0 +1,53 @@
+"""Fires that a worker makes itself: of schedules that go on now that it has settled a task of theirs.
+
+A steward would make them, too, but perhaps after this worker has claimed again: two jobs that continue would then
+alternate, whatever the weights of their lanes. What cannot be made here is left to the steward.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+
+from holdfast.core.hosts import HaltScope
+from holdfast.worker.post import Post
+
+if TYPE_CHECKING:
+    from holdfast.firing import Firing
+
+NEXT = 0.001  # seconds until the next millisecond, where this one has had a fire of the same schedule
+TRIES = 3
+
+_log = structlog.get_logger("holdfast.worker")
+
+
+@dataclass
+class Fires:
+    post: Post
+
+    @cached_property
+    def _firing(self) -> Firing:
+        from holdfast.firing import Firing  # seldom needed, and what it brings along is not small
+
+        settings, spec = self.post.spec.settings, self.post.spec
+        scope = HaltScope(socket.gethostname(), spec.halt or 0)
+        return Firing(self.post.store, settings.queue_name, settings.max_message_bytes, scope=scope)
+
+    async def make(self, schedule_ids: Sequence[str]) -> None:
+        for schedule_id in schedule_ids:
+            try:
+                await self._make(schedule_id)
+            except Exception:  # the border of one schedule: a steward finds it due, and says what is wrong with it
+                _log.debug("a schedule that goes on is left to the steward", schedule=schedule_id, exc_info=True)
+
+    async def _make(self, schedule_id: str) -> None:
+        for _ in range(TRIES):
+            if await self._firing.go_on(schedule_id):
+                return
+            await anyio.sleep(NEXT)
