@@ -111,7 +111,7 @@ def _all_heard(evidence: Evidence) -> Iterator[str]:
 
 def _all_messages(evidence: Evidence) -> Iterator[str]:
     """Every message ran, in one turn, or was set aside with its reason, or its task was canceled before it could."""
-    ran = {line["message"] for line in evidence.runs if line["what"] == "start"}
+    ran = {line["message"] for line in evidence.runs if line["what"] == "start"} | explained.joined(evidence.runs)
     ended = ends(evidence)
     for line in evidence.clients:
         if line["what"] != "submit" or line["told"] in {"ended", "conflict", "refused"} or line["message"] in ran:
@@ -122,6 +122,7 @@ def _all_messages(evidence: Evidence) -> Iterator[str]:
     for line in (line for line in evidence.runs if line["what"] == "start"):
         if turns.setdefault((line["id"], line["message"]), line["turn"]) != line["turn"]:
             yield f"message {line['message']} of {line['id']} ran in more than one turn"
+    yield from explained.unexplained_joins(evidence.events, evidence.runs)
 
 
 def _results(evidence: Evidence) -> Iterator[str]:

@@ -48,6 +48,25 @@ def causeless_crashes(events: Sequence[Event], runs: Sequence[Line], faults: Seq
                 yield f"{event['id']} is charged for a crash that nobody has caused: {event['detail']}"
 
 
+def joined(runs: Sequence[Line]) -> set[str]:
+    """Messages that ran together with a later one, in a turn that had been interrupted by a pause."""
+    return {message for line in runs if line["what"] == "start" for message in line.get("joined", ())}
+
+
+def unexplained_joins(events: Sequence[Event], runs: Sequence[Line]) -> Iterator[str]:
+    """A turn has several messages only where the store has let the last one join it; what ran with a later one has no
+    turn of its own afterwards."""
+    let = {(event["id"], event["detail"].split(" ", 1)[-1]) for event in events if _is(event, "joined")}
+    together: dict[tuple[str, str], int] = {}
+    for line in (line for line in runs if line["what"] == "start"):
+        if line.get("joined") and (line["id"], line["message"]) not in let:
+            yield f"{line['id']}: turn {line['turn']} ran {line['joined']}, which {line['message']} never joined"
+        if together.get((line["id"], line["message"]), line["turn"]) < line["turn"]:
+            yield f"message {line['message']} of {line['id']} joined a turn, and had another one for itself"
+        for message in line.get("joined", ()):
+            together.setdefault((line["id"], message), line["turn"])
+
+
 def early_returns(events: Sequence[Event], keep: float) -> Iterator[str]:
     """A task that has ended is known for `keep` seconds: until then nothing makes another one of its id."""
     last: dict[str, int] = {}

@@ -27,7 +27,8 @@ async def act(messages: list[dict[str, Any]], task: Task) -> object:
     text = str(messages[-1]["parts"][0]["text"])
     verb, _, argument = text.partition(" ")
     told = {"id": task.id, "turn": task.turn, "delivery": task.delivery, "pid": os.getpid()}
-    about = {"message": messages[-1]["message_id"], "verb": verb, "host": os.environ[HOST]}
+    joined = [message["message_id"] for message in task.operation.messages[:-1]]
+    about = {"message": messages[-1]["message_id"], "joined": joined, "verb": verb, "host": os.environ[HOST]}
     scribe.write(os.environ[RUNS], what="start", **about, **told)
     how = "cancelled"
     try:

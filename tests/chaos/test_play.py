@@ -124,6 +124,13 @@ def test_a_task_that_ran_once_is_fine() -> None:
     assert checks.breaches(GOOD) == []
 
 
+def test_a_message_that_joined_a_turn_ran_with_the_one_that_came_after_it() -> None:
+    joined = event(1, "joined", "t", "2 m2")
+    runs = [ran(2.1, "start", "t", turn=2, message="m2", joined=["m-t"]), ran(2.9, "end", "t", turn=2)]
+    events = [GOOD.events[0], joined, GOOD.events[1], event(3, "settled", "t", "completed 2 1:a:1 ")]
+    assert checks.breaches(Evidence(events, runs, [*GOOD.clients, pushed("t", message="m2")], [])) == []
+
+
 @pytest.mark.parametrize(
     ("evidence", "breach"),
     [
@@ -132,6 +139,23 @@ def test_a_task_that_ran_once_is_fine() -> None:
         (Evidence(GOOD.events, GOOD.runs[:1], GOOD.clients, []), "no handler returned"),
         (Evidence(GOOD.events, [*GOOD.runs, *GOOD.runs], GOOD.clients, []), "started 2 times"),
         (Evidence(GOOD.events, [*GOOD.runs, ran(5, "start", "t", 2)], GOOD.clients, []), "never claimed"),
+        (
+            Evidence(GOOD.events, [{**GOOD.runs[0], "joined": ["m0"]}, GOOD.runs[1]], GOOD.clients, []),
+            "which m-t never joined",
+        ),
+        (
+            Evidence(
+                [*GOOD.events[:2], event(2, "joined", "t", "2 m-t"), *GOOD.events[2:]],
+                [
+                    *GOOD.runs,
+                    ran(3, "start", "t", 2, turn=2, joined=["m2"]),
+                    ran(4, "start", "t", 3, turn=3, message="m2"),
+                ],
+                GOOD.clients,
+                [],
+            ),
+            "had another one for itself",
+        ),
         (
             Evidence(
                 [*GOOD.events[:2], event(2, "claimed", "t", "2:b:1"), GOOD.events[2]],

@@ -69,6 +69,7 @@ STEPS = [
     ("5 put-back its entry was taken from the lane", "put back into its lane: its entry was taken from the lane"),
     ("5 message m2", "goes on with message m2"),
     ("5 message-waits m2", "message m2 came, and waits until this turn has ended"),
+    ("5 joined 2 m2", "message m2 joined the turn that a pause had interrupted: message 2 of the task"),
     ("5 turn m2", "the next turn begins, with message m2, which had waited"),
     ("5 pause-asked x", "asked to pause: x"),
     ("5 pause-withdrawn x", "the pause was withdrawn: x"),

@@ -45,16 +45,21 @@ async def test_an_answer_lets_a_task_that_asked_go_on(stand: Stand, kind: Settle
     assert (second.turn, second.history) == (2, (delivery.operation, b'"which?"'))
 
 
-async def test_a_suspended_turn_goes_on_first_and_the_message_waits(stand: Stand) -> None:
-    await stand.submit("t1")
-    await stand.store.pause("t1", "x")
-    assert await stand.message("t1", "m2") is Accepted.TURN
+async def test_messages_join_the_turn_that_a_pause_has_interrupted_and_share_its_outcome(stand: Stand) -> None:
     await stand.register("a")
-    [first] = await stand.take("a")
-    assert (first.turn, b"hello" in first.operation) == (1, True)
-    await stand.settle("a", first, Settle.COMPLETED)
-    [second] = await stand.take("a")
-    assert (second.turn, b"more" in second.operation) == (2, True)
+    await stand.submit("t1")
+    [delivery] = await stand.take("a")
+    await stand.message("t1", "m2", "waits")
+    await stand.settle("a", delivery, Settle.SUSPENDED, checkpoint=b'"half"')
+    assert await stand.message("t1", "m3", "wakes") is Accepted.TURN
+    [again] = await stand.take("a")
+    assert (again.checkpoint, again.history[0], again.history[1::2]) == (b'"half"', delivery.operation, (b"", b""))
+    assert b"waits" in again.history[2]
+    assert b"wakes" in again.operation
+    await stand.settle("a", again, Settle.COMPLETED, result=b'"all"')
+    task = await stand.task("t1")
+    assert (task.state, task.message_id, task.turn, task.pending, task.result) == ("completed", "m3", 3, 0, b'"all"')
+    assert not await stand.take("a")
 
 
 @pytest.mark.parametrize("kind", [Settle.FAILED, Settle.REJECTED])

@@ -199,7 +199,7 @@ async def test_a_message_withdraws_a_pause_that_was_asked_before_it(stand: Stand
     assert (await stand.store.renew("a", "live", 1, [Holding("t1", delivery.claim)])).to_pause == ()
     await stand.settle("a", delivery, kind)
     assert await stand.state("t1") == "submitted"
-    for turn in range(2 if kind is Settle.COMPLETED else 1, 3):
+    for turn in range(1 if kind is Settle.RELEASE else 2, 3):
         [again] = await stand.take("a")
         assert again.turn == turn
         await stand.settle("a", again, Settle.COMPLETED)

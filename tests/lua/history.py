@@ -28,6 +28,7 @@ EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "promoted": ((WAITING,), ""),
     "put-back": ((WAITING,), ""),
     "message-waits": ((WAITING, HELD, RUNNING), ""),
+    "joined": ((PARKED,), ""),
     "message": ((PARKED,), WAITING),
     "resumed": ((PARKED,), WAITING),
     "canceled": (STATES, ENDED),
@@ -62,6 +63,7 @@ class Life:
     committed: set[str] = field(default_factory=set[str])
     pausing: bool = False  # a pause was accepted while it ran, and it was neither parked nor resumed since
     going_on: bool = False  # a resume or a message came after a pause of this run
+    unjoined: bool = False  # it was suspended, though a message had come after the pause: that joins at once
 
 
 @dataclass(slots=True)
@@ -84,6 +86,9 @@ class History:
         if event == "asked":
             return
         life = self.lives.setdefault(task_id, Life())
+        if life.unjoined and event != "joined":
+            self.breaches.append(f"{task_id}: suspended, though it was told to go on after its pause")
+        life.unjoined = False
         if event in PAUSES:
             self._paused(life, event, task_id)
         if event == "message-waits" and life.pausing:
@@ -99,8 +104,7 @@ class History:
         life.last = f"{event} {detail}"
 
     def _paused(self, life: Life, event: str, task_id: str) -> None:
-        if event == "suspended" and life.going_on and life.phase == RUNNING:
-            self.breaches.append(f"{task_id}: suspended, though it was told to go on after its pause")
+        life.unjoined = event == "suspended" and life.going_on and life.phase == RUNNING
         life.pausing, life.going_on = PAUSES[event], event == "pause-withdrawn"
 
     def _claimed(self, life: Life, task_id: str, claim: str) -> None:

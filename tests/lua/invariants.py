@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.lua.gates import gates_breaches
-from tests.lua.messages import messages_breaches
+from tests.lua.messages import joins_breaches, messages_breaches
 from tests.lua.orphans import orphans
 from tests.lua.ties import ties_breaches
 from tests.lua.view import View
@@ -40,6 +40,7 @@ def breaches(
         _retries(view),
         _quiet(view),
         messages_breaches(view),
+        joins_breaches(view),
         gates_breaches(view),
         orphans(view),
         ties_breaches(view),

@@ -50,6 +50,16 @@ def messages_breaches(view: View) -> Iterator[str]:
             yield f"I6 {task_id} ({task['state']}) has lost its operation"
 
 
+def joins_breaches(view: View) -> Iterator[str]:
+    """A message that joined a turn shares the outcome of the last one; one that is to be joined is suspended."""
+    for task_id, task in view.tasks.items():
+        for turn, result in enumerate(view.items(f"history:{task_id}")[1::2], 1):
+            if not result and view.rest.get(f"result:{task_id}:{turn}"):
+                yield f"{task_id}: message {turn} has joined a later one and has an outcome of its own"
+        if task.get("joining") == "1" and task["state"] == "suspended" and task_id not in view.items("joining"):
+            yield f"{task_id} is to go on when its messages have joined, and nobody knows"
+
+
 def outcomes_breaches(view: View) -> Iterator[str]:
     """Where a handler's outcome is the message that it ran: that of a turn is of that turn's message."""
     for task_id, task in view.tasks.items():

@@ -18,6 +18,7 @@ SINGLE = frozenset(
         "waiting",
         "agenda",
         "leftover",
+        "joining",
         "unique",
         "debounce",
         "solo",

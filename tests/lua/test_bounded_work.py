@@ -253,6 +253,57 @@ async def test_the_messages_of_a_task_that_ends_are_set_aside_in_bounded_steps(s
     await space.check()
 
 
+async def test_the_messages_that_join_a_turn_do_so_in_bounded_steps(space: Namespace) -> None:
+    await space.register("a")
+    await crowded(space, 450)
+    await space.store.pause("t1", "wait")
+    assert await space.message("t1", "last") is Accepted.TURN
+    turns = [(await space.task("t1")).turn]
+    assert (await space.state("t1"), await space.store.resume("t1", "now")) == ("suspended", "suspended")
+    await space.check()
+    for _ in range(2):
+        await space.store.promote(100)
+        turns.append((await space.task("t1")).turn)
+        await space.check()
+    assert (turns, await space.state("t1")) == ([201, 401, 452], "submitted")
+    assert not await space.do("EXISTS", space.key("joining"), space.key("pending:t1"))
+
+
+async def test_a_pause_ends_the_steps_in_which_messages_join(space: Namespace) -> None:
+    await crowded(space, 250)
+    await space.store.pause("t1", "wait")
+    await space.message("t1", "last")
+    await space.store.pause("t1", "not yet")
+    await space.store.promote(100)
+    assert (await space.state("t1"), (await space.task("t1")).pending) == ("suspended", 51)
+    await space.store.resume("t1", "now")
+    assert await space.state("t1") == "submitted"
+    await space.check()
+
+
+async def test_without_a_steward_pulls_let_messages_join(space: Namespace) -> None:
+    await space.register("a")
+    await crowded(space, 250)
+    await space.store.pause("t1", "wait")
+    await space.message("t1", "last")
+    await space.pull("a")
+    assert await space.state("t1") == "working"
+    await space.check()
+
+
+async def test_a_damaged_list_of_messages_that_join_stops_nothing_else(space: Namespace) -> None:
+    await crowded(space, 250)
+    await space.store.pause("t1", "wait")
+    await space.message("t1", "last")
+    await space.do("DEL", space.key("history:t1"))
+    await space.do("SET", space.key("history:t1"), "x")
+    await space.submit("t2", delay_ms=1)
+    await space.advance(2)
+    await space.store.promote(100)
+    assert (await space.state("t1"), await space.state("t2")) == ("suspended", "submitted")
+    assert (await space.task("t1")).pending == 51
+
+
 async def test_without_a_steward_pulls_set_aside_what_is_left(space: Namespace) -> None:
     await space.register("a")
     await crowded(space, 300)

@@ -15,6 +15,7 @@ STEPS = 1500
 async def test_the_promise_survives_whatever_goes_wrong(server_url: str, seed: int) -> None:
     seen = await play(server_url, seed, STEPS)
     assert seen["settle OK"] > 50
+    assert seen["joined"] > 0
     assert seen["suspects"] > 0
 
 

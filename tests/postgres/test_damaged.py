@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from holdfast.errors import StoreRefusedError
 from tests.lua.test_damaged import DAMAGES, Damage
 from tests.postgres.ledger import Ledger
+
+NOT_PUT_BACK = "a task is damaged in the ledger or in Redis; it is not put back"
 
 pytestmark = pytest.mark.anyio
 
@@ -38,3 +41,31 @@ async def test_an_order_for_one_whose_key_is_of_another_type_is_refused_and_drop
     with pytest.raises(StoreRefusedError, match="task:t1 is a string"):
         await getattr(books.store, order)("t1", "asked")
     assert await books.requests() == []
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_others_are_put_back_beside_a_damaged_record_in_redis(books: Ledger, damage: Damage) -> None:
+    await books.keep()
+    await books.redis.submit("bad", "good")
+    await books.keep()
+    kept = {key: value for key, value in (await books.picture()).items() if key.endswith((b":task:bad", b":op:bad"))}
+    await books.set_back(kept)
+    await damage(books.redis, "bad")
+    await books.wait_given()
+    assert await books.redis.state("good") == "submitted"
+
+
+async def test_others_are_put_back_beside_a_row_without_a_lane(books: Ledger) -> None:
+    """As earlier versions have copied them."""
+    await books.keep()
+    await books.redis.submit("bad", "good")
+    await books.keep()
+    [row] = await books.rows("SELECT record FROM holdfast_tasks WHERE queue = $1 AND task_id = 'bad'", books.queue)
+    record = msgspec.msgpack.decode(row["record"])
+    del record["lane"]
+    change = "UPDATE holdfast_tasks SET record = $2 WHERE queue = $1 AND task_id = 'bad'"
+    await books.rows(change, books.queue, msgspec.msgpack.encode(record))
+    with capture_logs() as logs:
+        await books.lose()
+    assert "bad" in [line["task"] for line in logs if line["event"] == NOT_PUT_BACK]
+    assert (await books.redis.state("good"), await books.redis.store.get("bad")) == ("submitted", None)

@@ -106,6 +106,73 @@ async def test_a_conversation_comes_back_with_all_its_turns(books: Ledger) -> No
     await books.redis.check()
 
 
+async def join(books: Ledger) -> None:
+    """A turn that was interrupted, and that two messages have joined; it waits."""
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t")
+    [delivery] = await books.redis.take("a", 1)
+    await books.redis.message("t", "m2")
+    await books.redis.settle("a", delivery, Settle.SUSPENDED, checkpoint=b'"half"')
+    assert await books.message("t", "m3") is Accepted.TURN
+    await books.keep()
+
+
+async def test_messages_that_joined_a_turn_come_back_with_it_and_share_its_outcome(books: Ledger) -> None:
+    await join(books)
+    await books.lose()
+    await books.redis.register("b")
+    [again] = await books.redis.take("b", 1)
+    assert ([b'"m-t"' in again.history[0], b'"m2"' in again.history[2], b'"m3"' in again.operation], again.turn) == (
+        [True, True, True],
+        3,
+    )
+    assert (again.history[1::2], again.checkpoint) == ((b"", b""), b'"half"')
+    assert await books.redis.settle("b", again, Settle.COMPLETED, result=b'"all"') == "OK"
+    await books.keep()
+    rows = await books.rows("SELECT result FROM holdfast_turns WHERE queue = $1 ORDER BY turn", books.queue)
+    assert [row["result"] for row in rows] == [None, None, b'"all"']
+    for message in ("m2", "m3"):
+        assert await books.message("t", message) is Accepted.DUPLICATE
+    await books.redis.check()
+
+
+async def test_messages_that_have_yet_to_join_do_so_after_a_loss(books: Ledger) -> None:
+    await books.keep()
+    await books.submit("t")
+    for number in range(250):
+        await books.redis.message("t", f"w{number}")
+    await books.store.pause("t", "wait")
+    await books.redis.message("t", "last")
+    await books.keep()
+    await books.lose()
+    await books.redis.register("b")
+    [again] = await books.redis.take("b", 1)
+    assert (again.turn, b'"last"' in again.operation) == (252, True)
+    await books.redis.check()
+
+
+async def test_another_task_of_the_same_id_takes_over_all_messages_of_a_turn(books: Ledger) -> None:
+    await join(books)
+    await books.flush()
+    await books.redis.clock.advance(5)
+    await books.redis.push(run("t", "other", text="anew"))
+    await books.redis.register("b")
+    [turn] = await books.redis.take("b", 1)
+    await books.keep()
+    ran: list[bytes] = []
+    while turn:
+        await books.redis.settle("b", turn, Settle.COMPLETED, result=b'"1"')
+        turn, *_ = [*await books.redis.take("b", 1), None]
+        ran += [turn.operation] if turn else []
+    assert [message in operation for message, operation in zip((b'"m-t"', b'"m2"', b'"m3"'), ran, strict=True)] == [
+        True,
+        True,
+        True,
+    ]
+    await books.redis.check()
+
+
 async def test_a_late_result_counts_as_long_as_nobody_has_claimed_anew(books: Ledger) -> None:
     await books.keep()
     await books.redis.register("a")

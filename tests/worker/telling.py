@@ -72,6 +72,27 @@ async def saving(messages: Messages, task: Task) -> object:
     return await wait(messages, task)
 
 
+talks = Handlers()
+
+
+@talks.register("deploy")
+async def deploy(region: str, messages: Messages, task: Task) -> object:
+    """Keep a checkpoint and its key, then wait; with more than one message tell what it was given."""
+    before = task.last_checkpoint or {"step": 3, "keys": []}
+    before["keys"].append(task.idempotency_key)
+    task.checkpoint(before)
+    if len(messages) == 1:
+        await wait([{"parts": [{"text": task.id}]}], task)
+    heard = [message["content"][:24] for message in messages]
+    return {
+        "region": region,
+        "heard": heard,
+        "checkpoint": {"step": before["step"]},
+        "attempts": task.attempts,
+        "keys": before["keys"],
+    }
+
+
 async def ask(messages: Messages) -> object:
     if len(messages) == 1:
         return {"state": "input-required", "prompt": "which one?"}

@@ -19,7 +19,7 @@ from holdfast.broker.redis import RedisStore
 from holdfast.broker.redis.scripts import build
 from holdfast.channel import BootFailed, Drained
 from holdfast.core.envelope import build_run
-from holdfast.core.messages import text_part
+from holdfast.core.messages import call_part, text_part
 from holdfast.core.records import Accepted, Submission, TaskRecord
 from holdfast.core.states import PARKED, TERMINAL, State
 from holdfast.exits import ChildExit
@@ -62,6 +62,13 @@ async def submit(store: RedisStore, *words: str, **options: Any) -> None:
         [Submission(word, b.message_id, b.digest, b.operation, lane, **options) for word, b in built]
     )
     assert set(answers) == {Accepted.NEW}
+
+
+async def submit_parts(store: RedisStore, task_id: str, parts: list[Any], **options: Any) -> Accepted:
+    built = build_run(task_id, parts, **options)
+    what = (task_id, built.message_id, built.digest, built.operation, store._keys.queue)
+    [told] = await store.submit([Submission(*what, name="deploy")])
+    return told
 
 
 async def settled(store: RedisStore, task_id: str, *states: State) -> TaskRecord:
@@ -272,6 +279,41 @@ async def test_pause_parks_with_the_checkpoint_and_resume_goes_on_from_it(
         assert record.checkpoint == b'{"step":3}'
         assert await store.resume("long", "test") == "submitted"
         assert answer(await settled(store, "long", State.COMPLETED)) == {"resumed from": {"step": 3}}
+
+
+async def test_a_message_that_resumes_a_paused_task_joins_its_turn_which_runs_once_more(
+    store: RedisStore, start: Start, client: Any
+) -> None:
+    with start("talks"):
+        call = [call_part("deploy", {"region": "eu"})]
+        await submit_parts(store, "deploy", call, history_length=1)
+        started(client)
+        assert await submit_parts(store, "deploy", [text_part("meanwhile")]) is Accepted.PENDING
+        assert await store.pause("deploy", "test") == "working"
+        assert (await settled(store, "deploy", State.SUSPENDED)).turn == 1
+        assert await submit_parts(store, "deploy", [text_part("use the other cluster")]) is Accepted.TURN
+        record = await settled(store, "deploy", State.COMPLETED)
+    assert answer(record) == {
+        "region": "eu",
+        "heard": ["", "meanwhile", "use the other cluster"],
+        "checkpoint": {"step": 3},
+        "attempts": 0,
+        "keys": ["deploy:1", "deploy:3"],
+    }
+    assert (record.turn, record.deliveries, record.pending) == (3, 2, 0)
+
+
+async def test_a_message_of_many_that_join_a_turn_is_never_cut_from_it(store: RedisStore, start: Start) -> None:
+    """One answer of the store has no room for all of them."""
+    texts = [f"{number:02}" + "x" * 200_000 for number in range(12)]
+    await submit_parts(store, "deploy", [call_part("deploy", {"region": "eu"})])
+    for text in texts[:-1]:
+        assert await submit_parts(store, "deploy", [text_part(text)]) is Accepted.PENDING
+    assert await store.pause("deploy", "test") == "suspended"
+    await submit_parts(store, "deploy", [text_part(texts[-1])])
+    with start("talks"):
+        record = await settled(store, "deploy", State.COMPLETED)
+    assert answer(record)["heard"] == ["", *(text[:24] for text in texts)]
 
 
 async def test_a_store_that_forgets_a_turn_gets_that_turn_and_not_the_result_of_the_next(

@@ -182,6 +182,7 @@ _WORDS: dict[str, Callable[[Step, Known], str]] = {
     "cleared": _about("cleared: {other} ended its quarantine worker; a death that both shared counts no more"),
     "message": _about("goes on with message {other}"),
     "message-waits": _about("message {other} came, and waits until this turn has ended"),
+    "joined": _about("message {other} joined the turn that a pause had interrupted: message {number} of the task"),
     "turn": _about("the next turn begins, with message {other}, which had waited"),
     "restored": _about("put back from PostgreSQL, {kind} in turn {number}"),
     "retried": _about("retried as {other}"),

@@ -13,6 +13,7 @@ from holdfast.core.deliveries import Delivery, Pulled, Standing
 from holdfast.core.exchange import Request
 from holdfast.core.records import Introduction, WorkerKind
 from holdfast.core.service import ServedLane, Service
+from holdfast.handler.turn import joined
 from tests.lua.fuzz.ledger import Ledger
 from tests.lua.fuzz.process import CAPACITY, Process
 from tests.lua.history import History
@@ -123,7 +124,9 @@ class World:
             self.require(delivery.operation, f"{key} came without its operation")
             self.started.add(key)
             process.handlers[delivery.task_id] = delivery.operation
-            self.ran.add((delivery.task_id, message_of(delivery.operation.decode(errors="surrogateescape"))))
+            self.seen["joined"] += len(joined(delivery))
+            for raw in (*joined(delivery), delivery.operation):
+                self.ran.add((delivery.task_id, message_of(raw.decode(errors="surrogateescape"))))
 
     async def check(self) -> View:
         """All invariants now, all events since the last check."""

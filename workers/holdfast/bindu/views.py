@@ -103,7 +103,7 @@ def _turns(record: TaskRecord, about: About) -> Iterator[tuple[Run | None, Resul
     for asked, answered in zip(earlier[::2], earlier[1::2], strict=False):
         yield _run(asked), result_of(answered) if answered else None
     answer = record.result if record.state in TERMINAL | PARKED else None
-    if earlier and answer == earlier[-1]:
+    if answer and answer == next(filter(None, reversed(earlier[1::2])), None):
         answer = None
     yield _run(record.operation), result_of(answer) if answer else None
 

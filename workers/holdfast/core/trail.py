@@ -34,6 +34,7 @@ LAYOUTS: dict[str, str] = {
     "put-back": r"(?P<reason>.*)",
     "message": r"(?P<other>.*)",
     "message-waits": r"(?P<other>.*)",
+    "joined": r"(?P<number>\d+) (?P<other>.*)",
     "turn": r"(?P<other>.*)",
     "pause-asked": r"(?P<reason>.*)",
     "pause-withdrawn": r"(?P<reason>.*)",

@@ -6,10 +6,11 @@ from holdfast.core.deliveries import Delivery
 from holdfast.core.documents import reply_parts
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.messages import Message, with_content
+from holdfast.handler.turn import is_whole, joined
 
 
 def messages_for(delivery: Delivery, operation: Run) -> list[Message]:
-    """All messages, oldest first; of earlier ones only as many as the operation's history length leaves room for."""
+    """All messages, oldest first; of earlier turns only as many as the operation's history length leaves room for."""
     if not delivery.history:
         return operation.messages
     everything = _earlier(delivery) + operation.messages
@@ -21,15 +22,17 @@ def messages_for(delivery: Delivery, operation: Run) -> list[Message]:
 
 def lacks_messages(delivery: Delivery, operation: Run) -> bool:
     """Whether the delivery does not hold all earlier messages that the operation asks for."""
+    if not is_whole(delivery):
+        return True
     if not delivery.earlier or operation.history_length is None:
         return delivery.earlier > 0
     return len(_earlier(delivery)) + len(operation.messages) < operation.history_length
 
 
 def _earlier(delivery: Delivery) -> list[Message]:
-    """Operations and result documents take turns, because every turn has both."""
+    """Operations and result documents take turns; those of this turn are not among them."""
     earlier: list[Message] = []
-    for index, document in enumerate(delivery.history):
+    for index, document in enumerate(delivery.history[: len(delivery.history) - 2 * len(joined(delivery))]):
         earlier += _reply(document) if index % 2 else _asked(document)
     return earlier
 

@@ -8,11 +8,10 @@ import msgspec
 import structlog
 
 from holdfast.core.deliveries import Delivery
-from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.handler.notes import Notes
+from holdfast.handler.turn import read_turn
 
 _decode = msgspec.json.Decoder().decode
-_NOTHING = Run(task_id="", message_id="")
 
 
 class Task:
@@ -22,16 +21,21 @@ class Task:
     `deadline` is the `time.monotonic()` at which the handler is cancelled; None: it may take for ever.
     """
 
-    __slots__ = ("_delivery", "deadline", "notes", "operation", "span", "unreadable")
+    __slots__ = ("_delivery", "_max_bytes", "deadline", "notes", "operation", "span", "unreadable")
 
     def __init__(self, delivery: Delivery, max_bytes: int = 1048576) -> None:
         """Made by the worker, which finds in `notes` what the handler has done. Where the operation cannot be read,
         `unreadable` has the reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
-        self._delivery = delivery
+        self._max_bytes = max_bytes
         self.deadline: float | None = None
         self.span: str | None = None  # set by telemetry: the traceparent of the span around this delivery
         self.notes = Notes(max_bytes)
-        self.operation, self.unreadable = _read(delivery.operation, max_bytes)
+        self.take(delivery)
+
+    def take(self, delivery: Delivery) -> None:
+        """The same delivery with more of its history: all messages of the turn are its operation."""
+        self._delivery = delivery
+        self.operation, self.unreadable = read_turn(delivery, self._max_bytes)
 
     @property
     def id(self) -> str:
@@ -44,6 +48,8 @@ class Task:
 
     @property
     def turn(self) -> int:
+        """The number of the turn's last message among those of the task, from 1: where none has joined a turn, that of
+        the turn."""
         return self._delivery.turn
 
     @property
@@ -56,17 +62,18 @@ class Task:
 
     @property
     def idempotency_key(self) -> str:
-        """The same in every delivery of this turn, and in no other: hand it to what must not be done twice."""
+        """The same in every delivery of this turn with the same messages, and in no other: hand it to what must not be
+        done twice."""
         return f"{self.id}:{self.turn}"
 
     @property
     def name(self) -> str | None:
-        """The registered name that the operation calls."""
+        """The registered name that the turn's messages call."""
         return self.operation.name
 
     @property
     def raw(self) -> bytes:
-        """The operation as its producer wrote it."""
+        """The operation as its producer wrote it; of a turn that messages have joined, the last one's."""
         return self._delivery.operation
 
     @property
@@ -116,11 +123,3 @@ class Task:
     def progress(self, done: float, total: float | None = None) -> None:
         """Show how far the handler is."""
         self.notes.show(f"{done}" if total is None else f"{done}/{total}")
-
-
-def _read(raw: bytes, max_bytes: int) -> tuple[Run, str]:
-    try:
-        operation = read(raw, max_bytes)
-    except UnreadableError as error:
-        return _NOTHING, str(error)
-    return (operation, "") if isinstance(operation, Run) else (_NOTHING, f"a {operation.verb} is nothing to run")

@@ -29,15 +29,12 @@ local function dumped(id)
   }
 end
 
--- A key of it holds something else: that is its own trouble, and not that of the others.
-local function is_damage(error) return string.find(type(error) == 'table' and error.err or error, 'WRONGTYPE', 1, true) end
-
 local tasks, damaged = {}, {}
 for i = 4, #ARGV do
   if bytes >= most then break end
   local id = ARGV[i]
   local whole, task = pcall(dumped, id)
-  if not whole and not is_damage(task) then error(task) end
+  if not whole and not is_wrong_type(task) then error(task) end
   if not whole or (task and flaw_in(facts(id))) then damaged[#damaged + 1] = id
   elseif task then tasks[#tasks + 1] = task end
   looked = looked + 1

@@ -389,7 +389,7 @@ end
 call('HSET', worker, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
 local live = known[1] == 'live' and word == 'OK'
-if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda', T .. 'leftover') > 0 then promote(PROMOTED) end
+if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda', T .. 'leftover', T .. 'joining') > 0 then promote(PROMOTED) end
 if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
   if known[3] == 'single' then
     word = 'APART'

@@ -5,10 +5,11 @@
 -- Answers: other: this Redis is not that ledger's, nothing was written. Or a word per task. restored.
 --       there: it knows the task, and nothing less of it but messages, which it is given. merged: another task of this id was made since, and takes over
 --       the messages that had not run yet. ended: while it is not being rebuilt only what has ended can be put back.
+--       damaged: what the ledger has of it is no whole record, or a key of it here holds something else; the others are put back.
 -- A task that waits for others may come before them; those that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: ledger message ties waiting gates outbox pauses
+-- use: ledger message ties waiting gates outbox pauses joins reading damage
 local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 is_first_to_accept = false   -- a ledger has accepted these: see guard
@@ -124,6 +125,7 @@ local function put_in_place(t)
   elseif PARKED[state] then
     write(id, 'seq', 0)
     park(id, state, t.has.reason or '')
+    if t.has.joining then joins().keep_on(id) end
   elseif state == 'delayed' then
     write(id, 'seq', 0)
     to_later(id, tonumber(t.has.due))
@@ -147,11 +149,23 @@ local function give_messages(t, why)
   end
 end
 
+-- Earlier messages of a turn that has several stand in its history without a result.
+local function prepend_joined(t)
+  local digests = {}
+  for i = 1, #t.messages, 2 do digests[t.messages[i]] = t.messages[i + 1] end
+  for i = #t.history, 2, -2 do
+    if t.history[i] ~= '' then return end
+    local _, _, message = understand(t.history[i - 1])
+    if digests[message] then table.insert(t.pending, 1, message .. '|' .. digests[message] .. '|' .. t.history[i - 1]) end
+  end
+end
+
 -- Another task of this id: what had not run yet becomes messages for it.
 local function merge(t)
   if TERMINAL[t.has.state] then return 'there' end
   if not PARKED[t.has.state] or t.has.state == 'suspended' then
     table.insert(t.pending, 1, t.has.message .. '|' .. t.has.digest .. '|' .. t.operation)
+    prepend_joined(t)
   end
   give_messages(t, 'was made anew')
   return 'merged'
@@ -165,7 +179,15 @@ local function put_webhooks(t)
   end
 end
 
+local function is_whole(t)
+  local r = {}
+  for i, name in ipairs(FACTS) do r[i] = t.has[name] or false end
+  return r[12] and not flaw_in(r)
+end
+
 local function restore(t)
+  local there = facts(t.id)
+  if not is_whole(t) or (there[12] ~= false and flaw_in(there)) then return 'damaged' end
   if not REBUILDING and not TERMINAL[t.has.state] then return 'ended' end
   local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked')
   if r[1] and r[1] ~= t.has.created then return merge(t) end
@@ -184,5 +206,9 @@ end
 
 if not REBUILDING and meta[2] ~= ARGV[1] then return {'other'} end
 local answers = {}
-while at < #ARGV do answers[#answers + 1] = restore(take_task()) end
+while at < #ARGV do
+  local whole, answer = pcall(restore, take_task())
+  if not whole and not is_wrong_type(answer) then error(answer) end
+  answers[#answers + 1] = whole and answer or 'damaged'
+end
 return answers

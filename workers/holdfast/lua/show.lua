@@ -4,6 +4,7 @@
 -- where there are none; nothing for an unknown id. damaged: the key of its record holds something else.
 -- flags: no-writes, allow-oom
 -- use: record ties
+local LOOKS = 1000   -- messages of one turn that are passed over
 local id, payloads = ARGV[1], ARGV[2] == '1'
 local record = redis.pcall('HGETALL', T .. 'task:' .. id)
 if record.err then return 'damaged' end
@@ -14,7 +15,14 @@ local parents = ties().parents_of(id)
 if not payloads then return {record, dead, pending, {}, '', '', '', parents} end
 
 local turn = tonumber(read(id, 'turn')[1] or nil) or 1   -- a record that cannot be read is told of by its reader
--- A turn that waits or runs has no result yet: show the one before it.
-local result = call('GET', T .. 'result:' .. id .. ':' .. turn) or call('GET', T .. 'result:' .. id .. ':' .. (turn - 1))
+-- A turn that waits or runs has no result yet: show the one before it. Messages that joined a turn have none of their own.
+local history = T .. 'history:' .. id
+local function last_result()
+  for at = -1, -2 * LOOKS, -2 do
+    local result = redis.pcall('LINDEX', history, at)
+    if result ~= '' then return type(result) == 'string' and result end
+  end
+end
+local result = call('GET', T .. 'result:' .. id .. ':' .. turn) or last_result()
 return {record, dead, pending, call('LRANGE', T .. 'trail:' .. id, 0, -1), call('GET', T .. 'op:' .. id) or '',
   result or '', call('GET', T .. 'checkpoint:' .. id) or '', parents}

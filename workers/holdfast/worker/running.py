@@ -26,6 +26,7 @@ from holdfast.handler.history import lacks_messages
 from holdfast.handler.options import Options
 from holdfast.handler.run import run
 from holdfast.handler.task import Task
+from holdfast.handler.turn import is_whole
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.post import Post
 from holdfast.worker.rooms import Rooms
@@ -144,6 +145,9 @@ class Hands:
 
     async def _in_turn(self, delivery: Delivery, running: Running) -> Outcome | Deferred:
         """Run, where its handler has a place for it; else wait for one, or not be begun here."""
+        while not running.task.unreadable and not is_whole(delivery):
+            delivery = await self._with_more(delivery)
+            running.task.take(delivery)
         name = running.task.operation.name
         places = self._options(running).concurrency
         if name is None or places is None:
@@ -175,10 +179,13 @@ class Hands:
     async def _with_history(self, delivery: Delivery, task: Task) -> Delivery:
         """With all earlier messages that the operation asks for: a pull tells only so many bytes of them."""
         while not task.unreadable and lacks_messages(delivery, task.operation):
-            read = partial(self.post.store.earlier, delivery.task_id, delivery.earlier)
-            found, earlier = await self.post.insist.call("earlier", read)
-            delivery = replace(delivery, history=(*found, *delivery.history), earlier=earlier)
+            delivery = await self._with_more(delivery)
         return delivery
+
+    async def _with_more(self, delivery: Delivery) -> Delivery:
+        read = partial(self.post.store.earlier, delivery.task_id, delivery.earlier)
+        found, earlier = await self.post.insist.call("earlier", read)
+        return replace(delivery, history=(*found, *delivery.history), earlier=earlier)
 
     def _end(self, delivery: Delivery, running: Running, outcome: Outcome | Deferred) -> None:
         is_latest = self._running[delivery.task_id] is running

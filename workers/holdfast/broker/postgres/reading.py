@@ -55,7 +55,7 @@ def _fits(task: TaskRecord, wanted: Wanted, age_ms: int) -> bool:
 def record(dump: Dump, *, payloads: bool) -> TaskRecord:
     """As `show` answers."""
     flat = [word for name, value in dump.record.items() for word in (name.encode(), value)]
-    before = dump.history[-1] if dump.history else b""
+    before = next(filter(None, reversed(dump.history[1::2])), b"")
     told = (list(dump.trail), dump.operation, dump.result or before, dump.checkpoint)
     bare: tuple[list[bytes], bytes, bytes, bytes] = ([], b"", b"", b"")
     content = told if payloads else bare

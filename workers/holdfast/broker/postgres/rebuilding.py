@@ -100,6 +100,9 @@ class Rebuilding:
             await self._redis.restore(queue.epoch, parents)
         words = await self._redis.restore(queue.epoch, dumps)
         reached(Point.RESTORED)
+        for dump, word in zip(dumps, words, strict=False):
+            if word == "damaged":
+                _log.warning("a task is damaged in the ledger or in Redis; it is not put back", task=dump.task_id)
         restored = words.count("restored") + words.count("merged")
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
 

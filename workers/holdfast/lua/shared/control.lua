@@ -1,4 +1,4 @@
--- use: record lane journal ending message limits waiting gates pauses hint
+-- use: record lane journal ending message limits waiting gates pauses hint joins
 -- What operators and producers may do to a task in any state: cancel, pause, resume. Each answers `damaged` where the key of
 -- its record holds something else.
 -- A cancel may overtake its task: another lane, another connection. It is kept for a while; see canceled_early.
@@ -45,6 +45,8 @@ local function pause(id, reason)
     park(id, 'suspended', reason)
     note('suspended', id, reason)
     return 'suspended'
+  elseif state == 'suspended' then
+    joins().stop(id)   -- it goes on no more
   end
   return state
 end
@@ -52,11 +54,11 @@ end
 -- A parked task goes on: the same turn if it was suspended, else the turn it had asked about, again. Of a working task the
 -- pause that it was asked for is withdrawn.
 local function resume(id, reason)
-  local r = read(id, 'state', 'lane', 'claim', 'pause')
+  local r = read(id, 'state', 'lane', 'claim', 'pause', 'joining')
   local state = r[1]
   if not state then return state == nil and 'damaged' or 'unknown' end
   if state == 'working' then withdraw_pause(id, r[3], r[4], reason) end
-  if not PARKED[state] then return state end
+  if not PARKED[state] or (state == 'suspended' and r[5] == '1') then return state end   -- it goes on as soon as its messages have joined
   leave_index(id, state, r[2])
   if state ~= 'suspended' then
     local m = read(id, 'message', 'digest', 'turn')

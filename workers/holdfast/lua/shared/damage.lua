@@ -45,3 +45,6 @@ local function pass_over(id, r, lane)
   set_damaged_aside(id, flaw, entry(id, seq, operation_of(id) or '{}'), lane)
   return true
 end
+
+-- An error of a call: a key of a task holds something else. That is its own trouble, and not that of the others.
+local function is_wrong_type(error) return string.find(type(error) == 'table' and error.err or error, 'WRONGTYPE', 1, true) end

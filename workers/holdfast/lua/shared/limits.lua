@@ -12,6 +12,7 @@ local WINDOW_BYTES = 1048576      -- of entries, and of what is told of tasks, i
 local DECODED_BYTES = 131072      -- of entries decoded in one call: about 6 ms of the server
 local HISTORY_ITEMS = 1000        -- of a task's history, told in one call
 local PENDING_KEPT = 1000         -- messages that wait for one task, where no supervisor has said otherwise
+local JOINED_AT_ONCE = 200        -- messages that join an interrupted turn in one call
 local ASIDE_AT_ONCE = 200         -- messages of a task that has ended, set aside in one call
 local RESULTS_AT_ONCE = 2000      -- results of tasks that are forgotten, deleted in one call
 local SCAN = 64                   -- entries one pull looks at beyond those it claims

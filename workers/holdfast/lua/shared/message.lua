@@ -1,4 +1,4 @@
--- use: record lane journal aside ending limits waiting ledger pauses
+-- use: record lane journal aside ending limits waiting ledger pauses joins
 -- A run operation: it makes a task, or is one more message for one.
 local function create(id, lane, operation, message, digest, origin, seq)
   call('SET', T .. 'op:' .. id, operation)
@@ -55,7 +55,8 @@ local function wait(id, message, digest, operation)
   call('RPUSH', T .. 'pending:' .. id, message .. '|' .. digest .. '|' .. operation)
 end
 
--- One more message for an existing task; like a resume it withdraws a pause that was asked for before. Answers duplicate, conflict, terminal, full, turn or pending.
+-- One more message for an existing task; like a resume it withdraws a pause that was asked for before. For a turn that was
+-- interrupted by a pause it is further input: the turn runs again with it. Answers duplicate, conflict, terminal, full, turn or pending.
 local function deliver_message(id, operation, message, digest)
   local verdict = seen(id, message, digest)
   if verdict then return verdict end
@@ -64,15 +65,18 @@ local function deliver_message(id, operation, message, digest)
   if (not PARKED[r[1]] or r[1] == 'suspended') and is_full(id) then return 'full' end
   call('HSET', T .. 'messages:' .. id, r[2], r[3], message, digest)
   count('messages')
-  if PARKED[r[1]] then
+  if PARKED[r[1]] and r[1] ~= 'suspended' then
     note('message', id, message)
     leave_index(id, r[1], r[4])
-    -- A suspended turn has no outcome yet: it goes on first, the message waits behind it.
-    if r[1] == 'suspended' then wait(id, message, digest, operation) else new_turn(id, message, digest, operation) end
+    new_turn(id, message, digest, operation)
     go_on(id)
     return 'turn'
   end
   wait(id, message, digest, operation)
+  if r[1] == 'suspended' then
+    joins().go_on(id, r[4])
+    return 'turn'
+  end
   note('message-waits', id, message)
   if r[1] == 'working' then withdraw_pause(id, r[5], r[6], 'message ' .. message) end
   return 'pending'

@@ -1,4 +1,4 @@
--- use: record lane journal expiry waiting unique suspects
+-- use: record lane journal expiry waiting unique suspects joins
 local function submit_due(id, why)
   call('ZREM', T .. 'due', id)
   to_tail(id)
@@ -40,6 +40,7 @@ local function promote(limit)
   local most = math.min(limit, AGENDA_WORK)
   local ended = call('SRANDMEMBER', T .. 'leftover')
   if ended then set_rest_aside(ended) end
+  if call('EXISTS', T .. 'joining') == 1 then joins().step() end
   local items = call('ZRANGEBYSCORE', T .. 'agenda', '-inf', NOW, 'LIMIT', 0, most)
   if #items > 0 then work_off(items, most) end
   if call('EXISTS', T .. 'solo') == 1 then move_solo(limit) end

@@ -1,4 +1,4 @@
--- use: record lane journal aside ending message gates pauses damage
+-- use: record lane journal aside ending message gates pauses damage joins
 -- Report what came of a claim. The claim is compared for equality, never order: a number that regresses when Redis
 -- loses writes would let a zombie commit.
 local COMMITS = {
@@ -35,9 +35,18 @@ local function commit(id, s, state, turn)
   end
 end
 
+-- Whether a message has withdrawn the pause: what the pause has interrupted runs again with it.
+local function is_message(id, why)
+  local message = string.match(why, '^message (%S+)$')
+  return message and call('HEXISTS', T .. 'messages:' .. id, message) == 1
+end
+
 local function put_back(id, s)
   let_go(id, s)
-  if s.kind == 'suspended' and pause_in(s.pause, s.claim) == 'withdrawn' then s.kind, s.reason = 'release', 'its pause was withdrawn' end
+  local word, why = pause_in(s.pause, s.claim)
+  local is_withdrawn = s.kind == 'suspended' and word == 'withdrawn'
+  local is_answered = is_withdrawn and is_message(id, why)
+  if is_withdrawn and not is_answered then s.kind, s.reason = 'release', 'its pause was withdrawn' end
   note(s.kind, id, s.claim .. ' ' .. s.reason)
   if s.kind == 'retry' then
     call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
@@ -50,6 +59,7 @@ local function put_back(id, s)
     to_later(id, NOW + s.delay)
   else
     park(id, 'suspended', s.reason)
+    if is_answered then joins().go_on(id, read(id, 'lane')[1]) end
   end
   if s.kind ~= 'suspended' then carry_out_pause(id, s.claim) end
 end
