@@ -87,7 +87,8 @@ class Inside(Cli):
 def clean(more: Mapping[str, str]) -> dict[str, str]:
     """The environment without what would change settings. The examples can be imported."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-    return kept | {"PYTHONPATH": str(ROOT)} | dict(more)
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]  # a copy of the tree is tried by its own code
+    return kept | {"PYTHONPATH": os.pathsep.join(paths)} | dict(more)
 
 
 def _read(descriptor: int) -> list[bytes]:
