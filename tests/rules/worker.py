@@ -19,7 +19,7 @@ WORKER = [
         f"{_HERE}/claiming.py",
         "                await self.fires.make(pulled.fires)\n",
         "",
-        "tests/timeline/test_weights.py",
+        "tests/timeline/test_weights.py::test_a_job_that_continues_is_back_in_its_lane_before_its_worker_claims",
     ),
     Rule(
         "a later order does not postpone the cancelling",
