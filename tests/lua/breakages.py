@@ -43,6 +43,7 @@ from tests.lua import test_turned as turned
 from tests.lua import test_turns as turns
 from tests.lua import test_unknown as unknown
 from tests.lua import test_upkeep as upkeep
+from tests.lua import test_watching as watching
 from tests.lua.operations import resume_with
 from tests.schedules import test_declared as declared
 from tests.schedules import test_keys as keys
@@ -515,6 +516,10 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("back to the wrong end of a turned lane", "shared/lane.lua", "command == 'LPUSH' and 'RPUSH' or 'LPUSH'", "'LPUSH'", turned.test_what_a_dead_worker_held_goes_back_to_the_front),
     ("a turned lane is emptied from its head", "shared/lane.lua", "command == 'LPOP' and 'RPOP' or", "command == 'LPOP' and 'LPOP' or", turned.test_our_own_producers_join_the_same_order),
     ("an inbox goes back to the head of a turned lane", "shared/recovery.lua", "on_lane('LPUSH', lane, raw)", "call('LPUSH', list_of(lane), raw)", turned.test_an_unread_inbox_goes_back_to_the_front),
+    ("what stood before it counts as pushed", "glance.lua", " and not earlier[redis.sha1hex(raw)]", "", watching.test_what_stood_before_them_already_was_not_pushed_there),
+    ("what was pushed is counted anew", "wrong_end.lua", "local count = seen + ", "local count = 0 * seen + ", watching.test_how_many_were_pushed_is_counted),
+    ("an end that was set forgets nothing", "shared/bounding.lua", "      call('HDEL', T .. 'wrong_end', subject)\n", "", watching.test_how_many_were_pushed_is_counted),
+    ("a lane that only others fill is not told of", "lanes.lua", "call('HKEYS', T .. 'wrong_end')", "{}", watching.test_how_many_were_pushed_is_counted),
     ("a turned lane is searched from the wrong end", "shared/front.lua", "return at and call('LLEN', list_of(lane)) - 1 - at", "return at", turned.test_its_front_is_what_is_shown_and_cleared_first),
     ("a turned lane stays turned", "shared/bounding.lua", "and 'SADD' or 'SREM'", "and 'SADD' or 'SCARD'", turned.test_where_it_is_said_no_more_the_head_is_the_front),
     ("what has not ended is forgotten", "forget_tasks.lua", "if TERMINAL[read(id, 'state')[1]] then", "if read(id, 'state')[1] then", forgetting.test_only_what_has_ended_is_forgotten),

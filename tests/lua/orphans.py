@@ -14,6 +14,7 @@ SINGLE = frozenset(
         "seq",
         "heads",
         "turned",
+        "wrong_end",
         "due",
         "waiting",
         "agenda",

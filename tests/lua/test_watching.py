@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.broker.redis.watching import Watch, watched
+from holdfast.core.facts import Front
+from holdfast.core.lanes import Bound, Rule
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, run
 
@@ -84,3 +88,36 @@ async def test_a_missing_lane_and_a_key_of_another_kind_are_told_by_their_type(s
     await space.do("SET", f"{space.queue}:high", "x")
     lanes = await watched(space.store._connection, [space.queue, f"{space.queue}:high"], 0.0)
     assert [(lane.kind, lane.length) for lane in lanes] == [("none", 0), ("string", 0)]
+
+
+async def test_a_backlog_that_stands_is_seen_by_what_came_before_it(space: Namespace, watch: Watch) -> None:
+    await space.do("LPUSH", space.queue, C)
+    await watch.look()
+    watch.facts = replace(watch.facts, pushed_at_head=False)
+    await space.do("LPOP", space.queue)
+    await space.do("LPUSH", space.queue, D)
+    assert await sees_pushes_at_the_head(watch)
+
+
+async def test_what_stood_before_them_already_was_not_pushed_there(space: Namespace) -> None:
+    watch = Watch(space.store._connection, space.queue)
+    await space.push(*(run(f"t{each}") for each in range(100)))
+    for number in range(60):
+        assert not await sees_pushes_at_the_head(watch)
+        await space.do("LPOP", space.queue)
+        await space.push(run(f"later{number}"))
+
+
+async def test_how_many_were_pushed_is_counted(space: Namespace) -> None:
+    await space.push(A, B)
+    front = await space.store.look_at_front(space.queue, Front())
+    await space.do("LPUSH", space.queue, C, D)
+    front = await space.store.look_at_front(space.queue, front)
+    assert front.pushed == 2
+    assert [await space.store.note_wrong_end(space.queue, front.pushed) for _ in "ab"] == [2, 4]
+    assert (await space.store.look_at_front(space.queue, front)).pushed == 0
+    [lane] = [one for one in (await space.store.lanes([])).lanes if one.name == space.queue]
+    assert lane.wrong_end == 4
+    await space.check()
+    await space.store.bound([Rule(Bound.END, space.queue, "tail")])
+    assert [one.wrong_end for one in (await space.store.lanes([])).lanes] == [0]

@@ -10,7 +10,7 @@ import rich_click
 
 from holdfast.broker.port import Store
 from holdfast.core.hosts import Quiet
-from holdfast.core.lanes import Lanes
+from holdfast.core.lanes import Lanes, wrong_end_mend, wrong_end_words
 from holdfast.core.records import Counts, LedgerFacts
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
@@ -55,8 +55,22 @@ class Numbers:
             if lane.workers
         ]
 
+    @property
+    def wrong_end(self) -> dict[str, str]:
+        """Lanes that somebody fills at the end from which they are served, with what mends it."""
+        return {
+            lane.name: f"{words}: {wrong_end_mend(lane.name, turned=lane.end.value == 'tail')}"
+            for lane in self.lanes.lanes
+            if (words := wrong_end_words(lane, self.lanes.now_ms))
+        }
+
     def document(self) -> dict[str, Any]:
-        stands = {"paused": self.paused, "unserved": self.unserved, "quiet": hosts.documents(self.quiet)}
+        stands = {
+            "paused": self.paused,
+            "unserved": self.unserved,
+            "wrong_end": self.wrong_end,
+            "quiet": hosts.documents(self.quiet),
+        }
         return {"counts": asdict(self.counts), **stands}
 
 
@@ -115,7 +129,10 @@ def _print(service: Status, found: Numbers | str) -> None:
         _print_counts(found.counts)
         for lane, why in found.paused.items():
             output.text(f"lane {lane} is paused: {why}")
-        for line in found.unserved:
+        filled = (
+            f"lane {name} is filled at the end from which it is served: {x}" for name, x in found.wrong_end.items()
+        )
+        for line in (*found.unserved, *filled):
             output.text(line)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.core.facts import LaneFacts, Member, QueueFacts
 from holdfast.core.hosts import Quiet
-from holdfast.core.lanes import LaneState
+from holdfast.core.lanes import LaneState, wrong_end_mend, wrong_end_words
 from holdfast.core.nouns import counted
 from holdfast.core.records import Counts
 from holdfast.core.states import State
@@ -38,8 +38,9 @@ def judge(queue: QueueFacts, lease: float) -> Iterator[Finding]:
     yield from _judge_waiting(queue)
     yield from _judge_set_aside(queue.counts)
     yield from _judge_members(queue.members, queue.counts.workers, lease)
+    seen = {state.name: wrong_end_words(state, queue.now_ms) for state in queue.states}
     for lane in queue.lanes:
-        yield from judge_lane(lane)
+        yield from judge_lane(lane, seen.get(lane.name, ""))
     for state in queue.states:
         yield from _judge_pause(state, queue.now_ms)
         yield from _judge_service(state)
@@ -158,18 +159,18 @@ def _is_vouched(member: Member) -> bool:
     return member.vouched_ago_ms is not None and member.vouched_ago_ms <= VOUCHED_WITHIN * 1000
 
 
-def judge_lane(lane: LaneFacts) -> Iterator[Finding]:
-    """From which end it is filled can be seen only while it is being filled and something waits in it."""
+def judge_lane(lane: LaneFacts, seen: str = "") -> Iterator[Finding]:
+    """From which end it is filled can be seen only while it is being filled and something waits in it. `seen`: what
+    stewards, who look all the time, have seen of late."""
     look = Look("queue", f"lane {lane.name}")
     if lane.kind not in ("list", "none"):
         found = f"this key is a {lane.kind}, and a lane is a list"
         yield look.problem(found, f"rename that key, or use another name (RENAME {lane.name} …)")
-    elif lane.pushed_at_head:
-        end, wrong, right = ("tail", "RPUSH", "LPUSH") if lane.turned else ("head", "LPUSH", "RPUSH")
+    elif lane.pushed_at_head or seen:
+        end, wrong = ("tail", "RPUSH") if lane.turned else ("head", "LPUSH")
         found = (
             f"somebody pushes at its {end} ({wrong}): the last in are the first out, and the first may wait for ever"
         )
-        way_out = "" if lane.turned else f", or serve the lane from its tail: -Q '{lane.name};end=tail'"
-        yield look.warning(found, f"have that producer {right}{way_out}")
+        yield look.warning(f"{found}; {seen}" if seen else found, wrong_end_mend(lane.name, turned=lane.turned))
     else:
         yield look.ok(f"{counted(lane.length, 'entry', 'entries')}; nobody was seen to push at the wrong end")

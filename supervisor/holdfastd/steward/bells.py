@@ -1,7 +1,8 @@
 """Bells: for producers that only push, the steward sees a lane fill and rings for the workers.
 
 While a lane is empty it blocks in `peek`. While it is not, workers find what is left by themselves, and the steward
-only looks now and then whether a bell was lost: soon at first, then ever more rarely. Each lane that it blocks on takes
+only looks now and then whether a bell was lost: soon at first, then ever more rarely. Where entries wait it also looks
+whether somebody pushes at the end that is served. Each lane that it blocks on takes
 a connection, so there is a limit to those; the lanes beyond it are looked at in one call every 200 ms.
 """
 
@@ -14,6 +15,7 @@ import anyio
 from holdfast.broker.port import StewardStore
 from holdfast.broker.port.steward import MOST_PEEKS
 from holdfastd.steward.duty import Duty
+from holdfastd.steward.wrong_end import WrongEnd
 
 PEEK_FOR = 15.0  # seconds: what a wait on a connection that died without a word costs at most
 FIRST_PAUSE, LAST_PAUSE = 0.002, 0.2  # seconds
@@ -45,6 +47,7 @@ class Bell:
         self._lane = lane
         self._pause = FIRST_PAUSE
         self._empty = True
+        self._wrong_end = WrongEnd(store, lane)
 
     def duty(self) -> Duty:
         return Duty(f"bell of {self._lane}", self.turn, self.rest)
@@ -56,6 +59,8 @@ class Bell:
             self._pause = FIRST_PAUSE
             return 0.0
         pause = self._pause
+        if pause == LAST_PAUSE:  # they wait: nobody takes them as they come
+            await self._wrong_end.look()
         self._pause = min(2 * pause, LAST_PAUSE)
         return pause
 

@@ -85,6 +85,21 @@ class RightsFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Front:
+    """One look at the front of a lane. `first` and `second` are two entries near it, by which the next look knows what
+    was pushed at the front since: `pushed` foreign entries. `before`: the small foreign ones before them."""
+
+    kind: str = "none"
+    length: int = 0
+    first: bytes = b""
+    second: bytes = b""
+    pushed: int = 0
+    suspects: int = 0
+    turned: bool = False
+    before: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LaneFacts:
     """`kind` of key, as TYPE says. `pushed_at_head`: a foreign entry was seen to arrive before the front of the lane.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from holdfast.core.nouns import counted
 from holdfast.core.service import ServedLane
 
 
@@ -51,7 +52,8 @@ class LaneState:
     """`entries` in its list and `held` at its gates wait; `closed`: why nothing of it may start now.
 
     `workers` are the live ones that serve it, `served` is what they registered of it, each once; `missing`: names of
-    handlers that none of them has, with the number of tasks that wait for them."""
+    handlers that none of them has, with the number of tasks that wait for them. `wrong_end`: foreign entries that
+    stewards saw pushed at the end from which it is served, the last of them at `wrong_end_ms`."""
 
     name: str
     entries: int
@@ -68,6 +70,8 @@ class LaneState:
     workers: int = 0
     served: tuple[ServedLane, ...] = ()
     missing: dict[str, int] = field(default_factory=dict[str, int])
+    wrong_end: int = 0
+    wrong_end_ms: int | None = None
 
     @property
     def is_paused(self) -> bool:
@@ -86,3 +90,21 @@ class Lanes:
     lanes: tuple[LaneState, ...]
     handlers: dict[str, Said]
     living: int = 0
+
+
+WRONG_END_TOLD_MS = 86_400_000  # that somebody pushed at the wrong end is told for so long
+
+
+def wrong_end_words(lane: LaneState, now_ms: int) -> str:
+    """How much was seen to be pushed at the end from which the lane is served, and when; empty if nothing of late."""
+    if lane.wrong_end_ms is None or now_ms - lane.wrong_end_ms > WRONG_END_TOLD_MS:
+        return ""
+    ago = max(0, now_ms - lane.wrong_end_ms) / 1000
+    return f"{counted(lane.wrong_end, 'entry', 'entries')} seen, the last {ago:.0f} s ago"
+
+
+def wrong_end_mend(lane: str, *, turned: bool) -> str:
+    """The advice where foreign entries were seen to be pushed at the end from which a lane is served."""
+    right = "LPUSH" if turned else "RPUSH"
+    way_out = "" if turned else f", or serve the lane from its tail: -Q '{lane};end=tail'"
+    return f"have that producer {right}{way_out}"

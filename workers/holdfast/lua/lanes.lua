@@ -1,8 +1,10 @@
 -- Lanes as an operator sees them, at one moment.
--- KEYS: the public queue. ARGV: lanes to tell of besides those that tasks came through or that have bounds.
+-- KEYS: the public queue. ARGV: lanes to tell of besides those that tasks came through or that have bounds,
+--       or that somebody filled at the wrong end.
 -- Answers: {now (ms), then per lane {lane, entries, waiting at gates (at least), running, oldest submitted (ms, -1),
 --           paused (`since reason`, ''), why closed (''), workers that serve it, what they registered of it as JSON (a list of
---           lists: name, weight, timeout), handlers that none of these has with the number of tasks that wait for them, as pairs},
+--           lists: name, weight, timeout), handlers that none of these has with the number of tasks that wait for them, as pairs,
+--           foreign entries that were pushed at its front (`count when` (ms), '')},
 --           the rules as pairs, live workers}.
 -- flags: no-writes, allow-oom
 -- use: record clock lane unknown
@@ -71,11 +73,12 @@ local function missing_in(lane)
 end
 
 for lane in pairs(gates.lanes()) do lanes[lane] = true end
+for _, lane in ipairs(call('HKEYS', T .. 'wrong_end')) do lanes[lane] = true end
 local told = {}
 for lane in pairs(lanes) do
   local servers = gates.servers(lane)
   told[#told + 1] = {lane, call('LLEN', list_of(lane)), held_in(lane), running[lane] or 0, oldest_in(lane),
     call('HGET', T .. 'rules', 'paused:' .. lane) or '', call('HGET', T .. 'closed', lane) or '',
-    #servers, registered_in(servers, lane), missing_in(lane)}
+    #servers, registered_in(servers, lane), missing_in(lane), call('HGET', T .. 'wrong_end', lane) or ''}
 end
 return {NOW, told, rules, #gates.all()}

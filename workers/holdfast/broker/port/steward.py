@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from holdfast.core.facts import Front
 from holdfast.core.lanes import Lanes, Rule
 from holdfast.core.records import MAX_CRASHES, Counts, Epoch, Startable
 
@@ -62,6 +63,14 @@ class StewardStore(Protocol):
 
     async def ring(self, *lanes: str) -> int:
         """Ring the bell of each of these lanes that holds entries; how many they hold."""
+        ...
+
+    async def look_at_front(self, lane: str, earlier: Front) -> Front:
+        """The front of the lane, and how many foreign entries were pushed there since the earlier look."""
+        ...
+
+    async def note_wrong_end(self, lane: str, count: int) -> int:
+        """So many foreign entries were seen to be pushed at the front of the lane; how many since its end was set."""
         ...
 
     async def lanes(self, lanes: Sequence[str]) -> Lanes: ...

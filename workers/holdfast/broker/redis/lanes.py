@@ -60,7 +60,7 @@ def _said(rules: Mapping[str, str]) -> dict[tuple[str, str], Said]:
 
 
 def _lane(row: Sequence[Any], said: Mapping[tuple[str, str], Said]) -> LaneState:
-    name, entries, held, running, oldest, paused, closed, workers, served, missing = row
+    name, entries, held, running, oldest, paused, closed, workers, served, missing, wrong_end = row
     lane = name.decode(errors="replace")
     since, _, because = paused.decode(errors="replace").partition(" ")
     bounds = (Bound.LIMIT, Bound.KEYS, Bound.RATE, Bound.END)
@@ -81,6 +81,8 @@ def _lane(row: Sequence[Any], said: Mapping[tuple[str, str], Said]) -> LaneState
         workers=workers,
         served=tuple(ServedLane(*one) for one in msgspec.json.decode(served)),
         missing={handler: int(count) for handler, count in pairs(missing)},
+        wrong_end=int(wrong_end.split()[0]) if wrong_end else 0,
+        wrong_end_ms=int(wrong_end.split()[1]) if wrong_end else None,
     )
 
 

@@ -10,6 +10,8 @@ from holdfast.broker.redis.faults import node_of_cluster
 from holdfast.broker.redis.keys import SCHEMA
 from holdfast.broker.redis.reports import info
 from holdfast.broker.redis.rows import pairs
+from holdfast.broker.redis.watching import look
+from holdfast.core.facts import Front
 from holdfast.core.records import MAX_CRASHES, Epoch, Startable
 from holdfast.errors import StoreError, StoreRefusedError
 
@@ -92,6 +94,12 @@ class StewardRole(Role):
 
     async def ring(self, *lanes: str) -> int:
         return await self._number("ring", *map(self._keys.name, lanes))
+
+    async def look_at_front(self, lane: str, earlier: Front) -> Front:
+        return await look(self._connection, self._keys.name(lane), earlier)
+
+    async def note_wrong_end(self, lane: str, count: int) -> int:
+        return await self._number("wrong_end", self._keys.name(lane), count)
 
     async def limit_messages(self, most: int) -> None:
         await self._command("HSET", self._keys.meta, "most_pending", most)

@@ -8,9 +8,17 @@ from dataclasses import replace
 import anyio
 
 from holdfast.broker.redis.connection import Connection
-from holdfast.core.facts import LaneFacts
+from holdfast.core.facts import Front, LaneFacts
 
 LOOKS = 4
+
+
+async def look(connection: Connection, lane: str, earlier: Front) -> Front:
+    """The front of the lane now, compared with an earlier look; the lane by its name in the store."""
+    kind, length, first, second, pushed, suspects, turned, before = await connection.run(
+        "glance", lane, earlier.first, earlier.second, *earlier.before
+    )
+    return Front(kind.decode(), length, first, second, pushed, suspects, turned == 1, tuple(before))
 
 
 class Watch:
@@ -19,23 +27,19 @@ class Watch:
     def __init__(self, connection: Connection, lane: str) -> None:
         self._connection = connection
         self._lane = lane
-        self._earlier: tuple[bytes, bytes] = (b"", b"")
+        self._earlier = Front()
         self.facts = LaneFacts(lane, "none", 0, pushed_at_head=False, suspects=0)
 
     async def look(self) -> None:
         name = self._connection.keys.name(self._lane)
-        kind, length, first, second, pushed, suspects, turned = await self._connection.run(
-            "glance", name, *self._earlier
-        )
-        self._earlier = (first, second)
-        pushed_at_head = self.facts.pushed_at_head or pushed == 1
+        seen = self._earlier = await look(self._connection, name, self._earlier)
         self.facts = replace(
             self.facts,
-            kind=kind.decode(),
-            length=length,
-            pushed_at_head=pushed_at_head,
-            suspects=suspects,
-            turned=turned == 1,
+            kind=seen.kind,
+            length=seen.length,
+            pushed_at_head=self.facts.pushed_at_head or seen.pushed > 0,
+            suspects=seen.suspects,
+            turned=seen.turned,
         )
 
 

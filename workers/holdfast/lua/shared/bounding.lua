@@ -23,6 +23,7 @@ local function bounding()
       if bounds().rule('limit', subject) then count_running(subject) end
     elseif name == 'end' then
       call(bounds().rule('end', subject) == 'tail' and 'SADD' or 'SREM', T .. 'turned', subject)
+      call('HDEL', T .. 'wrong_end', subject)
     elseif (name == 'rate' or name == 'name') and not bounds().rule(name, subject) then
       call('HDEL', T .. 'rates', name .. ':' .. subject)
     end
