@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from redis import Redis
 
 from tests.cli.commands import Cli
 from tests.cli.stores import give_up, give_up_waiting
@@ -52,6 +53,21 @@ def test_dead_letters_are_listed_by_name_and_age_and_shown(inside: Cli) -> None:
     gone = inside("dead", "show", "a")
     assert gone.status == 1
     assert "runs again as a.r1" in gone.err
+
+
+def test_a_list_of_that_name_beside_the_queue_is_left_alone(inside: Cli) -> None:
+    """`<queue>:dlq` is a recipe of others: what failed is no entry of it, and what somebody keeps there stays."""
+    options = dict(zip(inside.options[::2], inside.options[1::2], strict=True))
+    beside = f"{options['--queue-name']}:dlq"
+    with Redis.from_url(options["--redis-url"]) as client:
+        try:
+            client.rpush(beside, b"kept by somebody")
+            give_up(inside, "a")
+            assert letters(inside) == ["a"]
+            assert inside("queue", "clear", "--yes").status == 0
+            assert client.lrange(beside, 0, -1) == [b"kept by somebody"]
+        finally:
+            client.delete(beside)
 
 
 def test_more_dead_letters_than_a_page_are_retried_and_deleted_whole(inside: Cli) -> None:

@@ -73,6 +73,22 @@ def test_what_is_wrong_is_named_with_its_place(problems: Problems, written: Path
     assert line.startswith(reason.format(written))
 
 
+SCHEDULER = "SCHEDULER_TYPE=redis\nREDIS_URL=rediss://default:secret@redis-12345.upstash.io:6379\n"
+STORAGE = "STORAGE_TYPE=postgres\nDATABASE_URL=postgresql+asyncpg://user:secret@db.example:5432/bindu\n"
+
+
+def test_the_documented_environment_file_is_served_as_it_stands(read: Load, tmp_path: Path) -> None:
+    """`.env.example` of the framework: comments, both blocks, or everything in memory."""
+    dotenv = tmp_path / ".env"
+    dotenv.write_text(f"# Scheduler Configuration\n{SCHEDULER}REDIS_POLL_TIMEOUT=5\n\n# Storage\n{STORAGE}")
+    settings = read()
+    assert settings.redis.url == "rediss://default:secret@redis-12345.upstash.io:6379"
+    assert (settings.storage_type, settings.redis_poll_timeout) == ("postgres", 5.0)
+    assert settings.postgres is not None
+    dotenv.write_text("STORAGE_TYPE=memory\nSCHEDULER_TYPE=memory\n")
+    assert (read().scheduler_type, read().storage_type) == ("memory", "redis")
+
+
 @pytest.mark.parametrize("word", ["memory", "redis", "Memory"])
 def test_storage_in_memory_keeps_task_data_where_the_queue_is(read: Load, word: str) -> None:
     assert read({"STORAGE_TYPE": word, "SCHEDULER_TYPE": "memory"}).storage_type == "redis"
