@@ -422,6 +422,8 @@ async def test_draining_worker_claims_nothing(store: RedisStore, start: Start, c
         await submit(store, "a")
         started(client)
         process.drain()
+        while [worker.state for worker in await store.workers()] != ["draining"]:
+            pass
         await submit(store, "b")
         client.rpush("go:a", "1")
         assert process.wait() == ChildExit.OK
