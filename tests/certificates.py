@@ -14,6 +14,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 DAY = datetime.timedelta(days=1)
+_CRITICAL = (x509.BasicConstraints, x509.KeyUsage)
+_SIGNS = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +44,9 @@ def certificates(folder: Path, addresses: Sequence[str] = ("127.0.0.1",)) -> Cer
     issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test authority")])
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address)) for address in addresses])
-    authority = _certificate(issuer, issuer, signer, signer, x509.BasicConstraints(ca=True, path_length=0))
-    certificate = _certificate(subject, issuer, signed, signer, names)
+    is_authority = (x509.BasicConstraints(ca=True, path_length=0), _SIGNS)
+    authority = _certificate(issuer, issuer, signer, signer, is_authority)
+    certificate = _certificate(subject, issuer, signed, signer, (names,))
     made = Certificates(folder / "ca.pem", folder / "client.pem", folder / "client.key")
     made.authority.write_bytes(authority.public_bytes(Encoding.PEM))
     made.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
@@ -46,13 +59,15 @@ def _certificate(
     issuer: x509.Name,
     key: ec.EllipticCurvePrivateKey,
     signer: ec.EllipticCurvePrivateKey,
-    extension: x509.ExtensionType,
+    extensions: Sequence[x509.ExtensionType],
 ) -> x509.Certificate:
+    """With the identifiers of both keys, which Python asks for since 3.13."""
     now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - DAY)
-        .not_valid_after(now + DAY)
-        .add_extension(extension, critical=False)
-        .sign(signer, hashes.SHA256())
+    keys = (
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()),
     )
+    builder = x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
+    for extension in (*keys, *extensions):
+        builder = builder.add_extension(extension, critical=isinstance(extension, _CRITICAL))
+    return builder.not_valid_before(now - DAY).not_valid_after(now + DAY).sign(signer, hashes.SHA256())

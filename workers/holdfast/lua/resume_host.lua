@@ -7,5 +7,5 @@
 local mark, by = unpack(ARGV)
 local host, is_halt = mark_of(mark)
 if call('HDEL', T .. 'quiet', mark) == 0 then return {'running', mark_workers(host, false)} end
-tell(is_halt and 'host-halt-ended' or 'host-resumed', host, by)
+if is_halt then tell('host-halt-ended', host, by) else tell('host-resumed', host, by) end
 return {'resumed', mark_workers(host, false)}
