@@ -176,7 +176,9 @@ def test_resume_gives_a_message_and_refuses_what_has_ended(cli: Cli) -> None:
     cli("submit", "x", "--task-id", "a")
     cli("tasks", "pause", "a")
     assert cli("tasks", "resume", "a", "--text", "on Friday").out == "a submitted\n"
-    assert cli("tasks", "show", "a", "--json").document["pending"] == 1
+    shown = cli("tasks", "show", "a", "--json").document
+    assert (shown["turn"], shown["pending"]) == (2, 0)
+    assert shown["operation"]["params"]["message"]["parts"] == [{"kind": "text", "text": "on Friday"}]
     cli("tasks", "cancel", "a")
     answer = cli("tasks", "resume", "a", "--text", "too late")
     assert (answer.status, answer.out) == (1, "")

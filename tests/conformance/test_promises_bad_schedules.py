@@ -94,7 +94,7 @@ REFUSED_SCHEDULES: dict[str, list[dict[str, Any]]] = {
             *({"schedule_id": "new", "spec": bad} for bad in [5, None, "x", {"every": 5}, Hostile()]),
             *({"schedule_id": "new", "spec": ScheduleSpec(**bad)} for bad in BAD_SPECS),
         ]
-        for call in ("put", "check")
+        for call in ("put", "declare", "check")
     },
     **{
         call: [

@@ -75,7 +75,7 @@ class Schedules:
             if known is None:
                 raise
             defined = Defined(known.definition, known.expected)
-        owned = replace(defined.definition, owner=spec.owner or application, declared=True)
+        owned = replace(defined.definition, owner=spec.owner or check_owner(application), declared=True)
         return await self._put(Defined(owned, defined.expected))
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
