@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from holdfast_config.names import PASSWORDS
 from holdfast_config.url import mask, mask_webhook
@@ -41,9 +42,22 @@ def without_secrets(field: str, value: str) -> str:
     return mask(value) if field in _MASKED or "://" in value else value
 
 
+def _masked(field: str, value: object) -> object:
+    """Without secrets, also within a list or a table, which no setting of the field is but a file may hold."""
+    match value:
+        case str():
+            return without_secrets(field, value)
+        case list():
+            return [_masked(field, one) for one in cast("list[object]", value)]
+        case dict():
+            return {name: _masked(field, one) for name, one in cast("dict[object, object]", value).items()}
+        case _:
+            return value
+
+
 def shown(field: str, value: object) -> str:
     """The value on one line, for a message: without secrets, control characters escaped, not too long."""
     if field in PASSWORDS:
         return "***"
-    text = repr(without_secrets(field, value) if isinstance(value, str) else value)
+    text = repr(_masked(field, value))
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

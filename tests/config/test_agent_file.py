@@ -73,6 +73,14 @@ def test_what_is_wrong_is_named_with_its_place(problems: Problems, written: Path
     assert line.startswith(reason.format(written))
 
 
+@pytest.mark.parametrize("wrapped", ['["redis://me:hunter2@h"]', '{"url": ["redis://me:hunter2@h"]}'])
+def test_a_secret_within_a_value_of_another_kind_is_masked(problems: Problems, written: Path, wrapped: str) -> None:
+    written.write_text(f'{{"scheduler": {{"redis_url": {wrapped}}}}}')
+    (line,) = problems(config=written)
+    assert line.startswith("scheduler.redis_url")
+    assert "hunter2" not in line
+
+
 SCHEDULER = "SCHEDULER_TYPE=redis\nREDIS_URL=rediss://default:secret@redis-12345.upstash.io:6379\n"
 STORAGE = "STORAGE_TYPE=postgres\nDATABASE_URL=postgresql+asyncpg://user:secret@db.example:5432/bindu\n"
 

@@ -93,6 +93,8 @@ async def test_nothing_is_removed_while_the_code_of_a_live_worker_is_not_known(s
     await serve(stage, "new", "shop", "a")
     assert (await retire(stage)).removed == ()
     assert await stage.space.store.undeclared_schedules(10) == ()
+    await stage.space.do("HDEL", stage.space.key(f"worker:{WORKER}"), "kind")  # as the version before kinds left it
+    assert (await retire(stage)).removed == ()
     await leave(stage, WORKER)
     assert (await retire(stage)).removed == (Undeclared("b", "shop"),)
 

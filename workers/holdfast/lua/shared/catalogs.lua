@@ -22,7 +22,7 @@ local function catalogs()
   local known = {}
   for _, worker in ipairs(serving().living()) do
     local application = worker.application or ''
-    local part = application .. ' ' .. tostring(worker.catalog) .. ' ' .. worker.kind
+    local part = application .. ' ' .. tostring(worker.catalog) .. ' ' .. tostring(worker.kind)
     if not known[part] then
       known[part] = true
       parts[#parts + 1] = part
