@@ -25,7 +25,7 @@ forget_catalogs()
 local gone, rest = code.undeclared(schedules.owner)
 local removed, left = {}, {}
 for i = 1, math.min(#gone, limit) do
-  local id, owner = unpack(gone[i])
+  local id, owner = gone[i][1], gone[i][2]
   schedules.forget(id, 'no live worker of application ' .. owner .. ' declares it')
   removed[#removed + 1], removed[#removed + 2] = id, owner
 end
