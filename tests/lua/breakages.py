@@ -118,7 +118,6 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a message that overtakes a pause waits", "shared/settling.lua", "word == 'withdrawn'\n  local is_answered = is_withdrawn and", "word == 'withdrawn'\n  local is_answered = false and", messages.test_a_message_that_overtakes_the_end_of_the_pause_joins_what_was_interrupted),
     ("any resume is a message", "shared/settling.lua", "is_withdrawn and is_message(id, why)", "is_withdrawn", messages.test_a_resume_without_a_message_lets_no_other_join),
     ("the newest joins first", "shared/joins.lua", "call('LINDEX', pending, 0)", "call('LINDEX', pending, -1)", messages.test_all_messages_that_wait_join_it_in_their_order),
-    ("a message that joined still waits", "shared/joins.lua", "      call('LPOP', pending)\n", ""),
     ("any number joins at once", "shared/joins.lua", "for _ = 1, JOINED_AT_ONCE do", "for _ = 1, 1000 do", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
     ("some messages are left behind", "shared/joins.lua", "if not join_pending(id) then return keep_on(id) end", "join_pending(id)", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
     ("nobody lets the others join", "shared/promoting.lua", "  if call('EXISTS', T .. 'joining') == 1 then joins().step() end\n", "", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
