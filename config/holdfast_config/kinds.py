@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
-from holdfast_config import durations, folders, url, webhook_url
+from holdfast_config import durations, folders, printable, url, webhook_url
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
-LONGEST_NAME = 200  # bytes of UTF-8
 TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would overflow somebody's milliseconds
 STANDARD_PREFIX = "whsec_"  # of a webhook's secret that is base64
 
@@ -89,11 +88,11 @@ def text(value: object) -> str:
 
 
 def name(value: object) -> str:
-    """A text of at most 200 bytes."""
+    """A name that people give."""
     found = value.strip() if isinstance(value, str) else ""
-    if found and found.isprintable() and len(found.encode(errors="replace")) <= LONGEST_NAME:
+    if printable.is_name(found):
         return found
-    raise ValueError(f"must be 1 to {LONGEST_NAME} bytes of printable text")
+    raise ValueError(f"must be {printable.RULE}")
 
 
 def host(value: object) -> str:

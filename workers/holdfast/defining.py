@@ -19,11 +19,10 @@ from holdfast.errors import InvalidScheduleError, InvalidTaskError
 from holdfast.plainjson import shown
 from holdfast.schedulespec import ScheduleSpec
 from holdfast.taskspec import TaskSpec
+from holdfast_config import printable
 from holdfast_config.durations import seconds
 
-ID_RULE = "1 to 200 bytes of printable text"
 SECOND = 1000
-_LONGEST_ID = 200  # bytes of UTF-8
 _ENDINGS = ("continue", "stop")
 _MOMENTS = ("at", "anchor", "start", "end")
 _MOST_FIRES = 1_000_000_000
@@ -117,9 +116,9 @@ def _is_text(value: str) -> bool:
 
 
 def check_schedule_id(value: object) -> str:
-    if isinstance(value, str) and value.isprintable() and 1 <= len(value.encode()) <= _LONGEST_ID:
+    if printable.is_name(value):
         return value
-    raise InvalidScheduleError(f"schedule id {shown(value)}: {ID_RULE} are allowed")
+    raise InvalidScheduleError(f"schedule id {shown(value)}: {printable.RULE} are allowed")
 
 
 def _check_task(spec: ScheduleSpec) -> None:

@@ -1,0 +1,13 @@
+"""Names that people give: of applications, schedules and jobs."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+_LONGEST = 200  # bytes of UTF-8
+RULE = f"1 to {_LONGEST} bytes of printable text"
+
+
+def is_name(value: object) -> TypeGuard[str]:
+    """Text without control characters and halves of characters, neither empty nor too long."""
+    return isinstance(value, str) and value.isprintable() and 1 <= len(value.encode()) <= _LONGEST
