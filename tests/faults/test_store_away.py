@@ -15,7 +15,7 @@ from tests.faults.network import behind_a_proxy
 from tests.faults.process import Pool
 from tests.faults.proxy import Action
 from tests.faults.scene import Scene, stage
-from tests.faults.work import named_pipe
+from tests.faults.work import QUEUE, named_pipe
 
 pytestmark = pytest.mark.anyio
 
@@ -74,6 +74,23 @@ async def test_a_death_while_the_store_is_away_is_recovered_once_when_it_is_back
         record = await scene.completed("t")
         assert (record.deliveries, record.crashes) == (2, 1)
         assert scene.pool.deaths() == ["worker 0: signal: SIGKILL"]
+
+
+async def test_what_the_status_says_of_a_store_that_is_back_ends_with_the_first_answer(short_path: Path) -> None:
+    """Nobody submits anything, and a worker that hears of a steward waits for a bell as long as a minute."""
+    async with stage(short_path, server=DURABLE, workers=1, lease=0.3) as scene:
+        [worker] = await scene.store.workers()
+        key = f"{{{QUEUE}}}:worker:{worker.incarnation}"
+        while int(scene.client.hget(key, "heartbeat")) < 3 or not scene.client.hexists(key, "vouched"):
+            scene.client.blpop(["nothing"], timeout=0.02)
+        heard = int(scene.client.hget(key, "heartbeat"))
+        while int(scene.client.hget(key, "heartbeat")) < heard + 2:  # the worker has heard of the steward by then
+            scene.client.blpop(["nothing"], timeout=0.02)
+        scene.signal_server(signal.SIGKILL)
+        scene.pool.until("the store does not answer; waiting", call="listen")
+        scene.pool.until_status(lambda status: "cannot be reached" in status)
+        scene.serve_again(*DURABLE)
+        scene.pool.until_status(lambda status: "cannot be reached" not in status)
 
 
 async def test_killed_store_with_a_log_on_disk_comes_back_with_everything(short_path: Path) -> None:

@@ -49,9 +49,10 @@ class Renewal:
         return self.lease.holds(clock())
 
     def poll_timeout(self) -> float:
-        """Seconds that a wait for bells may last: what the settings say, or as long as the steward allows."""
-        poll = self.post.spec.settings.redis_poll_timeout
-        return poll or (VOUCHED_POLL if self._vouched else LONE_POLL)
+        """Seconds that a wait for bells may last: what the settings say, or as long as the steward allows. A wait on a
+        store that did not answer is a short one: its end tells that the store answers again."""
+        poll = self.post.spec.settings.redis_poll_timeout or (VOUCHED_POLL if self._vouched else LONE_POLL)
+        return min(poll, LONE_POLL) if self.post.insist.degraded else poll
 
     async def serve(self) -> None:
         while True:
