@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from holdfast.broker.redis.watching import Watch, watched
 from holdfast.core.facts import Front
-from holdfast.core.lanes import Bound, Rule
+from holdfast.core.lanes import WRONG_END_TOLD_MS, Bound, LaneState, Rule
+from holdfastd.steward.wrong_end import TOLD_EVERY, WrongEnd
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, run
 
@@ -108,16 +110,86 @@ async def test_what_stood_before_them_already_was_not_pushed_there(space: Namesp
         await space.push(run(f"later{number}"))
 
 
-async def test_how_many_were_pushed_is_counted(space: Namespace) -> None:
+async def lane_of(space: Namespace) -> LaneState | None:
+    """What an operator is shown of the lane, if anything."""
+    return next((one for one in (await space.store.lanes([])).lanes if one.name == space.queue), None)
+
+
+async def counted(space: Namespace) -> int:
+    lane = await lane_of(space)
+    return lane.wrong_end if lane else 0
+
+
+async def test_what_several_stewards_see_is_counted_once(space: Namespace) -> None:
+    await space.push(A, B)
+    stewards = [WrongEnd(space.store, space.queue) for _ in "abc"]
+    for pushed in ([], [C, D], [run("e")]):
+        if pushed:
+            await space.do("LPUSH", space.queue, *pushed)
+        for steward in stewards:
+            await steward.look()
+    assert await counted(space) == 3
+    await space.check()
+
+
+async def test_another_steward_goes_on_counting_after_one_that_is_gone(space: Namespace) -> None:
+    await space.push(A, B)
+    gone, left = WrongEnd(space.store, space.queue), WrongEnd(space.store, space.queue)
+    await gone.look()
+    await space.do("LPUSH", space.queue, C)
+    await gone.look()
+    await left.look()
+    await space.advance(60_001)
+    await space.do("LPUSH", space.queue, D)
+    await left.look()
+    assert await counted(space) == 2
+
+
+async def test_a_lane_that_is_served_from_its_tail_by_now_has_no_count(space: Namespace) -> None:
+    """The steward had looked before the end was set, and says so after it."""
+    await space.store.bound([Rule(Bound.END, space.queue, "tail")])
+    assert await space.store.note_wrong_end(space.queue, Front(pushed=2), "steward") == 0
+    assert await counted(space) == 0
+
+
+@pytest.mark.parametrize("since", ["trimmed", "seen again"])
+async def test_what_was_seen_a_day_ago_is_forgotten(space: Namespace, since: str) -> None:
+    assert await space.store.note_wrong_end(space.queue, Front(pushed=2), "steward") == 2
+    await space.advance(WRONG_END_TOLD_MS)
+    await space.store.trim(0, 10)
+    assert await counted(space) == 2
+    await space.advance(1)
+    if since == "trimmed":
+        await space.store.trim(0, 10)
+        assert await lane_of(space) is None
+    else:
+        assert await space.store.note_wrong_end(space.queue, Front(pushed=1), "steward") == 1
+
+
+async def test_a_fault_that_goes_on_is_told_once_an_hour(space: Namespace) -> None:
+    clock = [0.0]
+    await space.push(A, B)
+    steward = WrongEnd(space.store, space.queue, lambda: clock[0])
+    told: list[int] = []
+    with capture_logs() as log:
+        for number, clock[0] in enumerate((0.0, 1.0, TOLD_EVERY - 1, TOLD_EVERY, TOLD_EVERY + 1)):
+            await steward.look()
+            await space.do("LPUSH", space.queue, run(f"later{number}"))
+            await steward.look()
+            told.append(len(log))
+    assert told == [1, 1, 1, 2, 2]
+    assert [line["seen"] for line in log] == [1, 4]
+
+
+async def test_an_end_that_is_set_ends_the_count(space: Namespace) -> None:
     await space.push(A, B)
     front = await space.store.look_at_front(space.queue, Front())
     await space.do("LPUSH", space.queue, C, D)
     front = await space.store.look_at_front(space.queue, front)
     assert front.pushed == 2
-    assert [await space.store.note_wrong_end(space.queue, front.pushed) for _ in "ab"] == [2, 4]
+    assert [await space.store.note_wrong_end(space.queue, front, "steward") for _ in "ab"] == [2, 4]
     assert (await space.store.look_at_front(space.queue, front)).pushed == 0
-    [lane] = [one for one in (await space.store.lanes([])).lanes if one.name == space.queue]
-    assert lane.wrong_end == 4
+    assert await counted(space) == 4
     await space.check()
     await space.store.bound([Rule(Bound.END, space.queue, "tail")])
-    assert [one.wrong_end for one in (await space.store.lanes([])).lanes] == [0]
+    assert await counted(space) == 0

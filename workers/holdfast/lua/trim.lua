@@ -1,9 +1,16 @@
--- Delete tasks that ended long enough ago, in bounded steps.
+-- Delete tasks that ended long enough ago, in bounded steps; and counts of pushes at the wrong end of lanes that were last
+-- seen a day ago.
 -- KEYS: the public queue. ARGV: keep (ms), limit, a moment (ms) that they must have ended before ('' for none).
 -- Answers: how many were deleted; the limit where there is more to delete.
 -- Keeps: I6, I14: nothing of a deleted task stays behind.
 -- flags: allow-oom
--- use: clock forgetting
+-- use: clock forgetting limits
+local counts = call('HGETALL', T .. 'wrong_end')   -- one a lane that a steward watches
+for i = 1, #counts, 2 do
+  local at = tonumber(string.match(counts[i + 1], '^%d+ (%d+)') or '0')
+  if NOW - at > WRONG_END_KEPT_MS then call('HDEL', T .. 'wrong_end', counts[i]) end
+end
+
 local until_then = NOW - tonumber(ARGV[1])
 if ARGV[3] ~= '' then until_then = math.min(until_then, tonumber(ARGV[3]) - 1) end
 local limit = tonumber(ARGV[2])

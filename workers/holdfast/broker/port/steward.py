@@ -69,8 +69,9 @@ class StewardStore(Protocol):
         """The front of the lane, and how many foreign entries were pushed there since the earlier look."""
         ...
 
-    async def note_wrong_end(self, lane: str, count: int) -> int:
-        """So many foreign entries were seen to be pushed at the front of the lane; how many since its end was set."""
+    async def note_wrong_end(self, lane: str, front: Front, steward: str) -> int:
+        """Count the foreign entries that a look saw pushed at the front of the lane: of one steward at a time, as all
+        see the same. How many since the lane's end was set or a day without any; 0 where its front is another now."""
         ...
 
     async def lanes(self, lanes: Sequence[str]) -> Lanes: ...

@@ -98,8 +98,8 @@ class StewardRole(Role):
     async def look_at_front(self, lane: str, earlier: Front) -> Front:
         return await look(self._connection, self._keys.name(lane), earlier)
 
-    async def note_wrong_end(self, lane: str, count: int) -> int:
-        return await self._number("wrong_end", self._keys.name(lane), count)
+    async def note_wrong_end(self, lane: str, front: Front, steward: str) -> int:
+        return await self._number("wrong_end", self._keys.name(lane), front.pushed, steward, int(front.turned))
 
     async def limit_messages(self, most: int) -> None:
         await self._command("HSET", self._keys.meta, "most_pending", most)

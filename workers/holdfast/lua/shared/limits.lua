@@ -23,3 +23,5 @@ local SUSPECT_RECOVERIES = 3      -- and one that was recovered so often in a ro
 local SUSPECTS = 128               -- suspects that one call looks at
 local MOVED = 1000000000000000     -- added to the scores of `solo` that stand in `suspects:<lane>`, too
 local BELLS = 1                   -- rings kept per lane: a pull rings on while work remains
+local WRONG_END_KEPT_MS = 86400000 -- for so long a count of pushes at the wrong end of a lane is told
+local COUNTS_FOR_MS = 60000       -- after its last count so long one steward alone counts such pushes
