@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from tests.cli.commands import Cli
+from tests.cli.stores import give_up_waiting
 
 
 def push(cli: Cli, *entries: bytes) -> None:
@@ -185,6 +186,17 @@ def test_resume_gives_a_message_and_refuses_what_has_ended(cli: Cli) -> None:
     assert "task a has ended" in answer.err
     assert cli("tasks", "resume", "a").out == "a canceled\n"
     assert cli("tasks", "resume", "a", "--message-id", "m").status == 2
+
+
+def test_a_message_that_was_taken_is_no_failure_whatever_became_of_its_task(cli: Cli) -> None:
+    """A worker may have ended the task before its state is asked for."""
+    cli("submit", "x", "--task-id", "a")
+    cli("tasks", "pause", "a")
+    cli("tasks", "resume", "a", "--text", "on Friday")
+    give_up_waiting(cli)
+    again = cli("tasks", "resume", "a", "--text", "on Friday")
+    assert (again.status, again.out) == (0, "a failed\n")
+    assert cli("tasks", "resume", "a").status == 1
 
 
 def test_a_cancel_that_comes_early_is_kept(cli: Cli) -> None:

@@ -21,6 +21,7 @@ from holdfastd.cli.storing import manage
 Order = Callable[[TaskManager, str], Awaitable[State]]
 
 OPEN = frozenset(State) - TERMINAL
+TAKEN = frozenset(State)  # a message that is not refused was taken, and a worker may have ended its task by now
 TASK_IDS = click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
 
 
@@ -61,7 +62,7 @@ def pause(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
 
 @rich_click.command(epilog='Example: supervisor tasks resume b1 --text "on Friday"')
 @TASK_IDS
-@click.option("--text", help="A message for the task: the answer to its question.")
+@click.option("--text", help="A message for the task: an answer, or further input.")
 @click.option("--data", type=JSON, help="A JSON value, as the message or a part of it.")
 @click.option("--message-id", help="The message's id; a new one, to say the same to a task once more.")
 @options.store
@@ -70,12 +71,13 @@ def resume(
     session: Session, /, task_ids: tuple[str, ...], text: str | None, data: object, message_id: str | None
 ) -> int:
     """Let tasks go on that are paused or have asked for something, with a message if there is one to give."""
+    is_message = text is not None or data is not None
 
     def go_on(manager: TaskManager, task_id: str) -> Awaitable[State]:
         reason = "resumed by an operator"
         return manager.resume_task(task_id, text, data=data, message_id=message_id, reason=reason)
 
-    return _carry_out(session, task_ids, go_on, OPEN)
+    return _carry_out(session, task_ids, go_on, TAKEN if is_message else OPEN)
 
 
 def _carry_out(session: Session, task_ids: Sequence[str], order: Order, wanted: Collection[str], /) -> int:
