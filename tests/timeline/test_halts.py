@@ -42,6 +42,7 @@ def test_halt_ends_work_and_dispatch_which_may_be_started_again(timeline: Timeli
         timeline.until(lambda: timeline.ran().count("again:B") > 1)
         halt(timeline)
         ended(timeline, work, dispatch)
+    assert timeline("control", "RESUME").out == "all hosts are halted no more: 0 workers claim tasks\n"
     for process in (work, dispatch):
         told = timeline.told[process.pid]
         assert [AGAIN in line for line in told if "HALTED" in line] == [True]

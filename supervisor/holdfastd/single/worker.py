@@ -9,7 +9,7 @@ import faulthandler
 import signal
 import socket
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ import anyio
 from holdfast.broker import open_store
 from holdfast.broker.port import Store
 from holdfast.core.hosts import HaltScope
-from holdfast.errors import HandlerError
+from holdfast.errors import HandlerError, StoreError
 from holdfast.exits import Exit
 from holdfast.handler.chosen import handler_of
 from holdfast.handler.taking import settled
@@ -39,6 +39,8 @@ from holdfastd.steward.health import Health
 from holdfastd.steward.scheduling import scheduling
 
 Announce = Callable[[str], None]
+
+LAST_CALL = 1.0  # seconds for the store to answer, once everything is given back
 
 
 def run(settings: Settings, announce: Announce) -> int:
@@ -76,8 +78,15 @@ async def _boot(settings: Settings, announce: Announce) -> int:
                 group.start_soon(tend, ending_at_halt(store, halts, end_at_halt), Health())
                 await _serve(settings, worker, announce)
                 group.cancel_scope.cancel()
+            await _leave(store, worker.incarnation)
     drop_lock(spec)
     return status(worker)
+
+
+async def _leave(store: Store, incarnation: str) -> None:
+    """Its record goes now; else it stands as a draining worker until a steward finds its lease lapsed."""
+    with anyio.move_on_after(LAST_CALL), suppress(StoreError):
+        await store.recover(incarnation, "left", charged=False, ordered=True)
 
 
 async def _halts(store: Store) -> HaltScope:
