@@ -16,6 +16,7 @@ from tests.lua import test_bounded_work as bounded_work
 from tests.lua import test_bounds as bounds
 from tests.lua import test_control as control
 from tests.lua import test_damaged as damaged
+from tests.lua import test_earlier_host as earlier_host
 from tests.lua import test_early_cancel as early_cancel
 from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
@@ -119,13 +120,18 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("any resume is a message", "shared/settling.lua", "is_withdrawn and is_message(id, why)", "is_withdrawn", messages.test_a_resume_without_a_message_lets_no_other_join),
     ("the newest joins first", "shared/joins.lua", "call('LINDEX', pending, 0)", "call('LINDEX', pending, -1)", messages.test_all_messages_that_wait_join_it_in_their_order),
     ("any number joins at once", "shared/joins.lua", "for _ = 1, JOINED_AT_ONCE do", "for _ = 1, 1000 do", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
-    ("some messages are left behind", "shared/joins.lua", "if not join_pending(id) then return keep_on(id) end", "join_pending(id)", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
+    ("some messages are left behind", "shared/joins.lua", "if joined and not join_pending(id) then return keep_on(id) end", "join_pending(id)", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
     ("nobody lets the others join", "shared/promoting.lua", "  if call('EXISTS', T .. 'joining') == 1 then joins().step() end\n", "", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
     ("pulls let nobody join", "pull.lua", ", T .. 'joining')", ")", bounded_work.test_without_a_steward_pulls_let_messages_join),
     ("a resume runs a turn that is not whole", "shared/control.lua", "(state == 'suspended' and r[5] == '1')", "false", bounded_work.test_the_messages_that_join_a_turn_do_so_in_bounded_steps),
     ("a pause does not end what was begun", "shared/control.lua", "    joins().stop(id)   -- it goes on no more\n", "", bounded_work.test_a_pause_ends_the_steps_in_which_messages_join),
     ("damaged messages stop the steward", "shared/joins.lua", "not pcall(goes_on and go_on_with_all or stop, id, r[3])", "(goes_on and go_on_with_all or stop)(id, r[3])", bounded_work.test_a_damaged_list_of_messages_that_join_stops_nothing_else),
     ("a message that joined hides what was said before", "show.lua", "for at = -1, -2 * LOOKS, -2 do", "for at = -1, -1 do", messages.test_messages_of_a_turn_before_do_not_belong_to_the_one_that_was_interrupted),
+    ("earlier versions run what has joined", "shared/joins.lua", "local joined = may_join(id)", "local joined = true", earlier_host.test_messages_join_no_turn_that_a_worker_of_an_earlier_version_may_run),
+    ("what a message overtakes joins for earlier versions", "shared/settling.lua", " and joins().may_join(id)", "", earlier_host.test_a_message_that_overtakes_a_pause_does_not_join_there_either),
+    ("workers do not say that they know of joins", "register.lua", "'kind', kind, 'joins', '1')", "'kind', kind)", messages.test_a_message_joins_the_turn_that_a_pause_has_interrupted),
+    ("workers of other lanes keep messages apart", "shared/serving.lua", "not worker.joins and has_lane(worker, lane) and", "not worker.joins and", earlier_host.test_messages_join_where_no_worker_of_an_earlier_version_may_claim_the_task, ("another lane",)),
+    ("workers of other handlers keep messages apart", "shared/serving.lua", "not worker.joins and has_lane(worker, lane) and has_name(worker.names, name)", "not worker.joins and has_lane(worker, lane)", earlier_host.test_messages_join_where_no_worker_of_an_earlier_version_may_claim_the_task, ("another handler",)),
     # Rule 6: leases.
     ("one look is enough", "reap.lua", "NOW - tonumber(since) >= grace then", "true then", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
     ("any two looks are enough", "reap.lua", "elseif beat ~= last or", "elseif not beat or", reap.test_a_frozen_server_makes_nobody_dead, ("renew",)),

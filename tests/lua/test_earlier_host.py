@@ -1,16 +1,23 @@
-"""Suspects beside hosts of two versions: the earlier one reserves them from `solo`, and hosts stop while some wait."""
+"""Hosts of two versions side by side.
+
+The earlier one reserves suspects from `solo`, and hosts stop while some wait. It runs a turn by its last message alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from holdfast.core.deliveries import Delivery, Settle
-from holdfast.core.records import WorkerKind
+from holdfast.core.records import Accepted, WorkerKind
+from holdfast.core.service import ServedLane, Service
 from tests.lua.earlier import SCRIPTS
+from tests.lua.messages import message_of
 from tests.lua.namespace import Namespace, namespace, settlement
+from tests.lua.operations import introduction
 
 pytestmark = pytest.mark.anyio
 
@@ -51,21 +58,85 @@ async def space(server_url: str) -> AsyncIterator[Namespace]:
         yield made
 
 
+@asynccontextmanager
+async def version_before(space: Namespace) -> AsyncIterator[Namespace]:
+    """The same namespace, as the earlier version knows it."""
+    old = Namespace(space.url, SCRIPTS, space.queue)
+    old.clock = space.clock
+    try:
+        yield old
+    finally:
+        await old.aclose()
+
+
 @pytest.fixture
 async def earlier(space: Namespace) -> AsyncIterator[Host]:
     """A host of the earlier version, which runs a suspect; others wait."""
-    old = Namespace(space.url, SCRIPTS, space.queue)
-    old.clock = space.clock
-    await old.submit(*SUSPECTS)
-    for life in range(2 * len(SUSPECTS)):
-        await old.register(f"x{life}")
-        assert len(await old.take(f"x{life}", 1)) == 1
-        await old.crash(f"x{life}")
-    await space.advance(5_000)
-    host = Host(old, "old", WorkerKind.WORKER)
-    await host.start()
-    yield host
-    await old.aclose()
+    async with version_before(space) as old:
+        await old.submit(*SUSPECTS)
+        for life in range(2 * len(SUSPECTS)):
+            await old.register(f"x{life}")
+            assert len(await old.take(f"x{life}", 1)) == 1
+            await old.crash(f"x{life}")
+        await space.advance(5_000)
+        host = Host(old, "old", WorkerKind.WORKER)
+        await host.start()
+        yield host
+
+
+async def interrupted(space: Namespace) -> Delivery:
+    await space.register("a")
+    await space.submit("t1")
+    [first] = await space.take("a")
+    await space.settle("a", first, Settle.SUSPENDED)
+    return first
+
+
+async def runs_each_alone(old: Namespace, first: Delivery) -> None:
+    """The worker `x` runs the interrupted turn as it was, then one for `m2`."""
+    [again] = await old.take("x")
+    assert (message_of(again.operation.decode()), again.turn, again.history) == ("m-t1", 1, ())
+    assert await old.settle("x", again, Settle.COMPLETED, result=b'"one"') == "OK"
+    [second] = await old.take("x")
+    assert (message_of(second.operation.decode()), second.history) == ("m2", (first.operation, b'"one"'))
+
+
+async def test_messages_join_no_turn_that_a_worker_of_an_earlier_version_may_run(space: Namespace) -> None:
+    async with version_before(space) as old:
+        await old.register("x")
+        first = await interrupted(space)
+        assert await space.message("t1", "m2") is Accepted.TURN
+        await runs_each_alone(old, first)
+        await space.check()
+
+
+async def test_a_message_that_overtakes_a_pause_does_not_join_there_either(space: Namespace) -> None:
+    async with version_before(space) as old:
+        await old.register("x")
+        await space.register("a")
+        await space.submit("t1")
+        [first] = await space.take("a")
+        await space.store.pause("t1", "wait")
+        await space.message("t1", "m2")
+        await space.settle("a", first, Settle.SUSPENDED)
+        await runs_each_alone(old, first)
+        await space.check()
+
+
+@pytest.mark.parametrize("why", ["it has ended", "another lane", "another handler"])
+async def test_messages_join_where_no_worker_of_an_earlier_version_may_claim_the_task(
+    space: Namespace, why: str
+) -> None:
+    lane, names = ("elsewhere", None) if why == "another lane" else (space.queue, frozenset({"mail.send"}))
+    async with version_before(space) as old:
+        await old.store.register(replace(introduction("x"), service=Service((ServedLane(lane),), names)))
+        first = await interrupted(space)
+        if why == "it has ended":
+            await old.crash("x")
+        await space.message("t1", "m2")
+        [together] = await space.take("a")
+        assert together.history == (first.operation, b"")
+        await space.check()
 
 
 async def solo(space: Namespace) -> list[bytes]:

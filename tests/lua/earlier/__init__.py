@@ -22,3 +22,6 @@ SCRIPTS |= {part: (_HERE / f"{part}.lua").read_text() for part in _PARTS}
 SCRIPTS["pull.lua"] = SCRIPTS["pull.lua"].replace(", bound and 1 or 0", "")  # the store reads an answer without it
 SCRIPTS["record"] = _today("record").replace("    call('ZREM', T .. 'suspects:' .. lane, id)\n", "")
 SCRIPTS["limits"] = _today("limits") + "local SOLO_CRASHES = 3\n"
+SCRIPTS["lane"] += (
+    "local function operation_of(id) return call('GET', T .. 'op:' .. id) end\n"  # today's messages ask for it
+)

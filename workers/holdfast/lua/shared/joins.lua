@@ -1,8 +1,18 @@
--- use: record lane journal limits waiting
+-- use: record lane journal limits waiting serving
 -- Messages that join a turn which a pause has interrupted: it runs again with all of them, and has one outcome. Each message has
 -- a number of its own, as a turn has: those before the last stand in the history without a result and share the outcome of the
 -- last. A function that makes functions: few tasks need them.
+-- A worker of an earlier version would run such a turn by its last message alone. While one is live that may claim the task, nothing
+-- joins: the interrupted turn goes on as it was, and each message that waits is a turn of its own.
+local NOT_JOINED = 'a message waits for its next turn, as a live worker is of an earlier version'
+local readers   -- the live workers, once they were looked for
 local function joins()
+  local function may_join(id)
+    local r = read(id, 'lane', 'name')
+    readers = readers or serving()
+    return readers.all_join(r[1], r[2] or '')
+  end
+
   -- A late result of the run that did not know this message counts no more.
   local function join(id, message, digest, operation)
     call('RPUSH', T .. 'history:' .. id, operation_of(id) or '{}', '')
@@ -39,10 +49,11 @@ local function joins()
 
   -- A suspended task goes on with all messages that wait; those of one that has many join in several steps before.
   local function go_on_with_all(id, lane)
-    if not join_pending(id) then return keep_on(id) end
+    local joined = may_join(id)
+    if joined and not join_pending(id) then return keep_on(id) end
     stop(id)
     leave_index(id, 'suspended', lane)
-    note('message', id, read(id, 'message')[1])
+    if joined then note('message', id, read(id, 'message')[1]) else note('resumed', id, NOT_JOINED) end
     go_on(id)
   end
 
@@ -55,5 +66,5 @@ local function joins()
     if not is_whole or not pcall(goes_on and go_on_with_all or stop, id, r[3]) then call('SREM', T .. 'joining', id) end
   end
 
-  return {keep_on = keep_on, stop = stop, go_on = go_on_with_all, step = step}
+  return {may_join = may_join, keep_on = keep_on, stop = stop, go_on = go_on_with_all, step = step}
 end

@@ -29,10 +29,10 @@ local function serving()
     workers = {}
     for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
       local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits',
-        'application', 'catalog')
+        'application', 'catalog', 'joins')
       if r[1] == 'live' then
         workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], kind = r[4], host = r[5],
-          slot = r[6], pid = r[7], quiet = r[8], limits = r[9], application = r[10], catalog = r[11]}
+          slot = r[6], pid = r[7], quiet = r[8], limits = r[9], application = r[10], catalog = r[11], joins = r[12] == '1'}
       end
     end
     return workers
@@ -67,6 +67,14 @@ local function serving()
     return false
   end
 
+  -- Whether all that may claim a task of this lane and name, as a suspect too, run a turn with all messages that joined it.
+  local function all_join(lane, name)
+    for _, worker in ipairs(living()) do
+      if not worker.joins and has_lane(worker, lane) and has_name(worker.names, name) then return false end
+    end
+    return true
+  end
+
   -- Every lane that somebody serves.
   local function lanes()
     local found = {}
@@ -76,5 +84,5 @@ local function serving()
     return found
   end
 
-  return {living = living, all = all, servers = servers, lanes = lanes, is_supervised = is_supervised}
+  return {living = living, all = all, servers = servers, lanes = lanes, is_supervised = is_supervised, all_join = all_join}
 end
