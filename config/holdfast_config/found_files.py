@@ -14,13 +14,16 @@ from holdfast_config import sources
 from holdfast_config.given import Layer, shown
 
 AGENT = "agent_config.json"  # of the agent framework, in the application's folder
-TIMELINE = ".redbike.conf"  # of a timeline scheduler, in the current folder; for its verbs alone
+TIMELINE = ".redbike.conf"  # of a timeline scheduler, in the current folder
 CONFIGURATION = "the application's configuration"
 
 
 def candidates(folder: Path, app_dir: Path, *, timeline: bool) -> tuple[Path, ...]:
-    """The files in the order in which they are looked for: the first that is there is the one that is used."""
-    return (*((folder / TIMELINE,) if timeline else ()), app_dir / AGENT)
+    """The files in the order in which they are looked for: the first that is there is the one that is used. With one of
+    them in a folder all commands use it, so that what one advises another does to the same queue. With both, the
+    verbs of a timeline scheduler (`timeline`) use theirs, and all others the framework's."""
+    usual = app_dir / AGENT, folder / TIMELINE
+    return usual[::-1] if timeline else usual
 
 
 def read(path: Path, fields: Iterable[str]) -> Layer:

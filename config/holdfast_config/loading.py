@@ -74,8 +74,9 @@ def resolve(
 
     `flags` are named like the fields; None means not given. `config` and `env_file` name the files to read instead of
     supervisor.toml and .env of `folder`, which is the current one. Without a supervisor.toml a file of another system
-    is used where it is found (`found_files`), with `timeline` a timeline scheduler's, too. `framework`: the `scheduler`
-    block of an application of the agent framework, weaker than any file. Raises ConfigError with all problems.
+    is used where it is found (`found_files`), with `timeline` a timeline scheduler's first. `framework`: the
+    `scheduler` block of an application of the agent framework, weaker than any file. Raises ConfigError with all
+    problems.
     """
     layers = _layers(flags, environ, folder or Path(), timeline=timeline)
     if framework:

@@ -30,9 +30,10 @@ In `supervisor.toml` the keys are those of the flags with `_` for `-`, as in `ma
 have them all to copy from. A JSON file may hold the same keys; an agent's `agent_config.json` is taken as well, of
 which the `scheduler` and `storage` blocks are read, and the INI file (`.conf`) of a [timeline scheduler](timeline.md).
 Where no file is named and there is no `supervisor.toml`, an `agent_config.json` in the application's folder
-(`--app-dir`) is used by itself, and `.redbike.conf` in the current folder by the timeline's verbs. One line says what
-was taken from it and which keys of its blocks are not understood; those are refused only in a file that was named. A
-file that cannot be read, or that others can write, is refused.
+(`--app-dir`) or a `.redbike.conf` in the current folder is used by itself; where both are there, the timeline's verbs
+use the second and all other commands the first. One line says what was taken from it and which keys of its blocks are
+not understood; those are refused only in a file that was named. A file that cannot be read, or that others can write,
+is refused.
 `supervisor config show` shows each setting and its origin.
 """
 NO_FLAG = {"handler": "the argument", **dict.fromkeys(names.PASSWORDS, "none")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,31 +84,48 @@ def test_the_environment_is_stronger_than_a_found_file(bare: Cli) -> None:
     assert told["workers"]["value"] == 4
 
 
-def test_the_timelines_verbs_find_their_file_and_others_do_not(bare: Cli, redis_settings: RedisSettings) -> None:
+@pytest.fixture
+def told(bare: Cli, redis_settings: RedisSettings) -> Iterator[str]:
+    """The line that says what was taken from the timeline's file, which is there."""
     where = redis_settings
-    conf = bare.folder / ".redbike.conf"
-    conf.write_text(
+    (bare.folder / ".redbike.conf").write_text(
         "[server:main]\nuse = egg:whatever\n"
         "[redbike]\nprefix: myapp\nworker: mymodule:MyWorkerClass('A:A:B')\ntimefile: myapp.redbike.timefile\n"
         f"colour: red\n[redbike-redis]\nunix_socket_path: {where.url.removeprefix('unix://')}\n"
     )
-    agent_file(bare.folder, queue_name="never")
-    told = (
+    yield (
         "supervisor: found .redbike.conf: taken: [redbike] prefix 'myapp', "
         "[redbike] worker \"mymodule:MyWorkerClass('A:A:B')\", [redbike] timefile 'myapp.redbike.timefile', "
         f"[redbike-redis] unix_socket_path '{where.url}?db=0'; not understood: [redbike] colour\n"
     )
-    try:
-        answer = bare("set", "JOB1:A", "NOW")
-        assert (answer.status, answer.err) == (0, told)
-        assert lengths(where, "{myapp}:lane:A", "A") in ([1, 0], [0, 1])
-        for verb in (["tell", "JOB1:A"], ["statuses"], ["schedules", "--csv"], ["schedules"], ["unset", "JOB1:A"]):
-            answer = bare(*verb)
-            assert (answer.status, answer.err) == (0, told), verb
-        assert "found agent_config.json" in bare("config", "show").err
-    finally:
-        with redis_library.Redis.from_url(where.url) as client:
-            client.delete(*client.keys("*myapp*"), "A")  # type: ignore[misc]  # not async
+    with redis_library.Redis.from_url(where.url) as client:
+        client.delete(*client.keys("*myapp*"), "A")  # type: ignore[misc]  # not async
+
+
+def test_beside_an_agents_file_only_the_timelines_verbs_use_theirs(
+    bare: Cli, told: str, redis_settings: RedisSettings
+) -> None:
+    agent_file(bare.folder, queue_name="never")
+    answer = bare("set", "JOB1:A", "NOW")
+    assert (answer.status, answer.err) == (0, told)
+    assert lengths(redis_settings, "{myapp}:lane:A", "A") in ([1, 0], [0, 1])
+    for verb in (["tell", "JOB1:A"], ["statuses"], ["schedules", "--csv"], ["schedules"], ["unset", "JOB1:A"]):
+        answer = bare(*verb)
+        assert (answer.status, answer.err) == (0, told), verb
+    assert "found agent_config.json" in bare("config", "show").err
+
+
+def test_all_commands_of_a_folder_find_the_timelines_file(bare: Cli, told: str) -> None:
+    """What a verb advises is done to its queue: who follows `work` and says `supervisor resume` ends that pause."""
+    assert bare("control", "HALT").out.startswith("all hosts are halted: ")
+    assert bare("quiet").out.startswith("all hosts are quiet: ")
+    assert {"halted hosts", "quiet hosts"} <= {finding["look"] for finding in bare("doctor", "--json").document}
+    assert bare("resume").out.startswith("all hosts are resumed: ")
+    assert bare("control", "RESUME").out.startswith("all hosts are halted no more: ")
+    assert bare("submit", "hello", "--task-id", "t1").status == 0
+    assert bare("why", "t1").status == 0
+    for command in (["status"], ["lanes", "list"], ["config", "show"]):
+        assert bare(*command).err.startswith(told), command
 
 
 @pytest.mark.parametrize(

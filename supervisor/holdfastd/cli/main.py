@@ -68,8 +68,8 @@ done, but standard output could not be written, 75 drained with tasks given back
 configuration or handler.
 
 Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order. Where
-there is no supervisor.toml they come from agent_config.json in the application's folder, and for the timeline's verbs
-from ./.redbike.conf.
+there is no supervisor.toml they come from agent_config.json in the application's folder, or from ./.redbike.conf; of
+both the timeline's verbs use the latter.
 """
 
 

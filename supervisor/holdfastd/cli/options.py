@@ -18,11 +18,11 @@ _SHORT = {"lanes": ("-Q",)}
 pass_session = click.make_pass_decorator(Session)
 
 
-CONFIG_HELP = "The settings file; else ./supervisor.toml, or agent_config.json of the application."
+CONFIG_HELP = "The settings file; else ./supervisor.toml, agent_config.json of the application, or .redbike.conf."
 
 
 def pass_timeline_session(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`pass_session` of the verbs of a timeline scheduler, for which its settings file is found as well."""
+    """`pass_session` of the verbs of a timeline scheduler, for which its settings file goes before others."""
 
     def told(session: Session, /, *arguments: Any, **options: Any) -> Any:
         session.timeline = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import socket
-from collections.abc import Sequence
 
 import click
 import rich_click
@@ -61,7 +60,7 @@ def resume(session: Session, /, host: str) -> None:
     A host that was told to be quiet by itself stays so, until it is resumed by its name. A halt stays, too, until
     `supervisor control RESUME`.
     """
-    _resume(session, host)
+    _end(session, host, halt=False)
 
 
 @rich_click.command(epilog="Examples: supervisor control HALT; supervisor control RESUME --host this")
@@ -78,7 +77,7 @@ def control(session: Session, /, order: str, host: str, reason: str) -> None:
     if order.upper() == "HALT":
         _halt(session, host, reason)
     else:
-        _end_halt(session, host)
+        _end(session, host, halt=True)
 
 
 def _quiet(session: Session, host: str, reason: str) -> None:
@@ -111,30 +110,19 @@ def _check_known(host: str, known: set[str]) -> None:
         raise CommandError(f"halt of {host!r}: no worker of such a host is known; {wanted}"[:1000], Exit.FAILED)
 
 
-def _resume(session: Session, host: str) -> None:
+def _end(session: Session, host: str, *, halt: bool) -> None:
+    """Ends the halt, or the other mark. The marks that remain are said, too: they still keep workers from claiming."""
+
     async def work(store: Store) -> tuple[Told, tuple[Quiet, ...]]:
-        return await store.resume_host(host, _who()), await store.quiet_hosts()
+        end = store.end_halt if halt else store.resume_host
+        return await end(host, _who()), await store.quiet_hosts()
 
     told, left = ask(session, work)
-    words = f"{_named(host)} {'resumed' if told.is_new else 'not quiet'}: {_workers(told)} tasks"
-    _tell_resumed(session, _document(host, "resumed", told), words, left)
-
-
-def _end_halt(session: Session, host: str) -> None:
-    async def work(store: Store) -> tuple[Told, tuple[Quiet, ...]]:
-        return await store.end_halt(host, _who()), await store.quiet_hosts()
-
-    told, left = ask(session, work)
-    words = f"{_named(host)} {'halted no more' if told.is_new else 'not halted'}: {_workers(told)} tasks"
-    _tell_resumed(session, _document(host, "halt ended", told), words, left)
-
-
-def _tell_resumed(session: Session, document: dict[str, object], words: str, left: Sequence[Quiet]) -> None:
-    """What remains is said, too: it still keeps workers from claiming."""
+    word, new, old = ("halt ended", "halted no more", "not halted") if halt else ("resumed", "resumed", "not quiet")
     if session.json:
-        output.document(document | {"quiet": hosts.documents(left)})
+        output.document(_document(host, word, told) | {"quiet": hosts.documents(left)})
         return
-    output.text(words)
+    output.text(f"{_named(host)} {new if told.is_new else old}: {_workers(told)} tasks")
     for one in left:
         still = "halted" if one.is_halt else "quiet"
         output.note(f"still {still}: {hosts.who(one)} ({one.reason}); to go on: {hosts.remedy(one)}")

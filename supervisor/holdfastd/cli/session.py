@@ -22,7 +22,7 @@ class Session:
 
     flags: dict[str, object] = field(default_factory=dict[str, object])
     json: bool = False
-    timeline: bool = False  # a verb of a timeline scheduler, which finds its settings file
+    timeline: bool = False  # a verb of a timeline scheduler, whose settings file goes before others
     debug: bool = False
 
     @cached_property
