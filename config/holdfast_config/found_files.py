@@ -6,11 +6,13 @@ nothing. One line says what was taken from the file, and what was not understood
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from holdfast_config import sources
+from holdfast_config.errors import ConfigError
 from holdfast_config.given import Layer, shown
 
 AGENT = "agent_config.json"  # of the agent framework, in the application's folder
@@ -24,6 +26,16 @@ def candidates(folder: Path, app_dir: Path, *, timeline: bool) -> tuple[Path, ..
     verbs of a timeline scheduler (`timeline`) use theirs, and all others the framework's."""
     usual = app_dir / AGENT, folder / TIMELINE
     return usual[::-1] if timeline else usual
+
+
+def is_file(path: Path) -> bool:
+    """Raises ConfigError where this cannot be known: `Path.is_file` raises PermissionError there, or says no."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except PermissionError:
+        raise ConfigError([f"{path}: this user may not search its folder: chmod +x it, or use another"]) from None
+    except (OSError, ValueError):  # there can be none by this name
+        return False
 
 
 def read(path: Path, fields: Iterable[str]) -> Layer:

@@ -134,7 +134,7 @@ def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Pat
     found = None
     if file is None:
         usual = found_files.candidates(folder, _app_dir(flags, environ, variables, folder), timeline=timeline)
-        found = next((path for path in usual if path.is_file()), None)
+        found = next((path for path in usual if found_files.is_file(path)), None)
     strict = file_trust.is_strict(environment.is_service(environ))
     return [
         sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}, fields),
@@ -159,7 +159,7 @@ def _path(named: object, usual: Path) -> Path | None:
     """A file that was named must be there; the usual one may be missing (or be a folder, as some .env are)."""
     if named:
         return Path(str(named)).expanduser()
-    return usual if usual.is_file() else None
+    return usual if found_files.is_file(usual) else None
 
 
 def _choose(layers: Iterable[Layer]) -> dict[str, Given]:

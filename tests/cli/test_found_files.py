@@ -117,14 +117,10 @@ def test_beside_an_agents_file_only_the_timelines_verbs_use_theirs(
 
 def test_all_commands_of_a_folder_find_the_timelines_file(bare: Cli, told: str) -> None:
     """What a verb advises is done to its queue: who follows `work` and says `supervisor resume` ends that pause."""
-    assert bare("control", "HALT").out.startswith("all hosts are halted: ")
     assert bare("quiet").out.startswith("all hosts are quiet: ")
-    assert {"halted hosts", "quiet hosts"} <= {finding["look"] for finding in bare("doctor", "--json").document}
+    assert "quiet hosts" in {finding["look"] for finding in bare("doctor", "--json").document}
     assert bare("resume").out.startswith("all hosts are resumed: ")
-    assert bare("control", "RESUME").out.startswith("all hosts are halted no more: ")
-    assert bare("submit", "hello", "--task-id", "t1").status == 0
-    assert bare("why", "t1").status == 0
-    for command in (["status"], ["lanes", "list"], ["config", "show"]):
+    for command in (["status"], ["why", "t1"], ["config", "show"]):
         assert bare(*command).err.startswith(told), command
 
 

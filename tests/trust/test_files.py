@@ -101,3 +101,21 @@ def test_a_service_that_is_not_root_refuses_one_that_its_group_can_write(short_p
     answer = User(SERVICE, environ=SYSTEMD).supervisor("config", "show", cwd=folder)
     assert (answer.status, answer.out) == (78, "")
     assert answer.err == f"supervisor: {path.name}: its group can write it (mode 660): chmod g-w {path.name}\n"
+
+
+@pytest.mark.parametrize("command", ["config show", "check"])
+def test_a_folder_that_may_not_be_searched_is_named(short_path: Path, command: str) -> None:
+    """`check` finds its settings here, and looks for a handler there."""
+    needs_users()
+    short_path.chmod(0o755)
+    folder, closed = User(SERVICE).folder(short_path / "ada"), short_path / "closed"
+    closed.mkdir(0o700)
+    if command == "check":
+        (folder / "supervisor.toml").touch()
+    answer = User(SERVICE).supervisor(*command.split(), "--app-dir", str(closed), cwd=folder)
+    name = "agent.py" if command == "check" else "agent_config.json"
+    assert answer.status == 78
+    told = f"{closed / name}: this user may not search its folder: chmod +x it, or use another"
+    assert told in answer.err
+    assert "Traceback" not in answer.err
+    assert answer.err.count("\n") == 1

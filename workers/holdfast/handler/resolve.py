@@ -13,7 +13,8 @@ from holdfast.handler.failures import user_traceback
 from holdfast.handler.handler import Handler
 from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
-from holdfast_config import Settings
+from holdfast_config import ConfigError, Settings
+from holdfast_config.found_files import is_file
 from holdfast_config.worker_calls import WorkerCall, is_call, read_call
 
 DEFAULT_MODULE = "agent"
@@ -73,8 +74,11 @@ def _called(found: object, call: WorkerCall) -> object:
 
 
 def _default_target(folder: Path) -> str:
-    if (folder / f"{DEFAULT_MODULE}.py").is_file():
-        return DEFAULT_TARGET
+    try:
+        if is_file(folder / f"{DEFAULT_MODULE}.py"):
+            return DEFAULT_TARGET
+    except ConfigError as error:
+        raise HandlerError(str(error)) from None
     raise HandlerError(
         "no handler: name one as module:attribute, as in `supervisor start agent:handle`, or in HOLDFAST_HANDLER, "
         f"or as handler in supervisor.toml, or write {DEFAULT_MODULE}.py with a function handle in {folder}"
