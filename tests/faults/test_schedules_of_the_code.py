@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 REMOVED = "a schedule was removed: the code no longer declares it"
+FOREIGN = "a schedule of the code is another application's, which runs: it stays as that one declares it"
 UNDECLARED = "no live worker declares this schedule of the code, and it goes on firing"
 HANDLERS = """
 from holdfast import Handlers
@@ -70,6 +71,11 @@ class Hosts:
         """Wait until these are the schedules that there are."""
         with anyio.fail_after(PATIENCE):
             while set(await self.generations()) != set(ids):  # noqa: ASYNC110 - of other processes
+                await anyio.sleep(0.02)
+
+    async def until_owned(self, schedule_id: str, owner: str) -> None:
+        with anyio.fail_after(PATIENCE):
+            while (await self.manager.schedules.get(schedule_id)).definition.owner != owner:  # noqa: ASYNC110 - as above
                 await anyio.sleep(0.02)
 
     async def generations(self) -> dict[str, int]:
@@ -135,3 +141,28 @@ async def test_without_a_name_start_and_doctor_name_what_no_code_declares(hosts:
     assert (finding["look"], finding["level"], finding["fix"]) == ("schedule b c", "warning", told["remedy"])
     await hosts.until("a", "b c")
     assert pool.stop() == 0
+
+
+async def test_one_moves_to_another_application_and_stays_when_that_gets_another_name(hosts: Hosts) -> None:
+    hosts.write("bank", "a", "b")
+    hosts.write("shop", "b")
+    bank = hosts.start("bank", "bank")
+    await hosts.until("a", "b")
+    shop = hosts.start("shop", "shop")
+    assert shop.until(FOREIGN)["schedule"] == "b"
+    hosts.write("bank")
+    bank.send(signal.SIGHUP)
+    await hosts.until("b")
+    await hosts.until_owned("b", "shop")
+    hosts.write("renamed", "b")
+    renamed = hosts.start("renamed", "store")
+    assert renamed.until(FOREIGN)["schedule"] == "b"
+    assert shop.stop() == 0
+    await hosts.until_owned("b", "store")
+    assert await hosts.generations() == {"b": 1}
+    hosts.write("renamed")
+    renamed.send(signal.SIGHUP)
+    await hosts.until()
+    assert [bank.stop(), renamed.stop()] == [0, 0]
+    told = [line for pool in (bank, renamed, shop) for line in pool.said(REMOVED)]
+    assert sorted((line["schedule"], line["application"]) for line in told) == [("a", "bank"), ("b", "store")]

@@ -52,7 +52,7 @@ SINGLE = frozenset(
         "conversations",
         "pushes",
         "handlers",
-        "catalogs",
+        "catalog_digests",
         "declared",
         "unserved",
         "clocks",
@@ -93,6 +93,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name in view.index("schedules")
     if kind == "names":
         return name in view.items("handlers")
+    if kind == "catalog":
+        return name in view.items("catalog_digests")
     if kind == "owner":
         return set(view.index(f"owner:{name}")) <= set(view.index("schedules"))
     if kind == "control":

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from holdfast.core.definitions import Retired, Undeclared
 from holdfast.core.records import WorkerKind
 from holdfast.core.service import ServedLane, Service
 from holdfast.defining import read_spec
+from holdfastd.steward.undeclared import AWAY, UndeclaredSchedules
 from tests.lua.operations import introduction
 from tests.schedules.stage import Stage
 
@@ -32,8 +34,11 @@ async def serve(
         await declare(stage, one, application)
 
 
-async def declare(stage: Stage, schedule_id: str, application: str = "", **spec: object) -> Put:
-    return await stage.schedules.declare(schedule_id, read_spec({"text": "go", "every": 60, **spec}), application)
+async def declare(
+    stage: Stage, schedule_id: str, application: str = "", asked: int | None = None, **spec: object
+) -> Put:
+    given = read_spec({"text": "go", "every": 60, **spec})
+    return await stage.schedules.declare(schedule_id, given, application, asked)
 
 
 async def leave(stage: Stage, *incarnations: str) -> None:
@@ -41,9 +46,21 @@ async def leave(stage: Stage, *incarnations: str) -> None:
         await stage.space.store.recover(one, "ended", charged=False)
 
 
-async def retire(stage: Stage, seen: str = "") -> Retired:
-    await stage.space.check()
-    return await stage.space.store.retire_schedules(seen, 100)
+async def retire(stage: Stage, seen: str = "", at_once: int = 100) -> Retired:
+    """A whole look, by id."""
+    removed, left = set[Undeclared](), set[Undeclared]()
+    while True:
+        await stage.space.check()
+        step = await stage.space.store.retire_schedules(seen, at_once)
+        removed |= {*step.removed}
+        left = {*(() if step.begins else left), *step.left}
+        if not step.more:
+            return Retired(step.token, _by_id(removed), _by_id(left), begins=step.begins)
+        seen = step.token
+
+
+def _by_id(found: set[Undeclared]) -> tuple[Undeclared, ...]:
+    return tuple(sorted(found, key=lambda one: one.schedule_id))
 
 
 async def ids(stage: Stage) -> set[str]:
@@ -60,10 +77,9 @@ async def test_what_no_live_worker_declares_is_removed_once_the_last_that_did_is
     await stage.set("by hand", every=60)
     await serve(stage, "new", "shop", "a")
     first = await retire(stage)
-    assert first == Retired(first.picture)
-    assert await retire(stage, first.picture) == first
+    assert first == Retired(first.token, begins=True)
     await leave(stage, "old")
-    assert (await retire(stage, first.picture)).removed == (Undeclared("b", "shop"),)
+    assert (await retire(stage, first.token)).removed == (Undeclared("b", "shop"),)
     assert await ids(stage) == {"a", "by hand"}
     removed = next(one for one in await stage.events() if one[b"event"] == b"schedule-removed")
     assert removed[b"detail"] == b"no live worker of application shop declares it"
@@ -72,7 +88,7 @@ async def test_what_no_live_worker_declares_is_removed_once_the_last_that_did_is
 async def test_an_old_host_puts_it_back_for_as_long_as_it_runs(stage: Stage) -> None:
     await leave(stage, WORKER)
     await serve(stage, "new", "shop", "a")
-    seen = (await retire(stage)).picture
+    seen = (await retire(stage)).token
     await serve(stage, "old", "shop", "a", "b")
     assert (await retire(stage, seen)).removed == ()
     await leave(stage, "old")
@@ -82,7 +98,7 @@ async def test_an_old_host_puts_it_back_for_as_long_as_it_runs(stage: Stage) -> 
 async def test_a_late_word_of_a_worker_that_is_gone_does_not_last(stage: Stage) -> None:
     await leave(stage, WORKER)
     await serve(stage, "new", "shop", "a")
-    seen = (await retire(stage)).picture
+    seen = (await retire(stage)).token
     await declare(stage, "b", "shop")
     assert (await retire(stage, seen)).removed == (Undeclared("b", "shop"),)
 
@@ -96,6 +112,10 @@ async def test_nothing_is_removed_while_the_code_of_a_live_worker_is_not_known(s
     await stage.space.do("HDEL", stage.space.key(f"worker:{WORKER}"), "kind")  # as the version before kinds left it
     assert (await retire(stage)).removed == ()
     await leave(stage, WORKER)
+    digest = (await stage.space.do("HGET", stage.space.key("worker:new"), "catalog")).decode()
+    await stage.space.do("DEL", stage.space.key(f"catalog:{digest}"))
+    assert (await retire(stage)).removed == ()
+    await stage.space.do("SADD", stage.space.key(f"catalog:{digest}"), "a")
     assert (await retire(stage)).removed == (Undeclared("b", "shop"),)
 
 
@@ -170,20 +190,125 @@ async def test_what_is_set_by_hand_or_by_a_file_of_the_same_name_is_not_the_code
     assert await ids(stage) == {"a", "f"}
 
 
-async def test_many_are_removed_in_steps(stage: Stage) -> None:
+async def test_what_another_application_declares_is_not_removed_and_is_its_own_once_it_asks_again(stage: Stage) -> None:
     await leave(stage, WORKER)
-    await serve(stage, "w1", "shop", *(f"s{n}" for n in range(5)))
+    await serve(stage, "w1", "shop", "a")
+    await serve(stage, "w2", "bank", "a")
+    assert await owner(stage, "a") == "shop"
+    await serve(stage, "w3", "shop")
     await leave(stage, "w1")
-    await serve(stage, "w2", "shop")
-    seen, removed = "", list[str]()
-    for _ in range(3):
-        found = await stage.space.store.retire_schedules(seen, 2)
-        seen = found.picture
-        removed += [one.schedule_id for one in found.removed]
-        assert found.left == ()
-    assert removed == [f"s{n}" for n in range(5)]
-    assert await stage.space.store.retire_schedules(seen, 2) == Retired(seen)
-    assert list(await stage.space.do("HKEYS", stage.space.key("catalogs"))) != []
+    found = await retire(stage)
+    assert (found.removed, found.left) == ((), ())
+    assert (await declare(stage, "a", "bank", asked=stage.at(0))).word == "same"
+    assert (await owner(stage, "a"), (await stage.schedules.get("a")).generation) == ("bank", 1)
+    await serve(stage, "w4", "bank")
     await leave(stage, "w2")
-    await retire(stage, seen)
-    assert list(await stage.space.do("HKEYS", stage.space.key("catalogs"))) == []
+    assert (await retire(stage, found.token)).removed == (Undeclared("a", "bank"),)
+
+
+async def test_one_that_asks_again_does_not_undo_what_a_later_one_declares(stage: Stage) -> None:
+    await leave(stage, WORKER)
+    await serve(stage, "w1", "bank", "a")
+    await serve(stage, "old", "shop", "a")
+    await stage.space.advance(1000)
+    await serve(stage, "new", "shop", "a")
+    await leave(stage, "w1")
+    old, new = stage.at(0), stage.at(1)
+    assert (await declare(stage, "a", "shop", every=5, asked=old)).word == "changed"
+    assert (await declare(stage, "a", "shop", every=7, asked=new)).word == "changed"
+    assert (await declare(stage, "a", "shop", every=5, asked=old)).word == "later"
+    assert (await stage.schedules.get("a")).definition.cadence.startswith("every 7000 ")
+    assert (await declare(stage, "a", "shop", every=7)).word == "same"
+    assert (await declare(stage, "a", "shop", every=5)).word == "changed"
+    await stage.space.do("HSET", stage.space.key("schedule:a"), "owner", "bank", "asked", 0)  # whose workers are gone
+    assert (await declare(stage, "a", "shop", every=5, asked=new)).word == "same"
+    assert (await declare(stage, "a", "shop", every=9, asked=old)).word == "later"
+
+
+async def test_many_are_removed_in_steps(stage: Stage) -> None:
+    names = [f"s{n:03}" for n in range(300)]
+    await leave(stage, WORKER)
+    await serve(stage, "w1", "shop", *names)
+    await leave(stage, "w1")
+    await serve(stage, "w2", "shop", "s007")
+    first = await stage.space.store.retire_schedules("", 20)
+    assert (first.begins, first.more, first.left) == (True, True, ())
+    assert 0 < len(first.removed) < 100
+    found = await retire(stage, first.token, 20)
+    assert sorted([*first.removed, *found.removed], key=lambda one: one.schedule_id) == [
+        Undeclared(name, "shop") for name in names if name != "s007"
+    ]
+    assert await stage.space.store.retire_schedules(found.token, 20) == Retired(found.token)
+    assert set(await stage.space.do("SMEMBERS", stage.space.key("declared"))) == {b"s007"}
+    assert len(await stage.space.do("SMEMBERS", stage.space.key("catalog_digests"))) == 1
+    await leave(stage, "w2")
+    await retire(stage, found.token)
+    assert await stage.space.do("EXISTS", stage.space.key("catalog_digests")) == 0
+
+
+async def test_many_workers_are_looked_at_in_steps_and_anew_where_one_comes(stage: Stage) -> None:
+    await leave(stage, WORKER)
+    await serve(stage, "last", "shop", "a")
+    await serve(stage, "w0", "shop")
+    service = Service((ServedLane(stage.space.queue),), application="shop", schedules=frozenset())
+    for number in range(1, 1200):
+        await stage.space.store.register(replace(introduction(f"w{number}"), service=service))
+    await leave(stage, "last")
+    step = await stage.space.store.retire_schedules("", 100)
+    assert (step.begins, step.more, step.removed) == (True, True, ())
+    await leave(stage, "w9")
+    await serve(stage, "late", "shop", "a")
+    again = await stage.space.store.retire_schedules(step.token, 100)
+    assert (again.begins, again.more) == (True, True)
+    assert (await retire(stage, again.token)).removed == ()
+    await leave(stage, "late")
+    assert (await retire(stage, again.token)).removed == (Undeclared("a", "shop"),)
+
+
+async def test_nothing_is_looked_at_before_something_changes_or_a_minute_has_gone_by(stage: Stage) -> None:
+    await leave(stage, WORKER)
+    await serve(stage, "old", "shop", "a", "b")
+    await serve(stage, "new", "shop", "a")
+    seen = (await retire(stage)).token
+    await stage.space.do("HSET", stage.space.key("worker:old"), "state", "draining")  # as an earlier version does
+    await stage.space.advance(59_000)
+    assert await retire(stage, seen) == Retired(seen)
+    await stage.space.advance(1_000)
+    assert (await retire(stage, seen)).removed == (Undeclared("b", "shop"),)
+
+
+async def test_a_worker_that_drains_declares_nothing(stage: Stage) -> None:
+    await leave(stage, WORKER)
+    await serve(stage, "old", "shop", "a", "b")
+    await serve(stage, "new", "shop", "a")
+    seen = (await retire(stage)).token
+    await stage.space.store.renew("old", "live", 0, [])
+    assert await retire(stage, seen) == Retired(seen)
+    await stage.space.store.renew("old", "draining", 0, [])
+    assert (await retire(stage, seen)).removed == (Undeclared("b", "shop"),)
+
+
+async def test_stewards_name_what_is_left_once_and_that_of_an_application_when_it_stays_away(stage: Stage) -> None:
+    await leave(stage, WORKER)
+    await serve(stage, "shop", "shop", "a")
+    await serve(stage, "nameless", "", "b")
+    await serve(stage, "bank", "bank")
+    await leave(stage, "shop", "nameless")
+    clock = [0.0]
+    steward = UndeclaredSchedules(stage.space.store, lambda: clock[0])
+
+    async def named() -> list[tuple[Any, Any]]:
+        """What is told now and a look later."""
+        with capture_logs() as logs:
+            for _ in range(2):
+                await steward.turn()
+                await stage.space.advance(60_000)
+        return [(line["schedule"], line.get("application")) for line in logs]
+
+    assert await named() == [("b", None)]
+    clock[0] = AWAY
+    assert await named() == [("a", "shop")]
+    await serve(stage, "back", "shop", "a")
+    assert await named() == []
+    await leave(stage, "back")
+    assert await named() == []

@@ -65,9 +65,14 @@ class Schedules:
             return Put("same", known.generation, known.expected)
         return await self._put(defined, again=again)
 
-    async def declare(self, schedule_id: str, spec: ScheduleSpec, application: str = "") -> Put:
+    async def declare(
+        self, schedule_id: str, spec: ScheduleSpec, application: str = "", asked: int | None = None
+    ) -> Put:
         """The same, for one that the code of an application declares: it owns the schedule, also one that was set
-        before and is the same; but not one of another application that runs and declares it, which stays as it is."""
+        before and is the same; but not one of another application that runs and declares it, which stays as it is.
+
+        `asked` (ms): when the worker asked first, which was answered so. What a worker of its application that began
+        later declares is not undone."""
         try:
             defined = self._define(schedule_id, spec, await self._now())
         except InvalidScheduleError:
@@ -76,7 +81,7 @@ class Schedules:
                 raise
             defined = Defined(known.definition, known.expected)
         owned = replace(defined.definition, owner=spec.owner or check_owner(application), declared=True)
-        return await self._put(Defined(owned, defined.expected))
+        return await self._put(Defined(owned, defined.expected), asked=asked)
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
         """Have all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
@@ -125,9 +130,10 @@ class Schedules:
         self._firing.check(defined.definition)
         return defined
 
-    async def _put(self, defined: Defined, *, again: bool = False) -> Put:
-        first = None if defined.expected is None else due(defined.definition.schedule(), defined.expected)
-        return await self._call(self._store.put_schedule, defined.definition, defined.expected, first, again=again)
+    async def _put(self, defined: Defined, *, again: bool = False, asked: int | None = None) -> Put:
+        definition, expected = defined.definition, defined.expected
+        first = None if expected is None else due(definition.schedule(), expected)
+        return await self._call(self._store.put_schedule, definition, expected, first, again=again, asked=asked)
 
     async def get(self, schedule_id: str) -> ScheduleRecord:
         """The schedule; UnknownScheduleError, or UnreadableScheduleError."""

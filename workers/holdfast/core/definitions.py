@@ -99,7 +99,8 @@ class FireOrder:
 class Put:
     """What came of setting a schedule: `word` is new, changed or same; `expected` the moment of its next fire.
 
-    `foreign`, of one that code declares: nothing changed, another application that runs declares it.
+    Of one that code declares, with nothing changed: `foreign`, another application owns it, and its live workers
+    declare it; `later`, a worker of this application that began later has declared it, and this one asks again.
     """
 
     word: str
@@ -122,12 +123,16 @@ class Undeclared:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """What was `removed`, and what stays though no live worker declares it; `picture` stands for what workers declare,
-    and is shown the next time."""
+    """One step of a look: the schedules that were `removed`, and those that stay though no live worker declares them.
 
-    picture: str
+    `token` goes with the next step. `begins`: the look has begun anew, steps before it count no more. `more`: it has
+    not ended."""
+
+    token: str
     removed: tuple[Undeclared, ...] = ()
     left: tuple[Undeclared, ...] = ()
+    begins: bool = False
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

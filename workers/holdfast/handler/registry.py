@@ -69,7 +69,7 @@ class Handlers:
         """A schedule of this application, with the arguments of ScheduleSpec: there wherever its workers run.
 
         However many workers and hosts have it, each of its fires is made once. Where the application has a name (the
-        setting `application`), what its live workers declare no longer is removed. Raises HandlerError.
+        setting `application`), what no live worker declares any more is removed. Raises HandlerError.
         """
         from holdfast.defining import define, read_spec  # calendars are not small, and few applications need them
 

@@ -9,7 +9,7 @@
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
--- use: clock record journal hosts
+-- use: clock record journal hosts catalogs
 local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog = unpack(ARGV)
 local worker = T .. 'worker:' .. incarnation
 
@@ -19,13 +19,6 @@ local function keep_names()
   local digest = redis.sha1hex(names)
   for _, name in ipairs(cmsgpack.unpack(names)) do call('SADD', T .. 'names:' .. digest, name) end
   call('SADD', T .. 'handlers', digest)
-  return digest
-end
-
--- So are the schedules that their code declares, in one hash.
-local function keep_catalog()
-  local digest = redis.sha1hex(catalog)
-  call('HSET', T .. 'catalogs', digest, catalog)
   return digest
 end
 
@@ -39,10 +32,11 @@ call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host
   'kind', kind, 'joins', '1')   -- this version runs a turn with all messages that joined it: see joins
 if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
 if (limits or '') ~= '' then call('HSET', worker, 'limits', limits) end
-if (catalog or '') ~= '' then call('HSET', worker, 'application', application, 'catalog', keep_catalog()) end
+if (catalog or '') ~= '' then call('HSET', worker, 'application', application, 'catalog', catalogs().keep(catalog)) end
 if kind == 'quarantine' then call('SADD', T .. 'quarantine', incarnation) end
 if (halt or '') ~= '' then call('HSET', worker, 'halt', halt) end
 if is_barred(host, halt) then call('HSET', worker, 'quiet', '1') end
 call('ZADD', T .. 'workers', NOW, incarnation)
+call('HINCRBY', T .. 'meta', 'roster', 1)   -- so many registered or began to drain: a look at all workers may be spared
 tell('worker-registered', incarnation, host .. ' ' .. pid)
 return 'OK'

@@ -12,6 +12,7 @@ local worker = T .. 'worker:' .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')
 if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}} end
+if known[1] ~= state then call('HINCRBY', T .. 'meta', 'roster', 1) end   -- it declares no schedules any more
 call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
 call('ZADD', T .. 'workers', NOW, incarnation)
 

@@ -1,35 +1,40 @@
 -- Set a schedule: a new one, or what an id of this name means from now on. It stays paused if it was.
 -- KEYS: the public queue.
--- ARGV: id, again (1: one that has ended begins anew), expected (ms, '' for never), due (ms, ''), then fields with values;
---       the first field is `spec`, by which two definitions are the same, whoever owns them. `declared` '1': code declares it.
--- Answers: {new, changed or same; generation; expected}; `foreign`, with nothing changed: another application owns it, and a live
---          worker of that one declares it.
--- Keeps: one schedule an id; a fire of an earlier generation is refused. The same one gets the owner that declares it.
+-- ARGV: id, again (1: one that has ended begins anew), expected (ms, '' for never), due (ms, ''), when a worker that asks again
+--       asked first (ms, '' for the first time), then fields with values; the first field is `spec`, by which two definitions are
+--       the same, whoever owns them. `declared` '1': code declares it.
+-- Answers: {new, changed or same; generation; expected}; with nothing changed `foreign`: another application owns it, and a live
+--          worker of that one declares it, or `later`: a worker of the same application has declared it after this one did first.
+-- Keeps: one schedule an id; a fire of an earlier generation is refused. The same one gets the owner that declares it. A worker that
+--        asks again, as its schedule was foreign, does not undo what a later one declares.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: scheduling catalogs control
-local id, again, expected, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local id, again, expected, due, asked = unpack(ARGV, 1, 5)
 local schedules = scheduling()
 local key = schedules.hash(id)
 schedules.make_way(id)
 local given = {}
-for i = 5, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
-local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended', 'owner', 'declared')
+for i = 6, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
+local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended', 'owner', 'declared', 'asked')
 local owner, declares = r[6] or '', given.declared == '1'
 
-if declares and r[7] == '1' and owner ~= '' and owner ~= given.owner and catalogs().is_declared(id, owner) then
-  return {'foreign', tonumber(r[1]), r[3]}
+if declares and r[7] == '1' then
+  local others = owner ~= '' and owner ~= given.owner
+  if others and catalogs().is_declared(id, owner) then return {'foreign', tonumber(r[1]), r[3]} end
+  if not others and asked ~= '' and tonumber(asked) < (tonumber(r[8] or '') or 0) then return {'later', tonumber(r[1]), r[3]} end
 end
+local since = asked ~= '' and asked or NOW   -- the last worker to begin has the last word
 local over = r[5] and r[5] ~= ''
 if r[2] == given.spec and not (again == '1' and over) then
   local stays = owner == given.owner or given.owner == ''
-  if declares and not (r[7] == '1' and stays) then schedules.adopt(id, owner, given.owner) end
+  if declares and not (r[7] == '1' and stays) then schedules.adopt(id, owner, given.owner, since) end
   return {'same', tonumber(r[1]), r[3]}
 end
 
 local generation = (r[1] or 0) + 1
 call('HSET', key, 'generation', generation, 'expected', expected, 'due', due, 'fires', 0, 'pending', '', 'released', '',
-  'ended', expected == '' and 'stopped' or '', 'streak', 0, 'updated', NOW, unpack(ARGV, 5))
+  'ended', expected == '' and 'stopped' or '', 'streak', 0, 'updated', NOW, 'asked', declares and since or '', unpack(ARGV, 6))
 if not r[1] then call('HSET', key, 'created', NOW, 'paused', '', 'until', '', 'task', '') end
 schedules.belong(id, owner, given.owner)
 schedules.mark(id, given.declared)

@@ -23,7 +23,9 @@ from holdfast.core.hosts import HaltScope
 class ScheduleStore(Protocol):
     """What schedules need; producers define them, stewards fire them. Moments are milliseconds of the store's clock."""
 
-    async def put_schedule(self, definition: Definition, expected: int | None, due: int | None, *, again: bool) -> Put:
+    async def put_schedule(
+        self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
+    ) -> Put:
         """Set a schedule. The same spec changes nothing; with `again` one that has ended begins anew."""
         ...
 
@@ -69,9 +71,10 @@ class ScheduleStore(Protocol):
         ...
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
-        """Remove those of each application's code that none of its live workers declares, while a pool of it serves.
+        """Remove those of each application's code that no live worker declares, while a pool of it serves.
 
-        Of a picture that was `seen` nothing is looked at, and nothing answered; an empty one: there is more to remove.
+        In steps of about `limit` schedules. `seen` is the token of the step before, empty at first; after the last step
+        nothing is looked at before something changes or a minute has gone by.
         """
         ...
 

@@ -28,6 +28,8 @@ from holdfast.core.hosts import HaltScope
 from holdfast.core.schedules import Bounds
 from holdfast.errors import UnreadableScheduleError
 
+UNDECLARED_AT_ONCE = 100  # schedules
+UNDECLARED_STEPS = 1000  # a look that begins anew again and again ends
 HALTED = b"halted"  # who asks for what is due is to make no fires
 GONE = b"gone"  # of a schedule that is one, and has no record
 
@@ -39,11 +41,12 @@ def _text(number: int | None) -> str:
 
 
 class SchedulingRole(Role):
-    async def put_schedule(self, definition: Definition, expected: int | None, due: int | None, *, again: bool) -> Put:
+    async def put_schedule(
+        self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
+    ) -> Put:
         fields = [value for pair in _fields(definition) for value in pair]
-        answer = await self._run(
-            "schedule_put", definition.schedule_id, int(again), _text(expected), _text(due), *fields
-        )
+        moments = (_text(expected), _text(due), _text(asked))
+        answer = await self._run("schedule_put", definition.schedule_id, int(again), *moments, *fields)
         word, generation, moment = answer
         return Put(word.decode(), generation, int(moment) if moment else None)
 
@@ -99,11 +102,18 @@ class SchedulingRole(Role):
         return tuple(name.decode() for name in found), str(start + limit) if len(found) == limit else ""
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
-        picture, removed, left = await self._run("schedule_retire", seen, limit)
-        return Retired(picture.decode(), _undeclared(removed), _undeclared(left))
+        (token, begins, more), removed, left = await self._run("schedule_retire", seen, limit)
+        return Retired(token.decode(), _undeclared(removed), _undeclared(left), begins=begins == 1, more=more == 1)
 
     async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
-        return _undeclared(await self._run("schedule_undeclared", limit))
+        found: dict[Undeclared, None] = {}
+        token = b""
+        for _ in range(UNDECLARED_STEPS):
+            (token, begins, more), flat = await self._run("schedule_undeclared", token, UNDECLARED_AT_ONCE)
+            found = dict.fromkeys((*(() if begins else found), *_undeclared(flat)))
+            if not more or len(found) >= limit:
+                break
+        return tuple(found)[:limit]
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
         lines = await self._run("schedule_history", schedule_id, limit)

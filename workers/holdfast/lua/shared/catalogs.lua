@@ -1,65 +1,48 @@
--- use: serving
--- Which schedules the code of live workers declares. A worker registers the name of its application ('' for none) and its
--- catalog: the ids of the schedules that its code declares. A worker without a catalog is of an earlier version: nothing is
--- known of its code. Only a supervisor's pool tells that its application serves: it may run elsewhere in part, as in one process.
+-- use: record
+-- Which schedules the code of workers declares. A worker registers the name of its application ('' for none) and its catalog: the
+-- ids of the schedules that its code declares, in a set that is called by their digest, once for all workers that declare the same;
+-- NONE where it declares none. A worker without a catalog is of an earlier version: nothing is known of its code.
 -- A function that makes functions: it is seldom needed.
 local function catalogs()
-  local complete, parts, ids_of, pools, any = true, {}, {}, {}, {}
+  local NONE, AT_ONCE = '-', 1000
 
-  local function add(application, digest)
-    local packed = digest and call('HGET', T .. 'catalogs', digest)
-    if not packed then
-      complete = false
-      return
-    end
-    ids_of[application] = ids_of[application] or {}
-    for _, id in ipairs(cmsgpack.unpack(packed)) do
-      ids_of[application][id] = true
-      any[id] = true
-    end
+  local function set_of(digest) return T .. 'catalog:' .. digest end
+
+  -- Keep a catalog that comes as MessagePack; answers its digest.
+  local function keep(packed)
+    local ids = cmsgpack.unpack(packed)
+    if #ids == 0 then return NONE end
+    local digest = redis.sha1hex(packed)
+    if call('SADD', T .. 'catalog_digests', digest) == 0 and call('EXISTS', set_of(digest)) == 1 then return digest end
+    for i = 1, #ids, AT_ONCE do call('SADD', set_of(digest), unpack(ids, i, math.min(i + AT_ONCE - 1, #ids))) end
+    return digest
   end
 
-  local known = {}
-  for _, worker in ipairs(serving().living()) do
-    local application = worker.application or ''
-    local part = application .. ' ' .. tostring(worker.catalog) .. ' ' .. tostring(worker.kind)
-    if not known[part] then
-      known[part] = true
-      parts[#parts + 1] = part
-      add(application, worker.catalog)
-    end
-    if application ~= '' and worker.kind == 'worker' then pools[application] = true end
-  end
-  table.sort(parts)
-
-  -- By a live worker of this application; of any, where none is named.
-  local function is_declared(id, application)
-    if not application then return any[id] == true end
-    return (ids_of[application] or {})[id] == true
-  end
-
-  -- Changes when live workers declare something else, or a schedule of the code comes or goes.
-  local function picture()
-    return redis.sha1hex(table.concat(parts, '|')) .. ' ' .. call('SCARD', T .. 'declared')
-  end
-
-  -- Schedules of the code that no live worker declares, as {id, owner}: those whose application serves, and the others.
-  -- None where the code of a live worker is not known, or no worker lives.
-  local function undeclared(owner_of)
-    local gone, rest = {}, {}
-    if not complete or #parts == 0 then return gone, rest end
-    local ids = call('SMEMBERS', T .. 'declared')
-    table.sort(ids)
-    for _, id in ipairs(ids) do
-      local owner = owner_of(id)
-      if pools[owner] then
-        if not is_declared(id, owner) then gone[#gone + 1] = {id, owner} end
-      elseif not any[id] then
-        rest[#rest + 1] = {id, owner}
+  local function forget_but(used)
+    for _, digest in ipairs(call('SMEMBERS', T .. 'catalog_digests')) do
+      if not used[digest] then
+        call('UNLINK', set_of(digest))
+        call('SREM', T .. 'catalog_digests', digest)
       end
     end
-    return gone, rest
   end
 
-  return {is_declared = is_declared, picture = picture, undeclared = undeclared}
+  local function is_known(digest) return digest == NONE or call('EXISTS', set_of(digest)) == 1 end
+
+  local function holds(digest, id) return call('SISMEMBER', set_of(digest), id) == 1 end
+
+  -- Whether a live worker of this application declares this schedule.
+  local function is_declared(id, application)
+    local known = {}
+    for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'application', 'catalog')
+      if r[1] == 'live' and r[2] == application and r[3] and not known[r[3]] then
+        known[r[3]] = true
+        if holds(r[3], id) then return true end
+      end
+    end
+    return false
+  end
+
+  return {keep = keep, forget_but = forget_but, is_known = is_known, holds = holds, is_declared = is_declared}
 end

@@ -84,9 +84,9 @@ local function scheduling()
   -- `declared`: '1' where the code of an application declares it.
   local function mark(id, declared) call(declared == '1' and 'SADD' or 'SREM', T .. 'declared', id) end
 
-  -- The same schedule, declared by the code of this application from now on.
-  local function adopt(id, before, owner)
-    call('HSET', schedule_of(id), 'owner', owner, 'declared', '1')
+  -- The same schedule, declared by the code of this application from now on; `asked`: when its worker did so first (ms).
+  local function adopt(id, before, owner, asked)
+    call('HSET', schedule_of(id), 'owner', owner, 'declared', '1', 'asked', asked)
     belong(id, before, owner)
     mark(id, '1')
     tell('schedule-owned', id, owner)
