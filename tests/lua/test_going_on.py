@@ -38,10 +38,10 @@ async def test_a_job_that_continues_comes_before_the_next_claim(space: Namespace
     await space.submit("other")
     pulled = await completed(space, held)
     assert (pulled.standing, pulled.fires, pulled.deliveries) == (Standing.FIRES, ("j",), ())
-    assert not await firing(space).go_on("j")  # this millisecond has had its fire
+    assert await firing(space).go_on(["j"]) == ["j"]  # this millisecond has had its fire
     await space.advance(1)
-    assert await firing(space).go_on("j")
-    assert await firing(space).go_on("j")
+    assert await firing(space).go_on(["j"]) == []
+    assert await firing(space).go_on(["j"]) == []
     assert len(await space.entries()) == 2
     await space.check()
 
@@ -53,11 +53,11 @@ async def test_what_waited_for_the_run_comes_before_the_next_claim(space: Namesp
     await firing(space).round()
     await space.advance(60_000)
     assert (await completed(space, held)).fires == ("j",)
-    assert await firing(space).go_on("j")
+    assert await firing(space).go_on(["j"]) == []
     [again] = await space.take("a", 1)
     assert (await completed(space, again)).fires == ()
-    assert await firing(space).go_on("j")
-    assert await firing(space).go_on("nobody's")
+    assert await firing(space).go_on(["j"]) == []
+    assert await firing(space).go_on(["nobody's"]) == []
 
 
 async def test_nobody_waits_for_fires_that_are_not_for_it(space: Namespace) -> None:
@@ -72,3 +72,30 @@ async def test_nobody_waits_for_fires_that_are_not_for_it(space: Namespace) -> N
         assert (pulled.standing, pulled.fires) == (Standing.OK, ()), one
         await space.do("HDEL", space.key("meta"), "ledger", "rebuilding")
         await space.store.remove_schedule("j")
+
+
+async def test_others_hear_of_what_waits_while_a_worker_makes_fires(space: Namespace) -> None:
+    held = await begun(space)
+    await space.submit("other")
+    bell = space.key(f"bell:{space.queue}")
+    await space.do("DEL", bell)  # it was heard by this worker
+    assert (await completed(space, held)).standing is Standing.FIRES
+    assert await space.do("LLEN", bell) == 1
+    await space.check()
+
+
+async def test_a_worker_makes_a_bounded_number_of_fires_at_once_and_stewards_the_others(space: Namespace) -> None:
+    ids = [f"j{i:02}" for i in range(20)]
+    await space.register("a")
+    for one in ids:
+        await Schedules(space.store, space.queue).upsert(one, text="x", schedule="CONTINUE")
+    await firing(space).round()
+    held = await space.take("a", 20)
+    await space.advance(1)
+    pulled = await space.pull("a", 20, *(settlement(one, Settle.COMPLETED) for one in held))
+    assert len(pulled.fires) == 16
+    assert await firing(space).go_on([*pulled.fires, "nobody's"]) == []
+    assert len(await space.take("a", 20)) == 16
+    await firing(space).round()
+    assert len(await space.take("a", 20)) == 4
+    await space.check()

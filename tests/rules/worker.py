@@ -22,6 +22,13 @@ WORKER = [
         "tests/timeline/test_weights.py::test_a_job_that_continues_is_back_in_its_lane_before_its_worker_claims",
     ),
     Rule(
+        "fires keep a worker from its tasks for a bounded time",
+        f"{_HERE}/fires.py",
+        "with anyio.move_on_after(self.longest) as",
+        "with anyio.CancelScope() as",
+        "tests/worker/test_claiming.py::test_a_store_that_keeps_a_worker_from_its_fires_keeps_it_from_its_tasks_for_a_bounded_time",
+    ),
+    Rule(
         "a later order does not postpone the cancelling",
         f"{_HERE}/draining.py",
         "self._cancel_at = min(self._cancel_at, order.cancel_at)",

@@ -64,3 +64,31 @@ async def test_who_keeps_apart_asks_once_after_each_wait_for_hints() -> None:
             await done.wait()
         group.cancel_scope.cancel()
     assert heard[:7] == ["asked", *["waited 1.0 s for 0 bells", "asked"] * 3]
+
+
+async def test_a_store_that_keeps_a_worker_from_its_fires_keeps_it_from_its_tasks_for_a_bounded_time() -> None:
+    exchange = Exchange(5)
+    answers = iter([Pulled(Standing.FIRES, fires=("j",)), Pulled(Standing.OK)])
+
+    async def pull(*_: object) -> object:
+        return exchange.next_request(), next(answers)
+
+    async def schedule(_: str) -> object:
+        return await anyio.sleep_forever()
+
+    settings = SimpleNamespace(queue_name="q", max_message_bytes=100)
+    post: Any = SimpleNamespace(
+        exchange=exchange,
+        insist=SimpleNamespace(call=pull),
+        store=SimpleNamespace(schedule=schedule),
+        spec=SimpleNamespace(settings=settings, halt=None),
+    )
+    claims = Claims(post, lambda: 5, lambda _: None, lambda: None)
+    claims.fires.longest = 0.01
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(claims.serve)
+            await claims.ask_now()
+            await claims.ask_now()
+            group.cancel_scope.cancel()
+    assert next(answers, None) is None

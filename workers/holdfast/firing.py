@@ -85,16 +85,20 @@ class Firing:
             if await self._store.set_schedule_aside(one) == "aside":
                 _log.error("a schedule cannot be read; it is set aside", schedule=one.schedule_id, reason=one.why)
 
-    async def go_on(self, schedule_id: str) -> bool:
-        """Make the fire of a schedule that goes on now, after its task has ended; False: it is not due yet."""
-        record = await self._store.schedule(schedule_id)
-        if record is None:
-            return True
+    async def go_on(self, schedule_ids: Sequence[str]) -> list[str]:
+        """Make the fires of schedules that go on, now that tasks of theirs have ended; those that are not due yet."""
+        records = [record for one in schedule_ids if (record := await self._store.schedule(one))]
         now = await self._store.clock_ms()
-        order = self.order(record, now)
-        if order is None:
-            return record.due is None or not now < record.due <= now + SOON
-        return await self._store.fire([order], self._scope) != ["stale"]
+        orders, early = list[FireOrder](), list[str]()
+        for record in records:
+            ordered = await self._ordered(record, now)
+            orders += ordered
+            if not ordered and record.due is not None and now < record.due <= now + SOON:
+                early.append(record.definition.schedule_id)
+        for some in _parts(orders):
+            answers = await self._store.fire(some, self._scope)
+            early += [one.schedule_id for one, answer in zip(some, answers, strict=True) if answer == "stale"]
+        return early
 
     async def _obeyed(self, orders: Sequence[FireOrder]) -> bool:
         """Have the store carry out what was ordered; whether anything came of it."""

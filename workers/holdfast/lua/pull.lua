@@ -403,18 +403,18 @@ if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspect
 end
 -- What goes on is to be back in its lane before this worker claims, else the weights of lanes would count for nothing. Where a
 -- ledger follows this Redis, its stewards alone make fires.
+local fires
 if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', T .. 'meta', 'ledger') + call('HEXISTS', T .. 'meta', 'rebuilding') == 0 then
-  ring_for(freed)
-  return {'FIRES', verdicts, {}, 0, call('LLEN', inbox_of(incarnation)), go_on_now}
+  word, fires = 'FIRES', go_on_now
 end
 local offers, waiting, busy = look()
-if live then
+if live and not fires then
   take_share(offers, waiting, busy)
   raise_heads()
 end
 -- An idle pull, the commonest of all, has looked often enough.
-if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0} end
+if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0, fires} end
 local left = ring_on()
 ring_for(freed)
 call_servers()
-return {word, verdicts, rows, left, call('LLEN', inbox_of(incarnation))}
+return {word, verdicts, rows, left, call('LLEN', inbox_of(incarnation)), fires}

@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
 NEXT = 0.001  # seconds until the next millisecond, where this one has had a fire of the same schedule
 TRIES = 3
+LONGEST = 1.0
 
 _log = structlog.get_logger("holdfast.worker")
 
 
 @dataclass
 class Fires:
+    """`longest`: seconds for which they may keep the worker from its next claim."""
+
     post: Post
+    longest: float = LONGEST
 
     @cached_property
     def _firing(self) -> Firing:
@@ -40,14 +44,17 @@ class Fires:
         return Firing(self.post.store, settings.queue_name, settings.max_message_bytes, scope=scope)
 
     async def make(self, schedule_ids: Sequence[str]) -> None:
-        for schedule_id in schedule_ids:
+        with anyio.move_on_after(self.longest) as waits:
             try:
-                await self._make(schedule_id)
-            except Exception:  # the border of one schedule: a steward finds it due, and says what is wrong with it
-                _log.debug("a schedule that goes on is left to the steward", schedule=schedule_id, exc_info=True)
+                await self._make(schedule_ids)
+            except Exception:  # the border of these fires: a steward finds what is due, and says what is wrong with it
+                _log.debug("schedules that go on are left to the steward", schedules=schedule_ids, exc_info=True)
+        if waits.cancelled_caught:
+            _log.debug("schedules that go on are left to the steward: the store is slow", schedules=schedule_ids)
 
-    async def _make(self, schedule_id: str) -> None:
+    async def _make(self, schedule_ids: Sequence[str]) -> None:
         for _ in range(TRIES):
-            if await self._firing.go_on(schedule_id):
+            schedule_ids = await self._firing.go_on(schedule_ids)
+            if not schedule_ids:
                 return
             await anyio.sleep(NEXT)

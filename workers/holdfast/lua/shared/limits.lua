@@ -16,6 +16,7 @@ local JOINED_AT_ONCE = 200        -- messages that join an interrupted turn in o
 local ASIDE_AT_ONCE = 200         -- messages of a task that has ended, set aside in one call
 local RESULTS_AT_ONCE = 2000      -- results of tasks that are forgotten, deleted in one call
 local SCAN = 64                   -- entries one pull looks at beyond those it claims
+local GO_ON_AT_ONCE = 16         -- schedules that go on whose fires a worker makes between two pulls; stewards make the others
 local GATES = 16                  -- gates of a lane that one pull looks at
 local GATES_AT_ONCE = 1000        -- and that a changed bound opens, or a look at the lanes counts
 local SUSPECT_CRASHES = 2         -- a task that has ended so many workers is a suspect

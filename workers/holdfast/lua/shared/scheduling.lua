@@ -121,7 +121,7 @@ local function scheduling()
   -- At once: in this millisecond, or in the next where this one has had a fire of it.
   local function note_going_on(id, at)
     local now = at <= NOW + 1 and call('HGET', schedule_of(id), 'paused') == ''
-    if now then go_on_now[#go_on_now + 1] = id end
+    if now and #go_on_now < GO_ON_AT_ONCE then go_on_now[#go_on_now + 1] = id end
   end
 
   -- CONTINUE: the next fire is counted from the end of the one before.
