@@ -502,6 +502,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a draining worker serves", "shared/serving.lua", "if r[1] == 'live' then", "if r[1] then", unknown.test_a_worker_of_another_lane_or_one_that_drains_does_not_serve_it),
     ("a jump of the clock is a time of waiting", "unserved.lua", "math.min(math.max(0, NOW - looked_at), LONGEST_STEP)", "NOW - looked_at", unknown.test_an_hour_between_two_looks_is_no_hour_of_waiting),
     ("names of handlers stay for ever", "unserved.lua", "if not used[digest] then", "if false then", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
+    ("names are looked for all the time", "unserved.lua", "if call('HGET', T .. 'meta', 'names_of') == now then return end", "", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
+    ("names are looked for once", "shared/roster.lua", "(call('HGET', T .. 'meta', 'roster') or '0') .. ' ' .. call('ZCARD', T .. 'workers')", "'1'", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
     ("names in use are forgotten", "unserved.lua", "if not used[digest] then", "if true then", unknown.test_names_that_no_worker_has_any_more_are_forgotten),
     ("a burst waits for a handler", "left.lua", "> (unserved[lane] or 0)", "> 0", unknown.test_a_burst_does_not_wait_for_it),
     # Work that is bounded whatever others push.

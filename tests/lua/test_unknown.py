@@ -318,6 +318,12 @@ async def test_names_that_no_worker_has_any_more_are_forgotten(space: Namespace)
     await space.crash("b")
     await look(space)
     assert await space.do("SCARD", space.key("handlers")) == 1
+    await space.do("SADD", space.key("handlers"), "seen by nobody")
+    await look(space)
+    assert await space.do("SCARD", space.key("handlers")) == 2, "all workers were looked at though none came or went"
+    await serving(space, "c", "known")
+    await look(space)
+    assert await space.do("SCARD", space.key("handlers")) == 1
     await space.submit("x", name="known")
     assert await taken(space, "a") == ["x"]
     await space.check()

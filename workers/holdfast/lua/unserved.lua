@@ -6,7 +6,7 @@
 -- one did counts no more. A long time between two looks (no steward was there, the clock jumped) counts as a short one.
 -- Keeps: I3, I5, I9, I14.
 -- flags: allow-oom
--- use: rules ending unknown
+-- use: rules ending unknown roster
 local timeout, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local LONGEST_STEP = 10000
 local tasks_left = limit
@@ -77,7 +77,15 @@ local function forget_names()
   end
 end
 
-if call('EXISTS', T .. 'handlers') == 1 then forget_names() end
+-- All workers are looked at when one has come or gone, and by one steward.
+local function forget_names_once()
+  local now = roster()
+  if call('HGET', T .. 'meta', 'names_of') == now then return end
+  forget_names()
+  call('HSET', T .. 'meta', 'names_of', now)
+end
+
+if call('EXISTS', T .. 'handlers') == 1 then forget_names_once() end
 local failed, looks = 0, call('ZRANGE', T .. 'unserved', 0, limit - 1, 'WITHSCORES')
 for i = 1, #looks, 2 do
   if tasks_left < 1 then break end

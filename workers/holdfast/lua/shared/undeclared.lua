@@ -1,4 +1,4 @@
--- use: clock record scheduling catalogs
+-- use: clock record roster scheduling catalogs
 -- A look for schedules of the code that no live worker declares, in steps: first at all workers, then at all such schedules. A
 -- token tells how far it came, in lines: what the look was begun with (`mark`), when (ms), what it looks at (workers, schedules, or
 -- nothing: it has ended), the cursor there, then each sort of worker: digest of its catalog, state, kind, application.
@@ -10,10 +10,7 @@ local function undeclared(token)
   local AGAIN = 60000      -- ms: of a worker that comes or begins to drain an earlier version does not tell
   local schedules, code = scheduling(), catalogs()
 
-  local function mark()
-    return (call('HGET', T .. 'meta', 'roster') or '0') .. ' ' .. call('ZCARD', T .. 'workers') .. ' '
-      .. call('SCARD', T .. 'declared')
-  end
+  local function mark() return roster() .. ' ' .. call('SCARD', T .. 'declared') end
 
   local function read_token()
     local lines, sorts = {}, {}
