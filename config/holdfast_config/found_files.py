@@ -38,9 +38,18 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def read(path: Path, fields: Iterable[str]) -> Layer:
-    """What a found file says, with its notice."""
-    return _noticed(sources.of_file(path, fields, found=True), str(path), f"found {path}")
+def read(path: Path, fields: Iterable[str], *, in_application: bool = False) -> Layer:
+    """What a found file says, with its notice. `in_application`: to an application of the agent framework."""
+    layer = sources.of_file(path, fields, found=True)
+    return _noticed(_without_memory(layer) if in_application else layer, str(path), f"found {path}")
+
+
+def _without_memory(layer: Layer) -> Layer:
+    """`memory` is the framework's default: a `scheduler` block with it says nothing, as in the application's code."""
+    told = layer.given.get("scheduler_type")
+    if told is None or str(told.value).strip().lower() != "memory":
+        return layer
+    return replace(layer, given={f: one for f, one in layer.given.items() if not one.key.startswith("scheduler.")})
 
 
 def of_framework(blocks: Mapping[str, object], fields: Iterable[str]) -> Layer:

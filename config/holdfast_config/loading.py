@@ -75,10 +75,10 @@ def resolve(
     `flags` are named like the fields; None means not given. `config` and `env_file` name the files to read instead of
     supervisor.toml and .env of `folder`, which is the current one. Without a supervisor.toml a file of another system
     is used where it is found (`found_files`), with `timeline` a timeline scheduler's first. `framework`: the
-    `scheduler` block of an application of the agent framework, weaker than any file. Raises ConfigError with all
-    problems.
+    `scheduler` block of an application of the agent framework, weaker than any file; for such an application, also with
+    an empty one, a `memory` in a file that was found says nothing. Raises ConfigError with all problems.
     """
-    layers = _layers(flags, environ, folder or Path(), timeline=timeline)
+    layers = _layers(flags, environ, folder or Path(), timeline=timeline, in_application=framework is not None)
     if framework:
         layers.insert(-1, found_files.of_framework(framework, tuple(Settings.model_fields)))
     given = _with_implied(_choose(layers))
@@ -125,7 +125,9 @@ def _app_dir(
     return folder / os.path.expanduser(told)  # noqa: PTH111 - the home of an unknown user is refused later
 
 
-def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Path, *, timeline: bool) -> list[Layer]:
+def _layers(
+    flags: Mapping[str, object], environ: Mapping[str, str], folder: Path, *, timeline: bool, in_application: bool
+) -> list[Layer]:
     """Strongest first."""
     fields = tuple(Settings.model_fields)
     dotenv = _path(flags.get("env_file"), folder / ".env")
@@ -144,7 +146,7 @@ def _layers(flags: Mapping[str, object], environ: Mapping[str, str], folder: Pat
         Layer({}, problems),
         _trusted(dotenv, sources.of_environment(variables, fields, f" (in {dotenv})"), strict),
         _trusted(file, sources.of_file(file, fields) if file else Layer({}), strict),
-        _trusted(found, found_files.read(found, fields) if found else Layer({}), strict),
+        _trusted(found, found_files.read(found, fields, in_application=in_application) if found else Layer({}), strict),
         sources.of_folders(environ),
     ]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,7 +17,7 @@ import bindu.server.storage.factory as storages
 from bindu.common.models import SchedulerConfig
 from bindu.utils.config.env_loader import create_scheduler_config_from_env
 
-from holdfast.bindu import install
+from holdfast.bindu import Pair, connect, install
 from holdfast_config import ConfigError, RedisSettings
 from tests.bindu.application import Messages, manifest_of, serving
 
@@ -81,6 +82,19 @@ async def test_memory_the_frameworks_default_says_nothing() -> None:
     await schedulers.create_scheduler(configured(type="memory"))
     assert pair.scheduler.store_url == before
     assert before.startswith("unix://")
+
+
+@pytest.mark.parametrize("url", ["", "redis://e/2"])
+@pytest.mark.parametrize("make", [connect, install])
+def test_memory_in_a_found_file_says_nothing_either(
+    monkeypatch: pytest.MonkeyPatch, short_path: Path, make: Callable[[], Pair], url: str
+) -> None:
+    """As where the application's code says it: the environment counts, or the store of this host's supervisor."""
+    config = {"scheduler": {"type": "memory", "redis_url": "redis://unused/1"}, "storage": {"type": "memory"}}
+    (short_path / "agent_config.json").write_text(json.dumps(config))
+    monkeypatch.setenv("REDIS_URL", url)
+    pair = make()
+    assert pair.scheduler.store_url == (url or f"unix://{short_path}/run/store.sock")
 
 
 async def test_what_cannot_be_is_refused_with_its_key() -> None:

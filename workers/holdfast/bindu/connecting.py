@@ -46,7 +46,7 @@ def connect(
     """
     keywords = {"redis_url": redis_url, "queue_name": queue_name, "redis_max_connections": max_connections}
     if settings is None:
-        settings = load(keywords)
+        settings = load(keywords, framework={})
     elif any(value is not None for value in keywords.values()):
         raise ConfigError(["connect takes settings or keywords, not both: put the keywords into the settings"])
     _refuse_memory(settings)
