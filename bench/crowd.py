@@ -84,7 +84,7 @@ async def foreign(url: str, tasks: int) -> Measured:
 @asynccontextmanager
 async def _site(url: str) -> AsyncGenerator[Site]:
     client: Any = redis.asyncio.from_url(url)
-    async with client, open_store(RedisSettings(url, 60, 1.0, QUEUE)) as store:
+    async with client, open_store(RedisSettings(url, 60, QUEUE)) as store:
         yield Site(client, store, TaskManager(store, queue=QUEUE), Hand(store), ServerTime(client))
 
 

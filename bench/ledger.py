@@ -207,7 +207,7 @@ async def _plain(url: str) -> AsyncGenerator[RedisStore]:
 
 
 def _redis(url: str) -> RedisSettings:
-    return RedisSettings(url, 10, 1.0, QUEUE)
+    return RedisSettings(url, 10, QUEUE)
 
 
 if __name__ == "__main__":

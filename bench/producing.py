@@ -53,7 +53,7 @@ class Producer:
 
 @asynccontextmanager
 async def managing(url: str) -> AsyncGenerator[TaskManager]:
-    async with open_store(RedisSettings(url, 10, 1.0, QUEUE)) as store:
+    async with open_store(RedisSettings(url, 10, QUEUE)) as store:
         yield TaskManager(store, queue=QUEUE)
 
 

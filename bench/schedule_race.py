@@ -68,7 +68,7 @@ def _steward(url: str, due: float) -> None:
 
 
 async def _fire(url: str, due: float) -> None:
-    async with open_store(RedisSettings(url, 4, 1.0, QUEUE)) as store:
+    async with open_store(RedisSettings(url, 4, QUEUE)) as store:
         firing = Firing(store, QUEUE, 1 << 20)
         while (rest := due - time.time()) > 0:
             await store.wait_fires(rest)

@@ -50,7 +50,7 @@ def redis_settings(server_url: str) -> RedisSettings:
     """The session's server with a queue that no other test uses."""
     from holdfast_config import RedisSettings
 
-    return RedisSettings(url=server_url, max_connections=10, poll_timeout=1.0, queue=f"test:{uuid4().hex}")
+    return RedisSettings(url=server_url, max_connections=10, queue=f"test:{uuid4().hex}")
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ class RedisSettings:
 
     url: str = field(repr=False)
     max_connections: int = 10
-    poll_timeout: float | None = None
     queue: str = "bindu:tasks"
     connect_timeout: float = 5.0
     answer_timeout: float = 5.0

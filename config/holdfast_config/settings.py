@@ -248,7 +248,6 @@ class Settings(BaseSettings):
         return RedisSettings(
             self.store_url,
             self.redis_max_connections,
-            self.redis_poll_timeout,
             self.queue_name,
             answer_timeout=self.redis_answer_timeout,
             max_pending_messages=self.max_pending_messages,

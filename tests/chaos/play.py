@@ -97,8 +97,8 @@ async def play(plan: Plan, folder: Path) -> Outcome:
         replaced = {"clock": clock.HOOK, **(mutants.MUTANTS[plan.mutant].replaced if plan.mutant else {})}
         heard = Heard(stack.enter_context(receiver()))
         async with (
-            aclosing(RedisStore(RedisSettings(stand.url, 10, 1.0, QUEUE), replaced)) as store,
-            aclosing(RedisStore(RedisSettings(ways[2], 10, 1.0, QUEUE, ANSWER, ANSWER), replaced)) as theirs,
+            aclosing(RedisStore(RedisSettings(stand.url, 10, QUEUE), replaced)) as store,
+            aclosing(RedisStore(RedisSettings(ways[2], 10, QUEUE, ANSWER, ANSWER), replaced)) as theirs,
         ):
             watcher = Watcher(stand.url, QUEUE, CONCURRENCY, store, 1.0, MOST_PENDING)
             workload = Workload(ways[2], QUEUE, LANES, theirs, clients, random.Random(dice.random()), plan.rate)

@@ -23,7 +23,7 @@ def with_store(cli: Cli, work: Callable[[RedisStore], Awaitable[T]]) -> T:
     _, url, _, queue = cli.options
 
     async def inside() -> T:
-        store = RedisStore(RedisSettings(url, 4, 1.0, queue))
+        store = RedisStore(RedisSettings(url, 4, queue))
         try:
             return await work(store)
         finally:

@@ -106,5 +106,5 @@ def test_the_client_finds_the_embedded_store_wherever_it_lives(read: Load) -> No
 
 
 def test_the_parts_of_a_client_are_handed_out(read: Load) -> None:
-    flags = {"redis_max_connections": 3, "redis_poll_timeout": 2, "redis_answer_timeout": 3, "queue_name": "q"}
-    assert read(redis_host="a", **flags).redis == RedisSettings("redis://a:6379/0", 3, 2.0, "q", 5.0, 3.0)
+    flags = {"redis_max_connections": 3, "redis_answer_timeout": 3, "queue_name": "q"}
+    assert read(redis_host="a", **flags).redis == RedisSettings("redis://a:6379/0", 3, "q", 5.0, 3.0)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+from holdfast.exits import Exit
 from holdfast_config import table
 from holdfastd.cli.lazy import LazyCommand
 from holdfastd.cli.main import cli
@@ -71,6 +72,13 @@ def test_an_unknown_command_or_flag_would_be_noticed() -> None:
 def test_the_table_of_settings_is_up_to_date() -> None:
     """python -m holdfast_config.table > docs/settings.md"""
     assert (ROOT / "docs/settings.md").read_text() == table.table()
+
+
+def test_exit_statuses_are_told_with_their_meanings() -> None:
+    told = [str(cli.epilog), (ROOT / "README.md").read_text()]
+    assert [Exit.listed() in " ".join(text.split()) for text in told] == [True, True]
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs/operating.md").read_text(), re.MULTILINE)
+    assert rows == [(str(status.value), status.meaning) for status in Exit]
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -220,7 +220,7 @@ async def stage(
         if group is not None:
             given["redis_url"] = group.url
         pool = Pool(folder, url, kill_at, **given)
-        async with open_store(RedisSettings(group.url if group else url, 10, 1.0, QUEUE)) as store:
+        async with open_store(RedisSettings(group.url if group else url, 10, QUEUE)) as store:
             with redis.Redis.from_url(url, decode_responses=True, socket_timeout=None) as client:
                 scene = Scene(folder, url, pool, store, client, given, stack, served, between, group)
                 try:

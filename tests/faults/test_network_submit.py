@@ -32,7 +32,7 @@ async def scene() -> AsyncGenerator[Scene]:
 
 @pytest.fixture(scope="module")
 async def producer(scene: Scene) -> AsyncGenerator[RedisStore]:
-    settings = RedisSettings(scene.proxy.url, 4, 1.0, QUEUE)
+    settings = RedisSettings(scene.proxy.url, 4, QUEUE)
     async with open_store(replace(settings, answer_timeout=ANSWER_TIMEOUT)) as store:
         yield store
 

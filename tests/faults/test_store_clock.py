@@ -28,7 +28,7 @@ Clock = Callable[[int], object]
 async def by_the_hook(folder: Path) -> AsyncGenerator[tuple[Scene, Clock]]:
     async with stage(folder, hooked_clock=True, lease=LEASE, lease_grace=GRACE, log_level="debug") as scene:
         store = scene.store
-        async with aclosing(RedisStore(RedisSettings(scene.url, 10, 1.0, QUEUE), {"clock": clock.HOOK})) as scene.store:
+        async with aclosing(RedisStore(RedisSettings(scene.url, 10, QUEUE), {"clock": clock.HOOK})) as scene.store:
             yield scene, lambda seconds: scene.client.set(clock.KEY, seconds * 1000)
         scene.store = store
 

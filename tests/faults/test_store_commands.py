@@ -145,7 +145,7 @@ async def test_a_foreign_push_into_a_full_store_is_refused_to_its_producer(short
 async def test_two_versions_of_the_scripts_work_on_one_queue(short_path: Path) -> None:
     """As while hosts are upgraded one after another: scripts go by their digests, only the schema must be the same."""
     async with stage(short_path) as scene:
-        other = RedisStore(RedisSettings(scene.url, 10, 1.0, QUEUE), {"limits": ANOTHER})
+        other = RedisStore(RedisSettings(scene.url, 10, QUEUE), {"limits": ANOTHER})
         await load(scene)
         assert await other.submit([submission("other", "quick")]) == [Accepted.NEW]
         await other.aclose()

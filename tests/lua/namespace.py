@@ -35,7 +35,7 @@ class Namespace(Stand):
             store = memory.MemoryStore(queue, replaced, most_waiting=1_000_000)
             self.plain: Any = Client(store.engine)
         else:
-            settings = RedisSettings(url=url, max_connections=4, poll_timeout=1.0, queue=queue)
+            settings = RedisSettings(url=url, max_connections=4, queue=queue)
             store = RedisStore(settings, replaced)
             clients: Any = aioredis.Redis  # the library types no option
             self.plain = clients.from_url(url.replace("+cluster", ""), protocol=2)  # of one node, in tests

@@ -27,7 +27,7 @@ class Ledger:
     def __init__(self, redis_url: str, postgres_url: str, queue: str | None = None) -> None:
         self.redis = Namespace(redis_url, queue=queue)
         self.queue = self.redis.queue
-        settings = RedisSettings(redis_url, 4, 1.0, self.queue)
+        settings = RedisSettings(redis_url, 4, self.queue)
         self.store = PostgresStore(settings, PostgresSettings(postgres_url), {"clock": CLOCK})
 
     @property

@@ -88,7 +88,7 @@ async def test_events_that_were_trimmed_unread_cost_a_sweep_and_nothing_else(boo
 
 
 async def test_several_stewards_at_once_keep_it_as_one(books: Ledger, server_url: str, postgres_server: Server) -> None:
-    settings = RedisSettings(server_url, 4, 1.0, books.queue), PostgresSettings(postgres_server.url("tasks"))
+    settings = RedisSettings(server_url, 4, books.queue), PostgresSettings(postgres_server.url("tasks"))
     stores = [books.store, *(PostgresStore(*settings) for _ in range(3))]
     names = [f"t{n:03}" for n in range(150)]
     await books.keep()
@@ -208,7 +208,7 @@ async def test_what_ended_long_ago_is_forgotten_at_last(
     await books.store.cancel("t1", "enough")
     await books.keep()
     database = PostgresSettings(postgres_server.url("tasks"), keep=0.0)
-    brief = PostgresStore(RedisSettings(server_url, 4, 1.0, books.queue), database)
+    brief = PostgresStore(RedisSettings(server_url, 4, books.queue), database)
     await brief.trim(0, 10)
     await brief.trim(0, 10)
     await brief.aclose()

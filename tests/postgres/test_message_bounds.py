@@ -34,7 +34,7 @@ class Away(PostgresStore):
 
 @asynccontextmanager
 async def away(books: Ledger, server_url: str, postgres_server: Server) -> AsyncGenerator[PostgresStore]:
-    store = Away(RedisSettings(server_url, 4, 1.0, books.queue), PostgresSettings(postgres_server.url("tasks")))
+    store = Away(RedisSettings(server_url, 4, books.queue), PostgresSettings(postgres_server.url("tasks")))
     try:
         yield store
     finally:
@@ -44,7 +44,7 @@ async def away(books: Ledger, server_url: str, postgres_server: Server) -> Async
 @pytest.fixture
 async def producer(books: Ledger, server_url: str, postgres_server: Server) -> AsyncIterator[PostgresStore]:
     """A producer where so few messages may wait."""
-    settings = replace(RedisSettings(server_url, 4, 1.0, books.queue), max_pending_messages=MOST)
+    settings = replace(RedisSettings(server_url, 4, books.queue), max_pending_messages=MOST)
     store = PostgresStore(settings, PostgresSettings(postgres_server.url("tasks")), {"clock": CLOCK})
     yield store
     await store.aclose()

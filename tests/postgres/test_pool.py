@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 async def kept(folder: Path, database: str, **options: object) -> AsyncGenerator[tuple[Scene, PostgresStore]]:
     """A pool and its producer's store."""
     async with stage(folder, storage_type="postgres", database_url=database, **options) as scene:  # type: ignore[arg-type]  # flags
-        store = PostgresStore(RedisSettings(scene.url, 10, 1.0, QUEUE), PostgresSettings(database))
+        store = PostgresStore(RedisSettings(scene.url, 10, QUEUE), PostgresSettings(database))
         try:
             await until_followed(store)
             yield scene, store

@@ -12,7 +12,7 @@ from holdfast_config import RedisSettings
 
 
 async def fire(url: str, queue: str) -> None:
-    async with open_store(RedisSettings(url, 2, 1.0, queue)) as store:
+    async with open_store(RedisSettings(url, 2, queue)) as store:
         firing = Firing(store, queue, 1 << 20)
         await store.clock_ms()  # connected
         print("ready", flush=True)

@@ -22,7 +22,7 @@ PATIENT = Patience(attempts=200, seconds=40.0, longest_wait=0.2)
 
 
 def settings(url: str, queue: str = "", **more: float) -> RedisSettings:
-    return RedisSettings(url, 4, 1.0, queue or f"test:{uuid4().hex[:12]}", **more)
+    return RedisSettings(url, 4, queue or f"test:{uuid4().hex[:12]}", **more)
 
 
 def with_files(url: str, group: Group) -> str:

@@ -6,19 +6,46 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the `supervisor` command exits with."""
+    """Exit statuses of the `supervisor` command."""
 
     OK = 0
-    FAILED = 1  # the operation did not succeed
+    FAILED = 1
     USAGE = 2
-    UNAVAILABLE = 69  # the store cannot be reached
+    UNAVAILABLE = 69
     BUG = 70
-    RUNNING = 73  # another supervisor holds the runtime directory
-    OUTPUT = 74  # what was asked is done, but standard output could not be written
-    CUT_OFF = 75  # drained, but some tasks were released unfinished
+    RUNNING = 73
+    OUTPUT = 74
+    CUT_OFF = 75
     PERMISSION = 77
-    CONFIG = 78  # bad configuration, or the handler cannot be booted
-    GAVE_UP = 79
+    CONFIG = 78
+    INTERRUPTED = 130  # as a shell reports an end by SIGINT
+    READ_NO_MORE = 141  # as a shell reports an end by SIGPIPE: what was asked may be done in part
+
+    @property
+    def meaning(self) -> str:
+        """Its text in help and documentation."""
+        return _MEANINGS[self]
+
+    @classmethod
+    def listed(cls) -> str:
+        """All of them in one sentence."""
+        return "; ".join(f"{status.value} {status.meaning}" for status in cls)
+
+
+_MEANINGS = {
+    Exit.OK: "done",
+    Exit.FAILED: "failed",
+    Exit.USAGE: "usage",
+    Exit.UNAVAILABLE: "the store cannot be reached",
+    Exit.BUG: "a bug",
+    Exit.RUNNING: "another supervisor runs in this runtime directory",
+    Exit.OUTPUT: "done, but standard output could not be written",
+    Exit.CUT_OFF: "drained with tasks given back unfinished",
+    Exit.PERMISSION: "no permission",
+    Exit.CONFIG: "configuration, or a handler that cannot be booted",
+    Exit.INTERRUPTED: "interrupted",
+    Exit.READ_NO_MORE: "standard output was closed by its reader",
+}
 
 
 class ChildExit(IntEnum):

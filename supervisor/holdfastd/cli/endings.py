@@ -23,8 +23,6 @@ from holdfastd.cli.streams import OutputError, silence
 from holdfastd.control.errors import DeniedError
 
 UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # a path that cannot be
-INTERRUPTED = 130  # as a shell reports an end by SIGINT
-READ_NO_MORE = 141  # as a shell reports an end by SIGPIPE: what was asked may be done in part
 
 
 class CommandError(Exception):
@@ -63,7 +61,7 @@ def _explained(error: BaseException) -> tuple[list[str], int]:
         case SystemExit():
             return [], error.code if isinstance(error.code, int) else Exit.FAILED
         case click.Abort() | KeyboardInterrupt():
-            return ["interrupted"], INTERRUPTED
+            return ["interrupted"], Exit.INTERRUPTED
         case click.UsageError():
             told = error.format_message().replace("\n\t", " ")  # click lists choices in lines of their own
             return [f"{told}{_hint(error)}"], Exit.USAGE
@@ -79,7 +77,7 @@ def _of_system(error: OSError) -> tuple[list[str], int] | None:
     """The lines and the status of an error of the operating system; None where it is a bug of ours."""
     match error:
         case BrokenPipeError():
-            return [], READ_NO_MORE
+            return [], Exit.READ_NO_MORE
         case OutputError():
             return [str(error)], Exit.OUTPUT
         case PermissionError():

@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 import rich_click
 
+from holdfast.exits import Exit
 from holdfastd.cli import options, streams
 from holdfastd.cli.lazy import LazyCommand, lazy
 from holdfastd.cli.session import Session
@@ -49,7 +50,7 @@ COMMANDS = [
     lazy("version", "Print the version."),
 ]
 
-EPILOG = """
+EPILOG = f"""
 Examples:
 
 supervisor demo
@@ -63,9 +64,7 @@ supervisor why TASK
 Signals: TERM and INT let running tasks finish and end it, a second one hastens, QUIT kills; HUP reloads, or drains
 where the terminal was closed; TTIN and TTOU add and take a worker; USR1 logs its state and all stacks.
 
-Exit status: 0 done, 1 failed, 2 usage, 69 the store cannot be reached, 70 a bug, 73 another supervisor runs there, 74
-done, but standard output could not be written, 75 drained with tasks given back unfinished, 77 no permission, 78
-configuration or handler.
+Exit status: {Exit.listed()}.
 
 Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order. Where
 there is no supervisor.toml they come from agent_config.json in the application's folder, or from ./.redbike.conf; of
