@@ -28,7 +28,9 @@ from holdfast.core.identity import sha1_hex
 from holdfast.core.lanes import Bound, Rule
 from holdfast.core.messages import text_part
 from holdfast.core.records import Admission, Introduction, Submission
+from holdfast.core.service import ServedLane, Service
 from holdfast_config import RedisSettings
+from holdfastd.steward import undeclared
 
 LATE = 20.0  # ms: no call that reads no entry larger than a megabyte is to take so long
 MIB = 1 << 20
@@ -171,6 +173,35 @@ async def many_gates(stage: Stage) -> list[Took]:
     ]
 
 
+async def many_workers(stage: Stage) -> list[Took]:
+    """And schedules of the code, of which they declare every other one."""
+    ids = [f"schedule {number:04}" for number in range(5000)]
+    service = Service((ServedLane(QUEUE),), frozenset({"n"}), application="a", schedules=frozenset(ids[::2]))
+    await stage.store.recover(WORKER, "x", False)
+    for number in range(1000):
+        await stage.store.register(Introduction(f"w{number}", "host", "boot", 1, number, service))
+    async with stage.client.pipeline(transaction=False) as pipe:
+        pipe.sadd(stage.key("declared"), *ids)
+        for one in ids:
+            pipe.hset(stage.key(f"schedule:{one}"), "owner", "a")
+            pipe.zadd(stage.key("owner:a"), {one: 0})
+            pipe.zadd(stage.key("schedules"), {one: "inf"})
+        await pipe.execute()
+    token = ""
+
+    async def look() -> bool:
+        nonlocal token
+        step = await stage.store.retire_schedules(token, undeclared.AT_ONCE)
+        token = step.token
+        return step.more
+
+    return [
+        await stage.time.steps("1,000 workers, 5,000 schedules of the code: a step of retiring", look),
+        await stage.time.of("... when nothing has changed", look),
+        await stage.time.of("... names of handlers", lambda: stage.store.unserved(10_000, 200)),
+    ]
+
+
 async def larger_ones(stage: Stage) -> list[Took]:
     await stage.fill(QUEUE, b"x" * 60_000_000, 8)
     pulled = await stage.time.of("8 entries of 60 MB: pull, one each", stage.pull, 8)
@@ -194,6 +225,7 @@ BOUNDED: tuple[Callable[[Stage], Awaitable[list[Took]]], ...] = (
     small_objects,
     many_lanes,
     many_gates,
+    many_workers,
 )
 
 

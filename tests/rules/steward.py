@@ -238,4 +238,28 @@ STEWARD = [
         "lease = 0",
         "tests/supervisor/test_steward_webhooks.py::test_a_webhook_is_taken_for_longer_than_a_try_may_take",
     ),
+    Rule(
+        "what an application declared that is away for a deployment is not named",
+        f"{_HERE}/undeclared.py",
+        "not one.owner or now - since >= AWAY",
+        "True",
+        "tests/schedules/test_declared.py"
+        "::test_stewards_name_what_is_left_once_and_that_of_an_application_when_it_stays_away",
+    ),
+    Rule(
+        "what an application declared that stays away is named",
+        f"{_HERE}/undeclared.py",
+        "not one.owner or now - since >= AWAY",
+        "not one.owner",
+        "tests/schedules/test_declared.py"
+        "::test_stewards_name_what_is_left_once_and_that_of_an_application_when_it_stays_away",
+    ),
+    Rule(
+        "what nobody declares is named once",
+        f"{_HERE}/undeclared.py",
+        "due - self.named",
+        "due",
+        "tests/schedules/test_declared.py"
+        "::test_stewards_name_what_is_left_once_and_that_of_an_application_when_it_stays_away",
+    ),
 ]

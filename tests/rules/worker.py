@@ -236,4 +236,12 @@ WORKER = [
         "return True",
         "tests/worker/test_rooms.py::test_a_worker_with_few_slots_lets_nobody_wait",
     ),
+    Rule(
+        "a schedule of another application is asked for again",
+        f"{_HERE}/planning.py",
+        "            await self._ask_again(foreign)\n",
+        "            pass\n",
+        "tests/faults/test_schedules_of_the_code.py"
+        "::test_one_moves_to_another_application_and_stays_when_that_gets_another_name",
+    ),
 ]
