@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 QUEUE = "bindu:tasks"
 ROOT = Path(__file__).parents[2]
-FOR_OPERATORS = {"allowed", "glance", "snapshot"}  # not needed to run tasks
+FOR_OPERATORS = {"allowed", "snapshot"}  # not needed to run tasks
 FOR_OPERATORS |= {"events", "obliterate", "place", "purge_dead", "purge_unreadable", "readmit", "retry", "strays"}
 FOR_OPERATORS |= {"dump", "follow", "known"}  # needed where PostgreSQL keeps the tasks
 CALLED = [r"call\('([A-Z]+)'", r"_(?:command|block)\([^\"\n]*\"([A-Z]+)\""]

@@ -42,6 +42,7 @@ _ON_KEYS: dict[str, Command] = {
     "SMEMBERS": (),
     "SRANDMEMBER": (),
     "SREM": ("m",),
+    "SSCAN": ("0",),
     "STRLEN": (),
     "TYPE": (),
     "UNLINK": (),
@@ -59,6 +60,7 @@ _ON_KEYS: dict[str, Command] = {
     "ZREMRANGEBYRANK": ("0", "1"),
     "ZREMRANGEBYSCORE": ("0", "1"),
     "ZREVRANK": ("m",),
+    "ZSCAN": ("0",),
     "ZSCORE": ("m",),
 }
 _ON_LANES = ("LINDEX", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPOP", "RPUSH")
