@@ -425,6 +425,29 @@ async def test_a_quiet_host_stays_quiet(books: Ledger, stage: Stage) -> None:
     assert await books.store.last_halt("host") == number
     await books.store.resume_host("*", "me")
     assert await stage.space.take("w") == []
+    await books.store.end_halt("*", "me")
+    assert await books.store.last_halt("host") == number  # a process that did not hear of it ends all the same
+
+
+@pytest.mark.parametrize("lasts", [True, False], ids=["that lasts", "that has ended"])
+async def test_the_next_halt_counts_for_who_has_seen_one_though_the_clock_of_a_new_server_is_behind(
+    books: Ledger, stage: Stage, lasts: bool
+) -> None:
+    hosts = ("a", "b", "*", "c", "host")
+    for host in hosts:
+        await books.store.halt_host(host, "me", "upgrade")
+    seen = await books.store.last_halt("host")
+    await books.keep()
+    if not lasts:
+        for host in hosts:
+            await books.store.end_halt(host, "me")
+        await books.keep()
+    await books.lose()
+    if not lasts:
+        assert await books.store.last_halt("host") == 0  # else whoever started meanwhile would end
+    await stage.space.advance(-60_000)
+    await books.store.halt_host("*", "me", "again")
+    assert await books.store.last_halt("host") > seen
 
 
 async def test_webhooks_that_wait_are_told_after_a_loss(books: Ledger, stage: Stage) -> None:

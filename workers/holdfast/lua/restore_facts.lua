@@ -84,9 +84,24 @@ function restore.rules(_, fact)
   rules.count()
 end
 
+local function raise(field, number)
+  if number > tonumber(call('HGET', T .. 'meta', field) or '0') then call('HSET', T .. 'meta', field, number) end
+end
+
+-- The number of the next halt is higher than that of any before. One that has ended ends nobody who was started since.
+local function keep_number(mark, said, lasts)
+  if not select(2, mark_of(mark)) then return end
+  local number = tonumber(string.match(said, '^%d+'))
+  raise('halt', number)
+  if lasts then raise(mark, number) end
+end
+
 function restore.quiet(_, fact)
   if SET_BACK then call('DEL', T .. 'quiet') end
-  for host, word in pairs(fact.removed and {} or fact.has) do call('HSETNX', T .. 'quiet', host, word) end
+  for mark, said in pairs(fact.has) do
+    keep_number(mark, said, not fact.removed)
+    if not fact.removed then call('HSETNX', T .. 'quiet', mark, said) end
+  end
   mark_workers('*', true)
 end
 
