@@ -29,6 +29,20 @@ WORKER = [
         "tests/worker/test_claiming.py::test_a_store_that_keeps_a_worker_from_its_fires_keeps_it_from_its_tasks_for_a_bounded_time",
     ),
     Rule(
+        "a process that ends at a halt says so once",
+        f"{_HERE}/claiming.py",
+        " or (self._quiet and await self._is_ending())",
+        "",
+        "tests/worker/test_claiming.py::test_a_process_that_ends_at_a_halt_warns_of_a_quiet_host_alone",
+    ),
+    Rule(
+        "a dispatcher that ends at a halt says so once",
+        "workers/holdfast/firing.py",
+        " and not (self._scope and self._scope.ends)",
+        "",
+        "tests/timeline/test_halts.py::test_halt_ends_work_and_dispatch_which_may_be_started_again",
+    ),
+    Rule(
         "a later order does not postpone the cancelling",
         f"{_HERE}/draining.py",
         "self._cancel_at = min(self._cancel_at, order.cancel_at)",

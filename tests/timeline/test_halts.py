@@ -15,6 +15,11 @@ def halt(timeline: Timeline) -> None:
     assert (answer.status, answer.out.startswith("all hosts are halted: ")) == (0, True), answer.err
 
 
+def since_ready(timeline: Timeline, process: subprocess.Popen[str]) -> list[str]:
+    told = timeline.told[process.pid]
+    return told[1 + next(at for at, line in enumerate(told) if "ready" in line) :]
+
+
 def ended(timeline: Timeline, *processes: subprocess.Popen[str]) -> None:
     assert [process.wait(PATIENCE) for process in processes] == [0] * len(processes)
 
@@ -33,7 +38,9 @@ def test_halt_ends_work_and_dispatch_which_may_be_started_again(timeline: Timeli
     assert timeline.ran() == ["held:A"]
     assert timeline.event("waits:A") == "ENQ"
     for process in (work, dispatch):
-        assert [line for line in timeline.told[process.pid] if ENDS in line and "said so: upgrade" in line]
+        [line] = since_ready(timeline, process)
+        assert ENDS in line
+        assert "said so: upgrade" in line
 
     timeline.bike.set("held:A", "STOP")
     with timeline.serving("work") as work, timeline.serving("dispatch") as dispatch:
@@ -44,9 +51,9 @@ def test_halt_ends_work_and_dispatch_which_may_be_started_again(timeline: Timeli
         ended(timeline, work, dispatch)
     assert timeline("control", "RESUME").out == "all hosts are halted no more: 0 workers claim tasks\n"
     for process in (work, dispatch):
-        told = timeline.told[process.pid]
-        assert [AGAIN in line for line in told if "HALTED" in line] == [True]
-        assert len([line for line in told if ENDS in line]) == 1
+        assert [AGAIN in line for line in timeline.told[process.pid] if "HALTED" in line] == [True]
+        [line] = [one for one in since_ready(timeline, process) if AGAIN not in one]
+        assert ENDS in line
 
 
 def test_what_was_started_before_a_halt_that_has_ended_ends_all_the_same(timeline: Timeline) -> None:

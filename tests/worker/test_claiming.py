@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from holdfast.core.deliveries import Pulled, Standing
 from holdfast.core.exchange import Exchange
@@ -92,3 +93,25 @@ async def test_a_store_that_keeps_a_worker_from_its_fires_keeps_it_from_its_task
             await claims.ask_now()
             group.cancel_scope.cancel()
     assert next(answers, None) is None
+
+
+@pytest.mark.parametrize(("last", "lines"), [(5, 2), (6, 0)], ids=["quiet", "halted"])
+async def test_a_process_that_ends_at_a_halt_warns_of_a_quiet_host_alone(last: int, lines: int) -> None:
+    exchange, answers = Exchange(5), iter([Standing.QUIET, Standing.QUIET, Standing.OK])
+
+    async def call(what: str, function: Any) -> object:
+        return await function() if what == "halts" else (exchange.next_request(), Pulled(next(answers)))
+
+    async def last_halt(_: str) -> int:
+        return last
+
+    store, spec = SimpleNamespace(last_halt=last_halt), SimpleNamespace(halt=5)
+    post: Any = SimpleNamespace(exchange=exchange, insist=SimpleNamespace(call=call), store=store, spec=spec)
+    claims = Claims(post, lambda: 5, lambda _: None, lambda: None)
+    with capture_logs() as logs:
+        async with anyio.create_task_group() as group:
+            group.start_soon(claims.serve)
+            for _ in range(3):
+                await claims.ask_now()
+            group.cancel_scope.cancel()
+    assert len(logs) == lines

@@ -111,7 +111,7 @@ class Firing:
         return anything
 
     def _note_halt(self, halted: bool) -> None:
-        if halted != self.halted:
+        if halted != self.halted and not (self._scope and self._scope.ends):
             _log.warning("this host is halted: no fires are made" if halted else "this host makes fires again")
         self.halted = halted
 

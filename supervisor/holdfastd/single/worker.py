@@ -92,7 +92,7 @@ async def _leave(store: Store, incarnation: str) -> None:
 async def _halts(store: Store) -> HaltScope:
     """It ends at a halt that is younger than its start."""
     host = socket.gethostname()
-    return HaltScope(host, await Patience().call(store.last_halt, host))
+    return HaltScope(host, await Patience().call(store.last_halt, host), ends=True)
 
 
 def _beside(store: Store, settings: Settings, halts: HaltScope) -> list[Callable[[], Coroutine[Any, Any, None]]]:

@@ -12,13 +12,13 @@ from holdfast_config import Settings
 @dataclass(frozen=True, slots=True)
 class StewardSpec:
     """`first`: no steward of this parent was ready before, so the store must pass preflight or the service ends.
-    `halt`: the last halt that does not count for it, as it was started in spite of it; 0: all count."""
+    `halt`: of a process that ends at halts, the number of the last one that there was when it started."""
 
     settings: Settings
     first: bool
-    halt: int = 0
+    halt: int | None = None
 
     @property
     def halts(self) -> HaltScope:
         """The halts during which it makes no fires."""
-        return HaltScope(socket.gethostname(), self.halt)
+        return HaltScope(socket.gethostname(), self.halt or 0, ends=self.halt is not None)

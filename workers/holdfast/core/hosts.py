@@ -36,11 +36,12 @@ class HaltScope:
     """The halts that count for a process: those of its host and of all, with a higher number than `seen`.
 
     `seen` is the last number that there was when the process started, if it ends at a halt and may be started in spite
-    of one; 0: every halt counts.
+    of one; 0: every halt counts. `ends`: it ends at the first of these, and says so itself.
     """
 
     host: str
     seen: int = 0
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import structlog
@@ -29,6 +31,7 @@ class Claims:
     inbox: anyio.Event = field(default_factory=anyio.Event)
     fires: Fires = field(init=False)
     _quiet: bool = False
+    _noted: bool = False
     _apart: bool = False
     _due: anyio.Event = field(default_factory=anyio.Event)
     _asked: int = 0
@@ -73,6 +76,7 @@ class Claims:
             ticket = self._asked
             request, pulled = await self.post.insist.call("pull", self._send)
             self._take(request, pulled)
+            await self._note_quiet()
             if pulled.fires:
                 await self.fires.make(pulled.fires)
                 self.poke()
@@ -104,7 +108,7 @@ class Claims:
             reached(Point.PULLED)
             self.start(delivery)
         if pulled.standing in {Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES}:
-            self._note_quiet(pulled.standing is Standing.QUIET)
+            self._quiet = pulled.standing is Standing.QUIET
             self._apart = pulled.standing is Standing.APART
         if pulled.inbox:
             self.inbox.set()
@@ -114,10 +118,19 @@ class Claims:
             self.post.unknown.set()
         self.answered()
 
-    def _note_quiet(self, quiet: bool) -> None:
-        if quiet != self._quiet:
-            _log.warning("this host is quiet or halted: nothing is claimed" if quiet else "this host claims again")
-        self._quiet = quiet
+    async def _note_quiet(self) -> None:
+        if self._quiet == self._noted or (self._quiet and await self._is_ending()):
+            return
+        self._noted = self._quiet
+        _log.warning("this host is quiet or halted: nothing is claimed" if self._quiet else "this host claims again")
+
+    async def _is_ending(self) -> bool:
+        """Whether this process ends at a halt that lasts: it says so itself."""
+        seen = self.post.spec.halt
+        if seen is None:
+            return False
+        last_halt = partial(self.post.store.last_halt, socket.gethostname())
+        return await self.post.insist.call("halts", last_halt) > seen
 
 
 def _tell_losses(request: Request, pulled: Pulled) -> None:
