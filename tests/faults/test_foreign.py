@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from holdfast.broker import open_store
 from holdfast.core.states import State
 from holdfast.manager import TaskManager
 from holdfast_config import RedisSettings
+from holdfastd.steward.bells import PEEK_FOR
 from tests.faults.process import PATIENCE, Pool
 from tests.faults.scene import stage
 from tests.faults.work import QUEUE, entry
@@ -54,6 +56,32 @@ async def test_both_documented_envelopes_are_served(short_path: Path) -> None:
             record = await scene.completed(task_id)
             assert record.result
             assert b"hello" in record.result
+
+
+async def test_a_push_wakes_a_worker_that_waits_however_seldom_it_polls(short_path: Path) -> None:
+    """Each is served before a steward that does not hear the push would look again."""
+    async with stage(short_path, workers=1, redis_poll_timeout=2 * PATIENCE, lease=2 * PATIENCE) as scene:
+        began = time.monotonic()
+        for task_id in ("first", "second"):
+            scene.rests()
+            scene.client.rpush(QUEUE, entry(task_id, "echo"))
+            await scene.completed(task_id)
+        assert time.monotonic() - began < PEEK_FOR
+
+
+async def test_what_failed_is_a_dead_letter_and_a_list_of_that_name_is_its_owners(short_path: Path) -> None:
+    """The recipe of others keeps in `<queue>:dlq` what has failed, and pushes it again from there."""
+    beside, kept = f"{QUEUE}:dlq", entry("kept", "echo")
+    async with stage(short_path, workers=1, max_attempts=2, retry_base=0.0) as scene:
+        scene.client.lpush(beside, kept)
+        scene.client.rpush(QUEUE, entry("bad", "no such verb"))
+        (record,) = await scene.settled("bad")
+        assert (record.state, record.dead, record.attempts) == (State.FAILED, True, 2)
+        manager = TaskManager(scene.store, queue=QUEUE)
+        assert [one.task_id for one in (await manager.dead_letters()).tasks] == ["bad"]
+        assert scene.client.lrange(beside, 0, -1) == [kept.decode()]
+        scene.client.lmove(beside, QUEUE, "RIGHT", "LEFT")
+        await scene.completed("kept")
 
 
 async def test_what_cannot_be_understood_is_set_aside_and_workers_go_on(short_path: Path) -> None:
