@@ -21,7 +21,7 @@ local function undeclared(token)
   end
 
   local look = read_token()
-  local begins = look.mark ~= mark() or (look.at == 'nothing' and NOW - look.since >= AGAIN)
+  local begins = look.mark ~= mark() or (look.at == 'nothing' and math.abs(NOW - look.since) >= AGAIN)
   local idle = not begins and look.at == 'nothing'
   if begins then look = {since = NOW, at = 'workers', cursor = '0', sorts = {}} end
 
