@@ -543,6 +543,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("nobody counts after a steward", "wrong_end.lua", " and NOW - at <= COUNTS_FOR_MS then", " then", watching.test_another_steward_goes_on_counting_after_one_that_is_gone),
     ("a look before the end was set is counted", "wrong_end.lua", "if is_turned(lane) ~= (ARGV[4] == '1') then return 0 end", "", watching.test_a_lane_that_is_served_from_its_tail_by_now_has_no_count),
     ("counting goes on where it was a day ago", "wrong_end.lua", "if NOW - at > WRONG_END_KEPT_MS then", "if false then", watching.test_what_was_seen_a_day_ago_is_forgotten, ("seen again",)),
+    ("a task that stays hides what ended after it", "trim.lua", "if #page == limit and forgotten > 0 then more = true end", "", after.test_a_full_page_with_a_parent_that_stays_is_not_the_last),
     ("what was seen is kept for ever", "trim.lua", "if NOW - at > WRONG_END_KEPT_MS then", "if false then", watching.test_what_was_seen_a_day_ago_is_forgotten, ("trimmed",)),
     ("what was seen is not kept for a day", "trim.lua", "if NOW - at > WRONG_END_KEPT_MS then", "if NOW - at >= WRONG_END_KEPT_MS then", watching.test_what_was_seen_a_day_ago_is_forgotten, ("trimmed",)),
     ("an end that was set forgets nothing", "shared/bounding.lua", "      call('HDEL', T .. 'wrong_end', subject)\n", "", watching.test_an_end_that_is_set_ends_the_count),

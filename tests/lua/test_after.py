@@ -130,6 +130,20 @@ async def test_a_forgotten_parent_is_unknown(space: Namespace) -> None:
     assert await after(space, "c", "p") == Receipt(Accepted.NO_PARENT, "p")
 
 
+async def test_a_full_page_with_a_parent_that_stays_is_not_the_last(space: Namespace) -> None:
+    """Else a steward rests for half a minute after each page while one such parent is there."""
+    await space.submit("p", "t1", "t2")
+    await after(space, "c", "p")
+    for task_id in ("p", "t1", "t2"):
+        await space.store.cancel(task_id, "x")
+        await space.clock.advance(1)
+    assert await space.store.trim(0, 2) == 2
+    assert await space.store.get("p")
+    assert await space.store.get("t1") is None
+    assert await space.store.trim(0, 2) == 2
+    assert await space.store.trim(0, 2) == 0
+
+
 async def test_a_parent_stays_until_all_its_children_know(space: Namespace) -> None:
     await space.submit("p")
     await after(space, "c", "p")

@@ -14,5 +14,7 @@ end
 local until_then = NOW - tonumber(ARGV[1])
 if ARGV[3] ~= '' then until_then = math.min(until_then, tonumber(ARGV[3]) - 1) end
 local limit = tonumber(ARGV[2])
-local forgotten, more = forget(call('ZRANGEBYSCORE', T .. 'finished', '-inf', until_then, 'LIMIT', 0, limit))
+local page = call('ZRANGEBYSCORE', T .. 'finished', '-inf', until_then, 'LIMIT', 0, limit)
+local forgotten, more = forget(page)
+if #page == limit and forgotten > 0 then more = true end   -- one that stays for now does not hide those behind it
 return more and limit or forgotten
