@@ -14,8 +14,9 @@ pytestmark = pytest.mark.anyio
 MANY = 9_000
 # Of so many values as the text of a script says, and no more.
 BOUNDED = {"FACTS",
-    "ARGV", "ARGV, 5", "ARGV, i, i + 3", "ARGV, i, i + WIDTH - 1", "ARGV, i + 1, i + words",
+    "ARGV", "ARGV, 6", "ARGV, i, i + 3", "ARGV, i, i + WIDTH - 1", "ARGV, i + 1, i + words",
     "fact.pairs", "fields", "fire", "lines", "one", "order", "read(id, 'lane', 'solo')", "seen_twice[i]", "submission",
+    "ids, i, math.min(i + AT_ONCE - 1, #ids)",
     "t.webhooks, i, i + 4", "terms", "values, from, math.min(from + PAGE - 1, #values)",
 }  # fmt: skip
 

@@ -10,7 +10,7 @@
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: scheduling catalogs control
-local id, again, expected, due, asked = unpack(ARGV, 1, 5)
+local id, again, expected, due, asked = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local schedules = scheduling()
 local key = schedules.hash(id)
 schedules.make_way(id)

@@ -43,7 +43,8 @@ local function undeclared(token)
 
   -- Answers the catalogs that are used, once all workers were seen.
   local function see_workers()
-    local cursor, found = unpack(call('ZSCAN', T .. 'workers', look.cursor, 'COUNT', WORKERS))
+    local r = call('ZSCAN', T .. 'workers', look.cursor, 'COUNT', WORKERS)
+    local cursor, found = r[1], r[2]
     for i = 1, #found, 2 do
       see_worker(found[i])
       if look.at ~= 'workers' then return nil end
@@ -86,7 +87,8 @@ local function undeclared(token)
       go_to('nothing')
       return gone, rest
     end
-    local cursor, found = unpack(call('SSCAN', T .. 'declared', look.cursor, 'COUNT', count))
+    local r = call('SSCAN', T .. 'declared', look.cursor, 'COUNT', count)
+    local cursor, found = r[1], r[2]
     for _, id in ipairs(found) do
       if not is_declared(id, digests) then
         local owner = schedules.owner(id)
