@@ -16,13 +16,13 @@ from bench.producing import QUEUE
 from bench.servertime import ServerTime, Took
 from bench.sizes import Kinds, Memory
 from holdfast import TaskManager, open_store
-from holdfast.broker.port import Store
-from holdfast.core.records import Wanted
-from holdfast.core.states import TERMINAL
-from holdfast.operating import CLEARED
-from holdfast.taskspec import TaskSpec
+from holdfast.client.queue_control import CLEARED
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.task_states import TERMINAL
+from holdfast.core.tasks import Wanted
+from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
-from holdfastd.steward import audit, promotion, trimming
+from holdfastd.steward.duties import audit, promote, retention
 
 AT_ONCE = 1000  # tasks given to a producer
 SLOTS = 50  # of a pull, where many are finished
@@ -136,7 +136,7 @@ async def _worked(site: Site, measured: Measured, tasks: int) -> None:
     await hand.pull(0, len(hand.held))
     await _ended(site, measured)
     await _due(site, measured)
-    times.append(await clock.steps("steward: trim, a step", lambda: store.trim(0, trimming.BATCH)))
+    times.append(await clock.steps("steward: trim, a step", lambda: store.trim(0, retention.BATCH)))
     times.append(await clock.steps("queue clear, a step", lambda: store.clear(QUEUE, CLEARED)))
 
 
@@ -155,6 +155,6 @@ async def _due(site: Site, measured: Measured) -> None:
     await site.manager.run_tasks(soon)
 
     async def step() -> int:
-        return (await site.store.promote(promotion.BATCH))[0]
+        return (await site.store.promote(promote.BATCH))[0]
 
     measured.times.append(await site.clock.steps(f"steward: promote, a step of {DUE} due", step))

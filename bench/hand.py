@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bench.producing import QUEUE
-from holdfast.broker.port import Store
-from holdfast.core.deliveries import Delivery, Settle, Settlement
-from holdfast.core.records import Introduction
+from holdfast.core.delivery import Delivery, Settle, Settlement
+from holdfast.core.tasks import Introduction
+from holdfast.store.protocol import Store
 
 INCARNATION = "0123456789abcdef" * 2
 RESULT = b'{"words": 3}'

@@ -21,16 +21,16 @@ from bench.pool import folder
 from bench.report import Target, finish, table
 from bench.server import server
 from bench.servertime import ServerTime, Took
-from holdfast.broker.redis import RedisStore
-from holdfast.core.deliveries import Settle, Settlement
+from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.envelope import build_run
 from holdfast.core.identity import sha1_hex
-from holdfast.core.lanes import Bound, Rule
+from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.messages import text_part
-from holdfast.core.records import Admission, Introduction, Submission
-from holdfast.core.service import ServedLane, Service
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.tasks import Admission, Introduction, Submission
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
-from holdfastd.steward import undeclared
+from holdfastd.steward.duties import undeclared_schedules
 
 LATE = 20.0  # ms: no call that reads no entry larger than a megabyte is to take so long
 MIB = 1 << 20
@@ -164,7 +164,7 @@ async def many_gates(stage: Stage) -> list[Took]:
     limits = iter(range(1, 1000))
 
     async def bound() -> None:
-        await stage.store.bound([Rule(Bound.LIMIT, QUEUE, str(next(limits)))])
+        await stage.store.bound([LaneLimit(LaneBound.LIMIT, QUEUE, str(next(limits)))])
 
     return [
         await stage.time.of("100,000 keys with tasks that wait: lanes list", lambda: stage.store.lanes([QUEUE])),
@@ -176,7 +176,7 @@ async def many_gates(stage: Stage) -> list[Took]:
 async def many_workers(stage: Stage) -> list[Took]:
     """And schedules of the code, of which they declare every other one."""
     ids = [f"schedule {number:04}" for number in range(5000)]
-    service = Service((ServedLane(QUEUE),), frozenset({"n"}), application="a", schedules=frozenset(ids[::2]))
+    service = ServedWork((ServedLane(QUEUE),), frozenset({"n"}), application="a", schedules=frozenset(ids[::2]))
     await stage.store.recover(WORKER, "x", False)
     for number in range(1000):
         await stage.store.register(Introduction(f"w{number}", "host", "boot", 1, number, service))
@@ -191,7 +191,7 @@ async def many_workers(stage: Stage) -> list[Took]:
 
     async def look() -> bool:
         nonlocal token
-        step = await stage.store.retire_schedules(token, undeclared.AT_ONCE)
+        step = await stage.store.retire_schedules(token, undeclared_schedules.AT_ONCE)
         token = step.token
         return step.more
 

@@ -18,7 +18,7 @@ from bench.records import Record, records
 from bench.report import Target, finish, table
 from bench.server import server
 from bench.waiting import until
-from holdfast.taskspec import TaskSpec
+from holdfast.client.task_spec import TaskSpec
 
 TASKS = 6_000  # in each lane
 WORKERS = 8

@@ -30,11 +30,11 @@ from bench.records import records
 from bench.report import Target, finish, percentile, table
 from bench.server import server
 from holdfast import TaskManager
-from holdfast.broker.postgres import PostgresStore, migrating
-from holdfast.broker.redis import RedisStore
-from holdfast.core.deliveries import Settle, Settlement
-from holdfast.core.records import Introduction
-from holdfast.core.states import State
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Introduction
+from holdfast.store.ledger import PostgresStore, migrate
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
 from tests.postgres.server import Server, postgres
@@ -191,7 +191,7 @@ async def _kept(database: Server, name: str, url: str) -> AsyncGenerator[Postgre
     database.statement(f"CREATE DATABASE {name}")
     store = PostgresStore(_redis(url), PostgresSettings(database.url(name)))
     try:
-        await migrating.upgrade(store.database)
+        await migrate.upgrade(store.database)
         yield store
     finally:
         await store.aclose()

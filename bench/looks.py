@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from bench import work
 from bench.hand import INCARNATION, Hand
 from bench.producing import QUEUE
-from holdfast.broker.port import Store
-from holdfast.core.records import Epoch, Wanted
-from holdfast.core.states import State
-from holdfastd.cli.following import PAGE as EVENTS
-from holdfastd.cli.listing import PAGE
-from holdfastd.cli.recover import PAGE as KEYS
-from holdfastd.steward import audit, promotion, trimming
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Epoch, Wanted
+from holdfast.store.protocol import Store
+from holdfastd.cli.events.follow import PAGE as EVENTS
+from holdfastd.cli.store.recover import PAGE as KEYS
+from holdfastd.cli.tasks.list_tasks import PAGE
+from holdfastd.steward.duties import audit, promote, retention
 
 LOOKED = work.task_id(500)
 LONG_MS = 86_400_000
@@ -36,9 +36,9 @@ def looks(store: Store, hand: Hand) -> Iterator[tuple[str, Look]]:
     yield "steward: vouch", lambda: store.vouch([INCARNATION])
     yield "steward: reap", lambda: store.reap(LONG_MS, LONG_MS)
     yield "steward: ring", lambda: store.ring(QUEUE)
-    yield "steward: promote, nothing due", lambda: store.promote(promotion.BATCH)
+    yield "steward: promote, nothing due", lambda: store.promote(promote.BATCH)
     yield "steward: audit, nothing lost", lambda: store.audit(QUEUE, audit.WINDOW, "")
-    yield "steward: trim, nothing old", lambda: store.trim(LONG_MS, trimming.BATCH)
+    yield "steward: trim, nothing old", lambda: store.trim(LONG_MS, retention.BATCH)
     yield "steward: what is left", lambda: store.left([QUEUE])
     yield "steward: epoch", lambda: store.epoch(Epoch("", 0), "bench")
     yield "steward: latest event", lambda: store.latest("")

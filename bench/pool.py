@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.waiting import until
 from holdfastd.control import client
 from holdfastd.control.errors import ControlError
-from holdfastd.control.protocol import AskStatus, Status
+from holdfastd.control.protocol import AskStatus, SupervisorStatus
 
 ROOT = Path(__file__).parents[1]
 SUPERVISOR = Path(sys.executable).with_name("supervisor")
@@ -34,7 +34,7 @@ class Pool:
         """The embedded store."""
         return f"unix://{self.runtime_dir / 'store.sock'}"
 
-    def status(self) -> Status:
+    def status(self) -> SupervisorStatus:
         return client.ask(self.runtime_dir, AskStatus())
 
     def is_ready(self) -> bool:

@@ -13,7 +13,7 @@ import redis.asyncio
 
 from bench import bare, work
 from holdfast import TaskManager, open_store
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfast_config import RedisSettings, Settings
 
 BATCH = 100

@@ -15,8 +15,8 @@ from bench.producing import QUEUE, managing
 from bench.server import server
 from bench.work import text
 from holdfast import open_store
-from holdfast.firing import Firing
-from holdfast.schedulespec import ScheduleSpec
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast_config import RedisSettings
 
 STEWARDS = 10
@@ -69,7 +69,7 @@ def _steward(url: str, due: float) -> None:
 
 async def _fire(url: str, due: float) -> None:
     async with open_store(RedisSettings(url, 4, QUEUE)) as store:
-        firing = Firing(store, QUEUE, 1 << 20)
+        firing = ScheduleFirer(store, QUEUE, 1 << 20)
         while (rest := due - time.time()) > 0:
             await store.wait_fires(rest)
         while await firing.round() is not None:

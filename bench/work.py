@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.envelope import build_parts, build_run
-from holdfast.taskspec import TaskSpec
 
 ENVELOPE_BYTES = 348
 _ID = "00000000-0000-4000-8000-{:012d}"

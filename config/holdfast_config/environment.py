@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from holdfast_config import kill_points, names
+from holdfast_config import kill_spec, names
 
 # Of others' libraries that the supervisor uses: PostgreSQL's login, and what opens an OpenTelemetry collector.
 _LOGINS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSSLKEY")
@@ -48,7 +48,7 @@ def no_color(environ: Mapping[str, str] = os.environ) -> bool:
 
 def kill_at(environ: Mapping[str, str] = os.environ) -> str:
     """At which points processes are to end themselves, as text; empty: at none."""
-    return environ.get(kill_points.VARIABLE, "")
+    return environ.get(kill_spec.VARIABLE, "")
 
 
 def search_path(environ: Mapping[str, str] = os.environ) -> str:

@@ -8,23 +8,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast_config.given import Given
 from holdfast_config.names import PASSWORDS
-from holdfast_config.url import mask
+from holdfast_config.origin import ValueWithOrigin
+from holdfast_config.redis_urls import mask
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class TrustJudgement:
     """`problems` refuse the file; `warnings` do not."""
 
     problems: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
 
 
-def judge(path: Path, given: Mapping[str, Given], *, strict: bool) -> Judgement:
+def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> TrustJudgement:
     """The file at `path`, in which these settings stand; a pipe or a device is no file. `strict`: root or a service
     uses them."""
-    found = Judgement()
+    found = TrustJudgement()
     try:
         told = path.stat()
     except OSError:  # reading it told that
@@ -48,7 +48,7 @@ def is_strict(is_service: bool) -> bool:
     return is_service or os.geteuid() == 0
 
 
-def _secrets(given: Mapping[str, Given]) -> Iterable[str]:
+def _secrets(given: Mapping[str, ValueWithOrigin]) -> Iterable[str]:
     """Fields with a secret in them: passwords, and URLs with a login."""
     for name, one in given.items():
         if name in PASSWORDS or (isinstance(one.value, str) and "://" in one.value and mask(one.value) != one.value):

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast_config import sources
+from holdfast_config import setting_layers
 from holdfast_config.errors import ConfigError
-from holdfast_config.given import Layer, shown
+from holdfast_config.origin import Layer, shown
 
 AGENT = "agent_config.json"  # of the agent framework, in the application's folder
 TIMELINE = ".redbike.conf"  # of a timeline scheduler, in the current folder
@@ -40,7 +40,7 @@ def is_file(path: Path) -> bool:
 
 def read(path: Path, fields: Iterable[str], *, in_application: bool = False) -> Layer:
     """What a found file says, with its notice. `in_application`: to an application of the agent framework."""
-    layer = sources.of_file(path, fields, found=True)
+    layer = setting_layers.of_file(path, fields, found=True)
     return _noticed(_without_memory(layer) if in_application else layer, str(path), f"found {path}")
 
 
@@ -54,7 +54,7 @@ def _without_memory(layer: Layer) -> Layer:
 
 def of_framework(blocks: Mapping[str, object], fields: Iterable[str]) -> Layer:
     """What an application of the agent framework was configured with in its code."""
-    layer = sources.of_blocks(blocks, set(fields), f" (in {CONFIGURATION})")
+    layer = setting_layers.of_blocks(blocks, set(fields), f" (in {CONFIGURATION})")
     return _noticed(layer, CONFIGURATION, CONFIGURATION)
 
 

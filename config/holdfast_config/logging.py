@@ -15,14 +15,14 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from holdfast_config.environment import no_color
-from holdfast_config.escaping import escape
+from holdfast_config.escape import escape
 
 STDERR = 2
 _LINES = "\n\t"  # what a traceback needs
 _FIRST = ("timestamp", "level", "logger", "event")
 
 
-class Lines:
+class JsonLines:
     """A logger that writes finished lines to standard error. A line that cannot be written is lost, no more."""
 
     def __init__(self, name: str = "holdfast") -> None:
@@ -59,7 +59,7 @@ def configure(level: str, fmt: str) -> None:
     structlog.configure(
         processors=[*_common(), *(_console(colors=terminal and not no_color()) if console else _json())],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=Lines,
+        logger_factory=JsonLines,
         cache_logger_on_first_use=True,
     )
     libraries = max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()])

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
-from holdfast_config.url import mask
+from holdfast_config.redis_urls import mask
 
 ALLOWED = "postgresql://[user[:password]@]host[:port]/database, or postgresql:///database?host=/folder/of/the/socket"
 _SCHEME = re.compile(r"postgres(?:ql)?(?:\+asyncpg)?://", re.IGNORECASE)

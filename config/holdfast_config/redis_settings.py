@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from holdfast_config.redis_urls import mask
 from holdfast_config.submit_settings import SubmitSettings
 from holdfast_config.trust import ServiceFolder
-from holdfast_config.url import mask
 
 
 @dataclass(frozen=True, slots=True)

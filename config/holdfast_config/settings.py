@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from holdfast_config import folders, kinds, url
-from holdfast_config.given import without_secrets
-from holdfast_config.kinds import lasting, one_of, whole
+from holdfast_config import redis_urls, service_folders, values
 from holdfast_config.lanes import Lane
+from holdfast_config.origin import without_secrets
 from holdfast_config.postgres_settings import PostgresSettings
 from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.redis_settings import RedisSettings
 from holdfast_config.submit_settings import SubmitSettings
 from holdfast_config.trust import ServiceFolder
+from holdfast_config.values import lasting, one_of, whole
 
 STORE_SOCKET = "store.sock"
 QUEUE = "bindu:tasks"
@@ -42,11 +42,11 @@ _Any = Annotated[float, lasting()]
 
 
 def _state_dir() -> Path:
-    return kinds.folder(folders.state_dir().value)
+    return values.folder(service_folders.state_dir().value)
 
 
 def _runtime_dir() -> Path:
-    return kinds.folder(folders.runtime_dir().value)
+    return values.folder(service_folders.runtime_dir().value)
 
 
 def _only_queue(earlier: dict[str, Any]) -> tuple[Lane, ...]:
@@ -66,21 +66,21 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
-    handler: kinds.Text | None = _set(None, "What runs the tasks, as module:attribute; else agent:handle.")
-    exec: kinds.Text | None = _set(None, "Instead of a handler: the command that runs each task as a process.")
-    exec_env: kinds.Variables | None = _set(
+    handler: values.Text | None = _set(None, "What runs the tasks, as module:attribute; else agent:handle.")
+    exec: values.Text | None = _set(None, "Instead of a handler: the command that runs each task as a process.")
+    exec_env: values.Variables | None = _set(
         None, "Variables that the command gets though the supervisor uses them itself, joined by commas."
     )
-    application: kinds.Name | None = _set(
+    application: values.Name | None = _set(
         None,
         "The name that owns the schedules of the code: what the code declares no longer is removed; none: it stays.",
     )
-    app_dir: kinds.Place = _set(Path(), "The folder that the handler is imported from.")
+    app_dir: values.Place = _set(Path(), "The folder that the handler is imported from.")
     workers: Annotated[int, whole(1, 10_000)] = _set(1, "How many worker processes to keep alive.")
     concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "How many tasks one worker runs at once.")
-    reload: kinds.Switch = _set(False, "For development: load code and settings anew whenever a file of them changes.")
-    preload: kinds.Switch = _set(False, "Import the handler once, before workers are forked: they share its memory.")
-    burst: kinds.Switch = _set(False, "Work until nothing is left, then end; what is delayed for later stays.")
+    reload: values.Switch = _set(False, "For development: load code and settings anew whenever a file of them changes.")
+    preload: values.Switch = _set(False, "Import the handler once, before workers are forked: they share its memory.")
+    burst: values.Switch = _set(False, "Work until nothing is left, then end; what is delayed for later stays.")
 
     scheduler_type: _Scheduler = _set(
         "redis", "What holds the queue: redis, which said here needs a URL or a host, or memory, in one process."
@@ -92,19 +92,19 @@ class Settings(BaseSettings):
         None, "For storage in PostgreSQL: postgresql://user@host:port/database; better a credential file."
     )
     database_keep: _Any = _set(7_776_000.0, "How long PostgreSQL remembers a finished task; Redis forgets it earlier.")
-    redis_url: kinds.RedisUrl | None = _set(
+    redis_url: values.RedisUrl | None = _set(
         None, "The Redis to use, one, by Sentinel or a Cluster (docs/stores.md); none given: the embedded store."
     )
-    redis_host: kinds.Host | None = _set(None, "Instead of a URL: the server's name or address.")
+    redis_host: values.Host | None = _set(None, "Instead of a URL: the server's name or address.")
     redis_port: Annotated[int, whole(1, 65_535)] = _set(6379, "Instead of a URL: the server's port.")
-    redis_username: kinds.Text | None = _set(None, "The ACL user, where the URL does not name one.")
+    redis_username: values.Text | None = _set(None, "The ACL user, where the URL does not name one.")
     redis_password: SecretStr | None = _set(None, "The password, where the URL has none; better a credential file.")
-    redis_ca_file: kinds.Folder | None = _set(
+    redis_ca_file: values.Folder | None = _set(
         None, "For TLS: who signs the servers' certificates, if not the system's."
     )
-    redis_cert_file: kinds.Folder | None = _set(None, "For TLS: our own certificate, where servers ask for one.")
-    redis_key_file: kinds.Folder | None = _set(None, "For TLS: the key of our certificate, if it is not in that file.")
-    redis_sentinel_username: kinds.Text | None = _set(None, "The ACL user of the sentinels themselves.")
+    redis_cert_file: values.Folder | None = _set(None, "For TLS: our own certificate, where servers ask for one.")
+    redis_key_file: values.Folder | None = _set(None, "For TLS: the key of our certificate, if it is not in that file.")
+    redis_sentinel_username: values.Text | None = _set(None, "The ACL user of the sentinels themselves.")
     redis_sentinel_password: SecretStr | None = _set(None, "The password of the sentinels themselves.")
     redis_db: Annotated[int, whole(0, 1_000_000)] = _set(0, "Instead of a URL: the number of the database.")
     redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(10, "The most connections one process opens.")
@@ -118,23 +118,23 @@ class Settings(BaseSettings):
     submit_timeout: _Long = _set(10.0, "How long a producer goes on asking a Redis that is away.")
     submit_wait: _Any = _set(0.05, "The longest pause before a producer asks again; it doubles with each one.")
     submit_wait_cap: _Any = _set(2.0, "What that pause may grow to.")
-    queue_name: kinds.Queue = _set(QUEUE, "The public queue, a Redis list; its name is also the namespace.")
-    lanes: kinds.Lanes = Field(
+    queue_name: values.Queue = _set(QUEUE, "The public queue, a Redis list; its name is also the namespace.")
+    lanes: values.Lanes = Field(
         default_factory=_only_queue,
         description="The lists workers take from, with weights: a=6,b=3 or A:A:B; else the queue alone.",
     )
-    strict: kinds.Switch = _set(False, "Not by weight: always take from the first lane that holds something.")
-    handler_rates: kinds.Rates | None = _set(
+    strict: values.Switch = _set(False, "Not by weight: always take from the first lane that holds something.")
+    handler_rates: values.Rates | None = _set(
         None, "How often named handlers may be started, by all hosts together: name=100/m,other=5/s."
     )
 
-    state_dir: kinds.Folder = Field(
+    state_dir: values.Folder = Field(
         default_factory=_state_dir, description="What outlives a restart: the data of the embedded store."
     )
-    runtime_dir: kinds.RuntimeFolder = Field(
+    runtime_dir: values.RuntimeFolder = Field(
         default_factory=_runtime_dir, description="Sockets and locks; every command finds its supervisor here."
     )
-    control_group_verbs: kinds.Verbs = _set(
+    control_group_verbs: values.Verbs = _set(
         ("status", "workers"),
         "What the service's group may ask of the control socket: status, workers, scale, reload, stop, or none.",
     )
@@ -149,7 +149,7 @@ class Settings(BaseSettings):
     max_tasks: Annotated[int, whole(1, 1_000_000_000)] | None = _set(
         None, "A worker is replaced after this many tasks, or up to a tenth fewer; none: never."
     )
-    max_memory: kinds.Size | None = _set(
+    max_memory: values.Size | None = _set(
         None, "A worker is replaced before it has grown to this size, as in 500MB; none: never."
     )
     drain_timeout: _Any = _set(90.0, "How long running tasks may go on after a stop; then they are put back.")
@@ -162,17 +162,17 @@ class Settings(BaseSettings):
     unknown_handler_timeout: _Long = _set(
         600.0, "How long a task waits for a worker that has its handler before it fails."
     )
-    webhook_url: kinds.Webhook | None = _set(
+    webhook_url: values.Webhook | None = _set(
         None, "Told when a task ends or asks for something, unless it has its own; off: no more, for all hosts."
     )
-    webhook_secret: kinds.WebhookSecret | None = _set(
+    webhook_secret: values.WebhookSecret | None = _set(
         None, "Signs what webhooks are told: whsec_ and base64, or any text; better a credential file."
     )
-    webhook_allow_private: kinds.Switch = _set(False, "Let webhooks reach addresses that are not public.")
+    webhook_allow_private: values.Switch = _set(False, "Let webhooks reach addresses that are not public.")
     webhook_timeout: _Long = _set(10.0, "How long telling a webhook may take.")
     webhook_attempts: Annotated[int, whole(1, 1_000)] = _set(12, "How often telling a webhook is tried.")
     scan_interval: _Long = _set(5.0, "The longest that a schedule can be late when a wake-up is lost.")
-    time_file: kinds.Folder | None = _set(
+    time_file: values.Folder | None = _set(
         None, "Where the steward writes the Unix time of its last look, for others to read; none: nowhere."
     )
     keep: _Any = _set(604_800.0, "How long a finished task can be asked about.")
@@ -186,7 +186,7 @@ class Settings(BaseSettings):
 
     log_level: _Level = _set("info", "debug, info, warning, error or critical.")
     log_format: _Format = _set("auto", "json, console, or auto: console on a terminal.")
-    otlp_endpoint: kinds.HttpUrl | None = _set(None, "The OpenTelemetry collector; none: nothing is sent.")
+    otlp_endpoint: values.HttpUrl | None = _set(None, "The OpenTelemetry collector; none: nothing is sent.")
     otlp_protocol: _Protocol = _set("http/protobuf", "How to speak to the collector: http/protobuf or grpc.")
 
     @property
@@ -200,10 +200,10 @@ class Settings(BaseSettings):
         if self.scheduler_type == "memory":
             return MEMORY
         if self.redis_url is None and self.redis_host is None:
-            return url.of_socket(self.runtime_dir / STORE_SOCKET)
-        server = self.redis_url or url.of_server(self.redis_host or "", self.redis_port, self.redis_db)
-        full = url.with_login(server, self.redis_username, _told(self.redis_password))
-        return url.with_options(
+            return redis_urls.of_socket(self.runtime_dir / STORE_SOCKET)
+        server = self.redis_url or redis_urls.of_server(self.redis_host or "", self.redis_port, self.redis_db)
+        full = redis_urls.with_login(server, self.redis_username, _told(self.redis_password))
+        return redis_urls.with_options(
             full,
             {
                 "ssl_ca_certs": self.redis_ca_file,

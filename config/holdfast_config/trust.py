@@ -29,7 +29,7 @@ class UntrustedError(PermissionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenOwner:
     """`mode` with the type of the file, as stat tells it."""
 
     path: Path
@@ -60,7 +60,7 @@ class ServiceFolder:
         return self.path
 
 
-def objection(folder: Seen, above: Sequence[Seen], caller: int, *, named: bool) -> str:
+def objection(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, named: bool) -> str:
     """Why a folder is not trusted, and what to do, as the rest of a sentence; empty if it is. `above`: its real
     parents, the nearest first."""
     if stat.S_ISLNK(folder.mode):
@@ -75,7 +75,7 @@ def objection(folder: Seen, above: Sequence[Seen], caller: int, *, named: bool) 
     return "" if folder.owner in {caller, ROOT} else _objection_to_owner(folder, above, caller, named=named)
 
 
-def _objection_to_owner(folder: Seen, above: Sequence[Seen], caller: int, *, named: bool) -> str:
+def _objection_to_owner(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, named: bool) -> str:
     """The same of a folder that belongs to somebody else."""
     if not named and not _is_of_systemd(folder.path):
         return f"it belongs neither to {user(caller)} nor to root: have that user or root remove it"
@@ -97,15 +97,15 @@ def _is_of_systemd(path: Path) -> bool:
     return path.parent == OF_SYSTEMD and path.name.startswith("holdfast")
 
 
-def _mode(seen: Seen) -> str:
+def _mode(seen: SeenOwner) -> str:
     return f"mode {stat.S_IMODE(seen.mode):o}"
 
 
-def _seen(path: Path) -> Seen:
+def _seen(path: Path) -> SeenOwner:
     """The folder itself, or the symbolic link that stands in its place."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         told = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    return Seen(path, told.st_uid, told.st_mode)
+    return SeenOwner(path, told.st_uid, told.st_mode)

@@ -12,12 +12,12 @@ import pytest
 
 os.environ.setdefault("LOGGING__LOG_DIR", tempfile.gettempdir())  # else the framework logs into the current folder
 
-from holdfast.channel import Ready
+from holdfast.ipc.channel import Ready
 from holdfast_config import RedisSettings, Settings
 from tests.worker.processes import booting
 
 if TYPE_CHECKING:
-    from holdfast.bindu import Pair
+    from holdfast.bindu import SchedulerAndStorage
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def settings(redis_settings: RedisSettings, short_path: Path) -> Settings:
 
 
 @pytest.fixture
-async def pair(settings: Settings, anyio_backend: object) -> AsyncIterator[Pair]:
+async def pair(settings: Settings, anyio_backend: object) -> AsyncIterator[SchedulerAndStorage]:
     """A scheduler and a storage, open; they consume nothing."""
     from holdfast.bindu import connect
 

@@ -17,7 +17,7 @@ import bindu.server.storage.factory as storages
 from bindu.common.models import SchedulerConfig
 from bindu.utils.config.env_loader import create_scheduler_config_from_env
 
-from holdfast.bindu import Pair, connect, install
+from holdfast.bindu import SchedulerAndStorage, connect, install
 from holdfast_config import ConfigError, RedisSettings
 from tests.bindu.application import Messages, manifest_of, serving
 
@@ -87,7 +87,7 @@ async def test_memory_the_frameworks_default_says_nothing() -> None:
 @pytest.mark.parametrize("url", ["", "redis://e/2"])
 @pytest.mark.parametrize("make", [connect, install])
 def test_memory_in_a_found_file_says_nothing_either(
-    monkeypatch: pytest.MonkeyPatch, short_path: Path, make: Callable[[], Pair], url: str
+    monkeypatch: pytest.MonkeyPatch, short_path: Path, make: Callable[[], SchedulerAndStorage], url: str
 ) -> None:
     """As where the application's code says it: the environment counts, or the store of this host's supervisor."""
     config = {"scheduler": {"type": "memory", "redis_url": "redis://unused/1"}, "storage": {"type": "memory"}}

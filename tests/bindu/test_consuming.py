@@ -17,20 +17,20 @@ import pytest
 pytest.importorskip("bindu", reason="needs the extra bindu, on Python 3.12 or later")
 
 from holdfast.bindu import connect
-from holdfast.broker import open_store
+from holdfast.store import open_store
 from tests.bindu.asking import shown, submit
 from tests.bindu.recorder import Recorder
 from tests.cli.commands import ROOT, SUPERVISOR, clean
 
 if TYPE_CHECKING:
-    from holdfast.bindu import Pair
+    from holdfast.bindu import SchedulerAndStorage
     from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def aclosing_storage(pair: Pair) -> AsyncIterator[None]:
+async def aclosing_storage(pair: SchedulerAndStorage) -> AsyncIterator[None]:
     try:
         yield
     finally:
@@ -71,7 +71,7 @@ def until(made: subprocess.Popen[str], line: str) -> None:
     raise AssertionError(f"it ended without {line}")
 
 
-async def test_each_task_goes_to_exactly_one_worker(pair: Pair, settings: Settings) -> None:
+async def test_each_task_goes_to_exactly_one_worker(pair: SchedulerAndStorage, settings: Settings) -> None:
     ids = [await submit(pair, f"{number}") for number in range(40)]
     async with consuming(settings) as one, consuming(settings) as other:
         for task_id in ids:
@@ -80,7 +80,9 @@ async def test_each_task_goes_to_exactly_one_worker(pair: Pair, settings: Settin
     assert sorted(one.begun + other.begun, key=int) == [f"{number}" for number in range(40)]
 
 
-async def test_what_a_worker_reads_of_its_task_is_as_it_has_left_it(pair: Pair, settings: Settings) -> None:
+async def test_what_a_worker_reads_of_its_task_is_as_it_has_left_it(
+    pair: SchedulerAndStorage, settings: Settings
+) -> None:
     async with consuming(settings) as worker:
         task_id = await submit(pair, "wait")
         await worker.until("wait")
@@ -91,7 +93,7 @@ async def test_what_a_worker_reads_of_its_task_is_as_it_has_left_it(pair: Pair, 
 
 
 @pytest.mark.parametrize("how", ["wait", "linger"])
-async def test_a_busy_worker_claims_nothing_for_later(pair: Pair, settings: Settings, how: str) -> None:
+async def test_a_busy_worker_claims_nothing_for_later(pair: SchedulerAndStorage, settings: Settings, how: str) -> None:
     """Also when its task has ended, and it has not come back."""
     async with consuming(settings) as busy:
         first = await submit(pair, how)
@@ -102,7 +104,7 @@ async def test_a_busy_worker_claims_nothing_for_later(pair: Pair, settings: Sett
             assert (busy.begun, idle.begun) == ([how], ["second"])
 
 
-async def test_a_worker_that_leaves_gives_back_what_it_holds(pair: Pair, settings: Settings) -> None:
+async def test_a_worker_that_leaves_gives_back_what_it_holds(pair: SchedulerAndStorage, settings: Settings) -> None:
     pairs = connect(settings, consume=True)
     async with aclosing_storage(pairs), pairs.scheduler:
         leaving = Recorder(pairs)
@@ -120,7 +122,9 @@ async def test_a_worker_that_leaves_gives_back_what_it_holds(pair: Pair, setting
         assert await store.workers() == [], "who leaves is not waited for"
 
 
-async def test_what_a_worker_says_of_a_canceled_task_counts_no_more(pair: Pair, settings: Settings) -> None:
+async def test_what_a_worker_says_of_a_canceled_task_counts_no_more(
+    pair: SchedulerAndStorage, settings: Settings
+) -> None:
     async with consuming(settings) as worker:
         task_id = await submit(pair, "wait")
         await worker.until("wait")
@@ -132,7 +136,9 @@ async def test_what_a_worker_says_of_a_canceled_task_counts_no_more(pair: Pair, 
         assert (await shown(pair.storage, task_id, "canceled"))["artifacts"] == []
 
 
-async def test_a_worker_that_the_store_gave_up_on_goes_on_as_another_one(pair: Pair, settings: Settings) -> None:
+async def test_a_worker_that_the_store_gave_up_on_goes_on_as_another_one(
+    pair: SchedulerAndStorage, settings: Settings
+) -> None:
     async with consuming(settings) as worker, open_store(settings.redis) as store:
         task_id = await submit(pair, "wait")
         await worker.until("wait")
@@ -145,7 +151,7 @@ async def test_a_worker_that_the_store_gave_up_on_goes_on_as_another_one(pair: P
 
 
 async def test_a_task_outlives_the_process_that_held_it_when_its_lease_has_lapsed(
-    pair: Pair, settings: Settings
+    pair: SchedulerAndStorage, settings: Settings
 ) -> None:
     with process(settings, lease=1.0) as holder:
         task_id = await submit(pair, "wait")
@@ -178,7 +184,9 @@ def supervisor(settings: Settings, handler: str) -> Iterator[None]:
             made.communicate(timeout=60)
 
 
-async def test_a_supervisor_of_the_same_host_sees_the_death_by_its_lock(pair: Pair, settings: Settings) -> None:
+async def test_a_supervisor_of_the_same_host_sees_the_death_by_its_lock(
+    pair: SchedulerAndStorage, settings: Settings
+) -> None:
     """Long before the lease, which is left at an hour, would have told."""
     hour = settings.model_copy(update={"lease": 3600.0})
     with supervisor(settings, "tests.bindu.handlers:answer"), process(settings, lease=3600.0) as holder:

@@ -13,29 +13,29 @@ from holdfast.errors import TaskEndedError
 from tests.bindu.asking import message, submit, texts
 
 if TYPE_CHECKING:
-    from holdfast.bindu import Pair
+    from holdfast.bindu import SchedulerAndStorage
 
 pytestmark = pytest.mark.anyio
 
 
-async def note(pair: Pair, text: str = "hello", context_id: UUID | None = None) -> UUID:
+async def note(pair: SchedulerAndStorage, text: str = "hello", context_id: UUID | None = None) -> UUID:
     """A task that the scheduler is not given."""
     task_id: UUID = (await pair.storage.submit_task(context_id or uuid4(), message(text)))["id"]
     return task_id
 
 
-async def state(pair: Pair, task_id: UUID) -> str:
+async def state(pair: SchedulerAndStorage, task_id: UUID) -> str:
     task = await pair.storage.load_task(task_id)
     assert task is not None
     return str(task["status"]["state"])
 
 
-async def run(pair: Pair, task_id: UUID, said: dict[str, Any]) -> None:
+async def run(pair: SchedulerAndStorage, task_id: UUID, said: dict[str, Any]) -> None:
     await pair.scheduler.run_task({"task_id": task_id, "context_id": uuid4(), "message": said})
 
 
 @pytest.mark.parametrize("written", ["working", "input-required", "completed", "payment-required"])
-async def test_a_noted_task_takes_any_state_with_all_that_comes_along(pair: Pair, written: str) -> None:
+async def test_a_noted_task_takes_any_state_with_all_that_comes_along(pair: SchedulerAndStorage, written: str) -> None:
     task_id, artifact = await note(pair), uuid4()
     before = await pair.storage.load_task(task_id)
     said = {**message("noted", task_id), "role": "agent"}
@@ -53,7 +53,7 @@ async def test_a_noted_task_takes_any_state_with_all_that_comes_along(pair: Pair
     assert task["metadata"] == {"paid": True}
 
 
-async def test_a_noted_task_that_has_ended_stays_so(pair: Pair) -> None:
+async def test_a_noted_task_that_has_ended_stays_so(pair: SchedulerAndStorage) -> None:
     task_id = await note(pair)
     await pair.storage.update_task(task_id, "completed")
     answered = await pair.storage.update_task(task_id, "working", new_messages=[message("late", task_id)])
@@ -66,7 +66,7 @@ async def test_a_noted_task_that_has_ended_stays_so(pair: Pair) -> None:
     assert await pair.scheduler.get_queue_length() == 0
 
 
-async def test_one_of_several_writers_swaps_the_state_of_a_noted_task(pair: Pair) -> None:
+async def test_one_of_several_writers_swaps_the_state_of_a_noted_task(pair: SchedulerAndStorage) -> None:
     task_id = await note(pair)
     assert not await pair.storage.update_task_state_if(task_id, "working", "canceled")
     swaps = [await pair.storage.update_task_state_if(task_id, "submitted", "working") for _ in range(2)]
@@ -76,7 +76,7 @@ async def test_one_of_several_writers_swaps_the_state_of_a_noted_task(pair: Pair
     assert not await pair.storage.update_task_state_if(uuid4(), "submitted", "canceled")
 
 
-async def test_a_task_that_is_canceled_before_the_scheduler_has_it_never_runs(pair: Pair) -> None:
+async def test_a_task_that_is_canceled_before_the_scheduler_has_it_never_runs(pair: SchedulerAndStorage) -> None:
     """The scheduler refuses it; a producer that knows nothing of the storage submits it in vain."""
     said = message("hello")
     await pair.storage.submit_task(uuid4(), said)
@@ -88,7 +88,7 @@ async def test_a_task_that_is_canceled_before_the_scheduler_has_it_never_runs(pa
     assert await state(pair, said["task_id"]) == "canceled"
 
 
-async def test_noted_tasks_are_listed_and_counted_beside_those_that_were_submitted(pair: Pair) -> None:
+async def test_noted_tasks_are_listed_and_counted_beside_those_that_were_submitted(pair: SchedulerAndStorage) -> None:
     context = uuid4()
     noted = [await note(pair, f"{number}", context) for number in range(3)]
     await pair.storage.update_task(noted[0], "completed")
@@ -103,7 +103,7 @@ async def test_noted_tasks_are_listed_and_counted_beside_those_that_were_submitt
     assert counts == {"submitted": 2, "working": 1, "completed": 1, "failed": 0}
 
 
-async def test_a_task_that_the_scheduler_gets_is_noted_no_more(pair: Pair) -> None:
+async def test_a_task_that_the_scheduler_gets_is_noted_no_more(pair: SchedulerAndStorage) -> None:
     said = message("hello")
     await pair.storage.submit_task(uuid4(), said)
     await pair.storage.update_task(said["task_id"], "working", metadata={"by": "x"})
@@ -116,7 +116,7 @@ async def test_a_task_that_the_scheduler_gets_is_noted_no_more(pair: Pair) -> No
     assert await pair.storage.count_tasks() == 1
 
 
-async def test_a_task_that_another_producer_submits_is_noted_no_more(pair: Pair) -> None:
+async def test_a_task_that_another_producer_submits_is_noted_no_more(pair: SchedulerAndStorage) -> None:
     said = message("hello")
     await pair.storage.submit_task(uuid4(), said)
     await pair.scheduler._manager.run_task("hello", task_id=str(said["task_id"]), message_id=str(said["message_id"]))
@@ -125,7 +125,7 @@ async def test_a_task_that_another_producer_submits_is_noted_no_more(pair: Pair)
     assert texts(task["history"]) == [("user", "hello")]
 
 
-async def test_a_noted_task_takes_further_messages_and_keeps_them_all(pair: Pair) -> None:
+async def test_a_noted_task_takes_further_messages_and_keeps_them_all(pair: SchedulerAndStorage) -> None:
     context, first = uuid4(), message("one")
     await pair.storage.submit_task(context, first)
     await pair.storage.update_task(first["task_id"], "input-required")
@@ -139,7 +139,7 @@ async def test_a_noted_task_takes_further_messages_and_keeps_them_all(pair: Pair
     assert sorted(texts(task["history"])) == [("user", "one"), ("user", "two")]
 
 
-async def test_a_cleared_context_takes_its_noted_tasks_along(pair: Pair) -> None:
+async def test_a_cleared_context_takes_its_noted_tasks_along(pair: SchedulerAndStorage) -> None:
     context = uuid4()
     task_id = await note(pair, context_id=context)
     await pair.storage.update_task(task_id, "completed")
@@ -150,7 +150,7 @@ async def test_a_cleared_context_takes_its_noted_tasks_along(pair: Pair) -> None
 
 
 @pytest.mark.parametrize("bad", [None, 7, "x", int("1" * 32), object()])
-async def test_what_is_no_uuid_is_a_type_error_everywhere(pair: Pair, bad: Any) -> None:
+async def test_what_is_no_uuid_is_a_type_error_everywhere(pair: SchedulerAndStorage, bad: Any) -> None:
     storage = pair.storage
     for call in (
         storage.clear_context(bad),
@@ -168,7 +168,7 @@ async def test_what_is_no_uuid_is_a_type_error_everywhere(pair: Pair, bad: Any) 
         await pair.scheduler.cancel_task({"task_id": bad})
 
 
-async def test_what_is_no_document_is_a_type_error_and_nothing_is_written(pair: Pair) -> None:
+async def test_what_is_no_document_is_a_type_error_and_nothing_is_written(pair: SchedulerAndStorage) -> None:
     """One that was kept could not be shown again."""
     bad: Any = "x"
     storage, context = pair.storage, uuid4()

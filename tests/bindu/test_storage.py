@@ -14,13 +14,13 @@ from bindu.server.storage.base import OwnershipError
 from tests.bindu.asking import message, submit, texts
 
 if TYPE_CHECKING:
-    from holdfast.bindu import Pair
+    from holdfast.bindu import SchedulerAndStorage
     from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_task_is_there_from_its_submission_on(pair: Pair) -> None:
+async def test_a_task_is_there_from_its_submission_on(pair: SchedulerAndStorage) -> None:
     context, said = uuid4(), message("hello")
     task = await pair.storage.submit_task(context, said)
     assert task["status"]["state"] == "submitted"
@@ -31,7 +31,7 @@ async def test_a_task_is_there_from_its_submission_on(pair: Pair) -> None:
     assert loaded["history"][0]["message_id"] == said["message_id"]
 
 
-async def test_nothing_runs_before_the_scheduler_has_it_and_then_it_is_the_same_task(pair: Pair) -> None:
+async def test_nothing_runs_before_the_scheduler_has_it_and_then_it_is_the_same_task(pair: SchedulerAndStorage) -> None:
     context, said = uuid4(), message("hello")
     task = await pair.storage.submit_task(context, said)
     assert await pair.scheduler.get_queue_length() == 0
@@ -44,7 +44,7 @@ async def test_nothing_runs_before_the_scheduler_has_it_and_then_it_is_the_same_
     assert texts(loaded["history"]) == [("user", "hello")]
 
 
-async def test_an_unknown_task_is_none_and_a_bad_id_a_type_error(pair: Pair) -> None:
+async def test_an_unknown_task_is_none_and_a_bad_id_a_type_error(pair: SchedulerAndStorage) -> None:
     assert await pair.storage.load_task(uuid4()) is None
     with pytest.raises(TypeError, match="task_id must be a UUID, got 'x'"):
         await pair.storage.load_task("x")  # type: ignore[arg-type]
@@ -52,7 +52,7 @@ async def test_an_unknown_task_is_none_and_a_bad_id_a_type_error(pair: Pair) -> 
         await pair.storage.update_task(uuid4(), "working")
 
 
-async def test_who_opens_a_context_owns_it_and_its_tasks(pair: Pair) -> None:
+async def test_who_opens_a_context_owns_it_and_its_tasks(pair: SchedulerAndStorage) -> None:
     context, said = uuid4(), message("hello")
     await pair.storage.submit_task(context, said, caller_did="did:one")
     assert await pair.storage.get_context_owner(context) == "did:one"
@@ -69,7 +69,7 @@ async def test_who_opens_a_context_owns_it_and_its_tasks(pair: Pair) -> None:
     assert await pair.storage.list_contexts(owner_did="did:two") == []
 
 
-async def test_lists_have_their_length_and_offset(pair: Pair) -> None:
+async def test_lists_have_their_length_and_offset(pair: SchedulerAndStorage) -> None:
     context = uuid4()
     ids = [await submit(pair, f"{number}", context_id=context) for number in range(3)]
     assert [each["id"] for each in await pair.storage.list_tasks_by_context(context)] == ids
@@ -84,7 +84,7 @@ async def test_lists_have_their_length_and_offset(pair: Pair) -> None:
     assert (found["context_id"], found["task_count"], set(found["task_ids"])) == (context, 3, set(ids))
 
 
-async def test_one_of_several_cancels_has_canceled(pair: Pair) -> None:
+async def test_one_of_several_cancels_has_canceled(pair: SchedulerAndStorage) -> None:
     task_id = await submit(pair, "hello")
     assert not await pair.storage.update_task_state_if(task_id, "working", "canceled")
     assert not await pair.storage.update_task_state_if(task_id, "submitted", "completed")
@@ -96,13 +96,13 @@ async def test_one_of_several_cancels_has_canceled(pair: Pair) -> None:
         await pair.storage.submit_task(uuid4(), message("more", task_id))
 
 
-async def test_a_state_that_only_its_worker_may_write_is_not_taken(pair: Pair) -> None:
+async def test_a_state_that_only_its_worker_may_write_is_not_taken(pair: SchedulerAndStorage) -> None:
     task_id = await submit(pair, "hello")
     answered = await pair.storage.update_task(task_id, "completed", new_artifacts=[{"artifact_id": uuid4()}])
     assert (answered["status"]["state"], answered["artifacts"]) == ("submitted", [])
 
 
-async def test_metadata_messages_and_artifacts_are_kept_beside_a_task(pair: Pair) -> None:
+async def test_metadata_messages_and_artifacts_are_kept_beside_a_task(pair: SchedulerAndStorage) -> None:
     task_id, artifact = await submit(pair, "hello"), uuid4()
     await pair.storage.update_task(task_id, "submitted", metadata={"paid": False, "by": "x"})
     said = {**message("noted", task_id), "role": "agent"}
@@ -116,14 +116,14 @@ async def test_metadata_messages_and_artifacts_are_kept_beside_a_task(pair: Pair
     assert texts((loaded or {})["history"]) == [("agent", "noted")]
 
 
-async def test_feedback_is_kept(pair: Pair) -> None:
+async def test_feedback_is_kept(pair: SchedulerAndStorage) -> None:
     task_id = await submit(pair, "hello")
     assert await pair.storage.get_task_feedback(task_id) is None
     await pair.storage.store_task_feedback(task_id, {"rating": 5, "task_id": task_id})
     assert await pair.storage.get_task_feedback(task_id) == [{"rating": 5, "task_id": str(task_id)}]
 
 
-async def test_where_to_tell_of_a_task_is_kept_until_it_is_deleted(pair: Pair) -> None:
+async def test_where_to_tell_of_a_task_is_kept_until_it_is_deleted(pair: SchedulerAndStorage) -> None:
     task_id, config = await submit(pair, "hello"), {"id": uuid4(), "url": "https://example.com/hook"}
     assert await pair.storage.load_webhook_config(task_id) is None
     await pair.storage.save_webhook_config(task_id, config)
@@ -134,7 +134,7 @@ async def test_where_to_tell_of_a_task_is_kept_until_it_is_deleted(pair: Pair) -
     assert await pair.storage.load_all_webhook_configs() == {}
 
 
-async def test_a_context_keeps_data_and_knows_its_tasks(pair: Pair) -> None:
+async def test_a_context_keeps_data_and_knows_its_tasks(pair: SchedulerAndStorage) -> None:
     context = uuid4()
     assert await pair.storage.load_context(context) is None
     task_id = await submit(pair, "hello", context_id=context)
@@ -143,7 +143,7 @@ async def test_a_context_keeps_data_and_knows_its_tasks(pair: Pair) -> None:
     assert await pair.storage.load_context(context) == {"tone": "kind", "task_ids": [task_id]}
 
 
-async def test_a_cleared_context_leaves_nothing(pair: Pair) -> None:
+async def test_a_cleared_context_leaves_nothing(pair: SchedulerAndStorage) -> None:
     context = uuid4()
     task_id = await submit(pair, "hello", context_id=context)
     other = await submit(pair, "stays")
@@ -162,13 +162,15 @@ async def test_a_cleared_context_leaves_nothing(pair: Pair) -> None:
     assert await pair.storage.list_contexts() == []
 
 
-async def test_a_closed_storage_keeps_everything_and_can_be_used_again(pair: Pair) -> None:
+async def test_a_closed_storage_keeps_everything_and_can_be_used_again(pair: SchedulerAndStorage) -> None:
     task_id = await submit(pair, "hello")
     await pair.storage.close()
     assert await pair.storage.load_task(task_id) is not None
 
 
-async def test_tasks_of_other_producers_are_shown_as_far_as_they_can_be(pair: Pair, settings: Settings) -> None:
+async def test_tasks_of_other_producers_are_shown_as_far_as_they_can_be(
+    pair: SchedulerAndStorage, settings: Settings
+) -> None:
     from holdfast import TaskManager, open_store
 
     async with open_store(settings.redis) as store:
@@ -180,7 +182,7 @@ async def test_tasks_of_other_producers_are_shown_as_far_as_they_can_be(pair: Pa
     assert isinstance(task["context_id"], UUID)
 
 
-async def test_what_is_no_task_is_refused_and_nothing_is_written(pair: Pair) -> None:
+async def test_what_is_no_task_is_refused_and_nothing_is_written(pair: SchedulerAndStorage) -> None:
     from holdfast.errors import InvalidTaskError
 
     bad: list[dict[str, Any]] = [{}, {"task_id": "a b"}, {"task_id": uuid4(), "message": message("x" * 2_000_000)}]

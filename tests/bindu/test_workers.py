@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from tests.bindu.asking import message, shown, submit, texts
 
 if TYPE_CHECKING:
-    from holdfast.bindu import Pair
+    from holdfast.bindu import SchedulerAndStorage
     from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ ANSWER = "tests.bindu.handlers:answer"
 Working = Callable[..., None]
 
 
-async def test_a_task_is_completed_with_a_message_and_an_artifact(pair: Pair, working: Working) -> None:
+async def test_a_task_is_completed_with_a_message_and_an_artifact(pair: SchedulerAndStorage, working: Working) -> None:
     working(ANSWER)
     task_id = await submit(pair, "hello")
     task = await shown(pair.storage, task_id, "completed")
@@ -37,13 +37,13 @@ async def test_a_task_is_completed_with_a_message_and_an_artifact(pair: Pair, wo
     assert await pair.storage.count_tasks("completed") == 1
 
 
-async def test_data_comes_as_the_framework_has_it(pair: Pair, working: Working) -> None:
+async def test_data_comes_as_the_framework_has_it(pair: SchedulerAndStorage, working: Working) -> None:
     working(ANSWER)
     task = await shown(pair.storage, await submit(pair, "data"), "completed")
     assert task["artifacts"][0]["parts"] == [{"kind": "data", "text": "", "data": {"result": [1, 2]}}]
 
 
-async def test_a_question_is_answered_by_one_more_message(pair: Pair, working: Working) -> None:
+async def test_a_question_is_answered_by_one_more_message(pair: SchedulerAndStorage, working: Working) -> None:
     working(ANSWER)
     context = uuid4()
     task_id = await submit(pair, "ask", context_id=context)
@@ -56,14 +56,14 @@ async def test_a_question_is_answered_by_one_more_message(pair: Pair, working: W
     assert len(task["artifacts"]) == 1
 
 
-async def test_what_is_rejected_says_why_and_leaves_no_artifact(pair: Pair, working: Working) -> None:
+async def test_what_is_rejected_says_why_and_leaves_no_artifact(pair: SchedulerAndStorage, working: Working) -> None:
     working(ANSWER)
     task = await shown(pair.storage, await submit(pair, "bad"), "rejected")
     assert (task["history"][-1]["role"], task["artifacts"]) == ("agent", [])
     assert "not this one" in task["history"][-1]["parts"][0]["text"]
 
 
-async def test_a_cancel_interrupts_what_runs(pair: Pair, working: Working) -> None:
+async def test_a_cancel_interrupts_what_runs(pair: SchedulerAndStorage, working: Working) -> None:
     working(ANSWER, concurrency=1)
     task_id = await submit(pair, "forever")
     await shown(pair.storage, task_id, "working")
@@ -73,7 +73,7 @@ async def test_a_cancel_interrupts_what_runs(pair: Pair, working: Working) -> No
     assert (await shown(pair.storage, task_id, "canceled"))["artifacts"] == []
 
 
-async def test_pause_parks_and_resume_goes_on(pair: Pair, working: Working) -> None:
+async def test_pause_parks_and_resume_goes_on(pair: SchedulerAndStorage, working: Working) -> None:
     task_id = await submit(pair, "hello")
     await pair.scheduler.pause_task({"task_id": task_id})
     await shown(pair.storage, task_id, "suspended")
@@ -82,7 +82,7 @@ async def test_pause_parks_and_resume_goes_on(pair: Pair, working: Working) -> N
     await shown(pair.storage, task_id, "completed")
 
 
-async def test_a_message_for_a_working_task_waits_its_turn(pair: Pair, working: Working) -> None:
+async def test_a_message_for_a_working_task_waits_its_turn(pair: SchedulerAndStorage, working: Working) -> None:
     working(ANSWER)
     context = uuid4()
     task_id = await submit(pair, "forever", context_id=context)
@@ -95,7 +95,7 @@ async def test_a_message_for_a_working_task_waits_its_turn(pair: Pair, working: 
 
 
 async def test_the_frameworks_own_redis_scheduler_is_served_unchanged(
-    pair: Pair, settings: Settings, working: Working
+    pair: SchedulerAndStorage, settings: Settings, working: Working
 ) -> None:
     """Its class, its envelopes, its RPUSH; we only take what it has pushed."""
     working(ANSWER)

@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError
-from holdfastd.control.protocol import AskReload, AskScale, AskStatus, ProcessStatus, Status
+from holdfastd.control.protocol import AskReload, AskScale, AskStatus, ProcessStatus, SupervisorStatus
 from tests.chaos.handler import FAULTS, HOST, RUNS
 from tests.faults.proxy import Proxy
 
@@ -51,7 +51,7 @@ class Host:
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def status(self) -> Status | None:
+    def status(self) -> SupervisorStatus | None:
         """None where nobody answers now."""
         try:
             return ask(self.runtime_dir, AskStatus(), patience=2.0)

@@ -11,9 +11,9 @@ import anyio
 import anyio.to_thread
 from redis.exceptions import RedisError
 
-from holdfast.core.states import TERMINAL
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.task_states import TERMINAL
 from holdfast.errors import InvalidTaskError
-from holdfast.taskspec import TaskSpec
 from tests.faults import clock
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import Any
 
 import anyio
 
-from holdfast.broker.redis import connection, scripts
-from holdfast.core import settling
-from holdfast.core.deliveries import Settle, Settlement
-from holdfast.core.exchange import Exchange
+from holdfast.core import settle
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.pull_protocol import Exchange
+from holdfast.store.redis import connection, scripts
 from tests.faults import clock
 
 
@@ -43,7 +43,7 @@ def forget_what_was_settled() -> None:
 
 def settle_before_the_end() -> None:
     """A worker that drains reports what it gives back as completed."""
-    settlement = settling.settlement
+    settlement = settle.settlement
 
     def early(*args: Any, **kwargs: Any) -> Settlement | None:
         found = settlement(*args, **kwargs)
@@ -51,26 +51,26 @@ def settle_before_the_end() -> None:
             return Settlement(found.task_id, found.claim, Settle.COMPLETED)
         return found
 
-    from holdfast.worker import running
+    from holdfast.worker import run
 
-    running.settlement = early
+    run.settlement = early
 
 
 def keep_the_slot_of_who_cancels_itself() -> None:
     """A delivery ends only where its handler returns or raises."""
-    from holdfast.worker.running import Hands
+    from holdfast.worker.run import RunningTasks
 
     async def deliver(self: Any, delivery: Any, running: Any) -> None:
         await running.alone()
         with running.scope:
             self._end(delivery, running, await self._in_turn(delivery, running))
 
-    Hands._deliver = deliver  # type: ignore[method-assign]
+    RunningTasks._deliver = deliver  # type: ignore[method-assign]
 
 
 def stop_at_an_impossible_webhook() -> None:
     """What cannot be told ends the turn in which the others are."""
-    from holdfastd.steward.webhooks import Webhooks
+    from holdfastd.steward.duties.webhooks import Webhooks
 
     async def give_up(self: Any, notice: Any, why: str) -> None:
         raise ValueError(why)
@@ -80,13 +80,13 @@ def stop_at_an_impossible_webhook() -> None:
 
 def stop_at_a_schedule_that_is_gone() -> None:
     """A record that cannot be read ends the round in which the others are fired."""
-    from holdfast.firing import Firing
+    from holdfast.client.schedule_fire import ScheduleFirer
 
     async def set_aside(self: Any, spoilt: Any) -> None:
         if spoilt:
             raise KeyError("spec")
 
-    Firing._set_aside = set_aside  # type: ignore[method-assign]
+    ScheduleFirer._set_aside = set_aside  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)

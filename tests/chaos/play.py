@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 import anyio
 import redis.asyncio
 
-from holdfast.broker.redis import RedisStore
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfast.errors import StoreError
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.chaos import checks, measure, mutants, scribe
 from tests.chaos.checks import Evidence

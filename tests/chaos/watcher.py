@@ -10,8 +10,8 @@ import anyio
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from holdfast.broker.redis import RedisStore
 from holdfast.errors import StoreError
+from holdfast.store.redis import RedisStore
 from tests.lua.history import History
 from tests.lua.invariants import breaches
 

@@ -19,8 +19,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from holdfast.broker.redis import RedisStore
-from holdfast.core.states import PARKED, TERMINAL, State
+from holdfast.client.manager import TaskManager
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.errors import (
     MessageConflictError,
     StoreError,
@@ -30,12 +31,11 @@ from holdfast.errors import (
     UnknownScheduleError,
     UnknownTaskError,
 )
-from holdfast.manager import TaskManager
-from holdfast.patience import Patience
+from holdfast.store.redis import RedisStore
 from tests.chaos import scribe
 
 AGAIN = 0.1  # seconds between two tries
-UNTIL_TOLD = Patience(attempts=1, seconds=1.0)
+UNTIL_TOLD = SubmitRetries(attempts=1, seconds=1.0)
 
 T = TypeVar("T")
 Step = Callable[[str], Awaitable[None]]

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import anyio
 
-from holdfast.broker.redis import RedisStore
-from holdfast.core.deliveries import Settle, Settlement
-from holdfast.core.records import Introduction
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.tasks import Introduction
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli
 

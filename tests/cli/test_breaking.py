@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.submitting import Tally
+from holdfastd.cli.submit.submit_windows import Tally
 from tests.cli.commands import SUPERVISOR, Cli, clean
 from tests.cli.conftest import running
 

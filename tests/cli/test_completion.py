@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from holdfastd.cli.lazy import LazyCommand
+from holdfastd.cli.common.lazy import LazyCommand
+from holdfastd.cli.common.session import Session
 from holdfastd.cli.main import cli as group
-from holdfastd.cli.session import Session
 from tests.cli.commands import SUPERVISOR, Cli, clean
 
 BASH = """

@@ -11,14 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfastd.demo import handler, texts
-from holdfastd.demo.ledger import Ledger, percentile
+from holdfastd.demo import sample_texts, word_count
+from holdfastd.demo.observed import ObservedTasks, percentile
 from tests.cli.commands import SUPERVISOR, Cli, clean
 from tests.faults.kin import marked
 
 MARK = "DEMO_TEST"
 SMALL = ("--tasks", "150", "--seconds", "3", "--workers", "4")
-BALANCED = Ledger(10, 10, 10, 0, 0, 3, 1, 4, 7.0, 13.0, 2.5)
+BALANCED = ObservedTasks(10, 10, 10, 0, 0, 3, 1, 4, 7.0, 13.0, 2.5)
 
 
 def left(folder: Path) -> tuple[list[psutil.Process], list[Path]]:
@@ -100,9 +100,9 @@ def test_a_percentile_is_one_of_the_values() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("text", ["", "one", "two words", "  spaces \n everywhere  ", "x" * 1000, "a b " * 333])
 async def test_pieces_count_as_many_words_as_the_whole(text: str) -> None:
-    result = await handler.handle([{"parts": [{"text": text}]}])
+    result = await word_count.handle([{"parts": [{"text": text}]}])
     assert result["words"] == len(text.split())
 
 
 def test_the_same_seed_gives_the_same_texts() -> None:
-    assert texts.passages(50, 3) == texts.passages(50, 3) != texts.passages(50, 4)
+    assert sample_texts.passages(50, 3) == sample_texts.passages(50, 3) != sample_texts.passages(50, 4)

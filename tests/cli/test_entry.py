@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.lazy import LazyCommand
+from holdfastd.cli.common.lazy import LazyCommand
 from holdfastd.cli.main import COMMANDS
 from tests.cli.commands import SUPERVISOR, Cli, clean
 
@@ -110,7 +110,7 @@ def test_a_forbidden_socket_exits_77(server_url: str, tmp_path: Path) -> None:
 
 def test_an_unexpected_error_is_a_bug_whose_place_debug_shows(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "import holdfast.broker\nholdfast.broker.open_store = lambda *settings: 1 / 0\n"
+        "import holdfast.store\nholdfast.store.open_store = lambda *settings: 1 / 0\n"
     )
     cli = Cli(tmp_path, environ={"PYTHONPATH": str(tmp_path)})
     short, long = cli("tasks", "count"), cli("tasks", "count", "--debug")

@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from holdfast_config import RedisSettings
-from holdfastd.cli.endings import ending
+from holdfastd.cli.common.exit_status import ending
 from tests.cli.commands import Cli, Inside
 from tests.cli.test_bad_beginnings import start
 

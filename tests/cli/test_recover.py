@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.broker.redis import RedisStore
-from holdfast.broker.redis.keys import Keys
+from holdfast.store.redis import RedisStore
+from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli
 from tests.lua.operations import introduction, submission

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.records import Place, TaskRecord, WorkerKind, WorkerRecord
-from holdfast.core.states import State
-from holdfast.core.trail import LAYOUTS, Step, read_step
-from holdfastd.cli.prospect import Facts, prospect
-from holdfastd.cli.story import Known, beginning, events_of, words
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Place, TaskRecord, WorkerKind, WorkerRecord
+from holdfast.core.trail import LAYOUTS, TrailStep, read_step
+from holdfastd.cli.why.history import TaskHistory, beginning, events_of, words
+from holdfastd.cli.why.outlook import TaskSnapshot, prospect
 
 NOW = 1_700_000_100_000
 INCARNATION = "0123456789abcdef"
 CLAIM = f"2:{INCARNATION}:7"
 WORKER = WorkerRecord(INCARNATION, "live", "h", 4711, 3, (), 200)
-KNOWN = Known({INCARNATION: WORKER})
+KNOWN = TaskHistory({INCARNATION: WORKER})
 TASK = TaskRecord(
     task_id="t1",
     state=State.SUBMITTED,
@@ -119,13 +119,13 @@ def test_what_did_not_go_back_to_its_lane_is_not_said_to(line: str, told: str, f
 
 
 def test_a_suspect_goes_back_among_the_suspects() -> None:
-    known = Known({INCARNATION: replace(WORKER, kind=WorkerKind.QUARANTINE)})
+    known = TaskHistory({INCARNATION: replace(WORKER, kind=WorkerKind.QUARANTINE)})
     assert "put back among the suspects of its lane" in words(read_step(f"5 recovered drain {CLAIM}"), known)
 
 
 @pytest.mark.parametrize(("died", "told"), [(1_000, " 7ms later"), (1_009, " 0ms later"), (3_000, "")])
 def test_a_recovery_tells_how_long_after_the_death_it_was(died: int, told: str) -> None:
-    known = Known({}, {INCARNATION: died})
+    known = TaskHistory({}, {INCARNATION: died})
     assert words(read_step(f"1007 crashed 1 x {CLAIM}"), known).endswith(f"at the head of its lane{told} (crash 1)")
     assert f"its lane{told}, not" in words(read_step(f"1007 recovered x {CLAIM}"), known)
 
@@ -142,13 +142,13 @@ def test_a_beginning_in_words(more: dict[str, Any], told: str) -> None:
     assert beginning(replace(TASK, **more)) == told
 
 
-def facts(task: dict[str, Any], **more: Any) -> Facts:
+def facts(task: dict[str, Any], **more: Any) -> TaskSnapshot:
     known = {"steps": (), "now_ms": NOW, "keep_ms": 86_400_000, "max_attempts": 3, "living": 2} | more
-    return Facts(replace(TASK, **task), **known)
+    return TaskSnapshot(replace(TASK, **task), **known)
 
 
 WORKING = {"state": State.WORKING, "owner": INCARNATION, "claim": CLAIM, "attempts": 1}
-CLAIMED = {"steps": (Step(NOW - 12_000, "claimed", claim=CLAIM),)}
+CLAIMED = {"steps": (TrailStep(NOW - 12_000, "claimed", claim=CLAIM),)}
 IN_WORKER = "runs in worker 3 on h (pid 4711, incarnation 01234567)"
 ENDED = {"state": State.FAILED, "finished_ms": NOW - 3_000, "reason": "ValueError: x"}
 KEPT = "kept until 2023-11-15T22:14:57.000Z"
@@ -261,7 +261,7 @@ NEXT = [
 
 
 @pytest.mark.parametrize(("known", "told"), NEXT, ids=[told[:60] for _, told in NEXT])
-def test_what_is_and_what_will_be_in_words(known: Facts, told: str) -> None:
+def test_what_is_and_what_will_be_in_words(known: TaskSnapshot, told: str) -> None:
     assert prospect(known) == told
 
 

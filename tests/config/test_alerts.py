@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.deliveries import Settle
+from holdfast.core.delivery import Settle
 from tests.lua.namespace import Namespace
 from tests.servers import valkey
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config.folders import LONGEST_SOCKET, SOCKET_PATH_LIMIT, runtime_dir, state_dir
+from holdfast_config.service_folders import LONGEST_SOCKET, SOCKET_PATH_LIMIT, runtime_dir, state_dir
 from tests.config.conftest import Load, Problems
 
 SERVICE = {"STATE_DIRECTORY": "/var/lib/a:/var/lib/b", "RUNTIME_DIRECTORY": "/run/a:/run/b"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import ConfigError, load
-from holdfast_config.kill_points import VARIABLE, KillPoint, Point, parse
+from holdfast_config.kill_spec import VARIABLE, KillPoint, Point, parse
 
 
 @pytest.mark.parametrize(

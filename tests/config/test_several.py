@@ -10,8 +10,8 @@ import pytest
 from redis.asyncio.connection import parse_url
 
 from holdfast_config import ConfigError
-from holdfast_config.several import parse
-from holdfast_config.url import check, with_options
+from holdfast_config.redis_topology import parse
+from holdfast_config.redis_urls import check, with_options
 from tests.certificates import certificates
 from tests.config.conftest import Load
 

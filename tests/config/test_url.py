@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from redis.asyncio.connection import parse_url
 
 from holdfast_config import RedisSettings, Settings, mask
-from holdfast_config.url import OPTIONS, check, of_server, with_login
+from holdfast_config.redis_urls import OPTIONS, check, of_server, with_login
 from tests.config.conftest import Load
 
 SECRET = "s3cret"

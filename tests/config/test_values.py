@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config import kinds, webhook_url
+from holdfast_config import values, webhook_url
 from tests.config.conftest import Load, Problems
 
 DURATION = "must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {} s to ten years"
@@ -163,10 +163,10 @@ def test_the_only_lane_is_the_queue_unless_said(read: Load) -> None:
 
 @pytest.mark.parametrize(("value", "on"), [(True, True), ("1", True), (" Yes ", True), ("off", False), (0, False)])
 def test_a_switch_takes_a_boolean_or_a_word(value: object, on: bool) -> None:
-    assert kinds.switch(value) is on
+    assert values.switch(value) is on
 
 
 @pytest.mark.parametrize("value", ["", "maybe", 2, 1.0, ["on"]])
 def test_a_switch_takes_nothing_else(value: object) -> None:
     with pytest.raises(ValueError, match="must be true or false"):
-        kinds.switch(value)
+        values.switch(value)

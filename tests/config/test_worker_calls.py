@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast_config.worker_calls import WorkerCall, read_call
+from holdfast_config.handler_call import WorkerCall, read_call
 
 
 def test_arguments_are_literals() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import anyio
 
-from holdfast.core.deliveries import Delivery, Holding
-from holdfast.core.outcomes import Outcome, Stopped
+from holdfast.core.delivery import Delivery, Holding
+from holdfast.core.outcomes import HandlerStopped, Outcome
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.settling import settlement
-from holdfast.handler.callee import callee
+from holdfast.core.settle import settlement
+from holdfast.handler.function import callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.registry import Handlers
 from holdfast.handler.run import run
@@ -57,7 +57,7 @@ class Shop:
     async def finish(self, delivery: Delivery, stopped: str = "", task: Task | None = None) -> str:
         """Run it to its end, or to where somebody stopped it; what the store says to its outcome."""
         task = task or Task(delivery)
-        outcome: Outcome = Stopped(stopped)
+        outcome: Outcome = HandlerStopped(stopped)
         if not stopped:
             with anyio.fail_after(30):
                 outcome = await run(self.handler, delivery, task, self._threads, None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.broker.port import Store
-from holdfast.core.deliveries import Delivery, Pulled, Settle, Settlement
-from holdfast.core.records import Accepted, TaskRecord, WorkerKind
+from holdfast.core.delivery import Delivery, Pulled, Settle, Settlement
+from holdfast.core.tasks import Accepted, TaskRecord, WorkerKind
+from holdfast.store.protocol import Store
 from tests.lua.operations import introduction, submission
 
 CAUSE = "died"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
+from holdfast.core.delivery import Settle
 from tests.conformance.stand import Stand
 from tests.lua.operations import LARGE, admission, control, flat, run, sha1
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Place, TaskRecord, Wanted
-from holdfast.core.states import State
+from holdfast.core.delivery import Settle
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Place, TaskRecord, Wanted
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Hint, Holding, Settle
-from holdfast.core.records import WorkerKind
+from holdfast.core.delivery import Hint, Holding, Settle
+from holdfast.core.tasks import WorkerKind
 from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.records import Submission
+from holdfast.client.manager import TaskManager
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.tasks import Submission
 from holdfast.errors import (
     HoldfastError,
     InvalidTaskError,
@@ -18,8 +20,6 @@ from holdfast.errors import (
     TaskEndedError,
     UnknownTaskError,
 )
-from holdfast.manager import TaskManager
-from holdfast.taskspec import TaskSpec
 from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast import create_broker
+from holdfast.client.manager import TaskManager
 from holdfast.errors import InvalidTaskError
-from holdfast.manager import TaskManager
 from holdfast.sync import TaskManager as SyncTaskManager
 from holdfast_config import ConfigError, RedisSettings
 from tests.conformance.test_promises_bad_input import Hostile

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.client.manager import TaskManager
+from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.schedules import Schedules
+from holdfast.client.sync_schedules import SyncSchedules
 from holdfast.errors import InvalidScheduleError, InvalidTaskError, UnknownScheduleError
-from holdfast.manager import TaskManager
-from holdfast.schedules import Schedules
-from holdfast.schedulespec import ScheduleSpec
-from holdfast.sync_schedules import Schedules as SyncSchedules
 from tests.conformance.stand import Stand
 from tests.conformance.test_promises_bad_input import (
     BAD_IDS,

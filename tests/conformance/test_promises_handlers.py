@@ -11,12 +11,12 @@ from typing import Any
 import pydantic
 import pytest
 
-from holdfast.core.states import State
+from holdfast.client.manager import TaskManager
+from holdfast.client.results import read_result
+from holdfast.core.task_states import State
 from holdfast.errors import Reject, Retry
 from holdfast.handler.registry import Handlers
 from holdfast.handler.task import Task
-from holdfast.manager import TaskManager
-from holdfast.results import read_result
 from tests.conformance.shop import Shop
 from tests.conformance.stand import Stand
 

@@ -9,11 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.core.records import Page
-from holdfast.core.states import State
+from holdfast.client.manager import TaskManager
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Page
 from holdfast.errors import MessageConflictError, TaskEndedError
-from holdfast.manager import TaskManager
-from holdfast.taskspec import TaskSpec
 from tests.conformance.shop import Shop
 from tests.conformance.stand import Stand
 

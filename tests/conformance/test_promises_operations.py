@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.states import State
+from holdfast.client.manager import TaskManager
+from holdfast.client.results import read_result
+from holdfast.core.task_states import State
 from holdfast.errors import UnknownTaskError
 from holdfast.handler.task import Task
-from holdfast.manager import TaskManager
-from holdfast.results import read_result
 from tests.conformance.shop import Shop
 from tests.conformance.stand import Stand
 from tests.conformance.ways import WAYS, Asking

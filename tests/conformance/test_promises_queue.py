@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.states import State
+from holdfast.client.manager import TaskManager
+from holdfast.core.task_states import State
 from holdfast.errors import (
     InvalidTaskError,
     QueueBusyError,
@@ -12,7 +13,6 @@ from holdfast.errors import (
     TaskOpenError,
     UnknownTaskError,
 )
-from holdfast.manager import TaskManager
 from tests.conformance.shop import Shop
 from tests.conformance.stand import Stand
 from tests.conformance.test_promises_manager import echo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle, Settlement, Standing
+from holdfast.core.delivery import Settle, Settlement, Standing
 from tests.conformance.stand import Stand, settlement
 from tests.lua.operations import introduction
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Holding, Settle, Standing
-from holdfast.core.records import Stray, WorkerKind
+from holdfast.core.delivery import Holding, Settle, Standing
+from holdfast.core.tasks import Stray, WorkerKind
 from tests.conformance.stand import Stand
 from tests.lua.operations import introduction
 

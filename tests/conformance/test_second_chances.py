@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import RetryAnswer
+from holdfast.core.delivery import Settle
+from holdfast.core.tasks import RetryAnswer
 from tests.conformance.stand import Stand
 from tests.lua.operations import control
 

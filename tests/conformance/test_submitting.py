@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted
-from holdfast.manager import TaskManager
+from holdfast.client.manager import TaskManager
+from holdfast.core.delivery import Settle
+from holdfast.core.tasks import Accepted
 from holdfast_config.lanes import list_name
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission

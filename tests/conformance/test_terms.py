@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted, Receipt
-from holdfast.core.terms import IfParentFails, Terms
+from holdfast.core.delivery import Settle
+from holdfast.core.submit_options import IfParentFails, SubmitOptions
+from holdfast.core.tasks import Accepted, Receipt
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 
 pytestmark = pytest.mark.anyio
 
 
-async def submit(stand: Stand, task_id: str, terms: Terms, **more: Any) -> Receipt:
+async def submit(stand: Stand, task_id: str, terms: SubmitOptions, **more: Any) -> Receipt:
     [receipt] = await stand.store.submit_on_terms([submission(task_id, stand.queue, terms=terms, **more)])
     return receipt
 
@@ -23,7 +23,7 @@ async def submit(stand: Stand, task_id: str, terms: Terms, **more: Any) -> Recei
 async def test_a_child_begins_when_its_parents_have_completed(stand: Stand) -> None:
     await stand.register("a")
     await stand.submit("p1", "p2")
-    assert await submit(stand, "c", Terms(after=("p1", "p2"))) == Receipt(Accepted.NEW, "c")
+    assert await submit(stand, "c", SubmitOptions(after=("p1", "p2"))) == Receipt(Accepted.NEW, "c")
     assert (await stand.task("c")).waits_for == ("p1", "p2")
     first, second = await stand.take("a", 2)
     await stand.settle("a", first, Settle.COMPLETED)
@@ -35,8 +35,8 @@ async def test_a_child_begins_when_its_parents_have_completed(stand: Stand) -> N
 async def test_a_parent_that_fails_fails_its_children_or_lets_them_run(stand: Stand) -> None:
     await stand.register("a")
     await stand.submit("p")
-    await submit(stand, "fails", Terms(after=("p",)))
-    await submit(stand, "runs", Terms(after=("p",), if_parent_fails=IfParentFails.RUN))
+    await submit(stand, "fails", SubmitOptions(after=("p",)))
+    await submit(stand, "runs", SubmitOptions(after=("p",), if_parent_fails=IfParentFails.RUN))
     [delivery] = await stand.take("a", 1)
     await stand.settle("a", delivery, Settle.FAILED)
     await stand.store.promote(10)
@@ -44,13 +44,13 @@ async def test_a_parent_that_fails_fails_its_children_or_lets_them_run(stand: St
 
 
 async def test_an_unknown_parent_is_named(stand: Stand) -> None:
-    assert await submit(stand, "c", Terms(after=("nobody",))) == Receipt(Accepted.NO_PARENT, "nobody")
+    assert await submit(stand, "c", SubmitOptions(after=("nobody",))) == Receipt(Accepted.NO_PARENT, "nobody")
     assert await stand.store.get("c") is None
 
 
 async def test_what_nobody_takes_in_time_is_canceled(stand: Stand) -> None:
     await stand.register("a")
-    await submit(stand, "t", Terms(expires_in_ms=500))
+    await submit(stand, "t", SubmitOptions(expires_in_ms=500))
     await stand.advance(500)
     assert await stand.take("a") == []
     task = await stand.task("t")
@@ -58,9 +58,9 @@ async def test_what_nobody_takes_in_time_is_canceled(stand: Stand) -> None:
 
 
 async def test_there_is_one_task_a_key(stand: Stand) -> None:
-    assert await submit(stand, "t1", Terms(unique="k")) == Receipt(Accepted.NEW, "t1")
-    assert await submit(stand, "t2", Terms(unique="k")) == Receipt(Accepted.DUPLICATE, "t1")
-    await submit(stand, "early", Terms(debounce="k"), delay_ms=500)
-    await submit(stand, "late", Terms(debounce="k"), delay_ms=500)
+    assert await submit(stand, "t1", SubmitOptions(unique="k")) == Receipt(Accepted.NEW, "t1")
+    assert await submit(stand, "t2", SubmitOptions(unique="k")) == Receipt(Accepted.DUPLICATE, "t1")
+    await submit(stand, "early", SubmitOptions(debounce="k"), delay_ms=500)
+    await submit(stand, "late", SubmitOptions(debounce="k"), delay_ms=500)
     assert (await stand.task("early")).reason == "replaced by late"
     assert await stand.state("late") == "delayed"

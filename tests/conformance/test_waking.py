@@ -9,7 +9,7 @@ from typing import TypeVar
 import anyio
 import pytest
 
-from holdfast.core.deliveries import Hint, Settle
+from holdfast.core.delivery import Hint, Settle
 from tests.conformance.stand import Stand
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from holdfast.client.manager import TaskManager
 from holdfast.errors import UnknownTaskError
-from holdfast.manager import TaskManager
 from tests.conformance.shop import Shop
 from tests.conformance.stand import Stand
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.defining import define, read_spec
+from holdfast.client.schedule_definition import define, read_spec
 from holdfast.errors import InvalidScheduleError
 
 NOW = 1_800_000_000_000  # 2027-01-15T08:00:00Z

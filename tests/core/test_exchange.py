@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Delivery, Holding, Pulled, Settle, Settlement, Standing, Verdict
-from holdfast.core.exchange import Exchange
+from holdfast.core.delivery import Delivery, Holding, Pulled, Settle, Settlement, Standing, Verdict
+from holdfast.core.pull_protocol import Exchange
 
 
 def delivery(task_id: str, claim: str, turn: int = 1, operation: bytes = b"{}") -> Delivery:

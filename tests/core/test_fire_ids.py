@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
-from holdfast.core.firing import earlier_fire_id, fire_id
+from holdfast.core.fire_order import earlier_fire_id, fire_id
 from holdfast.core.identity import is_task_id
 
 AT = 1_798_765_200_000

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.cadence import Every
-from holdfast.core.schedules import ON_TIME, Bounds, Misfire, Plan, Policy, Schedule, plan
+from holdfast.core.schedules import ON_TIME, Bounds, Misfire, Plan, Schedule, SchedulePolicy, plan
 
 INTERVALS = st.sampled_from([1_000, 7_000, 60_000])
 MISFIRES = st.sampled_from([Misfire(), Misfire(latest=False), Misfire(latest=False, most=1), Misfire(False, 5)])
@@ -48,7 +48,7 @@ def test_a_plan_is_what_the_policies_say(
 ) -> None:
     first = 1_000_000 * interval
     bounds = Bounds(end=None if end is None else first + end, limit=limit)
-    schedule = Schedule("j", Every(interval, 0), bounds, Policy(misfire=misfire, deadline=deadline), first)
+    schedule = Schedule("j", Every(interval, 0), bounds, SchedulePolicy(misfire=misfire, deadline=deadline), first)
     now = first + late
     found = plan(schedule, now)
     if late < 0:

@@ -6,10 +6,20 @@ import json
 
 import pytest
 
-from holdfast.core.deliveries import Delivery, Settle, Settlement
-from holdfast.core.outcomes import Asked, Completed, Failed, Failure, Outcome, Raised, Rejected, Stopped, Unreadable
+from holdfast.core.delivery import Delivery, Settle, Settlement
+from holdfast.core.outcomes import (
+    Completed,
+    Failed,
+    Failure,
+    HandlerStopped,
+    InputAsked,
+    Outcome,
+    Raised,
+    Rejected,
+    UnreadableMessage,
+)
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.settling import REASON_LENGTH, one_line, settlement
+from holdfast.core.settle import REASON_LENGTH, one_line, settlement
 
 POLICY = RetryPolicy(max_attempts=3, base=2.0, cap=300.0)
 ERROR = Failure("ValueError", "bad\nvalue", "Traceback …")
@@ -29,8 +39,8 @@ def settled(outcome: Outcome, attempts: int = 0, max_attempts: int | None = None
     ("outcome", "kind", "reason"),
     [
         (Completed(b"{}"), Settle.COMPLETED, ""),
-        (Asked("input-required", b"{}"), Settle.INPUT_REQUIRED, ""),
-        (Asked("auth-required", b"{}"), Settle.AUTH_REQUIRED, ""),
+        (InputAsked("input-required", b"{}"), Settle.INPUT_REQUIRED, ""),
+        (InputAsked("auth-required", b"{}"), Settle.AUTH_REQUIRED, ""),
         (Failed(b"{}", "no"), Settle.FAILED, "no"),
         (Rejected(b"{}", "never"), Settle.REJECTED, "never"),
     ],
@@ -78,23 +88,25 @@ def test_jitter_shortens_the_wait() -> None:
 
 
 def test_an_unreadable_operation_is_set_aside_with_its_reason() -> None:
-    aside = settled(Unreadable("not UTF-8"))
+    aside = settled(UnreadableMessage("not UTF-8"))
     assert (aside.kind, aside.reason) == (Settle.UNREADABLE, "not UTF-8")
     assert json.loads(aside.result)["error"]["message"] == "not UTF-8"
 
 
 @pytest.mark.parametrize("why", ["cancel", "lost", "fenced"])
 def test_what_is_nobodys_any_more_is_not_reported(why: str) -> None:
-    assert settlement(Stopped(why), delivery(), POLICY, 0.0) is None
+    assert settlement(HandlerStopped(why), delivery(), POLICY, 0.0) is None
 
 
 @pytest.mark.parametrize(("why", "kind"), [("drain", Settle.RELEASE), ("pause", Settle.SUSPENDED)])
 def test_what_was_stopped_goes_back_with_its_checkpoint(why: str, kind: Settle) -> None:
-    back = settlement(Stopped(why), delivery(), POLICY, 0.0, b'{"page":7}')
+    back = settlement(HandlerStopped(why), delivery(), POLICY, 0.0, b'{"page":7}')
     assert back == Settlement("t-1", "c-1", kind, b"", 0, why, b'{"page":7}')
 
 
-@pytest.mark.parametrize("outcome", [Completed(b"{}"), Raised(ERROR), Raised(ERROR, final=True), Unreadable("x")])
+@pytest.mark.parametrize(
+    "outcome", [Completed(b"{}"), Raised(ERROR), Raised(ERROR, final=True), UnreadableMessage("x")]
+)
 def test_the_checkpoint_travels_with_every_settlement(outcome: Outcome) -> None:
     with_checkpoint = settlement(outcome, delivery(), POLICY, 0.0, b"1")
     assert with_checkpoint is not None

@@ -6,12 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.states import PARKED, TERMINAL, TRANSITIONS, Event, IllegalTransitionError, State, next_state
+from holdfast.core.task_states import (
+    PARKED,
+    TERMINAL,
+    TRANSITIONS,
+    IllegalTransitionError,
+    State,
+    TaskEvent,
+    next_state,
+)
 
-HISTORIES = st.lists(st.sampled_from(Event), max_size=60)
+HISTORIES = st.lists(st.sampled_from(TaskEvent), max_size=60)
 
 
-def play(history: list[Event]) -> list[State]:
+def play(history: list[TaskEvent]) -> list[State]:
     """The states a task goes through; what does not apply is refused and changes nothing."""
     states = [State.SUBMITTED]
     for event in history:
@@ -23,7 +31,7 @@ def play(history: list[Event]) -> list[State]:
 
 
 @given(HISTORIES)
-def test_a_task_that_has_ended_stays_as_it_is(history: list[Event]) -> None:
+def test_a_task_that_has_ended_stays_as_it_is(history: list[TaskEvent]) -> None:
     states = play(history)
     ended = [state for state in states if state in TERMINAL]
     assert len(set(ended)) <= 1
@@ -31,28 +39,28 @@ def test_a_task_that_has_ended_stays_as_it_is(history: list[Event]) -> None:
 
 
 @given(HISTORIES)
-def test_only_a_pull_makes_a_task_working(history: list[Event]) -> None:
+def test_only_a_pull_makes_a_task_working(history: list[TaskEvent]) -> None:
     states = play(history)
     for before, event, after in zip(states, history, states[1:], strict=False):
         if after is State.WORKING and before is not State.WORKING:
-            assert (before, event) == (State.SUBMITTED, Event.PULL)
+            assert (before, event) == (State.SUBMITTED, TaskEvent.PULL)
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - TERMINAL))
 def test_cancel_ends_every_task_that_has_not_ended(state: State) -> None:
-    assert next_state(state, Event.CANCEL) is State.CANCELED
+    assert next_state(state, TaskEvent.CANCEL) is State.CANCELED
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
-@pytest.mark.parametrize("event", Event)
-def test_nothing_applies_to_a_task_that_has_ended(state: State, event: Event) -> None:
+@pytest.mark.parametrize("event", TaskEvent)
+def test_nothing_applies_to_a_task_that_has_ended(state: State, event: TaskEvent) -> None:
     with pytest.raises(IllegalTransitionError, match=f"{event} does not apply to a task that is {state}"):
         next_state(state, event)
 
 
 @pytest.mark.parametrize("state", sorted(PARKED))
-@pytest.mark.parametrize("event", [Event.MESSAGE, Event.RESUME])
-def test_a_parked_task_goes_on_from_the_queue(state: State, event: Event) -> None:
+@pytest.mark.parametrize("event", [TaskEvent.MESSAGE, TaskEvent.RESUME])
+def test_a_parked_task_goes_on_from_the_queue(state: State, event: TaskEvent) -> None:
     assert next_state(state, event) is State.SUBMITTED
 
 
@@ -60,29 +68,29 @@ def test_a_parked_task_goes_on_from_the_queue(state: State, event: Event) -> Non
 @pytest.mark.parametrize(
     ("event", "after"),
     [
-        (Event.COMPLETE, State.COMPLETED),
-        (Event.FAIL, State.FAILED),
-        (Event.REJECT, State.REJECTED),
-        (Event.ASK_INPUT, State.INPUT_REQUIRED),
-        (Event.ASK_AUTH, State.AUTH_REQUIRED),
+        (TaskEvent.COMPLETE, State.COMPLETED),
+        (TaskEvent.FAIL, State.FAILED),
+        (TaskEvent.REJECT, State.REJECTED),
+        (TaskEvent.ASK_INPUT, State.INPUT_REQUIRED),
+        (TaskEvent.ASK_AUTH, State.AUTH_REQUIRED),
     ],
 )
-def test_a_late_outcome_commits_wherever_the_task_waits(state: State, event: Event, after: State) -> None:
+def test_a_late_outcome_commits_wherever_the_task_waits(state: State, event: TaskEvent, after: State) -> None:
     assert next_state(state, event) is after
 
 
 @pytest.mark.parametrize(
     ("event", "after"),
     [
-        (Event.SUSPEND, State.SUSPENDED),
-        (Event.RETRY, State.DELAYED),
-        (Event.RELEASE, State.SUBMITTED),
-        (Event.CRASH_FIRST, State.SUBMITTED),
-        (Event.CRASH_LATER, State.DELAYED),
-        (Event.GIVE_UP, State.FAILED),
+        (TaskEvent.SUSPEND, State.SUSPENDED),
+        (TaskEvent.RETRY, State.DELAYED),
+        (TaskEvent.RELEASE, State.SUBMITTED),
+        (TaskEvent.CRASH_FIRST, State.SUBMITTED),
+        (TaskEvent.CRASH_LATER, State.DELAYED),
+        (TaskEvent.GIVE_UP, State.FAILED),
     ],
 )
-def test_only_a_working_task_is_given_back_or_given_up(event: Event, after: State) -> None:
+def test_only_a_working_task_is_given_back_or_given_up(event: TaskEvent, after: State) -> None:
     assert next_state(State.WORKING, event) is after
     for state in set(State) - {State.WORKING}:
         with pytest.raises(IllegalTransitionError):
@@ -91,7 +99,7 @@ def test_only_a_working_task_is_given_back_or_given_up(event: Event, after: Stat
 
 def test_every_state_has_a_row_and_every_event_a_use() -> None:
     assert set(TRANSITIONS) == set(State)
-    assert {event for row in TRANSITIONS.values() for event in row} == set(Event)
+    assert {event for row in TRANSITIONS.values() for event in row} == set(TaskEvent)
 
 
 def test_every_state_can_be_reached() -> None:

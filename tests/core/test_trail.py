@@ -7,44 +7,44 @@ from importlib.resources import files
 
 import pytest
 
-from holdfast.core.trail import CHRONICLE, EVENTS, KEPT, LAYOUTS, Step, read_step
+from holdfast.core.trail import CHRONICLE, EVENTS, KEPT, LAYOUTS, TrailStep, read_step
 
 CLAIM = "2:ab12:7"
 
 LINES = [
-    (f"5 claimed {CLAIM}", Step(5, "claimed", claim=CLAIM)),
+    (f"5 claimed {CLAIM}", TrailStep(5, "claimed", claim=CLAIM)),
     (
         f"5 settled completed 3 {CLAIM} it is fine",
-        Step(5, "settled", "it is fine", CLAIM, kind="completed", number=3),
+        TrailStep(5, "settled", "it is fine", CLAIM, kind="completed", number=3),
     ),
-    (f"5 settled completed 1 {CLAIM} ", Step(5, "settled", "", CLAIM, kind="completed", number=1)),
-    (f"5 retry {CLAIM} ValueError: 1 2:x:3", Step(5, "retry", "ValueError: 1 2:x:3", CLAIM)),
-    (f"5 release {CLAIM} drain", Step(5, "release", "drain", CLAIM)),
-    (f"5 suspended {CLAIM} pause", Step(5, "suspended", "pause", CLAIM)),
-    ("5 suspended by an operator", Step(5, "suspended", "by an operator")),
-    (f"5 crashed 2 signal: SIGKILL {CLAIM}", Step(5, "crashed", "signal: SIGKILL", CLAIM, number=2)),
-    (f"5 recovered lease lapsed {CLAIM}", Step(5, "recovered", "lease lapsed", CLAIM)),
-    (f"5 returned {CLAIM}", Step(5, "returned", claim=CLAIM)),
-    ("5 delayed 1700000000000", Step(5, "delayed", due_ms=1700000000000)),
-    ("5 promoted ", Step(5, "promoted")),
-    ("5 canceled no longer\nwanted", Step(5, "canceled", "no longer\nwanted")),
-    ("5 dead-letter 5 crashes", Step(5, "dead-letter", number=5)),
-    ("5 turn m-2", Step(5, "turn", other="m-2")),
-    ("5 retried t1.r1 by hand", Step(5, "retried", "by hand", other="t1.r1")),
-    ("5 retry-of t1", Step(5, "retry-of", other="t1")),
-    ("5 waits 3", Step(5, "waits", number=3)),
-    ("5 ready ", Step(5, "ready")),
-    ("5 parent-failed t0 canceled", Step(5, "parent-failed", "canceled", other="t0")),
-    ("5 expired expired", Step(5, "expired", "expired")),
-    ("5 claimed nonsense", Step(5, "claimed", "nonsense")),
-    ("5 danced with wolves", Step(5, "danced", "with wolves")),
-    ("nonsense", Step(0, "")),
-    ("", Step(0, "")),
+    (f"5 settled completed 1 {CLAIM} ", TrailStep(5, "settled", "", CLAIM, kind="completed", number=1)),
+    (f"5 retry {CLAIM} ValueError: 1 2:x:3", TrailStep(5, "retry", "ValueError: 1 2:x:3", CLAIM)),
+    (f"5 release {CLAIM} drain", TrailStep(5, "release", "drain", CLAIM)),
+    (f"5 suspended {CLAIM} pause", TrailStep(5, "suspended", "pause", CLAIM)),
+    ("5 suspended by an operator", TrailStep(5, "suspended", "by an operator")),
+    (f"5 crashed 2 signal: SIGKILL {CLAIM}", TrailStep(5, "crashed", "signal: SIGKILL", CLAIM, number=2)),
+    (f"5 recovered lease lapsed {CLAIM}", TrailStep(5, "recovered", "lease lapsed", CLAIM)),
+    (f"5 returned {CLAIM}", TrailStep(5, "returned", claim=CLAIM)),
+    ("5 delayed 1700000000000", TrailStep(5, "delayed", due_ms=1700000000000)),
+    ("5 promoted ", TrailStep(5, "promoted")),
+    ("5 canceled no longer\nwanted", TrailStep(5, "canceled", "no longer\nwanted")),
+    ("5 dead-letter 5 crashes", TrailStep(5, "dead-letter", number=5)),
+    ("5 turn m-2", TrailStep(5, "turn", other="m-2")),
+    ("5 retried t1.r1 by hand", TrailStep(5, "retried", "by hand", other="t1.r1")),
+    ("5 retry-of t1", TrailStep(5, "retry-of", other="t1")),
+    ("5 waits 3", TrailStep(5, "waits", number=3)),
+    ("5 ready ", TrailStep(5, "ready")),
+    ("5 parent-failed t0 canceled", TrailStep(5, "parent-failed", "canceled", other="t0")),
+    ("5 expired expired", TrailStep(5, "expired", "expired")),
+    ("5 claimed nonsense", TrailStep(5, "claimed", "nonsense")),
+    ("5 danced with wolves", TrailStep(5, "danced", "with wolves")),
+    ("nonsense", TrailStep(0, "")),
+    ("", TrailStep(0, "")),
 ]
 
 
 @pytest.mark.parametrize(("line", "step"), LINES, ids=[line[:30] for line, _ in LINES])
-def test_a_line_is_read_into_its_parts(line: str, step: Step) -> None:
+def test_a_line_is_read_into_its_parts(line: str, step: TrailStep) -> None:
     assert read_step(line) == step
 
 

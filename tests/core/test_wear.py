@@ -6,35 +6,35 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.exchange import UNBOUNDED
-from holdfast.core.wear import Limits, Wear, appetite, heavy, refusal, worn
+from holdfast.core.pull_protocol import UNBOUNDED
+from holdfast.core.recycle import RecycleLimits, WorkerUse, appetite, heavy, refusal, worn
 
 MIB = 1 << 20
-MEMORY = Limits(memory=100 * MIB)
+MEMORY = RecycleLimits(memory=100 * MIB)
 
 
-def weighed(done: int, first: int, before: int, memory: int) -> Wear:
+def weighed(done: int, first: int, before: int, memory: int) -> WorkerUse:
     """Sizes in MiB."""
-    return Wear(done, first * MIB, before * MIB, memory * MIB)
+    return WorkerUse(done, first * MIB, before * MIB, memory * MIB)
 
 
 def test_without_limits_nothing_is_worn_or_bounded() -> None:
     wear = weighed(10**9, 1, 10**6, 10**6)
-    assert worn(Limits(), wear) == ""
-    assert appetite(Limits(), wear, 7) == UNBOUNDED - 7
+    assert worn(RecycleLimits(), wear) == ""
+    assert appetite(RecycleLimits(), wear, 7) == UNBOUNDED - 7
 
 
 @pytest.mark.parametrize(("chance", "tasks"), [(0.0, 100), (0.5, 95), (1.0, 90)])
 def test_lives_are_spread_below_the_most_tasks(chance: float, tasks: int) -> None:
-    assert Limits.of(100, None, chance) == Limits(tasks, 100, None)
+    assert RecycleLimits.of(100, None, chance) == RecycleLimits(tasks, 100, None)
 
 
 def test_a_life_is_worn_by_its_tasks_but_may_go_on_to_the_most() -> None:
-    limits = Limits(90, 100)
-    assert worn(limits, Wear(89)) == ""
-    assert worn(limits, Wear(90)) == "90 tasks"
-    assert appetite(limits, Wear(90), 3) == 7
-    assert appetite(limits, Wear(100), 0) == 0
+    limits = RecycleLimits(90, 100)
+    assert worn(limits, WorkerUse(89)) == ""
+    assert worn(limits, WorkerUse(90)) == "90 tasks"
+    assert appetite(limits, WorkerUse(90), 3) == 7
+    assert appetite(limits, WorkerUse(100), 0) == 0
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_a_life_is_worn_by_its_tasks_but_may_go_on_to_the_most() -> None:
         (weighed(1, 40, 71, 71), "memory 71 MiB of 100 MiB"),  # the next one would not fit
     ],
 )
-def test_memory_counts_when_two_looks_find_too_much(wear: Wear, why: str) -> None:
+def test_memory_counts_when_two_looks_find_too_much(wear: WorkerUse, why: str) -> None:
     assert worn(MEMORY, wear) == why
 
 
 def test_one_look_is_reason_enough_for_a_second() -> None:
     assert heavy(MEMORY, weighed(10, 40, 70, 80))
     assert not heavy(MEMORY, weighed(10, 40, 80, 70))
-    assert not heavy(Limits(tasks=1), weighed(10, 40, 80, 70))
+    assert not heavy(RecycleLimits(tasks=1), weighed(10, 40, 80, 70))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_one_look_is_reason_enough_for_a_second() -> None:
         (weighed(6, 40, 90, 120), 0, 0),
     ],
 )
-def test_only_tasks_that_fit_into_the_memory_are_claimed(wear: Wear, held: int, more: int) -> None:
+def test_only_tasks_that_fit_into_the_memory_are_claimed(wear: WorkerUse, held: int, more: int) -> None:
     assert appetite(MEMORY, wear, held) == more
 
 
@@ -86,4 +86,4 @@ def test_only_tasks_that_fit_into_the_memory_are_claimed(wear: Wear, held: int, 
     ],
 )
 def test_a_worker_that_is_near_its_limit_before_its_first_task_is_refused(limit: int | None, why: str) -> None:
-    assert refusal(Limits(memory=limit), 40 * MIB) == why
+    assert refusal(RecycleLimits(memory=limit), 40 * MIB) == why

@@ -10,8 +10,8 @@ import click
 import pytest
 
 from holdfast.exits import Exit
-from holdfast_config import table
-from holdfastd.cli.lazy import LazyCommand
+from holdfast_config import settings_table
+from holdfastd.cli.common.lazy import LazyCommand
 from holdfastd.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
@@ -70,8 +70,8 @@ def test_an_unknown_command_or_flag_would_be_noticed() -> None:
 
 
 def test_the_table_of_settings_is_up_to_date() -> None:
-    """python -m holdfast_config.table > docs/settings.md"""
-    assert (ROOT / "docs/settings.md").read_text() == table.table()
+    """python -m holdfast_config.settings_table > docs/settings.md"""
+    assert (ROOT / "docs/settings.md").read_text() == settings_table.table()
 
 
 def test_exit_statuses_are_told_with_their_meanings() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.channel import Ready
+from holdfast.ipc.channel import Ready
 from holdfast_config import RedisSettings
 from tests.cli.commands import clean
 from tests.worker.processes import PATIENCE, booting

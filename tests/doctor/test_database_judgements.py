@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.facts import DatabaseFacts, FollowingFacts
-from holdfast.core.records import LedgerFacts
+from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
+from holdfast.core.tasks import LedgerStatus
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError, StoreUnavailableError
 from holdfastd.doctor import database
 from tests.doctor.test_judgements import levels
 
-FACTS = DatabaseFacts("postgresql://db/tasks", "16.4", "me", tables=2, needed=2, lacking=(), standby=False)
-UP_TO_DATE = LedgerFacts("following", 0, 0, 0, 0)
-STANDING = FollowingFacts(UP_TO_DATE, "e1", "e1")
+FACTS = DatabaseInfo("postgresql://db/tasks", "16.4", "me", tables=2, needed=2, lacking=(), standby=False)
+UP_TO_DATE = LedgerStatus("following", 0, 0, 0, 0)
+STANDING = ReplicationInfo(UP_TO_DATE, "e1", "e1")
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ STANDING = FollowingFacts(UP_TO_DATE, "e1", "e1")
         (replace(FACTS, lacking=("DELETE on holdfast_tasks",)), ["problem"]),
     ],
 )
-def test_a_database(facts: DatabaseFacts, expected: list[str]) -> None:
+def test_a_database(facts: DatabaseInfo, expected: list[str]) -> None:
     assert levels(database.judge(facts)) == expected
 
 
@@ -51,7 +51,7 @@ def test_a_database_that_lets_nobody_in(error: StoreError) -> None:
         (StoreUnavailableError("Redis is away"), ["note"]),
     ],
 )
-def test_how_a_ledger_stands(facts: FollowingFacts | StoreError, expected: list[str]) -> None:
+def test_how_a_ledger_stands(facts: ReplicationInfo | StoreError, expected: list[str]) -> None:
     assert levels(database.judge_following(facts)) == expected
 
 

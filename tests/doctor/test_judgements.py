@@ -9,19 +9,26 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.broker.port.steward import MOST_PEEKS
+from holdfast.store.protocol.steward import MOST_PEEKS
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
-from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, QuarantineStatus, Status, StoreStatus
-from holdfastd.core.room import Host
-from holdfastd.doctor import configuration, folders, handler, kernel, limits, running, unit
+from holdfastd.control.protocol import (
+    Deaths,
+    DeathStatus,
+    ProcessStatus,
+    QuarantineStatus,
+    StoreStatus,
+    SupervisorStatus,
+)
+from holdfastd.core.capacity import Host
+from holdfastd.doctor import configuration, folders, handler_import, kernel, resources, running_service, unit
 from holdfastd.doctor.finding import Finding
-from holdfastd.doctor.folders import FolderFacts
-from holdfastd.doctor.handler import Function, Imported, NotImported
-from holdfastd.doctor.kernel import KernelFacts, PythonFacts
-from holdfastd.doctor.limits import Need
-from holdfastd.doctor.running import RunningFacts
-from holdfastd.doctor.unit import UnitFacts
+from holdfastd.doctor.folders import FolderInfo
+from holdfastd.doctor.handler_import import Function, Imported, NotImported
+from holdfastd.doctor.kernel import KernelInfo, PythonInfo
+from holdfastd.doctor.resources import Need
+from holdfastd.doctor.running_service import RunningInfo
+from holdfastd.doctor.unit import UnitInfo
 
 MEBIBYTE = 1 << 20
 
@@ -33,7 +40,7 @@ def levels(findings: Iterable[Finding]) -> list[str]:
     return [str(finding.level) for finding in found if finding.level != "ok"]
 
 
-KERNEL = KernelFacts("Linux", "6.1.0-18", pidfd=True, parents_death=True, subreaper=True, oom_score_adj=0)
+KERNEL = KernelInfo("Linux", "6.1.0-18", pidfd=True, parents_death=True, subreaper=True, oom_score_adj=0)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ KERNEL = KernelFacts("Linux", "6.1.0-18", pidfd=True, parents_death=True, subrea
         (replace(KERNEL, oom_score_adj=None), []),
     ],
 )
-def test_kernel(facts: KernelFacts, expected: list[str]) -> None:
+def test_kernel(facts: KernelInfo, expected: list[str]) -> None:
     assert levels(kernel.judge(facts)) == expected
 
 
@@ -67,7 +74,7 @@ def test_overcommit(setting: int | None, expected: list[str]) -> None:
     ],
 )
 def test_python(version: tuple[int, int, int], library: str | None, expected: list[str]) -> None:
-    assert levels(kernel.judge_python(PythonFacts(version, {"uvloop": library}))) == expected
+    assert levels(kernel.judge_python(PythonInfo(version, {"uvloop": library}))) == expected
 
 
 NEED = Need(workers=8, living=0, threads=0)
@@ -91,10 +98,10 @@ NEED = Need(workers=8, living=0, threads=0)
     ],
 )
 def test_limits(host: Host, need: Need, expected: list[str]) -> None:
-    assert levels(limits.judge(host, need)) == expected
+    assert levels(resources.judge(host, need)) == expected
 
 
-FOLDER = FolderFacts(
+FOLDER = FolderInfo(
     path=Path("/var/lib/holdfast/store"), flag="--state-dir", missing=False, blocked="", status=0, owner=7, user=7,
     mode=0o750, free=2 << 30, filesystem="ext4",
 )  # fmt: skip
@@ -113,7 +120,7 @@ FOLDER = FolderFacts(
         (replace(FOLDER, filesystem="nfs4"), ["warning"]),
     ],
 )
-def test_folders(facts: FolderFacts, expected: list[str]) -> None:
+def test_folders(facts: FolderInfo, expected: list[str]) -> None:
     assert levels(folders.judge(facts, keeps_data=True)) == expected
 
 
@@ -146,11 +153,11 @@ UNIT = {
     ],
 )
 def test_unit(change: dict[str, str], expected: list[str]) -> None:
-    assert levels(unit.judge(UnitFacts("holdfast.service", UNIT | change), 90.0)) == expected
+    assert levels(unit.judge(UnitInfo("holdfast.service", UNIT | change), 90.0)) == expected
 
 
 def test_without_systemd_the_unit_does_not_apply() -> None:
-    assert levels(unit.judge(UnitFacts("holdfast.service", {}, absent="no systemd runs here"), 90.0)) == ["note"]
+    assert levels(unit.judge(UnitInfo("holdfast.service", {}, absent="no systemd runs here"), 90.0)) == ["note"]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +173,7 @@ WORKER = ProcessStatus(
     generation=0, silent=0.5,
 )  # fmt: skip
 DEATH = DeathStatus(990.0, "worker", 0, 1, "i", "signal", "SIGKILL")
-STATUS = Status(
+STATUS = SupervisorStatus(
     version="1.0", pid=1, state="running", uptime=9.0, target=1, ready=1, degraded="", breaker="", generation=0,
     reloading=False, store=StoreStatus("redis://db/0", False), processes=[WORKER], deaths=Deaths(0, []),
 )  # fmt: skip
@@ -190,15 +197,15 @@ STATUS = Status(
         (msgspec.structs.replace(STATUS, quarantine=QuarantineStatus(3, 1, "no room")), ["warning"]),
     ],
 )
-def test_a_running_supervisor(status: Status, expected: list[str]) -> None:
-    facts = RunningFacts(status)
-    assert levels(running.judge(facts, version="1.0", store_url="redis://db/0", now=1000.0)) == expected
+def test_a_running_supervisor(status: SupervisorStatus, expected: list[str]) -> None:
+    facts = RunningInfo(status)
+    assert levels(running_service.judge(facts, version="1.0", store_url="redis://db/0", now=1000.0)) == expected
 
 
 def test_a_supervisor_that_does_not_answer_is_worse_than_none() -> None:
     for absent, level in ((True, "note"), (False, "problem")):
-        facts = RunningFacts(None, "nothing", absent=absent)
-        assert levels(running.judge(facts, version="1.0", store_url="", now=0.0)) == [level]
+        facts = RunningInfo(None, "nothing", absent=absent)
+        assert levels(running_service.judge(facts, version="1.0", store_url="", now=0.0)) == [level]
 
 
 HANDLER = Imported("agent:handle", [Function("", "coroutine", [])], 0.1, [], [])
@@ -214,8 +221,8 @@ HANDLER = Imported("agent:handle", [Function("", "coroutine", [])], 0.1, [], [])
         (NotImported("no module agent"), ["problem"]),
     ],
 )
-def test_handler(trial: handler.Trial, expected: list[str]) -> None:
-    assert levels(handler.judge(trial)) == expected
+def test_handler(trial: handler_import.Trial, expected: list[str]) -> None:
+    assert levels(handler_import.judge(trial)) == expected
 
 
 def test_settings_that_are_seldom_meant() -> None:

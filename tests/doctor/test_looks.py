@@ -12,13 +12,13 @@ import pytest
 
 from holdfast_config import load
 from holdfastd.doctor.bounded import together
-from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.looks.folders import folders
 from holdfastd.doctor.looks.kernel import kernel
-from holdfastd.doctor.looks.limits import room
+from holdfastd.doctor.looks.resources import room
 from holdfastd.doctor.looks.unit import PROPERTIES, unit
 
-LOOK = Look("subject", "look")
+LOOK = Check("subject", "look")
 
 
 def systemctl(folder: Path, body: str) -> str:

@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.facts import (
-    ClientFacts,
-    LaneFacts,
-    Member,
-    MemoryFacts,
-    PersistenceFacts,
-    QueueFacts,
-    RightsFacts,
-    ServerFacts,
-    StoreFacts,
-    Stranger,
-    TimingFacts,
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.store_info import (
+    AclInfo,
+    ClientInfo,
+    ForeignClient,
+    LaneInfo,
+    MemoryInfo,
+    PersistenceInfo,
+    QueueInfo,
+    ServerInfo,
+    StoreInfo,
+    TimingInfo,
+    WorkerInfo,
 )
-from holdfast.core.hosts import Quiet
-from holdfast.core.records import Counts
-from holdfast.core.states import State
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Counts
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfastd.doctor.finding import Finding
 from holdfastd.doctor.store import Expectation, judge, judge_silence
@@ -30,36 +30,36 @@ from holdfastd.doctor.store import Expectation, judge, judge_silence
 MEBIBYTE = 1 << 20
 QUEUE = "bindu:tasks"
 NO_TASKS = Counts(dict.fromkeys(State, 0), {QUEUE: 0}, dead=0, solo=0, unreadable=0, workers=1, oldest_ms=None)
-LANE = LaneFacts(QUEUE, "list", 0, pushed_at_head=False, suspects=0)
-MEMBER = Member("w1", "host-a", "live", beats=9, beat_ago_ms=1000, vouched_ago_ms=1000)
-FACTS = StoreFacts(
+LANE = LaneInfo(QUEUE, "list", 0, pushed_at_head=False, suspects=0)
+MEMBER = WorkerInfo("w1", "host-a", "live", beats=9, beat_ago_ms=1000, vouched_ago_ms=1000)
+FACTS = StoreInfo(
     url="redis://db/0",
-    server=ServerFacts("redis", "7.0.15", "standalone", "master"),
-    timing=TimingFacts(tuple([0.2] * 50), 3.0),
-    memory=MemoryFacts(10 * MEBIBYTE, 100 * MEBIBYTE, "noeviction"),
-    persistence=PersistenceFacts(True, "everysec", "", "ok", "ok", "ok"),
-    clients=ClientFacts(20, 10_000, 0, 300, ()),
-    rights=RightsFacts("holdfast", (), ""),
-    queue=QueueFacts("1", "1", 1_000_000, NO_TASKS, (MEMBER,), (LANE,)),
+    server=ServerInfo("redis", "7.0.15", "standalone", "master"),
+    timing=TimingInfo(tuple([0.2] * 50), 3.0),
+    memory=MemoryInfo(10 * MEBIBYTE, 100 * MEBIBYTE, "noeviction"),
+    persistence=PersistenceInfo(True, "everysec", "", "ok", "ok", "ok"),
+    clients=ClientInfo(20, 10_000, 0, 300, ()),
+    rights=AclInfo("holdfast", (), ""),
+    queue=QueueInfo("1", "1", 1_000_000, NO_TASKS, (MEMBER,), (LANE,)),
 )
 FORGOTTEN = replace(MEMBER, vouched_ago_ms=60_000)
-STRANGER = Stranger("x", "1.2.3.4:5", "blpop", 9)
+STRANGER = ForeignClient("x", "1.2.3.4:5", "blpop", 9)
 EXPECTED = Expectation(QUEUE, lease=15.0, connections=40, running=True, embedded=False)
 
 
-def changed(part: str, **fields: Any) -> StoreFacts:
+def changed(part: str, **fields: Any) -> StoreInfo:
     return replace(FACTS, **{part: replace(getattr(FACTS, part), **fields)})
 
 
-def counted(**fields: Any) -> StoreFacts:
+def counted(**fields: Any) -> StoreInfo:
     return changed("queue", counts=replace(NO_TASKS, **fields))
 
 
-def amiss(facts: StoreFacts) -> list[tuple[str, str]]:
+def amiss(facts: StoreInfo) -> list[tuple[str, str]]:
     return [(str(one.level), one.look) for one in judge(facts, EXPECTED) if one.level != "ok"]
 
 
-def only(facts: StoreFacts) -> Finding:
+def only(facts: StoreInfo) -> Finding:
     (finding,) = (one for one in judge(facts, EXPECTED) if one.level != "ok")
     return finding
 
@@ -77,7 +77,7 @@ def test_a_server_that_others_name_and_follow_is_in_order(found_by: str, mode: s
 
 
 UNSEEN = replace(changed("clients", strangers=None), unseen=(("other clients", "no"),))
-ROWS: list[tuple[str, StoreFacts, str, str]] = [
+ROWS: list[tuple[str, StoreInfo, str, str]] = [
     ("an old Redis", changed("server", version="6.2.14"), "problem", "version"),
     ("a replica", changed("server", role="slave"), "problem", "role"),
     ("a Sentinel", changed("server", mode="sentinel"), "problem", "role"),
@@ -127,14 +127,14 @@ ROWS: list[tuple[str, StoreFacts, str, str]] = [
 
 
 @pytest.mark.parametrize(("facts", "level", "look"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
-def test_one_fact_out_of_order_is_one_finding(facts: StoreFacts, level: str, look: str) -> None:
+def test_one_fact_out_of_order_is_one_finding(facts: StoreInfo, level: str, look: str) -> None:
     finding = only(facts)
     assert (finding.level, finding.look) == (level, look)
     assert finding.fix or level == "note"
     assert "\n" not in finding.found + finding.fix
 
 
-BORDERS: list[tuple[str, StoreFacts]] = [
+BORDERS: list[tuple[str, StoreInfo]] = [
     ("Valkey counts anew", changed("server", engine="valkey", version="1.0.0")),
     ("7.0", changed("server", version="7.0.0")),
     ("80 %", changed("memory", used=80 * MEBIBYTE)),
@@ -153,7 +153,7 @@ BORDERS: list[tuple[str, StoreFacts]] = [
 
 
 @pytest.mark.parametrize("facts", [row[1] for row in BORDERS], ids=[row[0] for row in BORDERS])
-def test_what_is_just_in_order_is_in_order(facts: StoreFacts) -> None:
+def test_what_is_just_in_order_is_in_order(facts: StoreInfo) -> None:
     assert amiss(facts) == []
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.broker.redis import connection, scripts
-from holdfast.broker.redis.steward import StewardRole
+from holdfast.store.redis import connection, scripts
+from holdfast.store.redis.steward import RedisSteward
 from tests.faults.work import QUEUE
 from tests.servers import bundled
 
@@ -55,9 +55,9 @@ def hook() -> None:
     """In a pool: its scripts and its steward see the store's time as the key says."""
     built = {name: scripts.build(name, {"clock": HOOK}) for name in scripts.operations()}
     connection.product = lambda: built  # type: ignore[assignment]
-    told = StewardRole.clock_ms
+    told = RedisSteward.clock_ms
 
     async def clock_ms(self: Any) -> int:
         return await told(self) + int(await self._command("GET", KEY) or 0)
 
-    StewardRole.clock_ms = clock_ms  # type: ignore[method-assign]
+    RedisSteward.clock_ms = clock_ms  # type: ignore[method-assign]

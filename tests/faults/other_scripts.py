@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
-from holdfast.broker.redis import connection, scripts
-from holdfast.broker.redis.scripts import Script
+from holdfast.store.redis import connection, scripts
+from holdfast.store.redis.scripts import Script
 
 
 def other() -> Mapping[str, Script]:

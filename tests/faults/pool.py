@@ -10,9 +10,9 @@ import sys
 from typing import Any
 
 from holdfast_config import load, logging
-from holdfastd.parent import folders, preload
-from holdfastd.parent.alone import supervise
+from holdfastd.parent import make_folders, preload
 from holdfastd.parent.main import household
+from holdfastd.parent.run import supervise
 from tests.faults import clock, handlers, other_scripts
 
 CHANGES = {"hooked_clock": clock.hook, "other_scripts": other_scripts.use}  # flags of this program's own
@@ -24,7 +24,7 @@ def run(flags: dict[str, Any]) -> int:
         CHANGES[name]()
     settings = load({"handler": "tests.faults.handlers:act", **flags})
     logging.configure(settings.log_level, "json")
-    folders.make(settings)
+    make_folders.make(settings)
     preload.preload()
     preload.freeze()
 

@@ -21,9 +21,9 @@ from uuid import uuid4
 
 import psutil
 
-from holdfast_config.kill_points import VARIABLE
+from holdfast_config.kill_spec import VARIABLE
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskScale, AskStatus, Scaled, Status
+from holdfastd.control.protocol import AskScale, AskStatus, Scaled, SupervisorStatus
 from tests.faults.handlers import URL
 from tests.faults.kin import marked
 
@@ -119,7 +119,7 @@ class Pool:
         self.send()
         return self.ended()
 
-    def status(self) -> Status:
+    def status(self) -> SupervisorStatus:
         return ask(self.runtime_dir, AskStatus())
 
     def scale(self, workers: int) -> Scaled:

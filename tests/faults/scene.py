@@ -16,14 +16,14 @@ from typing import Any, Protocol
 
 import redis
 
-from holdfast.broker import open_store
-from holdfast.broker.redis import RedisStore
-from holdfast.core.records import Accepted, Counts, TaskRecord
-from holdfast.core.states import State
-from holdfast.core.terms import Terms
-from holdfast.patience import Patience
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted, Counts, TaskRecord
+from holdfast.store import open_store
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
-from holdfastd.doctor.queue import judge
+from holdfastd.doctor.queue_health import judge
 from tests.faults import ledger
 from tests.faults.process import PATIENCE, Pool
 from tests.faults.proxy import Proxy
@@ -31,7 +31,7 @@ from tests.faults.work import QUEUE, submission
 from tests.servers import Server, serve
 
 EVENTS = f"{{{QUEUE}}}:events"
-PATIENT = Patience()  # the test's own connections break with a store that is restarted
+PATIENT = SubmitRetries()  # the test's own connections break with a store that is restarted
 
 Event = dict[str, str]
 
@@ -71,7 +71,7 @@ class Scene:
         answers = await self.store.submit([submission(task_id + self.again, text, **options) for task_id in task_ids])
         assert set(answers) == {Accepted.NEW}
 
-    async def submit_on(self, task_id: str, terms: Terms, text: str = "echo") -> None:
+    async def submit_on(self, task_id: str, terms: SubmitOptions, text: str = "echo") -> None:
         (receipt,) = await self.store.submit_on_terms([submission(task_id + self.again, text, terms=terms)])
         assert receipt.accepted is Accepted.NEW
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfast.exits import Exit
-from holdfast_config.kill_points import Point
+from holdfast_config.kill_spec import Point
 from tests.faults.kin import wait_dead
 from tests.faults.process import Pool
 from tests.faults.scene import stage

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker import open_store
-from holdfast.core.states import State
-from holdfast.manager import TaskManager
+from holdfast.client.manager import TaskManager
+from holdfast.core.task_states import State
+from holdfast.store import open_store
 from holdfast_config import RedisSettings
-from holdfastd.steward.bells import PEEK_FOR
+from holdfastd.steward.duties.bells import PEEK_FOR
 from tests.faults.process import PATIENCE, Pool
 from tests.faults.scene import stage
 from tests.faults.work import QUEUE, entry

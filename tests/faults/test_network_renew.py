@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from tests.faults.network import LATE, behind_a_proxy, kill_worker
 from tests.faults.process import Pool
 from tests.faults.proxy import Action

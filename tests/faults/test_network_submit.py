@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.broker import open_store
-from holdfast.broker.redis import RedisStore
-from holdfast.core.records import Accepted
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.tasks import Accepted
 from holdfast.errors import StoreUnavailableError
-from holdfast.patience import Patience
+from holdfast.store import open_store
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.faults.network import ANSWER_TIMEOUT, LATE, UNTOLD, behind_a_proxy
 from tests.faults.proxy import Action
@@ -65,7 +65,7 @@ async def test_submit_without_an_answer_is_unknown_and_can_be_made_again(
 async def test_patient_producer_submits_once(scene: Scene, producer: RedisStore, action: Action) -> None:
     task = f"patient-{action}"
     work, rule = submission(task, "echo"), scene.proxy.on("submit", action)
-    (accepted,) = await Patience().call(producer.submit, [work])
+    (accepted,) = await SubmitRetries().call(producer.submit, [work])
     record = await scene.completed(task)
     rule.wait().release()
     if action in LATE:

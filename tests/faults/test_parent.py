@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.states import State
-from holdfast_config.kill_points import Point
+from holdfast.core.task_states import State
+from holdfast_config.kill_spec import Point
 from tests.faults.process import Pool
 from tests.faults.scene import stage
 from tests.faults.work import named_pipe

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfastd.control.protocol import ProcessStatus
 from tests.faults.process import PATIENCE
 from tests.faults.scene import Scene, stage

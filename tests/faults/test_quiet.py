@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.hosts import ALL_HOSTS
-from holdfast.core.states import State
-from holdfast.manager import TaskManager
+from holdfast.client.manager import TaskManager
+from holdfast.core.quiet_hosts import ALL_HOSTS
+from holdfast.core.task_states import State
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfast.exits import Exit
 from tests.faults.network import behind_a_proxy
 from tests.faults.proxy import Action

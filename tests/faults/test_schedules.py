@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.manager import TaskManager
-from holdfast_config.kill_points import Point
+from holdfast.client.manager import TaskManager
+from holdfast_config.kill_spec import Point
 from tests.faults.process import Pool
 from tests.faults.scene import stage
 from tests.faults.work import QUEUE

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.redis import RedisStore
-from holdfast.core.states import State
+from holdfast.core.task_states import State
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.faults import clock
 from tests.faults.scene import Scene, stage

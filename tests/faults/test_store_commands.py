@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from holdfast.broker.redis import RedisStore
-from holdfast.core.records import Accepted
+from holdfast.core.tasks import Accepted
 from holdfast.errors import StoreFullError
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE, entry, named_pipe, submission

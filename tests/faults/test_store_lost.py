@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfast.exits import Exit
 from tests.faults.process import Pool
 from tests.faults.scene import PATIENT, stage

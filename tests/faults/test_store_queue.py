@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.broker.redis.scripts import product
-from holdfast.core.deliveries import Standing
-from holdfast.core.records import Introduction
+from holdfast.core.delivery import Standing
+from holdfast.core.tasks import Introduction
+from holdfast.store.redis.scripts import product
 from tests.faults import other_scripts
 from tests.faults.network import kill_worker
 from tests.faults.process import Pool

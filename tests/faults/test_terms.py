@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.records import Accepted
-from holdfast.core.terms import Terms
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.tasks import Accepted
 from tests.faults.scene import Scene, stage
 from tests.faults.work import submission
 
 pytestmark = pytest.mark.anyio
 
 
-async def submit(scene: Scene, task_id: str, terms: Terms, text: str = "echo", **options: Any) -> None:
+async def submit(scene: Scene, task_id: str, terms: SubmitOptions, text: str = "echo", **options: Any) -> None:
     [receipt] = await scene.store.submit_on_terms([submission(task_id, text, terms=terms, **options)])
     assert receipt.accepted is Accepted.NEW
 
@@ -25,7 +25,7 @@ async def submit(scene: Scene, task_id: str, terms: Terms, text: str = "echo", *
 async def test_a_child_waits_for_its_parent_whatever_becomes_of_that_ones_worker(short_path: Path) -> None:
     async with stage(short_path, workers=2) as scene:
         await scene.submit("parent", text="wait")
-        await submit(scene, "child", Terms(after=("parent",)))
+        await submit(scene, "child", SubmitOptions(after=("parent",)))
         _, first = scene.started("parent")
         os.kill(first, signal.SIGKILL)
         scene.started("parent")
@@ -40,7 +40,7 @@ async def test_children_of_a_task_that_ends_while_the_steward_is_dead_are_told(s
     children = [f"c{number}" for number in range(60)]
     async with stage(short_path, workers=1) as scene:
         await scene.submit("parent", text="wait")
-        terms = Terms(after=("parent",))
+        terms = SubmitOptions(after=("parent",))
         await scene.store.submit_on_terms([submission(child, "echo", terms=terms) for child in children])
         scene.started("parent")
         os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
@@ -53,8 +53,8 @@ async def test_the_next_steward_ends_what_expired_while_there_was_none(short_pat
     async with stage(short_path, workers=1, concurrency=1) as scene:
         await scene.submit("busy", text="wait")
         scene.started("busy")
-        await submit(scene, "waits", Terms(expires_in_ms=100))
-        await submit(scene, "child", Terms(after=("waits",)))
+        await submit(scene, "waits", SubmitOptions(expires_in_ms=100))
+        await submit(scene, "child", SubmitOptions(after=("waits",)))
         os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
         scene.happened("expired", "waits")
         scene.happened("parent-failed", "child")

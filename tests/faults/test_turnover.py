@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskStatus
 from tests.faults.scene import Scene, stage

@@ -12,9 +12,9 @@ from threading import Event
 import pytest
 from standardwebhooks import Webhook
 
-from holdfast.core.terms import Terms
+from holdfast.client.manager import TaskManager
+from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import InvalidTaskError
-from holdfast.manager import TaskManager
 from tests.faults.scene import stage
 from tests.faults.webhooks import PATIENCE, receiver, status
 from tests.faults.work import QUEUE
@@ -28,7 +28,7 @@ REACHABLE = {"webhook_allow_private": True, "retry_base": 0.1}
 async def test_end_of_a_task_is_told_with_its_result_and_a_signature(short_path: Path) -> None:
     with receiver() as ear:
         async with stage(short_path, webhook_secret=SECRET, **REACHABLE) as scene:
-            await scene.submit_on("t", Terms(webhook=ear.url))
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             await scene.completed("t")
             told = ear.next_signed(SECRET)
             assert (told["type"], told["task_id"], told["turn"]) == ("task.completed", "t", 1)
@@ -47,7 +47,7 @@ async def test_queue_s_own_webhook_hears_of_every_task(short_path: Path) -> None
 async def test_receiver_that_fails_is_told_again_under_the_same_id(short_path: Path) -> None:
     with receiver(status(500), status(302, Location="http://127.0.0.1:1/elsewhere")) as ear:
         async with stage(short_path, **REACHABLE) as scene:
-            await scene.submit_on("t", Terms(webhook=ear.url))
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             ids = {ear.next()[0]["webhook-id"] for _ in range(3)}  # an error, a redirect that is not followed, success
             assert ids == {"t.1.completed"}
 
@@ -62,7 +62,7 @@ async def test_steward_that_dies_while_it_tells_leaves_it_to_the_next(short_path
 
     with receiver(hang) as ear:
         async with stage(short_path, webhook_timeout=0.5, **REACHABLE) as scene:
-            await scene.submit_on("t", Terms(webhook=ear.url))
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             assert asked.wait(PATIENCE)
             os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
             scene.pool.until("died", slot="steward")
@@ -74,7 +74,7 @@ async def test_steward_that_dies_while_it_tells_leaves_it_to_the_next(short_path
 async def test_what_cannot_be_told_is_given_up_and_said(short_path: Path) -> None:
     with receiver(*[status(503)] * 2) as ear:
         async with stage(short_path, webhook_attempts=2, **REACHABLE) as scene:
-            await scene.submit_on("t", Terms(webhook=ear.url))
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             assert scene.happened("webhook-dropped", "t")["detail"] == "answered 503, 2 times"
             scene.pool.until("a webhook is given up", task="t")
             assert (await scene.counts()).counters["webhooks-dropped"] == 1
@@ -83,7 +83,7 @@ async def test_what_cannot_be_told_is_given_up_and_said(short_path: Path) -> Non
 async def test_private_address_is_refused_unless_allowed(short_path: Path) -> None:
     with receiver() as ear:
         async with stage(short_path) as scene:
-            await scene.submit_on("t", Terms(webhook=ear.url))
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             assert "no public address" in scene.happened("webhook-dropped", "t")["detail"]
             assert ear.requests.empty()
 
@@ -91,7 +91,7 @@ async def test_private_address_is_refused_unless_allowed(short_path: Path) -> No
 async def test_question_is_told_too(short_path: Path) -> None:
     with receiver() as ear:
         async with stage(short_path, **REACHABLE) as scene:
-            await scene.submit_on("t", Terms(webhook=ear.url), text="ask")
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url), text="ask")
             assert ear.next()[1]["type"] == "task.input-required"
             await scene.store.cancel("t", "enough")
             assert ear.next()[1]["type"] == "task.canceled"
@@ -115,10 +115,10 @@ async def test_url_that_cannot_be_is_given_up_alone(short_path: Path) -> None:
     with receiver() as ear:
         async with stage(short_path, **REACHABLE) as scene:
             for number, url in enumerate(IMPOSSIBLE):
-                await scene.submit_on(f"bad-{number}", Terms(webhook=url))
+                await scene.submit_on(f"bad-{number}", SubmitOptions(webhook=url))
             for number, _ in enumerate(IMPOSSIBLE):
                 assert "must be http" in scene.happened("webhook-dropped", f"bad-{number}")["detail"]
-            await scene.submit_on("good", Terms(webhook=ear.url))
+            await scene.submit_on("good", SubmitOptions(webhook=ear.url))
             assert ear.next()[1]["task_id"] == "good"
             assert "Traceback" not in scene.pool.told()
 
@@ -127,7 +127,7 @@ async def test_url_that_cannot_be_is_given_up_alone(short_path: Path) -> None:
 async def test_record_that_cannot_be_read_does_not_stop_the_others(short_path: Path, spoilt: str) -> None:
     with receiver(status(503)) as ear:
         async with stage(short_path, **REACHABLE) as scene:
-            await scene.submit_on("good", Terms(webhook=ear.url))
+            await scene.submit_on("good", SubmitOptions(webhook=ear.url))
             ear.next()  # the steward knows of it: what is spoilt now is taken together with it
             index, name = f"{{{QUEUE}}}:webhooks", "bad|1|completed"
             if spoilt == "half":
@@ -143,10 +143,10 @@ async def test_record_that_cannot_be_read_does_not_stop_the_others(short_path: P
 async def test_result_that_is_no_json_does_not_stop_the_others(short_path: Path) -> None:
     with receiver(status(503)) as ear:
         async with stage(short_path, **REACHABLE) as scene:
-            await scene.submit_on("bad", Terms(webhook=ear.url))
+            await scene.submit_on("bad", SubmitOptions(webhook=ear.url))
             ear.next()
             scene.client.set(f"{{{QUEUE}}}:result:bad:1", "{")
-            await scene.submit_on("good", Terms(webhook=ear.url))
+            await scene.submit_on("good", SubmitOptions(webhook=ear.url))
             assert ear.next()[1]["task_id"] == "good"
             assert scene.happened("webhook-dropped", "bad")
 
@@ -158,7 +158,7 @@ OURS = "bm90aGluZyBidXQgYSB0ZXN0IG9mIHNpZ25hdHVyZXM="
 async def test_receiver_with_the_official_library_accepts_it(short_path: Path, secret: str, key: str | bytes) -> None:
     with receiver() as ear:
         async with stage(short_path, webhook_secret=secret, **REACHABLE) as scene:
-            await scene.submit_on("t", Terms(webhook=ear.url))
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             headers, content = ear.requests.get(timeout=PATIENCE)
             told = Webhook(key).verify(content, headers)
             assert (told["type"], told["task_id"]) == ("task.completed", "t")
@@ -172,7 +172,7 @@ async def test_traceback_stays_here(short_path: Path) -> None:
     """It names paths of this server, and the URL may be a stranger's."""
     with receiver() as ear:
         async with stage(short_path, max_attempts=1, **REACHABLE) as scene:
-            await scene.submit_on("t", Terms(webhook=ear.url), text="fail")
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url), text="fail")
             told = ear.next()[1]
             assert told["type"] == "task.failed"
             assert set(told["result"]["error"]) == {"type", "message"}
@@ -196,6 +196,6 @@ HIDDEN = (
 async def test_no_spelling_of_a_private_address_is_taken_for_public(short_path: Path) -> None:
     async with stage(short_path, webhook_attempts=1) as scene:
         for number, host in enumerate(HIDDEN):
-            await scene.submit_on(f"t{number}", Terms(webhook=f"http://{host}:9/"))
+            await scene.submit_on(f"t{number}", SubmitOptions(webhook=f"http://{host}:9/"))
         for number, _ in enumerate(HIDDEN):
             assert "no public address" in scene.happened("webhook-dropped", f"t{number}")["detail"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from tests.faults.kin import wait_dead
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE

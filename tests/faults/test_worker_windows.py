@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_config.kill_points import Point
+from holdfast_config.kill_spec import Point
 from tests.faults.scene import stage
 
 pytestmark = pytest.mark.anyio

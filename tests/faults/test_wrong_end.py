@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.lanes import Bound, Rule
+from holdfast.core.lanes import LaneBound, LaneLimit
 from tests.cli.commands import Cli
 from tests.faults.scene import PATIENT, Scene, stage
 from tests.faults.work import QUEUE, entry
@@ -87,7 +87,7 @@ async def test_status_and_doctor_tell_it_until_the_end_is_set(short_path: Path) 
         assert (finding["level"], finding["fix"]) == ("warning", MEND)
         assert "somebody pushes at its head (LPUSH)" in finding["found"]
         assert len([line for line in scene.pool.log if line.get("event") == TOLD]) == 1
-        await scene.store.bound([Rule(Bound.END, QUEUE, "tail")])
+        await scene.store.bound([LaneLimit(LaneBound.END, QUEUE, "tail")])
         assert (await lane_of(scene)).wrong_end == 0
         assert cli("status").document["wrong_end"] == {}
 

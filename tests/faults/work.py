@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
-from holdfast.core.records import Submission
+from holdfast.core.tasks import Submission
 
 QUEUE = "faults"
 

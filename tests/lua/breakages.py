@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import WorkerKind
+from holdfast.core.delivery import Settle
+from holdfast.core.tasks import WorkerKind
 from tests.conformance import test_orders as orders
 from tests.lua import test_after as after
 from tests.lua import test_audit as audit

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import redis.asyncio as aioredis
 
-from holdfast.broker.memory import store as memory
-from holdfast.broker.memory.client import Client
-from holdfast.broker.redis import RedisStore
-from holdfast.broker.redis.keys import Keys
+from holdfast.store.memory import store as memory
+from holdfast.store.memory.command_client import CommandClient
+from holdfast.store.redis import RedisStore
+from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
 from tests.conformance.stand import CAUSE, Stand, settlement
@@ -33,7 +33,7 @@ class Namespace(Stand):
         replaced = {"clock": CLOCK, **(replaced or {})}
         if url == MEMORY:
             store = memory.MemoryStore(queue, replaced, most_waiting=1_000_000)
-            self.plain: Any = Client(store.engine)
+            self.plain: Any = CommandClient(store.engine)
         else:
             settings = RedisSettings(url=url, max_connections=4, queue=queue)
             store = RedisStore(settings, replaced)

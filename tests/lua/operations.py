@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from holdfast.core.records import Admission, Introduction, Submission, WorkerKind
+from holdfast.core.tasks import Admission, Introduction, Submission, WorkerKind
 
 LARGE = 40_000  # bytes: more than a script decodes
 

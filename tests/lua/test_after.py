@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted, Receipt
-from holdfast.core.terms import IfParentFails, Terms
+from holdfast.core.delivery import Settle
+from holdfast.core.submit_options import IfParentFails, SubmitOptions
+from holdfast.core.tasks import Accepted, Receipt
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission
 
@@ -20,7 +20,7 @@ RUN = IfParentFails.RUN
 async def after(
     space: Namespace, child: str, *parents: str, policy: IfParentFails = IfParentFails.FAIL, **more: Any
 ) -> Receipt:
-    terms = Terms(after=parents, if_parent_fails=policy)
+    terms = SubmitOptions(after=parents, if_parent_fails=policy)
     [receipt] = await space.store.submit_on_terms([submission(child, space.queue, terms=terms, **more)])
     return receipt
 
@@ -52,7 +52,7 @@ async def test_a_child_begins_when_all_its_parents_have_completed(space: Namespa
 
 async def test_a_batch_may_name_parents_of_the_same_batch(space: Namespace) -> None:
     first = submission("p", space.queue)
-    second = submission("c", space.queue, terms=Terms(after=("p",)))
+    second = submission("c", space.queue, terms=SubmitOptions(after=("p",)))
     receipts = await space.store.submit_on_terms([first, second])
     assert receipts == [Receipt(Accepted.NEW, "p"), Receipt(Accepted.NEW, "c")]
     assert await space.store.submit_on_terms([first, second]) == [
@@ -158,7 +158,7 @@ async def test_many_children_are_told_in_order_and_in_bounded_steps(space: Names
     await space.register("a")
     await space.submit("p")
     children = [f"c{number}" for number in range(200)]
-    terms = Terms(after=("p",))
+    terms = SubmitOptions(after=("p",))
     await space.store.submit_on_terms([submission(one, space.queue, terms=terms) for one in children])
     [delivery] = await space.take("a", 1)
     await space.settle("a", delivery, Settle.COMPLETED)

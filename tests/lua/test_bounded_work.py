@@ -7,10 +7,10 @@ from itertools import count
 
 import pytest
 
-from holdfast.core.deliveries import Delivery, Settle
-from holdfast.core.lanes import Bound, Rule
-from holdfast.core.records import Accepted, Submission
-from holdfast.manager import TaskManager
+from holdfast.client.manager import TaskManager
+from holdfast.core.delivery import Delivery, Settle
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.tasks import Accepted, Submission
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, admission, control, run, sha1, submission
 from tests.lua.test_unknown import serving
@@ -112,7 +112,7 @@ async def held_by_key(space: Namespace, tasks: list[Submission]) -> None:
     [first] = await space.take("a")
     while await space.entries():
         await space.take("a")
-    await space.store.bound([Rule(Bound.KEYS, space.queue, "9")])
+    await space.store.bound([LaneLimit(LaneBound.KEYS, space.queue, "9")])
     await space.settle("a", first, Settle.COMPLETED)
     await space.push(*[b'{"_b":"gone:1","operation":"run"}'] * 5)  # a share is one of tasks in the lane and of gates
 
@@ -192,7 +192,7 @@ async def test_of_very_many_gates_a_look_counts_and_a_bound_opens_the_first(spac
     for gate in gates:
         await space.do("ZADD", space.key(f"held:{space.queue}:{gate}"), 1, "t1", 2, "t2")
     assert [lane.held for lane in (await space.store.lanes([space.queue])).lanes] == [1000 * 2 + 200]
-    await space.store.bound([Rule(Bound.KEYS, space.queue, "2")])
+    await space.store.bound([LaneLimit(LaneBound.KEYS, space.queue, "2")])
     assert await space.do("ZCOUNT", space.key(f"gates:{space.queue}"), "-inf", "(inf") == 1000
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.lanes import Bound, LaneState, Rule
-from holdfast.core.records import WorkerKind
+from holdfast.core.delivery import Settle
+from holdfast.core.lanes import LaneBound, LaneLimit, LaneState
+from holdfast.core.tasks import WorkerKind
 from tests.lua.namespace import Namespace
 from tests.lua.test_suspects import suspect
 
@@ -33,7 +33,7 @@ async def lane(space: Namespace) -> LaneState:
 
 async def test_no_more_run_than_the_limit_on_all_workers_together(space: Namespace) -> None:
     await space.register("a", "b")
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "3")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "3")])
     await space.submit(*(f"t{number}" for number in range(8)))
     held = [*await space.take("a", 10), *await space.take("b", 10)]
     assert len(held) == 3
@@ -44,7 +44,7 @@ async def test_no_more_run_than_the_limit_on_all_workers_together(space: Namespa
 
 async def test_an_end_makes_room_and_rings(space: Namespace) -> None:
     await space.register("a", "b")
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "1")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "1")])
     await space.submit("t1", "t2")
     [first] = await space.take("a", 10)
     await taken(space, "b")
@@ -58,7 +58,7 @@ async def test_an_end_makes_room_and_rings(space: Namespace) -> None:
 
 async def test_a_death_makes_room_and_rings(space: Namespace) -> None:
     await space.register("a", "b")
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "1")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "1")])
     await space.submit("t1", "t2")
     await taken(space, "a")
     await taken(space, "b")
@@ -73,18 +73,18 @@ async def test_a_limit_counts_what_runs_already(space: Namespace) -> None:
     await space.register("w")
     await space.submit("t1", "t2", "t3")
     assert len(await space.take("w", 2)) == 2
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "2")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "2")])
     await space.check()
     assert await taken(space) == []
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "3")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "3")])
     assert await taken(space) == ["t3"]
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "")])
     await space.check()
 
 
 async def test_nobody_is_rung_for_a_lane_at_its_limit(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "1")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "1")])
     await space.submit("t1", "t2")
     await taken(space)
     await silence(space)
@@ -96,7 +96,7 @@ async def test_nobody_is_rung_for_a_lane_at_its_limit(space: Namespace) -> None:
 
 async def test_a_leaked_permit_is_given_back_by_audit(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "1")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "1")])
     await space.submit("t1")
     await space.do("SADD", space.key(f"active:{space.queue}"), "nobody")
     assert await taken(space) == []
@@ -110,7 +110,7 @@ async def test_a_rate_is_kept_by_all_workers_together(space: Namespace) -> None:
     """100 a minute: one in 600 ms, over a minute never more."""
     workers = [f"w{number}" for number in range(4)]
     await space.register(*workers)
-    await space.store.bound([Rule(Bound.RATE, space.queue, "100/60000/1")])
+    await space.store.bound([LaneLimit(LaneBound.RATE, space.queue, "100/60000/1")])
     await space.submit(*(f"t{number}" for number in range(150)))
     started = 0
     for _ in range(600):  # a minute
@@ -125,7 +125,7 @@ async def test_a_rate_is_kept_by_all_workers_together(space: Namespace) -> None:
 
 async def test_a_burst_is_what_a_pause_saves_up_and_no_more(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.RATE, space.queue, "10/1000/4")])
+    await space.store.bound([LaneLimit(LaneBound.RATE, space.queue, "10/1000/4")])
     await space.submit(*(f"t{number}" for number in range(20)))
     await space.clock.advance(60_000)
     assert len(await space.take("w", 10)) == 4
@@ -135,7 +135,7 @@ async def test_a_burst_is_what_a_pause_saves_up_and_no_more(space: Namespace) ->
 
 async def test_a_clock_that_was_set_back_stops_a_rate_for_no_longer_than_its_burst(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.RATE, space.queue, "1/1000/1")])
+    await space.store.bound([LaneLimit(LaneBound.RATE, space.queue, "1/1000/1")])
     await space.submit("t1", "t2")
     assert await taken(space) == ["t1"]
     await space.clock.advance(-3_600_000)
@@ -148,7 +148,7 @@ async def test_a_clock_that_was_set_back_stops_a_rate_for_no_longer_than_its_bur
 
 async def test_the_steward_rings_when_the_lanes_rate_allows_more(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.RATE, space.queue, "1/1000/1")])
+    await space.store.bound([LaneLimit(LaneBound.RATE, space.queue, "1/1000/1")])
     await space.submit("t1", "t2")
     assert await taken(space) == ["t1"]
     await silence(space)
@@ -224,7 +224,7 @@ async def test_a_process_that_cannot_fork_waits_for_no_suspect_of_a_paused_lane(
 @pytest.mark.parametrize("slow_first", [True, False])
 async def test_an_entry_in_another_lane_is_no_way_round_a_limit(space: Namespace, slow_first: bool) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.LIMIT, "slow", "1")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, "slow", "1")])
     await space.submit("s1", "s2", lane="slow")
     entries = await space.entries(space.keys.lane("slow"))
     await space.push(*(reversed(entries) if slow_first else entries))
@@ -235,8 +235,8 @@ async def test_an_entry_in_another_lane_is_no_way_round_a_limit(space: Namespace
 
 async def test_an_operators_word_counts_in_a_pull(space: Namespace) -> None:
     await space.register("w")
-    await space.store.declare("one", [Rule(Bound.LIMIT, space.queue, "1")])
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "2")])
+    await space.store.declare("one", [LaneLimit(LaneBound.LIMIT, space.queue, "1")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "2")])
     await space.submit("t1", "t2", "t3")
     assert await taken(space) == ["t1", "t2"]
 
@@ -249,19 +249,21 @@ async def test_a_burst_does_not_wait_for_a_paused_lane(space: Namespace) -> None
 
 
 async def test_an_operators_word_counts_before_that_of_settings(space: Namespace) -> None:
-    await space.store.declare("one", [Rule(Bound.LIMIT, space.queue, "5")])
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "2")])
-    await space.store.declare("one", [Rule(Bound.LIMIT, space.queue, "7")])
+    await space.store.declare("one", [LaneLimit(LaneBound.LIMIT, space.queue, "5")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "2")])
+    await space.store.declare("one", [LaneLimit(LaneBound.LIMIT, space.queue, "7")])
     assert (await lane(space)).limit.value == "2"
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "none")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "none")])
     assert (await lane(space)).limit.value == ""
-    await space.store.bound([Rule(Bound.LIMIT, space.queue, "")])
+    await space.store.bound([LaneLimit(LaneBound.LIMIT, space.queue, "")])
     assert (await lane(space)).limit.value == "7"
 
 
 async def test_of_two_hosts_the_last_word_counts_and_each_takes_back_only_its_own(space: Namespace) -> None:
-    await space.store.declare("one", [Rule(Bound.LIMIT, space.queue, "5"), Rule(Bound.LIMIT, "slow", "1")])
-    await space.store.declare("two", [Rule(Bound.LIMIT, space.queue, "6")])
+    await space.store.declare(
+        "one", [LaneLimit(LaneBound.LIMIT, space.queue, "5"), LaneLimit(LaneBound.LIMIT, "slow", "1")]
+    )
+    await space.store.declare("two", [LaneLimit(LaneBound.LIMIT, space.queue, "6")])
     assert (await lane(space)).limit.value == "6"
     assert await space.store.declare("one", []) == 1
     told = {one.name: one.limit.value for one in (await space.store.lanes([])).lanes}
@@ -269,6 +271,6 @@ async def test_of_two_hosts_the_last_word_counts_and_each_takes_back_only_its_ow
 
 
 async def test_the_same_word_again_changes_nothing(space: Namespace) -> None:
-    rules = [Rule(Bound.LIMIT, space.queue, "5"), Rule(Bound.NAME, "mail", "1/1000/1")]
+    rules = [LaneLimit(LaneBound.LIMIT, space.queue, "5"), LaneLimit(LaneBound.NAME, "mail", "1/1000/1")]
     assert await space.store.declare("one", rules) == 2
     assert await space.store.declare("one", rules) == 0

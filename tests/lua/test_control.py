@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
+from holdfast.core.delivery import Settle
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import WorkerKind
-from holdfast.core.service import ServedLane, Service
+from holdfast.core.delivery import Settle
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.tasks import WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import LARGE, admission, control, introduction, resuming, run
 from tests.lua.test_suspects import die_together, end_in_quarantine, suspect
@@ -162,7 +162,7 @@ async def test_others_of_its_key_are_claimed(space: Namespace, damage: Damage) -
 
 @pytest.mark.parametrize("damage", DAMAGES)
 async def test_others_of_its_handler_are_claimed(space: Namespace, damage: Damage) -> None:
-    known, new = (Service((ServedLane(space.queue),), frozenset({name})) for name in ("known", "new"))
+    known, new = (ServedWork((ServedLane(space.queue),), frozenset({name})) for name in ("known", "new"))
     await space.store.register(replace(introduction("v"), service=known))
     await space.submit("bad", "good", name="new")
     assert await ids(space, "v") == []

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from holdfast.core.deliveries import Delivery, Settle
-from holdfast.core.records import Accepted, WorkerKind
-from holdfast.core.service import ServedLane, Service
+from holdfast.core.delivery import Delivery, Settle
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.tasks import Accepted, WorkerKind
 from tests.lua.earlier import SCRIPTS
 from tests.lua.messages import message_of
 from tests.lua.namespace import Namespace, namespace, settlement
@@ -129,7 +129,7 @@ async def test_messages_join_where_no_worker_of_an_earlier_version_may_claim_the
 ) -> None:
     lane, names = ("elsewhere", None) if why == "another lane" else (space.queue, frozenset({"mail.send"}))
     async with version_before(space) as old:
-        await old.store.register(replace(introduction("x"), service=Service((ServedLane(lane),), names)))
+        await old.store.register(replace(introduction("x"), service=ServedWork((ServedLane(lane),), names)))
         first = await interrupted(space)
         if why == "it has ended":
             await old.crash("x")

@@ -12,11 +12,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from holdfast.broker import open_store
-from holdfast.broker.redis import rights
-from holdfast.broker.redis.keys import Keys
-from holdfast.core.facts import RightsFacts, StoreFacts
+from holdfast.core.store_info import AclInfo, StoreInfo
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
+from holdfast.store import open_store
+from holdfast.store.redis import acl
+from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from tests.lua.namespace import Namespace, namespace
 from tests.servers import serve, valkey
@@ -39,7 +39,7 @@ async def alone(short_path: Path, anyio_backend: object) -> AsyncIterator[Namesp
             yield made
 
 
-async def examine(url: str, queue: str = QUEUE) -> StoreFacts:
+async def examine(url: str, queue: str = QUEUE) -> StoreInfo:
     async with open_store(RedisSettings(url=url, queue=queue)) as store:
         return await store.examine([queue], 0.0)
 
@@ -51,7 +51,7 @@ async def user(space: Namespace, *rules: str) -> AsyncIterator[str]:
     yield space.url.replace("unix://", "unix://somebody:secret@")
 
 
-async def rights_of(space: Namespace, *rules: str) -> RightsFacts:
+async def rights_of(space: Namespace, *rules: str) -> AclInfo:
     async with user(space, *rules) as url:
         facts = await examine(url)
     assert facts.rights is not None, facts.unseen
@@ -63,7 +63,7 @@ async def test_a_server_as_it_comes(alone: Namespace) -> None:
     assert facts.unseen == ()
     assert facts.server is not None
     assert (facts.server.engine, facts.server.mode, facts.server.role) == ("valkey", "standalone", "master")
-    assert facts.rights == RightsFacts("default", (), "")
+    assert facts.rights == AclInfo("default", (), "")
     assert facts.timing is not None
     assert len(facts.timing.round_trips_ms) == 50
     assert facts.persistence is not None
@@ -154,7 +154,7 @@ def called() -> Iterator[str]:
 
 
 def test_rights_are_asked_about_for_every_command_that_is_run() -> None:
-    asked = {command[0] for _, command in rights.needed(Keys(QUEUE), [QUEUE])} | {"PING"}
+    asked = {command[0] for _, command in acl.needed(Keys(QUEUE), [QUEUE])} | {"PING"}
     assert set(called()) <= asked
     assert len(set(called())) > 30
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.terms import Terms
+from holdfast.core.delivery import Settle
+from holdfast.core.submit_options import SubmitOptions
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission
 
 pytestmark = pytest.mark.anyio
 
-SOON = Terms(expires_in_ms=500)
+SOON = SubmitOptions(expires_in_ms=500)
 
 
-async def submit(space: Namespace, task_id: str, terms: Terms = SOON, **more: Any) -> None:
+async def submit(space: Namespace, task_id: str, terms: SubmitOptions = SOON, **more: Any) -> None:
     await space.store.submit_on_terms([submission(task_id, space.queue, terms=terms, **more)])
 
 
@@ -77,8 +77,8 @@ async def test_what_is_delayed_paused_or_waits_for_others_expires(space: Namespa
     await submit(space, "delayed", delay_ms=400)
     await submit(space, "paused")
     await space.store.pause("paused", "x")
-    await submit(space, "child", Terms(after=("p",), expires_in_ms=500))
-    await space.store.submit_on_terms([submission("grandchild", space.queue, terms=Terms(after=("child",)))])
+    await submit(space, "child", SubmitOptions(after=("p",), expires_in_ms=500))
+    await space.store.submit_on_terms([submission("grandchild", space.queue, terms=SubmitOptions(after=("child",)))])
     await space.clock.advance(500)
     while (await space.store.promote(10))[1] == 0:
         pass
@@ -101,7 +101,7 @@ async def test_a_canceled_task_does_not_expire_as_well(space: Namespace) -> None
 
 async def test_a_time_that_is_past_ends_it_at_once(space: Namespace) -> None:
     await space.register("a")
-    await submit(space, "t", Terms(expires_ms=space.clock.now_ms - 1))
+    await submit(space, "t", SubmitOptions(expires_ms=space.clock.now_ms - 1))
     assert (await space.task("t")).expires_ms == space.clock.now_ms - 1
     assert await space.take("a") == []
     assert await expired(space, "t")

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from holdfast.core.deliveries import Settle
+from holdfast.core.delivery import Settle
 from tests.lua.namespace import Namespace
 from tests.lua.operations import calling, control, flat, flat_resume, resume_with, run
 

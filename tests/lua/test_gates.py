@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle, Standing
-from holdfast.core.lanes import Bound, Rule
+from holdfast.core.delivery import Settle, Standing
+from holdfast.core.lanes import LaneBound, LaneLimit
 from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import run
@@ -121,7 +121,7 @@ async def test_a_key_counts_across_lanes(space: Namespace) -> None:
 
 async def test_a_lane_may_allow_more_tasks_of_a_key(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.KEYS, space.queue, "2")])
+    await space.store.bound([LaneLimit(LaneBound.KEYS, space.queue, "2")])
     await space.submit("a1", "a2", "a3", concurrency_key="a")
     assert await taken(space) == ["a1", "a2"]
     await space.check()
@@ -139,7 +139,7 @@ async def test_a_copied_entry_is_no_way_past_a_gate(space: Namespace) -> None:
 
 async def test_an_entry_is_no_way_past_a_gate_whose_rule_somebody_deleted(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.NAME, "mail", "1/1000/1")])
+    await space.store.bound([LaneLimit(LaneBound.NAME, "mail", "1/1000/1")])
     await space.submit("m1", "m2", name="mail")
     entries = await space.entries()
     assert await taken(space) == ["m1"]
@@ -174,7 +174,7 @@ async def test_clearing_a_lane_clears_its_gates(space: Namespace) -> None:
 
 async def test_the_rate_of_a_handler_keeps_back_its_tasks_alone(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.NAME, "mail", "2/1000/1")])
+    await space.store.bound([LaneLimit(LaneBound.NAME, "mail", "2/1000/1")])
     await space.submit("m1", "m2", "m3", name="mail")
     await space.submit("plain")
     assert await taken(space) == ["m1", "plain"]
@@ -189,7 +189,7 @@ async def test_the_rate_of_a_handler_keeps_back_its_tasks_alone(space: Namespace
 
 async def test_the_rate_of_a_handler_counts_foreign_tasks(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.NAME, "mail", "1/1000/1")])
+    await space.store.bound([LaneLimit(LaneBound.NAME, "mail", "1/1000/1")])
     await space.push(run("f3", call="mail"), run("f2", call="mail"), run("f1", call="mail"))
     ran: list[str] = []
     for _ in range(3):
@@ -201,7 +201,7 @@ async def test_the_rate_of_a_handler_counts_foreign_tasks(space: Namespace) -> N
 
 async def test_the_steward_rings_when_a_rate_allows_the_next(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.NAME, "mail", "1/1000/1")])
+    await space.store.bound([LaneLimit(LaneBound.NAME, "mail", "1/1000/1")])
     await space.submit("m1", "m2", name="mail")
     assert await taken(space) == ["m1"]
     await silence(space)
@@ -214,11 +214,11 @@ async def test_the_steward_rings_when_a_rate_allows_the_next(space: Namespace) -
 
 async def test_a_bound_that_is_taken_back_opens_the_gate(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.NAME, "mail", "1/86400000/1")])
+    await space.store.bound([LaneLimit(LaneBound.NAME, "mail", "1/86400000/1")])
     await space.submit("m1", "m2", name="mail")
     assert await taken(space) == ["m1"]
     await silence(space)
-    assert await space.store.bound([Rule(Bound.NAME, "mail", "")]) == 1
+    assert await space.store.bound([LaneLimit(LaneBound.NAME, "mail", "")]) == 1
     assert await ring_of(space) == 1
     assert await taken(space) == ["m2"]
     snapshot = await space.check()
@@ -227,7 +227,7 @@ async def test_a_bound_that_is_taken_back_opens_the_gate(space: Namespace) -> No
 
 async def test_a_keys_task_whose_handler_has_a_rate_keeps_its_place(space: Namespace) -> None:
     await space.register("w")
-    await space.store.bound([Rule(Bound.NAME, "mail", "1/1000/1")])
+    await space.store.bound([LaneLimit(LaneBound.NAME, "mail", "1/1000/1")])
     await space.submit("m1", name="mail")
     await space.submit("a1", name="mail", concurrency_key="a")
     await space.submit("a2", concurrency_key="a")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle, Settlement
-from holdfast.core.records import Unreadable
-from holdfast.core.states import State
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.task_states import State
+from holdfast.core.tasks import UnreadableEntry
 from tests.lua.namespace import Namespace
 from tests.lua.operations import admission, control, run
 
@@ -56,7 +56,7 @@ async def test_purging_deletes_dead_letters_and_nothing_else(space: Namespace) -
     assert (counts.dead, counts.counters["failed"], counts.counters["trimmed"]) == (0, 3, 2)
 
 
-async def aside(space: Namespace, *entries: bytes, lane: str | None = None) -> list[Unreadable]:
+async def aside(space: Namespace, *entries: bytes, lane: str | None = None) -> list[UnreadableEntry]:
     """What became of these entries, which a worker has looked at; newest first."""
     await space.register("a")
     await space.push(*entries, lane=space.keys.lane(lane or space.queue))
@@ -64,7 +64,7 @@ async def aside(space: Namespace, *entries: bytes, lane: str | None = None) -> l
     return await space.store.unreadable(100)
 
 
-def one_as_kept(one: Unreadable) -> bytes:
+def one_as_kept(one: UnreadableEntry) -> bytes:
     place = f"{one.size}@{one.lane.replace('%', '%25').replace('|', '%7C')}"
     return f"{one.at_ms}|{place}|{one.reason}|".encode() + one.raw
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Delivery, Pulled, Settle, Standing
-from holdfast.firing import Firing
-from holdfast.schedules import Schedules
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.client.schedules import Schedules
+from holdfast.core.delivery import Delivery, Pulled, Settle, Standing
 from tests.lua.namespace import Namespace, settlement
 
 pytestmark = pytest.mark.anyio
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.anyio
 EVERYTHING = 1_000_000  # bytes
 
 
-def firing(space: Namespace) -> Firing:
-    return Firing(space.store, space.queue, EVERYTHING)
+def firing(space: Namespace) -> ScheduleFirer:
+    return ScheduleFirer(space.store, space.queue, EVERYTHING)
 
 
 async def begun(space: Namespace, **spec: Any) -> Delivery:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Admission
+from holdfast.core.delivery import Settle
+from holdfast.core.tasks import Admission
 from holdfast.worker.inbox import admission
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, control, resume_with, run, sha1

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from holdfast.core.deliveries import Settle
+from holdfast.core.delivery import Settle
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, run, submission
 

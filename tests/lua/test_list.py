@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Wanted
-from holdfast.core.states import State
+from holdfast.core.delivery import Settle
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
 from holdfast.errors import InvalidTaskError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import calling, submission

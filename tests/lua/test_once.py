@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted, Receipt
-from holdfast.core.terms import Terms
+from holdfast.core.delivery import Settle
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.tasks import Accepted, Receipt
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 
 pytestmark = pytest.mark.anyio
 
-DEBOUNCED = Terms(debounce="k")
-UNIQUE = Terms(unique="k")
+DEBOUNCED = SubmitOptions(debounce="k")
+UNIQUE = SubmitOptions(unique="k")
 
 
-async def submit(space: Namespace, task_id: str, terms: Terms, **more: Any) -> Receipt:
+async def submit(space: Namespace, task_id: str, terms: SubmitOptions, **more: Any) -> Receipt:
     [receipt] = await space.store.submit_on_terms([submission(task_id, space.queue, terms=terms, **more)])
     return receipt
 
@@ -85,7 +85,7 @@ async def test_a_submission_that_fails_with_its_parent_still_replaces(space: Nam
     await space.submit("p")
     await space.store.cancel("p", "x")
     await submit(space, "t1", DEBOUNCED, delay_ms=500)
-    await submit(space, "t2", Terms(debounce="k", after=("p",)), delay_ms=500)
+    await submit(space, "t2", SubmitOptions(debounce="k", after=("p",)), delay_ms=500)
     assert [await space.state(one) for one in ("t1", "t2")] == ["canceled", "failed"]
     assert await space.do("EXISTS", space.key("debounce")) == 0
     await space.check()
@@ -106,7 +106,7 @@ async def test_while_one_has_not_ended_another_is_its_duplicate(space: Namespace
 
 
 async def test_a_key_is_held_for_its_time_whatever_becomes_of_the_task(space: Namespace) -> None:
-    window = Terms(unique="k", unique_ms=500)
+    window = SubmitOptions(unique="k", unique_ms=500)
     await submit(space, "t1", window)
     await space.store.cancel("t1", "x")
     assert await space.store.trim(0, 10) == 1
@@ -126,7 +126,7 @@ async def test_a_key_is_held_for_its_time_whatever_becomes_of_the_task(space: Na
 
 async def test_keys_of_both_kinds_follow_each_other(space: Namespace) -> None:
     """The time of an earlier holder ends nothing of a later one."""
-    await submit(space, "t1", Terms(unique="k", unique_ms=500))
+    await submit(space, "t1", SubmitOptions(unique="k", unique_ms=500))
     await space.clock.advance(500)
     assert await submit(space, "t2", UNIQUE) == Receipt(Accepted.NEW, "t2")
     await space.store.promote(10)
@@ -143,7 +143,7 @@ async def test_a_holder_that_somebody_deleted_holds_nothing(space: Namespace) ->
 
 async def test_what_is_left_of_a_deleted_holder_frees_no_key_of_another(space: Namespace) -> None:
     await space.submit("p")
-    await submit(space, "t1", Terms(unique="k", after=("p",)))
+    await submit(space, "t1", SubmitOptions(unique="k", after=("p",)))
     await space.do("DEL", space.key("task:t1"))
     await submit(space, "t2", UNIQUE)
     await space.store.cancel("p", "x")
@@ -152,7 +152,7 @@ async def test_what_is_left_of_a_deleted_holder_frees_no_key_of_another(space: N
 
 
 async def test_a_refused_submission_holds_no_key(space: Namespace) -> None:
-    terms = Terms(unique="k", debounce="d", after=("nobody",), expires_in_ms=5)
+    terms = SubmitOptions(unique="k", debounce="d", after=("nobody",), expires_in_ms=5)
     assert await submit(space, "t1", terms) == Receipt(Accepted.NO_PARENT, "nobody")
     assert await submit(space, "t2", UNIQUE) == Receipt(Accepted.NEW, "t2")
     await space.check()

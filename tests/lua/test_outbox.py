@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.notices import Notice, SpoiltNotice
-from holdfast.core.terms import Terms
+from holdfast.core.delivery import Settle
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.webhook_notice import Notice, SpoiltNotice
 from tests.conformance.stand import submission
 from tests.lua.namespace import Namespace
 
@@ -17,7 +17,9 @@ LEASE_MS = 60_000
 
 async def test_record_that_is_none_is_taken_beside_the_others(space: Namespace) -> None:
     await space.register("a")
-    await space.store.submit_on_terms([submission("t1", space.queue, terms=Terms(webhook="https://example.org/told"))])
+    await space.store.submit_on_terms(
+        [submission("t1", space.queue, terms=SubmitOptions(webhook="https://example.org/told"))]
+    )
     await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)
     await space.do("SET", space.key("webhook:bad|1|completed"), "no hash")
     await space.do("ZADD", space.key("webhooks"), 0, "bad|1|completed")
@@ -31,7 +33,9 @@ async def test_record_that_is_none_is_taken_beside_the_others(space: Namespace) 
 
 async def test_a_webhook_that_was_taken_is_taken_again_only_when_its_lease_has_lapsed(space: Namespace) -> None:
     await space.register("a")
-    await space.store.submit_on_terms([submission("t1", space.queue, terms=Terms(webhook="https://example.org/told"))])
+    await space.store.submit_on_terms(
+        [submission("t1", space.queue, terms=SubmitOptions(webhook="https://example.org/told"))]
+    )
     await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)
     [notice], _ = await space.store.take_notices(10, LEASE_MS)
     assert (notice.task_id, notice.tries) == ("t1", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle, Standing, Verdict
+from holdfast.core.delivery import Settle, Standing, Verdict
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import run
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Hint, Settle, Standing
-from holdfast.core.hosts import ALL_HOSTS, HaltScope, Quiet, Told
-from holdfast.core.records import Introduction, WorkerKind
-from holdfast.firing import Firing
-from holdfast.schedules import Schedules
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.client.schedules import Schedules
+from holdfast.core.delivery import Hint, Settle, Standing
+from holdfast.core.quiet_hosts import ALL_HOSTS, HaltScope, Quiet, QuietOrder
+from holdfast.core.tasks import Introduction, WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import introduction
 from tests.lua.test_suspects import suspect
@@ -20,11 +20,11 @@ async def on_host(space: Namespace, incarnation: str, host: str) -> None:
     assert await space.store.register(Introduction(incarnation, host, "boot", 1, 0)) is Standing.OK
 
 
-async def quiet(space: Namespace, host: str = ALL_HOSTS) -> Told:
+async def quiet(space: Namespace, host: str = ALL_HOSTS) -> QuietOrder:
     return await space.store.quiet_host(host, "op@desk", "the bank is closed")
 
 
-async def resume(space: Namespace, host: str = ALL_HOSTS) -> Told:
+async def resume(space: Namespace, host: str = ALL_HOSTS) -> QuietOrder:
     return await space.store.resume_host(host, "op@desk")
 
 
@@ -36,10 +36,10 @@ async def test_a_quiet_host_finishes_and_claims_nothing(space: Namespace) -> Non
     await on_host(space, "a", "one")
     await space.submit("t1", "t2")
     [held] = await space.take("a", 1)
-    assert await quiet(space, "one") == Told(True, 1)
+    assert await quiet(space, "one") == QuietOrder(True, 1)
     pulled = await space.pull("a", 5, settlement(held, Settle.COMPLETED))
     assert (pulled.standing, pulled.verdicts, pulled.deliveries) == (Standing.QUIET, ("OK",), ())
-    assert await resume(space, "one") == Told(True, 1)
+    assert await resume(space, "one") == QuietOrder(True, 1)
     assert await claimed(space, "a") == ["t2"]
     await space.check()
 
@@ -72,8 +72,8 @@ async def test_what_all_were_told_and_what_one_was_told_are_taken_back_apart(spa
     await on_host(space, "a", "one")
     await on_host(space, "b", "two")
     await quiet(space, "one")
-    assert await quiet(space) == Told(True, 2)
-    assert await resume(space, "one") == Told(True, 0)
+    assert await quiet(space) == QuietOrder(True, 2)
+    assert await resume(space, "one") == QuietOrder(True, 0)
     await space.submit("t1", "t2")
     assert await claimed(space, "a") == []
     await quiet(space, "one")
@@ -103,7 +103,7 @@ async def test_it_is_known_who_is_quiet_since_when_and_why(space: Namespace) -> 
     since = await space.store.clock_ms()
     await quiet(space, "one")
     await space.advance(1000)
-    assert await space.store.quiet_host("one", "b@desk", "a bad\ndisk") == Told(False, 0)
+    assert await space.store.quiet_host("one", "b@desk", "a bad\ndisk") == QuietOrder(False, 0)
     await quiet(space)
     one, all_hosts = (
         Quiet("one", since, "b@desk", "a bad disk"),
@@ -113,7 +113,7 @@ async def test_it_is_known_who_is_quiet_since_when_and_why(space: Namespace) -> 
     assert [worker.quiet for worker in await space.store.workers()] == [True]
     assert all_hosts.is_all
     assert not one.is_all
-    assert await resume(space, "two") == Told(False, 0)
+    assert await resume(space, "two") == QuietOrder(False, 0)
     assert await space.store.quiet_hosts() == (all_hosts, one)
 
 
@@ -172,11 +172,11 @@ async def test_a_halt_and_quiet_are_taken_back_apart(space: Namespace) -> None:
     await quiet(space)
     number = await halt(space)
     await space.submit("t1")
-    assert await resume(space) == Told(True, 0)
+    assert await resume(space) == QuietOrder(True, 0)
     assert (await space.pull("a", 1)).standing is Standing.QUIET
     assert await space.store.quiet_hosts() == (Quiet(ALL_HOSTS, number, "op@desk", "the bank is closed", is_halt=True),)
-    assert await space.store.end_halt(ALL_HOSTS, "op@desk") == Told(True, 1)
-    assert await space.store.end_halt(ALL_HOSTS, "op@desk") == Told(False, 1)
+    assert await space.store.end_halt(ALL_HOSTS, "op@desk") == QuietOrder(True, 1)
+    assert await space.store.end_halt(ALL_HOSTS, "op@desk") == QuietOrder(False, 1)
     assert await claimed(space, "a") == ["t1"]
     await space.check()
 
@@ -226,7 +226,7 @@ async def test_a_halted_steward_makes_no_fires_and_others_do(space: Namespace) -
     halted, spite, other = HaltScope("one"), HaltScope("one", number), HaltScope("two")
     assert (await space.store.due_schedules(10, halted)).halted
     due = await space.store.due_schedules(10, spite)
-    firing = Firing(space.store, space.queue, 10_000)
+    firing = ScheduleFirer(space.store, space.queue, 10_000)
     orders = [one for record in due.records if (one := firing.order(record, due.now))]
     assert await space.store.fire(orders, halted) == ["halted"]
     assert await space.entries() == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Standing
+from holdfast.core.delivery import Standing
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction
 

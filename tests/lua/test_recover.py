@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.deliveries import Settle, Standing
-from holdfast.core.records import Startable, WorkerKind
-from holdfast.core.service import ServedLane, Service, ServiceLimits
+from holdfast.core.delivery import Settle, Standing
+from holdfast.core.served import ServedLane, ServedLimits, ServedWork
+from holdfast.core.tasks import Startable, WorkerKind
 from holdfast.core.trail import read_trail
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction, run
@@ -95,8 +95,8 @@ SERVED = {b"lanes", b"names", b"limits", b"application", b"catalog"}
 
 
 async def test_a_tombstone_does_not_keep_the_lanes_that_were_served(space: Namespace) -> None:
-    limits = ServiceLimits(5, 60.0, 900.0)
-    service = Service((ServedLane(space.queue),), frozenset({"mail.send"}), limits, "shop", frozenset({"nightly"}))
+    limits = ServedLimits(5, 60.0, 900.0)
+    service = ServedWork((ServedLane(space.queue),), frozenset({"mail.send"}), limits, "shop", frozenset({"nightly"}))
     await space.store.register(replace(introduction("a"), service=service))
     kept = set(await space.do("HKEYS", space.key("worker:a")))
     assert kept >= SERVED

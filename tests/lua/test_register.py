@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.service import ServedLane, Service, ServiceLimits
+from holdfast.core.served import ServedLane, ServedLimits, ServedWork
 from tests.lua.namespace import Namespace
 from tests.lua.operations import introduction
 
@@ -22,7 +22,7 @@ async def hash_of(space: Namespace, incarnation: str) -> dict[str, str]:
 
 async def test_a_worker_registers_its_lanes_with_weights_and_timeouts(space: Namespace) -> None:
     lanes = (ServedLane(space.queue, 3, 1.5), ServedLane(f"{space.keys.prefix}lane:mail", 1))
-    await space.store.register(replace(introduction("w"), service=Service(lanes)))
+    await space.store.register(replace(introduction("w"), service=ServedWork(lanes)))
     told = await hash_of(space, "w")
     assert json.loads(told["lanes"]) == [[space.queue, 3, 1.5], ["mail", 1, None]]
     assert told["names"] == "*"
@@ -30,7 +30,7 @@ async def test_a_worker_registers_its_lanes_with_weights_and_timeouts(space: Nam
 
 async def test_the_same_names_are_kept_once(space: Namespace) -> None:
     for incarnation in ("a", "b"):
-        service = Service((ServedLane(space.queue),), frozenset({"mail.send", ""}))
+        service = ServedWork((ServedLane(space.queue),), frozenset({"mail.send", ""}))
         await space.store.register(replace(introduction(incarnation), service=service))
     digests = {(await hash_of(space, incarnation))["names"] for incarnation in ("a", "b")}
     [digest] = digests
@@ -46,18 +46,18 @@ async def test_a_worker_of_an_earlier_version_registers_neither(space: Namespace
 async def test_the_strictest_limits_count_and_attempts_are_those_of_the_lane(space: Namespace) -> None:
     here, mail = ServedLane(space.queue), ServedLane(f"{space.keys.prefix}lane:mail")
     services = {
-        "a": Service((here,), limits=ServiceLimits(5, 60.0, 900.0)),
-        "b": Service((here,), limits=ServiceLimits(7, 30.5, 1000.0)),
-        "c": Service((mail,), limits=ServiceLimits(2, 90.0, 800.0)),
-        "older": Service((here,)),
+        "a": ServedWork((here,), limits=ServedLimits(5, 60.0, 900.0)),
+        "b": ServedWork((here,), limits=ServedLimits(7, 30.5, 1000.0)),
+        "c": ServedWork((mail,), limits=ServedLimits(2, 90.0, 800.0)),
+        "older": ServedWork((here,)),
     }
     for name, service in services.items():
         await space.store.register(replace(introduction(name), service=service))
     [state] = await space.store.service([(space.queue, "")])
-    assert state.limits == ServiceLimits(5, 30.5, 800.0)
+    assert state.limits == ServedLimits(5, 30.5, 800.0)
 
 
 async def test_without_a_worker_that_tells_its_limits_there_are_none(space: Namespace) -> None:
-    await space.store.register(replace(introduction("older"), service=Service((ServedLane(space.queue),))))
+    await space.store.register(replace(introduction("older"), service=ServedWork((ServedLane(space.queue),))))
     [state] = await space.store.service([(space.queue, "")])
     assert state.limits is None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Holding, Settle, Standing
-from holdfast.core.records import WorkerKind
+from holdfast.core.delivery import Holding, Settle, Standing
+from holdfast.core.tasks import WorkerKind
 from tests.lua.namespace import Namespace
 from tests.lua.test_suspects import suspect
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted, Retried, RetryAnswer, WorkerKind
-from holdfast.core.states import State
-from holdfast.core.terms import Terms
+from holdfast.core.delivery import Settle
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted, Retried, RetryAnswer, WorkerKind
 from tests.lua.namespace import Namespace
 from tests.lua.operations import run, submission
 from tests.lua.test_control import into
@@ -52,7 +52,9 @@ async def test_what_ended_badly_runs_again_as_another_task(space: Namespace, kin
 
 async def test_whoever_wants_to_be_told_of_a_task_is_told_of_its_retry(space: Namespace) -> None:
     await space.register("a")
-    await space.store.submit_on_terms([submission("t1", space.queue, terms=Terms(webhook="https://example.org/told"))])
+    await space.store.submit_on_terms(
+        [submission("t1", space.queue, terms=SubmitOptions(webhook="https://example.org/told"))]
+    )
     await space.settle("a", (await space.take("a"))[0], Settle.FAILED)
     await space.store.retry("t1", "once more")
     await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)

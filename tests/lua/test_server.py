@@ -9,8 +9,8 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from holdfast.core.deliveries import Holding, Settle, Standing
-from holdfast.core.terms import Terms
+from holdfast.core.delivery import Holding, Settle, Standing
+from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import StoreFullError, StoreRefusedError
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import introduction, submission
@@ -38,7 +38,9 @@ async def test_a_full_server_refuses_a_submit_before_anything_is_written(alone: 
     with pytest.raises(StoreFullError):
         await alone.submit("t2")
     with pytest.raises(StoreFullError):
-        await alone.store.submit_on_terms([submission("t2", alone.queue, terms=Terms(unique="k", after=("t1",)))])
+        await alone.store.submit_on_terms(
+            [submission("t2", alone.queue, terms=SubmitOptions(unique="k", after=("t1",)))]
+        )
     assert await alone.check() == before
 
 

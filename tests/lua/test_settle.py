@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle, Settlement
+from holdfast.core.delivery import Settle, Settlement
 from tests.lua.namespace import Namespace
 
 pytestmark = pytest.mark.anyio

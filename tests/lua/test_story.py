@@ -5,8 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Place
+from holdfast.core.delivery import Settle
+from holdfast.core.tasks import Place
 from tests.lua.namespace import CAUSE, Namespace
 from tests.lua.operations import run, submission
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted
-from holdfast.core.terms import Terms
+from holdfast.core.delivery import Settle
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.tasks import Accepted
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
 
@@ -38,8 +38,8 @@ async def test_a_batch_answers_each_of_its_submissions(space: Namespace) -> None
     assert (await space.store.counts()).counters["accepted"] == 2
 
 
-@pytest.mark.parametrize("terms", [None, Terms(unique="u")])
-async def test_a_lane_that_is_no_list_takes_no_task(space: Namespace, terms: Terms | None) -> None:
+@pytest.mark.parametrize("terms", [None, SubmitOptions(unique="u")])
+async def test_a_lane_that_is_no_list_takes_no_task(space: Namespace, terms: SubmitOptions | None) -> None:
     taken = f"{space.queue}:taken"
     batch = [submission("t1", taken, terms=terms), submission("t2", space.queue)]
 

@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.core.deliveries import Hint, Settle, Standing
-from holdfast.core.lanes import Bound, Rule
-from holdfast.core.records import Introduction, Startable, WorkerKind
-from holdfast.core.service import ServedLane, Service
+from holdfast.core.delivery import Hint, Settle, Standing
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.tasks import Introduction, Startable, WorkerKind
 from tests.lua.namespace import Namespace, settlement
 from tests.lua.operations import introduction, submission
 
@@ -103,7 +103,7 @@ async def test_suspects_of_a_paused_lane_starve_no_other_lane(space: Namespace) 
 
 async def test_a_full_lane_counts_no_suspects_beyond_its_room(space: Namespace) -> None:
     await suspect(space, "s1", "s2")
-    await space.store.declare("here", [Rule(Bound.LIMIT, space.queue, "1")])
+    await space.store.declare("here", [LaneLimit(LaneBound.LIMIT, space.queue, "1")])
     assert await space.store.suspects([space.queue]) == Startable(1, 0)
     await enter(space, "q")
     assert await ids(space, "q") == ["s1"]
@@ -226,7 +226,7 @@ async def test_who_cannot_fork_leaves_suspects_to_a_supervisor_that_serves_their
     lanes = [space.queue, "slow"]
     await suspect(space)
     await suspect(space, "s2", lane="slow")
-    served = replace(introduction("w"), kind=kind, service=Service((ServedLane(space.queue),)))
+    served = replace(introduction("w"), kind=kind, service=ServedWork((ServedLane(space.queue),)))
     await space.store.register(served)
     await space.register("a", kind=WorkerKind.SINGLE)
     await space.register("b", kind=WorkerKind.SINGLE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.broker.redis.watching import Watch
-from holdfast.core.lanes import Bound, Rule
-from holdfast.core.records import Place
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.tasks import Place
+from holdfast.store.redis.lane_heads import LaneHeadWatch
 from tests.lua.namespace import CAUSE, Namespace
 from tests.lua.operations import run
 from tests.lua.test_inbox import admit_all, large
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 async def turn(space: Namespace) -> None:
     await space.register("w")
-    await space.store.declare("host", [Rule(Bound.END, space.queue, "tail")])
+    await space.store.declare("host", [LaneLimit(LaneBound.END, space.queue, "tail")])
 
 
 async def pushed(space: Namespace, *names: str) -> None:
@@ -118,7 +118,7 @@ async def test_its_front_is_what_is_shown_and_cleared_first(space: Namespace) ->
 async def test_a_producer_at_the_wrong_end_is_seen_here_too(space: Namespace, push: str, is_seen: bool) -> None:
     await turn(space)
     await pushed(space, "a", "b")
-    watch = Watch(space.store._connection, space.queue)
+    watch = LaneHeadWatch(space.store._connection, space.queue)
     await watch.look()
     await space.do(push, space.queue, run("c"))
     await watch.look()

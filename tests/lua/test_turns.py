@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from holdfast.core.deliveries import Settle
+from holdfast.core.delivery import Settle
 from tests.lua.namespace import Namespace, settlement
 
 pytestmark = pytest.mark.anyio

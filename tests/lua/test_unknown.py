@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.lanes import Bound, Rule
-from holdfast.core.records import Startable, WorkerKind
-from holdfast.core.service import ServedLane, Service
+from holdfast.core.delivery import Settle
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.tasks import Startable, WorkerKind
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import calling, introduction, run
 
@@ -21,7 +21,7 @@ async def serving(
     space: Namespace, incarnation: str, *names: str, lane: str = "", kind: WorkerKind = WorkerKind.WORKER
 ) -> None:
     """Register a worker with these handlers; the empty name is a default one. Without names it runs tasks of any."""
-    service = Service((ServedLane(lane or space.queue),), frozenset(names) if names else None)
+    service = ServedWork((ServedLane(lane or space.queue),), frozenset(names) if names else None)
     await space.store.register(replace(introduction(incarnation, kind=kind), service=service))
 
 
@@ -348,7 +348,7 @@ async def crash_into_suspicion(space: Namespace, task_id: str = "x") -> None:
 
 
 async def quarantine(space: Namespace, incarnation: str, *names: str) -> None:
-    service = Service((ServedLane(space.queue),), frozenset(names))
+    service = ServedWork((ServedLane(space.queue),), frozenset(names))
     who = introduction(incarnation, kind=WorkerKind.QUARANTINE)
     await space.store.register(replace(who, service=service))
 
@@ -401,7 +401,7 @@ async def test_one_whose_handler_another_has_takes_no_place_of_its_lane(space: N
     await crash_into_suspicion(space)
     await space.submit("y", name="known")
     await crash_into_suspicion(space, "y")
-    await space.store.declare("here", [Rule(Bound.LIMIT, space.queue, "1")])
+    await space.store.declare("here", [LaneLimit(LaneBound.LIMIT, space.queue, "1")])
     await serving(space, "a", "known")
     await serving(space, "b", "new")
     assert (await space.store.suspects([space.queue], ["a"])).startable == 1

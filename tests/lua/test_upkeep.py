@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.deliveries import Settle, Settlement
-from holdfast.core.records import Wanted
-from holdfast.core.states import State
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, admission, run, submission
 

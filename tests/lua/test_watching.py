@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.broker.redis.watching import Watch, watched
-from holdfast.core.facts import Front
-from holdfast.core.lanes import WRONG_END_TOLD_MS, Bound, LaneState, Rule
-from holdfastd.steward.wrong_end import TOLD_EVERY, WrongEnd
+from holdfast.core.lanes import WRONG_END_TOLD_MS, LaneBound, LaneLimit, LaneState
+from holdfast.core.store_info import LaneHead
+from holdfast.store.redis.lane_heads import LaneHeadWatch, watched
+from holdfastd.steward.duties.wrong_end import TOLD_EVERY, WrongEnd
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, run
 
@@ -20,33 +20,35 @@ A, B, C, D = (run(name) for name in "abcd")
 
 
 @pytest.fixture
-async def watch(space: Namespace) -> Watch:
+async def watch(space: Namespace) -> LaneHeadWatch:
     """Has looked once, at a lane that holds A and B."""
     await space.push(A, B)
-    made = Watch(space.store._connection, space.queue)
+    made = LaneHeadWatch(space.store._connection, space.queue)
     await made.look()
     return made
 
 
-async def sees_pushes_at_the_head(watch: Watch) -> bool:
+async def sees_pushes_at_the_head(watch: LaneHeadWatch) -> bool:
     await watch.look()
     return watch.facts.pushed_at_head
 
 
-async def test_a_producer_that_pushes_at_the_head_is_seen(space: Namespace, watch: Watch) -> None:
+async def test_a_producer_that_pushes_at_the_head_is_seen(space: Namespace, watch: LaneHeadWatch) -> None:
     await space.do("LPUSH", space.queue, C)
     assert await sees_pushes_at_the_head(watch)
     await space.do("LPOP", space.queue)
     assert await sees_pushes_at_the_head(watch), "what was seen once stays seen"
 
 
-async def test_a_fast_one_is_seen_as_well(space: Namespace, watch: Watch) -> None:
+async def test_a_fast_one_is_seen_as_well(space: Namespace, watch: LaneHeadWatch) -> None:
     await space.do("LPUSH", space.queue, *(run(f"t{number}") for number in range(900)))
     assert await sees_pushes_at_the_head(watch)
     assert watch.facts.length == 902
 
 
-async def test_pushing_at_the_tail_and_taking_from_the_head_is_as_it_should_be(space: Namespace, watch: Watch) -> None:
+async def test_pushing_at_the_tail_and_taking_from_the_head_is_as_it_should_be(
+    space: Namespace, watch: LaneHeadWatch
+) -> None:
     await space.push(C, D)
     assert not await sees_pushes_at_the_head(watch)
     await space.do("LPOP", space.queue)
@@ -55,21 +57,21 @@ async def test_pushing_at_the_tail_and_taking_from_the_head_is_as_it_should_be(s
     assert not await sees_pushes_at_the_head(watch)
 
 
-async def test_what_was_taken_and_pushed_again_is_no_sign(space: Namespace, watch: Watch) -> None:
+async def test_what_was_taken_and_pushed_again_is_no_sign(space: Namespace, watch: LaneHeadWatch) -> None:
     await space.push(C)
     await space.do("LPOP", space.queue)
     await space.push(A)
     assert not await sees_pushes_at_the_head(watch)
 
 
-async def test_a_batch_that_was_pushed_twice_is_no_sign(space: Namespace, watch: Watch) -> None:
+async def test_a_batch_that_was_pushed_twice_is_no_sign(space: Namespace, watch: LaneHeadWatch) -> None:
     await space.push(C, A, B)
     assert not await sees_pushes_at_the_head(watch)
     await space.do("LPOP", space.queue, 2)
     assert not await sees_pushes_at_the_head(watch)
 
 
-async def test_own_entries_that_went_back_to_the_head_are_no_sign(space: Namespace, watch: Watch) -> None:
+async def test_own_entries_that_went_back_to_the_head_are_no_sign(space: Namespace, watch: LaneHeadWatch) -> None:
     await space.do("DEL", space.queue)
     await space.register("w")
     await space.submit(*(f"t{number}" for number in range(100)))
@@ -81,7 +83,7 @@ async def test_own_entries_that_went_back_to_the_head_are_no_sign(space: Namespa
     assert watch.facts.length == 102
 
 
-async def test_large_entries_that_went_back_to_the_head_are_no_sign(space: Namespace, watch: Watch) -> None:
+async def test_large_entries_that_went_back_to_the_head_are_no_sign(space: Namespace, watch: LaneHeadWatch) -> None:
     await space.do("LPUSH", space.queue, run("large", text="x" * LARGE))
     assert not await sees_pushes_at_the_head(watch)
 
@@ -92,7 +94,7 @@ async def test_a_missing_lane_and_a_key_of_another_kind_are_told_by_their_type(s
     assert [(lane.kind, lane.length) for lane in lanes] == [("none", 0), ("string", 0)]
 
 
-async def test_a_backlog_that_stands_is_seen_by_what_came_before_it(space: Namespace, watch: Watch) -> None:
+async def test_a_backlog_that_stands_is_seen_by_what_came_before_it(space: Namespace, watch: LaneHeadWatch) -> None:
     await space.do("LPUSH", space.queue, C)
     await watch.look()
     watch.facts = replace(watch.facts, pushed_at_head=False)
@@ -102,7 +104,7 @@ async def test_a_backlog_that_stands_is_seen_by_what_came_before_it(space: Names
 
 
 async def test_what_stood_before_them_already_was_not_pushed_there(space: Namespace) -> None:
-    watch = Watch(space.store._connection, space.queue)
+    watch = LaneHeadWatch(space.store._connection, space.queue)
     await space.push(*(run(f"t{each}") for each in range(100)))
     for number in range(60):
         assert not await sees_pushes_at_the_head(watch)
@@ -147,14 +149,14 @@ async def test_another_steward_goes_on_counting_after_one_that_is_gone(space: Na
 
 async def test_a_lane_that_is_served_from_its_tail_by_now_has_no_count(space: Namespace) -> None:
     """The steward had looked before the end was set, and says so after it."""
-    await space.store.bound([Rule(Bound.END, space.queue, "tail")])
-    assert await space.store.note_wrong_end(space.queue, Front(pushed=2), "steward") == 0
+    await space.store.bound([LaneLimit(LaneBound.END, space.queue, "tail")])
+    assert await space.store.note_wrong_end(space.queue, LaneHead(pushed=2), "steward") == 0
     assert await counted(space) == 0
 
 
 @pytest.mark.parametrize("since", ["trimmed", "seen again"])
 async def test_what_was_seen_a_day_ago_is_forgotten(space: Namespace, since: str) -> None:
-    assert await space.store.note_wrong_end(space.queue, Front(pushed=2), "steward") == 2
+    assert await space.store.note_wrong_end(space.queue, LaneHead(pushed=2), "steward") == 2
     await space.advance(WRONG_END_TOLD_MS)
     await space.store.trim(0, 10)
     assert await counted(space) == 2
@@ -163,7 +165,7 @@ async def test_what_was_seen_a_day_ago_is_forgotten(space: Namespace, since: str
         await space.store.trim(0, 10)
         assert await lane_of(space) is None
     else:
-        assert await space.store.note_wrong_end(space.queue, Front(pushed=1), "steward") == 1
+        assert await space.store.note_wrong_end(space.queue, LaneHead(pushed=1), "steward") == 1
 
 
 async def test_a_fault_that_goes_on_is_told_once_an_hour(space: Namespace) -> None:
@@ -183,7 +185,7 @@ async def test_a_fault_that_goes_on_is_told_once_an_hour(space: Namespace) -> No
 
 async def test_an_end_that_is_set_ends_the_count(space: Namespace) -> None:
     await space.push(A, B)
-    front = await space.store.look_at_front(space.queue, Front())
+    front = await space.store.look_at_front(space.queue, LaneHead())
     await space.do("LPUSH", space.queue, C, D)
     front = await space.store.look_at_front(space.queue, front)
     assert front.pushed == 2
@@ -191,5 +193,5 @@ async def test_an_end_that_is_set_ends_the_count(space: Namespace) -> None:
     assert (await space.store.look_at_front(space.queue, front)).pushed == 0
     assert await counted(space) == 4
     await space.check()
-    await space.store.bound([Rule(Bound.END, space.queue, "tail")])
+    await space.store.bound([LaneLimit(LaneBound.END, space.queue, "tail")])
     assert await counted(space) == 0

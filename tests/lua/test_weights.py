@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.core.deliveries import Holding, Settle
+from holdfast.core.delivery import Holding, Settle
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import submission
 

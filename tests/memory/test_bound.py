@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
-from holdfast.broker.memory.store import MOST_WAITING, MemoryStore
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
+from holdfast.store.memory.store import MOST_WAITING, MemoryStore
 from tests.lua.operations import introduction, submission
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ import structlog
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from holdfast import Handlers, create_broker
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfast.errors import HandlerError, MissingPackageError, StoreUnavailableError
 from holdfast_config import ConfigError, RedisSettings, Settings, load
 

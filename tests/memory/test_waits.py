@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from holdfast.broker.memory.store import MOST_WAITING, MemoryStore
+from holdfast.store.memory.store import MOST_WAITING, MemoryStore
 from tests.lua.operations import introduction, submission
 
 pytestmark = pytest.mark.anyio

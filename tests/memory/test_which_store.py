@@ -13,9 +13,9 @@ import structlog
 from structlog.typing import EventDict
 
 from holdfast import create_broker
-from holdfast.core.states import State
+from holdfast.client.running_supervisor import CONTROL_SOCKET, RunningSupervisor
+from holdfast.core.task_states import State
 from holdfast.errors import StoreUnavailableError, UnservedTasksError
-from holdfast.running_supervisor import CONTROL_SOCKET, RunningSupervisor
 from holdfast_config import ConfigError, RedisSettings, Settings
 from holdfastd.control import protocol
 from tests.cli.conftest import running

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 
-from holdfast_config.kill_points import VARIABLE, Point
+from holdfast_config.kill_spec import VARIABLE, Point
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def crash(point: Point, what: str, redis_url: str, postgres_url: str, queue: str
 
 
 async def _main(what: str, redis_url: str, postgres_url: str, queue: str, *ids: str) -> None:
-    from holdfast.schedules import Schedules
+    from holdfast.client.schedules import Schedules
     from tests.postgres.ledger import ledger
 
     async with ledger(redis_url, postgres_url, queue) as books:

@@ -8,9 +8,9 @@ from typing import Any
 
 import anyio
 
-from holdfast.broker.postgres import PostgresStore
-from holdfast.core.deliveries import Delivery, Holding
-from holdfast.core.records import Accepted, Kept
+from holdfast.core.delivery import Delivery, Holding
+from holdfast.core.tasks import Accepted, KeptTask
+from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
 from tests.lua.clock import CLOCK
@@ -37,7 +37,7 @@ class Ledger:
         self.redis.remembers = True
         return self.redis
 
-    async def keep(self) -> Kept:
+    async def keep(self) -> KeptTask:
         """Rounds until nothing is left to do."""
         for _ in range(ROUNDS):
             kept = await self.store.keep()

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import anyio
 
-from holdfast.broker.postgres import migrating
-from holdfast.broker.postgres.database import Database
+from holdfast.store.ledger import migrate
+from holdfast.store.ledger.database import Database
 from holdfast_config.postgres_settings import PostgresSettings
 
 
@@ -18,5 +18,5 @@ def make(url: str) -> None:
 
 async def _make(url: str) -> None:
     database = Database(PostgresSettings(url))
-    await migrating.upgrade(database)
+    await migrate.upgrade(database)
     await database.aclose()

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast_config.kill_points import Point
+from holdfast.core.delivery import Settle
+from holdfast_config.kill_spec import Point
 from tests.postgres.crashing import crash
 from tests.postgres.ledger import Ledger
 from tests.postgres.server import Server

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.broker.postgres import migrating
 from holdfast.exits import Exit
+from holdfast.store.ledger import migrate
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli
 from tests.postgres.server import Server
@@ -45,7 +45,7 @@ def test_upgrades_at_the_same_time_do_it_once(short_path: Path, redis_settings: 
     with ThreadPoolExecutor(4) as several:
         answers = list(several.map(lambda _: cli("db", "upgrade", "--json"), range(4)))
     assert [answer.status for answer in answers] == [0] * 4
-    assert sorted(len(answer.document["steps"]) for answer in answers) == [0, 0, 0, len(migrating.migrations())]
+    assert sorted(len(answer.document["steps"]) for answer in answers) == [0, 0, 0, len(migrate.migrations())]
 
 
 def test_without_tables_nothing_begins_and_the_command_is_named(

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import anyio
 
-from holdfast.broker.postgres import PostgresStore
-from holdfast.core.facts import DatabaseFacts, FollowingFacts
+from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
 from holdfast.errors import LedgerUnavailableError, StoreRefusedError
+from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
 from holdfastd.doctor.looks.database import Seen, examine
@@ -33,9 +33,9 @@ async def keep(redis: RedisSettings, url: str) -> None:
 def test_a_queue_that_is_kept(redis_settings: RedisSettings, database: str) -> None:
     anyio.run(keep, redis_settings, database)
     facts, following = look(redis_settings, database)
-    assert isinstance(facts, DatabaseFacts)
+    assert isinstance(facts, DatabaseInfo)
     assert (facts.tables, facts.lacking, facts.standby) == (facts.needed, (), False)
-    assert isinstance(following, FollowingFacts)
+    assert isinstance(following, ReplicationInfo)
     assert following.epoch == following.followed != ""
     assert following.ledger.phase == "following"
 
@@ -47,7 +47,7 @@ def test_a_user_without_rights_is_told_which(
     postgres_server.statement(f"CREATE USER {user}; GRANT SELECT ON holdfast_schema, holdfast_tasks TO {user}", name)
     facts, following = look(redis_settings, database.replace("holdfast@", f"{user}@"))
     postgres_server.statement(f"DROP OWNED BY {user}; DROP USER {user}", name)
-    assert isinstance(facts, DatabaseFacts)
+    assert isinstance(facts, DatabaseInfo)
     assert facts.user == user
     assert {"UPDATE on holdfast_tasks", "SELECT on holdfast_facts"} <= set(facts.lacking)
     assert "SELECT on holdfast_tasks" not in facts.lacking

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from holdfast.client.schedules import Schedules
 from holdfast.errors import StoreUnavailableError
-from holdfast.schedules import Schedules
-from holdfast_config.kill_points import Point
+from holdfast_config.kill_spec import Point
 from tests.postgres.crashing import crash
 from tests.postgres.ledger import Ledger
 from tests.postgres.server import Server

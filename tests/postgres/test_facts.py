@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.firing import fire_id
-from holdfast.core.lanes import Bound, Rule
-from holdfast.core.terms import Terms
-from holdfast.defining import read_spec
+from holdfast.client.schedule_definition import read_spec
+from holdfast.core.delivery import Settle
+from holdfast.core.fire_order import fire_id
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.submit_options import SubmitOptions
 from holdfast.errors import StoreUnavailableError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import submission
@@ -380,8 +380,10 @@ async def test_a_paused_lane_starts_nothing_of_what_goes_back(books: Ledger, sta
 
 
 async def test_bounds_come_back_and_count(books: Ledger, stage: Stage) -> None:
-    await books.store.bound([Rule(Bound.LIMIT, books.queue, "1"), Rule(Bound.RATE, "slow", "10/1000/4")])
-    await books.store.declare("here", [Rule(Bound.KEYS, books.queue, "2")])
+    await books.store.bound(
+        [LaneLimit(LaneBound.LIMIT, books.queue, "1"), LaneLimit(LaneBound.RATE, "slow", "10/1000/4")]
+    )
+    await books.store.declare("here", [LaneLimit(LaneBound.KEYS, books.queue, "2")])
     await books.submit("t1", "t2")
     await books.keep()
     before = await books.store.lanes([])
@@ -396,12 +398,12 @@ async def test_bounds_come_back_and_count(books: Ledger, stage: Stage) -> None:
 
 async def test_a_redis_set_back_says_of_lanes_what_was_said_last(books: Ledger, stage: Stage) -> None:
     await books.store.pause_lane("resumed", "closed")
-    await books.store.bound([Rule(Bound.LIMIT, "free", "1"), Rule(Bound.LIMIT, "less", "1")])
+    await books.store.bound([LaneLimit(LaneBound.LIMIT, "free", "1"), LaneLimit(LaneBound.LIMIT, "less", "1")])
     await books.keep()
     kept = await books.picture()
     await books.store.resume_lane("resumed")
     await books.store.pause_lane("paused", "closed")
-    await books.store.bound([Rule(Bound.LIMIT, "free", ""), Rule(Bound.LIMIT, "less", "2")])
+    await books.store.bound([LaneLimit(LaneBound.LIMIT, "free", ""), LaneLimit(LaneBound.LIMIT, "less", "2")])
     await books.keep()
     await books.set_back(kept)
     await books.wait_given()
@@ -453,7 +455,7 @@ async def test_the_next_halt_counts_for_who_has_seen_one_though_the_clock_of_a_n
 async def test_webhooks_that_wait_are_told_after_a_loss(books: Ledger, stage: Stage) -> None:
     """Of a task that has ended, with all of it; of one that asks; not what was told before."""
     await books.store.set_webhook("https://example.org/all")
-    await books.store.submit_on_terms([submission("ended", books.queue, terms=Terms(webhook=URL))])
+    await books.store.submit_on_terms([submission("ended", books.queue, terms=SubmitOptions(webhook=URL))])
     await books.submit("told", "asks")
     ended, told, asks = await stage.space.take("w", 3)
     await stage.space.settle("w", told, Settle.COMPLETED, result=b'"out"')

@@ -8,11 +8,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from holdfast.broker.postgres import PostgresStore
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted, Wanted
-from holdfast.core.states import State
+from holdfast.core.delivery import Settle
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted, Wanted
 from holdfast.errors import StoreRefusedError
+from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
 from tests.lua.operations import control, run, submission

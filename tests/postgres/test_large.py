@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.deliveries import Settle
+from holdfast.core.delivery import Settle
 from tests.lua.operations import submission
 from tests.postgres.ledger import Ledger, ledger
 from tests.postgres.server import Server

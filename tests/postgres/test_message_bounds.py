@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker.postgres import PostgresStore
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted
+from holdfast.core.delivery import Settle
+from holdfast.core.tasks import Accepted
+from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
 from tests.lua.clock import CLOCK

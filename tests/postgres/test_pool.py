@@ -10,14 +10,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.broker.postgres import PostgresStore
-from holdfast.core.records import Accepted, TaskRecord
-from holdfast.core.states import State
+from holdfast.client.manager import TaskManager
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted, TaskRecord
 from holdfast.errors import LedgerUnavailableError
-from holdfast.manager import TaskManager
-from holdfast.patience import Patience
+from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
-from holdfast_config.kill_points import Point
+from holdfast_config.kill_spec import Point
 from holdfast_config.postgres_settings import PostgresSettings
 from tests.cli.commands import Cli
 from tests.faults.process import PATIENCE
@@ -149,7 +149,7 @@ async def test_while_postgres_is_away_workers_work_and_submits_are_refused(short
             names = [f"t{n}" for n in range(100)]
             await submit(store, names, "sleep 0.02")
             server.stop()
-            impatient = TaskManager(store, queue=QUEUE, patience=Patience(attempts=2, seconds=0.5))
+            impatient = TaskManager(store, queue=QUEUE, patience=SubmitRetries(attempts=2, seconds=0.5))
             with pytest.raises(LedgerUnavailableError, match=r"PostgreSQL at .* cannot"):
                 await impatient.submit([submission("refused", "quick")])
             for name in names:

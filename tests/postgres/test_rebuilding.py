@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker.postgres import rebuilding
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted, Startable, WorkerKind
-from holdfast.core.service import ServedLane, Service
-from holdfast.core.states import State
-from holdfast.core.terms import Terms
+from holdfast.core.delivery import Settle
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted, Startable, WorkerKind
+from holdfast.store.ledger import rebuild
 from tests.lua.operations import introduction, run, submission
 from tests.postgres.ledger import Ledger
 
@@ -51,7 +51,7 @@ async def scene(books: Ledger) -> None:
     await books.store.renew("a", "live", 1, [books.holding(running, checkpoint=b'"half"')])
     await books.submit("later", delay_ms=3_600_000)
     await books.submit("waits", "paused", "undone")
-    await books.store.submit_on_terms([submission("child", books.queue, terms=Terms(after=("ended", "waits")))])
+    await books.store.submit_on_terms([submission("child", books.queue, terms=SubmitOptions(after=("ended", "waits")))])
     await books.store.pause("paused", "wait")
     await books.store.cancel("undone", "enough")
 
@@ -260,7 +260,7 @@ async def test_a_child_is_told_of_a_parent_that_ended_before_the_loss(books: Led
     await books.keep()
     await books.redis.register("a")
     await books.submit("parent")
-    await books.store.submit_on_terms([submission("child", books.queue, terms=Terms(after=("parent",)))])
+    await books.store.submit_on_terms([submission("child", books.queue, terms=SubmitOptions(after=("parent",)))])
     await settle(books, "parent", Settle.COMPLETED)  # its child is told by the steward, later
     await books.keep()
     await books.lose()
@@ -276,7 +276,9 @@ async def test_a_task_may_wait_for_one_that_only_the_ledger_remembers(books: Led
     await settle(books, "parent", Settle.COMPLETED)
     await books.keep()
     await books.lose()
-    [receipt] = await books.store.submit_on_terms([submission("c", books.queue, terms=Terms(after=("parent",)))])
+    [receipt] = await books.store.submit_on_terms(
+        [submission("c", books.queue, terms=SubmitOptions(after=("parent",)))]
+    )
     assert receipt.accepted is Accepted.NEW
     assert await books.state("c") == "submitted"
 
@@ -301,7 +303,7 @@ async def test_another_task_of_the_same_id_takes_over_what_had_not_run(books: Le
 async def test_a_redis_that_is_lost_while_it_is_rebuilt_is_rebuilt_again(
     books: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuilding, "TASKS", 10)
+    monkeypatch.setattr(rebuild, "TASKS", 10)
     await books.keep()
     names = [f"t{n:02}" for n in range(45)]
     await books.submit(*names)
@@ -385,7 +387,7 @@ async def test_a_message_that_was_accepted_comes_back_where_as_many_wait_as_may(
 async def test_a_task_that_waits_for_its_handler_comes_back(books: Ledger) -> None:
     """It waits in its lane again, and goes to its gate from there."""
     await books.keep()
-    known = Service((ServedLane(books.queue),), frozenset({"known"}))
+    known = ServedWork((ServedLane(books.queue),), frozenset({"known"}))
     await books.redis.store.register(replace(introduction("a"), service=known))
     await books.submit("x", name="new")
     assert await books.redis.take("a") == []

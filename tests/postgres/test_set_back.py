@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker.postgres.keeping import Keeper
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted
+from holdfast.core.delivery import Settle
+from holdfast.core.tasks import Accepted
 from holdfast.errors import StoreUnavailableError
+from holdfast.store.ledger.replicate import Replication
 from tests.postgres.ledger import Ledger
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ async def test_between_reading_what_has_happened_and_reading_the_tasks(books: Le
     await books.store.pause("t2", "wait")
     fickle: Any = Fickle(books.store, lambda: books.set_back(before))
     with pytest.raises(StoreUnavailableError, match="lost data while it was read"):
-        await Keeper(books.queue, books.store.database, fickle).round()
+        await Replication(books.queue, books.store.database, fickle).round()
     assert fickle.happened
     await books.wait_given()
     assert (await books.store.ledger()).losses == 1
@@ -79,7 +79,7 @@ async def test_while_it_is_rebuilt(books: Ledger) -> None:
         await books.store.keep()
     before = await books.picture()  # it is being rebuilt, and nothing was put back yet
     fickle: Any = Fickle(books.store, lambda: books.set_back(before))
-    keeper = Keeper(books.queue, books.store.database, fickle)
+    keeper = Replication(books.queue, books.store.database, fickle)
     while not fickle.happened:
         await keeper.round()
     [queue] = await books.rows("SELECT phase FROM holdfast_queues WHERE queue = $1", books.queue)

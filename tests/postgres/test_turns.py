@@ -9,11 +9,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from holdfast.broker.postgres import changes, requests
-from holdfast.broker.redis.facts import OVERTAKEN
-from holdfast.core.deliveries import Settle
-from holdfast.core.records import Accepted
-from holdfast.schedules import Schedules
+from holdfast.client.schedules import Schedules
+from holdfast.core.delivery import Settle
+from holdfast.core.tasks import Accepted
+from holdfast.store.ledger import change_requests
+from holdfast.store.ledger.tables import requests
+from holdfast.store.redis.kept_settings import OVERTAKEN
 from tests.lua.operations import submission
 from tests.postgres.ledger import Ledger, ledger
 from tests.postgres.server import Server
@@ -111,7 +112,7 @@ async def test_a_change_that_commits_late_is_no_lower_than_what_was_carried_out(
     resume = Later(lambda: Schedules(other.store, books.queue).resume("j"))
     async with anyio.create_task_group() as beside, books.store.database.transaction() as sql:
         args = ("j", "the bank is closed", "")
-        pause = await changes.enter(sql, books.queue, "schedule|j", "schedule_pause", args)
+        pause = await change_requests.enter(sql, books.queue, "schedule|j", "schedule_pause", args)
         beside.start_soon(resume.run)
         await resume.held_up(books)
     await books.wait_given()
@@ -129,7 +130,7 @@ async def test_a_change_that_comes_late_is_carried_out_once(books: Ledger, other
     await schedules.upsert("j", every="1m", text="go")
     async with books.store.database.transaction() as sql:
         args = ("j", "the bank is closed", "")
-        pause = await changes.enter(sql, books.queue, "schedule|j", "schedule_pause", args)
+        pause = await change_requests.enter(sql, books.queue, "schedule|j", "schedule_pause", args)
     await books.wait_given()
     assert (await schedules.get("j")).paused == "the bank is closed"
     again = (await epoch_of(books), "schedule|j", pause.request, "schedule_pause", args)

@@ -7,13 +7,13 @@ import sys
 import uvloop
 
 from holdfast import open_store
-from holdfast.firing import Firing
+from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast_config import RedisSettings
 
 
 async def fire(url: str, queue: str) -> None:
     async with open_store(RedisSettings(url, 2, queue)) as store:
-        firing = Firing(store, queue, 1 << 20)
+        firing = ScheduleFirer(store, queue, 1 << 20)
         await store.clock_ms()  # connected
         print("ready", flush=True)
         sys.stdin.readline()

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.client.schedule_definition import read_spec
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.client.schedules import Schedules
 from holdfast.core.cadence.moments import read_moment
-from holdfast.core.deliveries import Delivery, Settle
-from holdfast.core.records import Wanted
-from holdfast.core.states import State
-from holdfast.defining import read_spec
-from holdfast.firing import Firing
-from holdfast.schedules import Schedules
+from holdfast.core.delivery import Delivery, Settle
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
 from tests.lua.namespace import Namespace
 
 EVERYTHING = 10_000_000
@@ -31,7 +31,7 @@ class Stage:
 
     async def begin(self) -> Stage:
         self.schedules = Schedules(self.space.store, self.space.queue)
-        self.firing = Firing(self.space.store, self.space.queue, EVERYTHING)
+        self.firing = ScheduleFirer(self.space.store, self.space.queue, EVERYTHING)
         self.origin = read_moment(self.start, "UTC")
         self.space.clock.now_ms = self.origin
         await self.space.advance(0)

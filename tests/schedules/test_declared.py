@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.core.definitions import Retired, Undeclared
-from holdfast.core.records import WorkerKind
-from holdfast.core.service import ServedLane, Service
-from holdfast.defining import read_spec
-from holdfastd.steward.undeclared import AWAY, UndeclaredSchedules
+from holdfast.client.schedule_definition import read_spec
+from holdfast.core.schedule_records import Retired, Undeclared
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.tasks import WorkerKind
+from holdfastd.steward.duties.undeclared_schedules import AWAY, UndeclaredSchedules
 from tests.lua.operations import introduction
 from tests.schedules.stage import Stage
 
 if TYPE_CHECKING:
-    from holdfast.core.definitions import Put
+    from holdfast.core.schedule_records import Put
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ async def serve(
     stage: Stage, incarnation: str, application: str, *ids: str, kind: WorkerKind = WorkerKind.WORKER
 ) -> None:
     """A worker starts, and declares its schedules."""
-    service = Service((ServedLane(stage.space.queue),), application=application, schedules=frozenset(ids))
+    service = ServedWork((ServedLane(stage.space.queue),), application=application, schedules=frozenset(ids))
     await stage.space.store.register(replace(introduction(incarnation), service=service, kind=kind))
     for one in ids:
         await declare(stage, one, application)
@@ -250,7 +250,7 @@ async def test_many_workers_are_looked_at_in_steps_and_anew_where_one_comes(stag
     await leave(stage, WORKER)
     await serve(stage, "last", "shop", "a")
     await serve(stage, "w0", "shop")
-    service = Service((ServedLane(stage.space.queue),), application="shop", schedules=frozenset())
+    service = ServedWork((ServedLane(stage.space.queue),), application="shop", schedules=frozenset())
     for number in range(1, 1200):
         await stage.space.store.register(replace(introduction(f"w{number}"), service=service))
     await leave(stage, "last")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from holdfast.core.definitions import Due, FireOrder, ScheduleRecord
-from holdfast.firing import Firing
-from holdfast.schedulespec import ScheduleSpec
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.core.schedule_records import Due, FireOrder, ScheduleRecord
 from tests.lua.namespace import CAUSE
 from tests.schedules.stage import EVERYTHING, Stage
 
 if TYPE_CHECKING:
-    from holdfast.broker.port import ScheduleStore
-    from holdfast.core.hosts import HaltScope
+    from holdfast.core.quiet_hosts import HaltScope
+    from holdfast.store.protocol import ScheduleStore
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ class Watched:
 @pytest.fixture
 def watched(stage: Stage) -> Watched:
     seen = Watched(stage)
-    stage.firing = Firing(seen, stage.space.queue, EVERYTHING, lambda: stage.space.clock.now_ms / 1000)  # type: ignore[arg-type]  # what it lacks it hands on
+    stage.firing = ScheduleFirer(seen, stage.space.queue, EVERYTHING, lambda: stage.space.clock.now_ms / 1000)  # type: ignore[arg-type]  # what it lacks it hands on
     return seen
 
 

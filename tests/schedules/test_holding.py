@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.core.states import State
-from holdfastd.steward.scheduling import scheduling
+from holdfast.core.task_states import State
+from holdfastd.steward.duties.schedules import scheduling
 from tests.schedules.stage import EVERYTHING, Stage
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.core.records import Wanted
+from holdfast.core.tasks import Wanted
 from holdfast.errors import StoreError
 from tests.lua.namespace import Namespace
 from tests.schedules.earlier import SCRIPTS, EarlierFiring

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast import TaskManager, open_store
-from holdfast.core.states import State
-from holdfast.schedulespec import ScheduleSpec
-from holdfast_config.kill_points import VARIABLE, Point
+from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.core.task_states import State
+from holdfast_config.kill_spec import VARIABLE, Point
 
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings

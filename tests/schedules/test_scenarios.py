@@ -8,12 +8,12 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.core.deliveries import Settle
-from holdfast.core.service import ServedLane, Service
-from holdfast.core.states import State
-from holdfast.defining import read_spec
+from holdfast.client.schedule_definition import read_spec
+from holdfast.client.schedules import Schedules
+from holdfast.core.delivery import Settle
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.task_states import State
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
-from holdfast.schedules import Schedules
 from holdfast_config.lanes import lanes
 from tests.lua.operations import introduction
 from tests.schedules.stage import Stage, utc
@@ -561,7 +561,7 @@ async def test_a_continue_set_while_an_earlier_run_goes_on_begins_after_it(stage
 async def test_a_fire_whose_handler_nobody_has_waits_fails_and_the_schedule_goes_on(stage: Stage) -> None:
     space = stage.space
     await space.store.recover("w", "gone", False)
-    service = Service((ServedLane(space.queue),), frozenset({"known"}))
+    service = ServedWork((ServedLane(space.queue),), frozenset({"known"}))
     await space.store.register(replace(introduction("a"), service=service))
     await stage.schedules.put("j", read_spec({"every": 60, "name": "new"}))
     [fire] = await stage.until(60)

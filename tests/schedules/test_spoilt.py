@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfast.errors import UnreadableScheduleError
 from tests.schedules.stage import Stage
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.broker.redis import RedisStore
-from holdfast.core.records import Accepted
+from holdfast.core.tasks import Accepted
 from holdfast.errors import InvalidTaskError, StoreError, StoreRefusedError, StoreUnavailableError
+from holdfast.store.redis import RedisStore
 from tests.constellations import Cluster, Group, cluster, until
 from tests.lua.invariants import breaches
 from tests.lua.operations import introduction, submission

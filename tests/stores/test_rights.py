@@ -11,13 +11,13 @@ import anyio
 import pytest
 from redis import Redis
 
-from holdfast.broker import open_store
-from holdfast.broker.redis import RedisStore
-from holdfast.broker.redis.keys import Keys
-from holdfast.broker.redis.rights import needed
-from holdfast.core.records import Submission
-from holdfast.core.states import State
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Submission
 from holdfast.errors import StoreRefusedError
+from holdfast.store import open_store
+from holdfast.store.redis import RedisStore
+from holdfast.store.redis.acl import needed
+from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from tests.faults.process import Pool
 from tests.faults.work import submission

@@ -9,9 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.broker.redis import RedisStore
-from holdfast.core.states import State
+from holdfast.core.task_states import State
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
+from holdfast.store.redis import RedisStore
 from tests.constellations import MASTER, Sentinels, sentinels, until
 from tests.lua.operations import introduction
 from tests.stores.work import PATIENT, claim, opened, round_of_work, settle, with_files

@@ -8,17 +8,17 @@ from uuid import uuid4
 
 import anyio
 
-from holdfast.broker import open_store
-from holdfast.broker.redis import RedisStore
-from holdfast.core.deliveries import Delivery, Settle, Settlement
-from holdfast.core.records import Accepted
-from holdfast.core.states import State
-from holdfast.patience import Patience
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.delivery import Delivery, Settle, Settlement
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted
+from holdfast.store import open_store
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings, load
 from tests.constellations import Group
 from tests.lua.operations import introduction, submission
 
-PATIENT = Patience(attempts=200, seconds=40.0, longest_wait=0.2)
+PATIENT = SubmitRetries(attempts=200, seconds=40.0, longest_wait=0.2)
 
 
 def settings(url: str, queue: str = "", **more: float) -> RedisSettings:

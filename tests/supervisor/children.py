@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from holdfast.channel import (
+from holdfast.exits import ChildExit
+from holdfast.ipc.channel import (
     Acknowledged,
     Beat,
     BootFailed,
@@ -25,11 +26,10 @@ from holdfast.channel import (
     FromParent,
     Leave,
     Ready,
-    Suspects,
+    SuspectsWaiting,
     decode_from_parent,
     encode,
 )
-from holdfast.exits import ChildExit
 
 BEAT = 0.1
 IDLE = Beat()
@@ -244,7 +244,7 @@ def suspecting_steward(log: Path, first: bool, channel: socket.socket) -> int:
     """Says all the while that three suspects may start."""
     talk = Talk(channel)
     talk.say(Ready())
-    for message in talk.hear(Suspects(3)):
+    for message in talk.hear(SuspectsWaiting(3)):
         if isinstance(message, Died):
             talk.say(Acknowledged(message.incarnation, int(message.cause.startswith("signal"))))
         if isinstance(message, Leave):

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from holdfast_config import logging
-from holdfastd.core.policy import Policy
-from holdfastd.core.slots import Kind, Slot
-from holdfastd.parent.alone import supervise
-from holdfastd.parent.folders import INCARNATIONS
+from holdfastd.core.policy import SupervisionPolicy
+from holdfastd.core.slots import ChildKind, Slot
+from holdfastd.embedded.launch import StoreLaunch
 from holdfastd.parent.fork import Kernel
-from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
-from holdfastd.store.launch import StoreLaunch
+from holdfastd.parent.make_folders import INCARNATIONS
+from holdfastd.parent.run import supervise
+from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerBody
 from tests.supervisor.children import STEWARDS, WORKERS
 
 
-def household(options: dict[str, Any]) -> Household:
+def household(options: dict[str, Any]) -> ServiceSpec:
     folder = Path(options["dir"])
     (folder / INCARNATIONS).mkdir(exist_ok=True)
     told = folder / "told"
@@ -34,8 +34,8 @@ def household(options: dict[str, Any]) -> Household:
     def steward(first: bool, channel: socket.socket) -> int:
         return STEWARDS[options.get("steward", "steward")](told, first, channel)
 
-    return Household(
-        policy=Policy(**options.get("policy", {})),
+    return ServiceSpec(
+        policy=SupervisionPolicy(**options.get("policy", {})),
         workers=options.get("workers", 2),
         runtime_dir=folder,
         store_url="redis://nowhere",
@@ -48,7 +48,7 @@ def household(options: dict[str, Any]) -> Household:
 
 def body(options: dict[str, Any]) -> WorkerBody:
     """What a worker of the pool is, and one of quarantine."""
-    mains = {Kind.WORKER: options.get("worker", "plain"), Kind.QUARANTINE: options.get("quarantine", "plain")}
+    mains = {ChildKind.WORKER: options.get("worker", "plain"), ChildKind.QUARANTINE: options.get("quarantine", "plain")}
 
     def run(incarnation: str, slot: Slot, channel: socket.socket) -> int:
         return WORKERS[mains[slot.kind]](incarnation, slot.number, channel)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 
-from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
+from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
+from holdfastd.core.capacity import BOUNDLESS, Host
 from holdfastd.core.commands import Command, Fork, Kill, MeasureHost, ReadSettings, Say, Send, Show
 from holdfastd.core.events import (
     Event,
@@ -20,27 +21,26 @@ from holdfastd.core.events import (
     Tick,
 )
 from holdfastd.core.plan import begin, next_due, plan
-from holdfastd.core.policy import Policy
-from holdfastd.core.room import BOUNDLESS, Host
-from holdfastd.core.slots import STEWARD, STORE, Child, Kind, Slot
+from holdfastd.core.policy import SupervisionPolicy
+from holdfastd.core.slots import STEWARD, STORE, Child, ChildKind, Slot
 from holdfastd.core.view import View
 
 TERM = Signalled(signal.SIGTERM)
-POLICY = Policy(drain_timeout=90.0, hang_timeout=60.0, boot_timeout=60.0)
+POLICY = SupervisionPolicy(drain_timeout=90.0, hang_timeout=60.0, boot_timeout=60.0)
 
 
 def worker(number: int) -> Slot:
-    return Slot(Kind.WORKER, number)
+    return Slot(ChildKind.WORKER, number)
 
 
 def quarantine(number: int) -> Slot:
-    return Slot(Kind.QUARANTINE, number)
+    return Slot(ChildKind.QUARANTINE, number)
 
 
 class History:
     """A parent without a shell: forks succeed at once unless `fork_fails`, with pids that count up."""
 
-    def __init__(self, workers: int = 2, policy: Policy = POLICY) -> None:
+    def __init__(self, workers: int = 2, policy: SupervisionPolicy = POLICY) -> None:
         self.now = 1000.0
         self.view: View = begin(policy, workers, self.now)
         self.done: list[Command] = []
@@ -131,7 +131,7 @@ class History:
         return sorted(slot for slot, seat in self.view.workers() if isinstance(seat, Child))
 
     def quarantined(self) -> list[Slot]:
-        return sorted(child.slot for child in self.view.living(Kind.QUARANTINE))
+        return sorted(child.slot for child in self.view.living(ChildKind.QUARANTINE))
 
     def cause(self) -> str:
         last = self.view.deaths[-1]

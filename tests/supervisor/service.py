@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskScale, AskStatus, Scaled, Status
+from holdfastd.control.protocol import AskScale, AskStatus, Scaled, SupervisorStatus
 
 PATIENCE = 20.0
 ROOT = Path(__file__).parents[2]
@@ -84,7 +84,7 @@ class Service:
         self.send(signal.SIGTERM)
         return self.ended()
 
-    def status(self) -> Status:
+    def status(self) -> SupervisorStatus:
         return ask(self.folder, AskStatus())
 
     def scale(self, workers: int) -> Scaled:

@@ -9,10 +9,10 @@ from typing import Any
 
 import anyio
 
-from holdfast.broker import open_store
-from holdfast.channel_client import ParentLink
-from holdfastd.steward.life import Life
+from holdfast.ipc.child_end import ParentLink
+from holdfast.store import open_store
 from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.steward import Steward
 
 
 class DeadlyStore:
@@ -35,6 +35,6 @@ class DeadlyStore:
 def run(spec: StewardSpec, channel: socket.socket, moment: str) -> int:
     async def serve() -> int:
         async with open_store(spec.settings.redis) as store:
-            return await Life(spec, DeadlyStore(store, moment), ParentLink(channel), lambda *_: None).live()
+            return await Steward(spec, DeadlyStore(store, moment), ParentLink(channel), lambda *_: None).live()
 
     return anyio.run(serve, backend_options={"use_uvloop": True})

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from holdfast.channel import FromChild, FromParent, decode_from_child, encode
+from holdfast.ipc.channel import FromChild, FromParent, decode_from_child, encode
 from holdfast_config import Settings
 
 PATIENCE = 30.0  # seconds until a test gives up on a message or an exit

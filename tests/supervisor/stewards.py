@@ -10,17 +10,17 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from holdfast.channel import Acknowledged
-from holdfast.core.facts import Front
-from holdfast.core.records import Counts, Epoch
-from holdfast.core.states import State
+from holdfast.core.store_info import LaneHead
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Counts, Epoch
 from holdfast.errors import StoreUnavailableError
+from holdfast.ipc.channel import Acknowledged
+from holdfastd.steward.duties.orphans import Orphans
+from holdfastd.steward.duties.recover import Recovery
 from holdfastd.steward.duty import Duty, tend
-from holdfastd.steward.family import Family
 from holdfastd.steward.health import Health
-from holdfastd.steward.lockfiles import LockFiles
-from holdfastd.steward.orphans import Orphans
-from holdfastd.steward.recovery import Recovery
+from holdfastd.steward.lock_files import LockFiles
+from holdfastd.steward.roster import WorkerRoster
 
 A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 AWAY = StoreUnavailableError("the store is away")
@@ -69,8 +69,8 @@ class FakeStore:
     async def peek(self, lane: str, timeout: float) -> bool:
         return self._answer("peek", False, lane)
 
-    async def look_at_front(self, lane: str, earlier: Front) -> Front:
-        return Front()  # asked beside each peek, and not counted
+    async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
+        return LaneHead()  # asked beside each peek, and not counted
 
     async def ring(self, *lanes: str) -> int:
         return self._answer("ring", 0, *lanes)
@@ -103,7 +103,7 @@ class House:
 
     folder: Path
     store: FakeStore = field(default_factory=FakeStore)
-    family: Family = field(default_factory=Family)
+    family: WorkerRoster = field(default_factory=WorkerRoster)
     health: Health = field(default_factory=Health)
     acknowledged: list[Acknowledged] = field(default_factory=list[Acknowledged])
     counted: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])

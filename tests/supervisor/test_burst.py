@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.channel import Left, Ready
-from holdfastd.steward.burst import burst
+from holdfast.ipc.channel import Left, Ready
+from holdfastd.steward.duties.burst import burst
 from tests.supervisor.histories import STEWARD, History, said, shown, worker
 from tests.supervisor.stewards import AWAY, House, tended_until
 

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from holdfast.exits import ChildExit
-from holdfastd.parent.child import Birth, live
+from holdfastd.parent.child_setup import ChildSetup, live
 
 RAN = 0
 TERMINAL = 1
@@ -15,7 +15,7 @@ TERMINAL = 1
 
 def test_a_child_whose_parent_has_died_before_it_looked_runs_nothing() -> None:
     ours, theirs = socket.socketpair()
-    birth = Birth("i" * 32, "orphan", "orphan", lambda _: RAN)
+    birth = ChildSetup("i" * 32, "orphan", "orphan", lambda _: RAN)
     with ours, theirs:
         pid = os.fork()
         if pid == 0:
@@ -25,7 +25,7 @@ def test_a_child_whose_parent_has_died_before_it_looked_runs_nothing() -> None:
 
 def test_a_child_does_not_read_what_its_parent_reads() -> None:
     ours, theirs = socket.socketpair()
-    birth = Birth(
+    birth = ChildSetup(
         "i" * 32,
         "child",
         "child",

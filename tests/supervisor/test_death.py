@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from holdfast.channel import Beat, Died, Drained, Ready
+from holdfast.ipc.channel import Beat, Died, Drained, Ready
 from holdfastd.core.commands import Command
 from holdfastd.core.events import Event, Exited, ScaleAsked
 from tests.supervisor.histories import STEWARD, TERM, History, sent, worker

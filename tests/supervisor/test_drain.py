@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from holdfast.channel import Beat, Drain, Leave
+from holdfast.ipc.channel import Beat, Drain, Leave
 from holdfastd.core.events import Event, ScaleAsked, Signalled, StopAsked
-from holdfastd.core.policy import Policy
+from holdfastd.core.policy import SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, TERM, History, forks, kills, said, sent, worker
 
 W = worker(0)
@@ -28,7 +28,7 @@ def busy() -> History:
 
 
 def test_workers_leave_before_the_steward_and_the_steward_before_the_store() -> None:
-    history = History(2, Policy(embedded=True)).started()
+    history = History(2, SupervisionPolicy(embedded=True)).started()
     history.event(TERM)
     commands = history.tick()
     assert sent(commands, W)
@@ -180,7 +180,7 @@ def test_hastening_never_gives_more_time() -> None:
 
 @pytest.mark.parametrize("orders", [[TERM, TERM, TERM], [QUIT], [TERM, QUIT]])
 def test_a_third_signal_or_quit_kills_everybody_now(orders: list[Signalled]) -> None:
-    history = History(1, Policy(embedded=True)).started()
+    history = History(1, SupervisionPolicy(embedded=True)).started()
     for order in orders:
         history.event(order)
     commands = history.tick()
@@ -219,7 +219,7 @@ def test_a_steward_that_stays_is_killed() -> None:
 
 
 def test_a_store_that_stays_is_killed() -> None:
-    history = History(1, Policy(embedded=True)).started()
+    history = History(1, SupervisionPolicy(embedded=True)).started()
     history.event(TERM)
     history.tick()
     history.leave(W)
@@ -251,7 +251,7 @@ def test_a_worker_being_scaled_down_does_not_outlive_the_drain() -> None:
 
 
 def test_no_drain_time_cancels_at_once() -> None:
-    history = History(1, Policy(drain_timeout=0.0)).started()
+    history = History(1, SupervisionPolicy(drain_timeout=0.0)).started()
     history.event(TERM)
     history.tick()
     assert asked(history) == Drain(history.now, history.now)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable
 
-from holdfast.channel import Beat
+from holdfast.ipc.channel import Beat
 from holdfastd.core.commands import Command, Kill, Say
 from holdfastd.core.events import Signalled
-from holdfastd.core.policy import Policy
+from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
 from tests.supervisor.histories import STEWARD, History, worker
 from tests.supervisor.service import Service
@@ -24,7 +24,7 @@ def asked(commands: Iterable[Command]) -> list[Slot]:
 
 
 def test_steward_and_ready_workers_are_asked_and_nobody_else() -> None:
-    history = History(3, Policy(embedded=True)).started()
+    history = History(3, SupervisionPolicy(embedded=True)).started()
     history.die(worker(1), -signal.SIGKILL)
     history.event(USR1)
     assert asked(history.pass_time(1.0)) == [STEWARD, worker(0), worker(2)]

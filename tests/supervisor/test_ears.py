@@ -5,31 +5,31 @@ from __future__ import annotations
 import os
 import socket
 
-from holdfast.channel import BootFailed, encode
 from holdfast.exits import ChildExit
+from holdfast.ipc.channel import BootFailed, encode
 from holdfastd.core.events import Event, Exited, Heard
-from holdfastd.core.slots import Kind, Slot
-from holdfastd.parent.ears import Ears
-from holdfastd.parent.family import Family
-from holdfastd.parent.fork import Newborn
-from holdfastd.parent.loop import Loop
+from holdfastd.core.slots import ChildKind, Slot
+from holdfastd.parent.children import Children
+from holdfastd.parent.event_loop import EventLoop
+from holdfastd.parent.fork import ForkedChild
+from holdfastd.parent.listen import ChildListener
 
 LAST = BootFailed(ChildExit.BOOT_FAILED, "no such module")
-SLOT = Slot(Kind.WORKER, 0)
+SLOT = Slot(ChildKind.WORKER, 0)
 INCARNATION = "i" * 32
 
 
 def test_what_a_child_said_before_its_death_is_heard_before_its_end() -> None:
     events: list[Event] = []
-    family = Family()
-    ears = Ears(Loop(), family, events.append, lambda _slot, _pid: None)
+    family = Children()
+    ears = ChildListener(EventLoop(), family, events.append, lambda _slot, _pid: None)
     ours, theirs = socket.socketpair()
     with theirs:
         pid = os.fork()
         if pid == 0:
             theirs.sendall(encode(LAST))
             os._exit(0)
-    process = family.adopt(SLOT, INCARNATION, Newborn(pid, None, ours))
+    process = family.adopt(SLOT, INCARNATION, ForkedChild(pid, None, ours))
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     ears.reaper.collect(process)
     assert [type(event) for event in events] == [Heard, Exited]

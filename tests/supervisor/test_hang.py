@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from holdfast.channel import Beat, Ready
+from holdfast.ipc.channel import Beat, Ready
 from holdfastd.core.events import Halted
-from holdfastd.core.policy import Policy
+from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
 from tests.supervisor.histories import STEWARD, STORE, TERM, History, kills, said, worker
 
@@ -39,7 +39,7 @@ def test_a_child_silent_for_the_hang_timeout_is_aborted_then_killed(slot: Slot) 
 
 
 def test_a_booting_child_is_left_alone_until_the_boot_limit() -> None:
-    history = History(2, Policy(hang_timeout=10.0, boot_timeout=60.0)).started()
+    history = History(2, SupervisionPolicy(hang_timeout=10.0, boot_timeout=60.0)).started()
     history.die(W, -signal.SIGKILL)
     assert kills(history.pass_time(59.9)) == []
     assert kills(history.pass_time(2.0)) == [signal.SIGABRT]
@@ -65,19 +65,19 @@ def test_a_parent_that_was_late_accuses_nobody() -> None:
 
 
 def test_a_store_has_no_beat_and_is_not_missed() -> None:
-    history = History(1, Policy(embedded=True)).started()
+    history = History(1, SupervisionPolicy(embedded=True)).started()
     assert kills(history.pass_time(600.0), STORE) == []
 
 
 def test_a_store_that_never_serves_meets_the_boot_limit() -> None:
-    history = History(1, Policy(embedded=True))
+    history = History(1, SupervisionPolicy(embedded=True))
     history.tick()
     assert kills(history.pass_time(63.0), STORE) == [signal.SIGKILL]
 
 
 @pytest.mark.parametrize("slot", [W, STEWARD, STORE])
 def test_a_stopped_child_is_continued_at_once(slot: Slot) -> None:
-    history = History(1, Policy(embedded=True)).started()
+    history = History(1, SupervisionPolicy(embedded=True)).started()
     assert kills(history.event(Halted(slot, history.child(slot).incarnation)), slot) == [signal.SIGCONT]
 
 
@@ -99,7 +99,7 @@ def test_a_stopped_child_that_goes_on_is_left_alone() -> None:
 
 
 def test_a_draining_child_has_the_time_of_its_drain() -> None:
-    history = History(1, Policy(drain_timeout=300.0)).started()
+    history = History(1, SupervisionPolicy(drain_timeout=300.0)).started()
     history.hear(W, Beat(["task"]))
     history.event(TERM)
     history.tick()

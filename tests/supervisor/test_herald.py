@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.channel import Beat
 from holdfast.exits import Exit
+from holdfast.ipc.channel import Beat
 from holdfastd.core.plan import begin
-from holdfastd.core.policy import Policy
-from holdfastd.core.slots import Kind
+from holdfastd.core.policy import SupervisionPolicy
+from holdfastd.core.slots import ChildKind
 from holdfastd.core.view import Breaker, Reload, Stopping, View
-from holdfastd.parent.herald import Herald
-from holdfastd.parent.notify import Notifier
+from holdfastd.parent.status import StatusNotifier
+from holdfastd.parent.systemd_notify import Notifier
 from tests.supervisor.histories import History, worker
 
-STARTING = begin(Policy(), 2, 0.0)
-RUNNING = replace(STARTING, reached=frozenset({Kind.WORKER}))
+STARTING = begin(SupervisionPolicy(), 2, 0.0)
+RUNNING = replace(STARTING, reached=frozenset({ChildKind.WORKER}))
 DRAINING = replace(RUNNING, stopping=Stopping(85.0, 90.0, Exit.OK))
 RELOADING = replace(RUNNING, reload=Reload(0))
 EXTENSION = "EXTEND_TIMEOUT_USEC=15000000"
@@ -63,8 +63,8 @@ def notifier(systemd: Systemd) -> Iterator[Notifier]:
 
 
 @pytest.fixture
-def herald(notifier: Notifier) -> Herald:
-    return Herald(notifier, lambda line: None, "redis://nowhere")
+def herald(notifier: Notifier) -> StatusNotifier:
+    return StatusNotifier(notifier, lambda line: None, "redis://nowhere")
 
 
 def clogged(notifier: Notifier) -> None:
@@ -73,7 +73,7 @@ def clogged(notifier: Notifier) -> None:
         pass
 
 
-def test_a_start_that_makes_headway_asks_for_time_until_it_is_ready(systemd: Systemd, herald: Herald) -> None:
+def test_a_start_that_makes_headway_asks_for_time_until_it_is_ready(systemd: Systemd, herald: StatusNotifier) -> None:
     asked = []
     for now in range(12):
         herald.tell(STARTING, float(now))
@@ -85,12 +85,12 @@ def test_a_start_that_makes_headway_asks_for_time_until_it_is_ready(systemd: Sys
     assert EXTENSION not in systemd.heard()
 
 
-def test_a_start_whose_workers_only_die_asks_for_no_more_time(systemd: Systemd, herald: Herald) -> None:
+def test_a_start_whose_workers_only_die_asks_for_no_more_time(systemd: Systemd, herald: StatusNotifier) -> None:
     herald.tell(replace(STARTING, breaker=Breaker(cause="exit 1")), 0.0)
     assert EXTENSION not in systemd.heard()
 
 
-def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, herald: Herald) -> None:
+def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, herald: StatusNotifier) -> None:
     herald.tell(RUNNING, 0.0)
     systemd.heard()
     asked = []
@@ -102,7 +102,7 @@ def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, herald: Her
 
 def test_a_drain_says_once_what_it_waits_for(notifier: Notifier) -> None:
     said: list[str] = []
-    herald = Herald(notifier, said.append, "redis://nowhere")
+    herald = StatusNotifier(notifier, said.append, "redis://nowhere")
     history = History(2).started()
     history.hear(worker(0), Beat(["a", "b"], 0))
     busy, idle = history.view, History(2).started().view
@@ -116,7 +116,7 @@ def test_a_drain_says_once_what_it_waits_for(notifier: Notifier) -> None:
     ]
 
 
-def test_a_reload_is_told_with_its_time_and_its_end(systemd: Systemd, herald: Herald) -> None:
+def test_a_reload_is_told_with_its_time_and_its_end(systemd: Systemd, herald: StatusNotifier) -> None:
     herald.tell(RUNNING, 0.0)
     systemd.heard()
     herald.tell(RELOADING, 12.5)
@@ -128,7 +128,7 @@ def test_a_reload_is_told_with_its_time_and_its_end(systemd: Systemd, herald: He
 
 
 def test_the_end_of_a_reload_that_systemd_could_not_hear_is_said_again(
-    systemd: Systemd, notifier: Notifier, herald: Herald
+    systemd: Systemd, notifier: Notifier, herald: StatusNotifier
 ) -> None:
     herald.tell(RELOADING, 0.0)
     systemd.heard()
@@ -139,13 +139,13 @@ def test_the_end_of_a_reload_that_systemd_could_not_hear_is_said_again(
     assert "READY=1" in systemd.heard()
 
 
-def test_a_stop_right_after_a_start_or_a_reload_asks_at_once(systemd: Systemd, herald: Herald) -> None:
+def test_a_stop_right_after_a_start_or_a_reload_asks_at_once(systemd: Systemd, herald: StatusNotifier) -> None:
     for now, view in enumerate((STARTING, RUNNING, RELOADING, DRAINING)):
         herald.tell(view, now / 10)
         assert (EXTENSION in systemd.heard()) == (view is not RUNNING)
 
 
-def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: Systemd, herald: Herald) -> None:
+def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: Systemd, herald: StatusNotifier) -> None:
     patted = []
     for now in range(7):
         herald.tell(RUNNING, now / 2)
@@ -165,7 +165,7 @@ def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: System
     ],
 )
 def test_what_systemd_could_not_hear_is_said_again(
-    systemd: Systemd, notifier: Notifier, herald: Herald, view: View, message: str
+    systemd: Systemd, notifier: Notifier, herald: StatusNotifier, view: View, message: str
 ) -> None:
     clogged(notifier)
     herald.tell(view, 0.0)

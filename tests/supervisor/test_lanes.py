@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from holdfast import TaskManager, open_store
-from holdfast.core.states import State
-from holdfast.taskspec import TaskSpec
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio

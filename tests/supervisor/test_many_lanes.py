@@ -11,12 +11,12 @@ import anyio.lowlevel
 import pytest
 import redis.asyncio
 
-from holdfast.broker import open_store
-from holdfast.broker.port import Store
-from holdfast.broker.port.steward import MOST_PEEKS
 from holdfast.errors import ConnectionLimitError, StoreError
+from holdfast.store import open_store
+from holdfast.store.protocol import Store
+from holdfast.store.protocol.steward import MOST_PEEKS
 from holdfast_config import RedisSettings
-from holdfastd.steward.bells import bells
+from holdfastd.steward.duties.bells import bells
 from holdfastd.steward.duty import Duty, tend
 from holdfastd.steward.health import Health
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.control.lines import Lines
-from holdfastd.parent.memory import OutOfMemory
-from holdfastd.parent.stats import Stats
+from holdfastd.control.line_socket import LineSocket
+from holdfastd.parent.child_stats import Stats
+from holdfastd.parent.oom_kills import OomKills
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 def test_lines_come_whole_however_they_were_cut(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    lines = Lines(ours, 100, 100)
+    lines = LineSocket(ours, 100, 100)
     theirs.sendall(b"one\ntw")
     assert lines.receive() == [b"one"]
     theirs.sendall(b"o\nthree\n")
@@ -34,7 +34,7 @@ def test_lines_come_whole_however_they_were_cut(pair: tuple[socket.socket, socke
 
 def test_a_line_that_is_too_long_is_dropped_and_said(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    lines = Lines(ours, 10, 100)
+    lines = LineSocket(ours, 10, 100)
     theirs.sendall(b"x" * 11)
     assert lines.receive() == []
     assert lines.overrun
@@ -45,7 +45,7 @@ def test_a_line_that_is_too_long_is_dropped_and_said(pair: tuple[socket.socket, 
 def test_a_peer_that_does_not_read_costs_no_more_than_the_bound(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    lines = Lines(ours, 10, 100_000)
+    lines = LineSocket(ours, 10, 100_000)
     sent = 0
     while lines.send(b"x" * 999 + b"\n"):
         sent += 1000
@@ -64,7 +64,7 @@ def test_a_peer_that_does_not_read_costs_no_more_than_the_bound(pair: tuple[sock
 def test_sending_to_nobody_is_no_error(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
     theirs.close()
-    lines = Lines(ours, 10, 100)
+    lines = LineSocket(ours, 10, 100)
     assert lines.send(b"x\n")
     assert not lines.is_pending
     ours.close()
@@ -73,7 +73,7 @@ def test_sending_to_nobody_is_no_error(pair: tuple[socket.socket, socket.socket]
 def test_each_kill_for_memory_is_seen_once(tmp_path: Path) -> None:
     counter = tmp_path / "memory.events"
     counter.write_text("oom 5\noom_kill 1\n")
-    memory = OutOfMemory(counter)
+    memory = OomKills(counter)
     assert not memory.struck()
     counter.write_text("oom 5\noom_kill 2\n")
     assert [memory.struck(), memory.struck()] == [True, False]
@@ -82,7 +82,7 @@ def test_each_kill_for_memory_is_seen_once(tmp_path: Path) -> None:
 
 
 def test_the_kernel_of_this_host_has_a_counter() -> None:
-    assert not OutOfMemory().struck()
+    assert not OomKills().struck()
 
 
 def test_a_process_that_cannot_be_measured_has_no_numbers() -> None:

@@ -7,12 +7,12 @@ import signal
 
 import pytest
 
-from holdfast.channel import Acknowledged, Beat, BootFailed, Drained, Ready, Suspects
+from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Drained, Ready, SuspectsWaiting
 from holdfastd.core import quarantine
+from holdfastd.core.capacity import BOUNDLESS, Host
 from holdfastd.core.events import Event, Halted, ScaleAsked, Signalled, StopAsked, StoreOpened
-from holdfastd.core.policy import Policy
-from holdfastd.core.room import BOUNDLESS, Host
-from holdfastd.core.slots import GIVEN_UP, STORE, Child, Forking, Kind, Stage, Vacant
+from holdfastd.core.policy import SupervisionPolicy
+from holdfastd.core.slots import GIVEN_UP, STORE, Child, ChildKind, Forking, StopStage, Vacant
 from holdfastd.core.view import View
 from tests.supervisor.histories import STEWARD, History, kills
 
@@ -49,7 +49,7 @@ def suspect(history: History, chance: random.Random) -> None:
     if history.view.child(STEWARD) is not None:
         startable = chance.randrange(5)
         quiet = "quiet: supervisor resume" if chance.random() < 0.2 else ""
-        history.hear(STEWARD, Suspects(startable, min(startable, chance.randrange(3)), quiet))
+        history.hear(STEWARD, SuspectsWaiting(startable, min(startable, chance.randrange(3)), quiet))
 
 
 def speak(history: History, child: Child, chance: random.Random) -> None:
@@ -73,32 +73,34 @@ def check(history: History) -> None:
     view = history.view
     assert STEWARD in view.seats
     assert not any(isinstance(seat, Forking) for seat in view.seats.values())
-    workers = [seat for slot, seat in view.seats.items() if slot.kind is Kind.WORKER]
+    workers = [seat for slot, seat in view.seats.items() if slot.kind is ChildKind.WORKER]
     leaving = [seat.leaving.why for seat in workers if isinstance(seat, Child) and seat.leaving is not None]
     assert len(workers) - len(leaving) <= view.target + 1
     assert view.target <= len(workers) - len([why for why in leaving if why in GIVEN_UP])
     if any(isinstance(seat, Child) for seat in workers):
-        assert Kind.STEWARD in view.reached
+        assert ChildKind.STEWARD in view.reached
     check_quarantine(view)
 
 
 def check_quarantine(view: View) -> None:
-    children = list(view.living(Kind.QUARANTINE))
+    children = list(view.living(ChildKind.QUARANTINE))
     staying = [child for child in children if child.leaving is None]
     assert len(staying) <= quarantine.most(view)
     for child in children:
-        assert Kind.WORKER in view.reached
+        assert ChildKind.WORKER in view.reached
         assert view.breaker.probe != child.slot
         assert not (view.reload is not None and not view.reload.proven and child.generation == view.generation)
-    assert view.boot_failures.get(Kind.QUARANTINE) is None
+    assert view.boot_failures.get(ChildKind.QUARANTINE) is None
     if view.stopping is not None:
-        assert not any(isinstance(seat, Vacant) for slot, seat in view.seats.items() if slot.kind is Kind.QUARANTINE)
+        assert not any(
+            isinstance(seat, Vacant) for slot, seat in view.seats.items() if slot.kind is ChildKind.QUARANTINE
+        )
 
 
 def obey(history: History) -> None:
     """Whoever was killed by the parent is dead."""
     for seat in list(history.view.seats.values()):
-        if isinstance(seat, Child) and seat.leaving is not None and seat.leaving.stage is Stage.KILLING:
+        if isinstance(seat, Child) and seat.leaving is not None and seat.leaving.stage is StopStage.KILLING:
             assert signal.SIGKILL in kills(history.done, seat.slot)
             history.die(seat.slot, -signal.SIGKILL)
 
@@ -106,7 +108,7 @@ def obey(history: History) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_any_history_keeps_the_rules_and_any_stop_ends(seed: int) -> None:
     chance = random.Random(seed)
-    history = History(chance.randrange(1, 6), Policy(drain_timeout=30.0, embedded=seed % 2 == 0)).started()
+    history = History(chance.randrange(1, 6), SupervisionPolicy(drain_timeout=30.0, embedded=seed % 2 == 0)).started()
     for _ in range(300):
         play(history, chance)
         history.tick()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfastd.steward.addresses import is_public
+from holdfastd.steward.public_addresses import is_public
 
 PUBLIC = ("8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2606:4700:4700::1111%eth0")
 HIDDEN = (

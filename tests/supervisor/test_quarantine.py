@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.channel import Beat, BootFailed, Born, Died, Drain, Ready, Suspects
-from holdfastd.cli.quarantine import words
+from holdfast.ipc.channel import Beat, BootFailed, Born, Died, Drain, Ready, SuspectsWaiting
+from holdfastd.cli.service.suspects_view import words
 from holdfastd.control.protocol import QuarantineStatus
 from holdfastd.core import quarantine as rules
 from holdfastd.core import reload
+from holdfastd.core.capacity import Host
 from holdfastd.core.events import ReloadAsked, ScaleAsked, StopAsked
 from holdfastd.core.policy import SUSPECTS_FRESH
-from holdfastd.core.room import Host
-from holdfastd.core.slots import Child, Forking, Kind, Slot
-from holdfastd.parent.herald import summary
+from holdfastd.core.slots import Child, ChildKind, Forking, Slot
+from holdfastd.parent.status import summary
 from tests.supervisor.histories import STEWARD, TERM, History, forks, kills, quarantine, said, sent, worker
 
 Q = quarantine(0)
@@ -27,7 +27,7 @@ QUIET = "quiet: supervisor resume"
 def tell(history: History, startable: int, alone: int = 0, *, quiet: str = "") -> list[Slot]:
     """The steward tells; what is forked in the two turns after that."""
     before = len(history.done)
-    history.hear(STEWARD, Suspects(startable, alone, quiet))
+    history.hear(STEWARD, SuspectsWaiting(startable, alone, quiet))
     history.tick()
     history.tick()
     return forks(history.done[before:])
@@ -235,7 +235,7 @@ def test_while_something_holds_it_back_none_is_forked_and_that_is_said(
 ) -> None:
     history = History(4).started()
     holds(history)
-    history.hear(STEWARD, Suspects(1, 0, QUIET if holds is quiet else ""))
+    history.hear(STEWARD, SuspectsWaiting(1, 0, QUIET if holds is quiet else ""))
     history.tick()
     history.tick()
     assert Q not in history.view.seats
@@ -295,7 +295,7 @@ def test_on_a_reload_it_finishes_its_task_and_ends_once_the_new_code_is_proven()
     history.event(ReloadAsked())
     history.tick()
     assert sent(history.done[before:], Q) == []
-    history.hear(Slot(Kind.WORKER, 4), Ready())
+    history.hear(Slot(ChildKind.WORKER, 4), Ready())
     commands = history.tick()
     (asked,) = sent(commands, Q)
     assert isinstance(asked, Drain)
@@ -315,7 +315,7 @@ def test_a_reload_that_fails_leaves_it_alone() -> None:
     before = len(history.done)
     history.event(ReloadAsked())
     history.tick()
-    history.boot_failed(Slot(Kind.WORKER, 4))
+    history.boot_failed(Slot(ChildKind.WORKER, 4))
     assert "reload failed: the old code goes on serving" in said(history.done)
     assert sent(history.done[before:], Q) == []
 
@@ -377,7 +377,7 @@ def test_a_new_steward_is_told_of_it() -> None:
 def test_seats_are_never_more_than_the_bound_while_forks_are_under_way() -> None:
     history = History(8).started()
     wait_while(history, 50, 3)
-    seats = [seat for slot, seat in history.view.seats.items() if slot.kind is Kind.QUARANTINE]
+    seats = [seat for slot, seat in history.view.seats.items() if slot.kind is ChildKind.QUARANTINE]
     assert len([seat for seat in seats if isinstance(seat, Child | Forking)]) == 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfastd.core.breaker import LEAST
+from holdfastd.core.crash_breaker import LEAST
 from tests.supervisor.service import Service
 
 Start = Callable[..., Service]

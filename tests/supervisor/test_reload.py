@@ -6,12 +6,12 @@ import signal
 
 import pytest
 
-from holdfast.channel import Beat, Drain, Ready
+from holdfast.ipc.channel import Beat, Drain, Ready
 from holdfastd.control.report import ready as ready_workers
 from holdfastd.core import reload as reloading
 from holdfastd.core.commands import Command
 from holdfastd.core.events import ReloadAsked, ScaleAsked, Signalled
-from holdfastd.core.policy import Policy
+from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Child, Slot
 from holdfastd.core.view import Reloaded
 from tests.supervisor.histories import STEWARD, TERM, History, forks, kills, said, sent, shown, worker
@@ -148,7 +148,7 @@ def test_a_canary_that_is_killed_is_no_verdict_but_three_are() -> None:
 
 
 def test_a_canary_that_never_gets_ready_ends_the_reload() -> None:
-    history = History(1, Policy(boot_timeout=20.0)).started()
+    history = History(1, SupervisionPolicy(boot_timeout=20.0)).started()
     reload(history)
     history.pass_time(21.0, silent=[worker(1)])
     history.die(worker(1), -signal.SIGABRT)
@@ -195,7 +195,7 @@ def test_a_reload_is_refused_while_draining(event: Signalled | ReloadAsked) -> N
 
 @pytest.mark.parametrize("event", [HUP, ReloadAsked()])
 def test_a_reload_is_refused_where_forks_share_one_import(event: Signalled | ReloadAsked) -> None:
-    history = History(policy=Policy(preloaded=True)).started()
+    history = History(policy=SupervisionPolicy(preloaded=True)).started()
     assert said(history.event(event)) == ["reload refused"]
     assert reloading.refusal(history.view) == "the handler is preloaded: restart to load new code"
     assert history.view.generations == 0

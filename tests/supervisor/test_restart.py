@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from holdfast.channel import Beat, Ready
+from holdfast.ipc.channel import Beat, Ready
 from holdfastd.core.restart import delay
 from holdfastd.core.slots import Vacant
 from tests.supervisor.histories import STEWARD, History, forks, said, worker

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from holdfastd.control.errors import ControlError
+from holdfastd.core.capacity import MIB, WORKER_MEMORY, Host, refusal
 from holdfastd.core.commands import Say
 from holdfastd.core.events import ScaleAsked, Signalled
-from holdfastd.core.room import MIB, WORKER_MEMORY, Host, refusal
 from holdfastd.parent import host
 from holdfastd.parent.cgroup import groups
 from tests.supervisor.histories import History, worker

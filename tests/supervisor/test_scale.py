@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from holdfast.channel import Beat, Born, Died, Drain
+from holdfast.ipc.channel import Beat, Born, Died, Drain
 from holdfastd.core.commands import Command
 from holdfastd.core.events import ScaleAsked, Signalled
 from holdfastd.core.scale import refusal

@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from holdfast.channel import Beat, BootFailed, Born, Ready
+from holdfast.ipc.channel import Beat, BootFailed, Born, Ready
 from holdfastd.core.commands import Say
 from holdfastd.core.events import Exited, Heard, StoreOpened
-from holdfastd.core.policy import BATCH, Policy
+from holdfastd.core.policy import BATCH, SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, History, forks, kills, said, sent, shown, worker
 
 
@@ -22,7 +22,7 @@ def test_no_worker_before_the_steward_has_found_the_store_fit() -> None:
 
 
 def test_no_steward_before_the_embedded_store_serves() -> None:
-    history = History(policy=Policy(embedded=True))
+    history = History(policy=SupervisionPolicy(embedded=True))
     assert forks(history.tick()) == [STORE]
     assert forks(history.pass_time(5.0)) == []
     history.event(StoreOpened())
@@ -56,7 +56,7 @@ def test_the_first_preflight_that_fails_ends_the_service_with_its_code_and_line(
 
 
 def test_a_store_that_serves_is_asked_to_end_when_the_service_cannot_begin() -> None:
-    history = History(policy=Policy(embedded=True))
+    history = History(policy=SupervisionPolicy(embedded=True))
     history.tick()
     history.event(StoreOpened())
     history.tick()
@@ -68,7 +68,7 @@ def test_a_store_that_serves_is_asked_to_end_when_the_service_cannot_begin() -> 
 
 
 def test_workers_that_cannot_boot_are_not_waited_for_but_the_order_is_kept() -> None:
-    history = History(8, Policy(embedded=True, drain_timeout=600.0))
+    history = History(8, SupervisionPolicy(embedded=True, drain_timeout=600.0))
     history.tick()
     history.event(StoreOpened())
     history.tick()
@@ -112,7 +112,7 @@ def test_once_somebody_was_ready_each_boot_failure_is_news() -> None:
 
 
 def test_last_words_of_one_that_was_ready_are_no_boot_failure() -> None:
-    history = History(policy=Policy(embedded=True)).started()
+    history = History(policy=SupervisionPolicy(embedded=True)).started()
     history.hear(STORE, BootFailed(69, "an old complaint"))
     history.die(STORE, -signal.SIGKILL)
     assert history.cause() == "signal: SIGKILL"
@@ -167,7 +167,7 @@ def test_a_steward_that_dies_three_times_before_it_was_ever_ready_ends_the_servi
 
 
 def test_a_store_that_never_serves_ends_the_service() -> None:
-    history = History(policy=Policy(embedded=True))
+    history = History(policy=SupervisionPolicy(embedded=True))
     history.tick()
     for _ in range(3):
         history.pass_time(6.0)
@@ -176,7 +176,7 @@ def test_a_store_that_never_serves_ends_the_service() -> None:
 
 
 def test_a_store_that_dies_while_it_loads_its_data_is_not_tried_for_ever() -> None:
-    history = History(policy=Policy(embedded=True))
+    history = History(policy=SupervisionPolicy(embedded=True))
     history.tick()
     for _ in range(3):
         history.pass_time(6.0)
@@ -199,7 +199,7 @@ def test_a_message_of_an_earlier_life_changes_nothing() -> None:
 
 
 def test_a_store_death_is_answered_with_a_new_store_only() -> None:
-    history = History(policy=Policy(embedded=True)).started()
+    history = History(policy=SupervisionPolicy(embedded=True)).started()
     commands = history.die(STORE, -signal.SIGKILL)
     assert forks(commands) == [STORE]
     assert said(commands) == ["died"]

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.lanes import Bound, Lanes, LaneState, Rule, Said
+from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrder
 from holdfast_config import Settings
-from holdfastd.steward.bounding import Bounding
+from holdfastd.steward.duties.lane_limits import LaneLimits
 
 pytestmark = pytest.mark.anyio
 
 SETTINGS: dict[str, Any] = {"lanes": "a;limit=5;rate=100/m,b;keys=2", "handler_rates": "mail=1/s"}
 RULES = (
-    Rule(Bound.LIMIT, "a", "5"),
-    Rule(Bound.RATE, "a", "100/60000/1"),
-    Rule(Bound.KEYS, "b", "2"),
-    Rule(Bound.NAME, "mail", "1/1000/1"),
+    LaneLimit(LaneBound.LIMIT, "a", "5"),
+    LaneLimit(LaneBound.RATE, "a", "100/60000/1"),
+    LaneLimit(LaneBound.KEYS, "b", "2"),
+    LaneLimit(LaneBound.NAME, "mail", "1/1000/1"),
 )
 
 
@@ -27,11 +27,11 @@ RULES = (
 class Store:
     """What the store is told, and what it says then."""
 
-    told: list[tuple[str, tuple[Rule, ...]]] = field(default_factory=list[tuple[str, tuple[Rule, ...]]])
-    said: Said = field(default_factory=Said)
+    told: list[tuple[str, tuple[LaneLimit, ...]]] = field(default_factory=list[tuple[str, tuple[LaneLimit, ...]]])
+    said: LimitOrder = field(default_factory=LimitOrder)
     most: int = 0
 
-    async def declare(self, host: str, rules: tuple[Rule, ...]) -> int:
+    async def declare(self, host: str, rules: tuple[LaneLimit, ...]) -> int:
         self.told.append((host, rules))
         return len(rules)
 
@@ -43,13 +43,13 @@ class Store:
 
 
 async def turns(store: Any, count: int, **settings: Any) -> None:
-    bounding = Bounding(store, Settings(**settings))
+    bounding = LaneLimits(store, Settings(**settings))
     for _ in range(count):
         await bounding.turn()
 
 
 async def test_what_the_settings_say_is_told_once() -> None:
-    store = Store(said=Said(told="5", host="here"))
+    store = Store(said=LimitOrder(told="5", host="here"))
     await turns(store, 3, **SETTINGS)
     assert store.told == [(socket.gethostname(), RULES)]
 
@@ -67,7 +67,7 @@ async def test_a_store_that_was_emptied_is_told_again() -> None:
 
 
 async def test_what_another_host_said_later_stays() -> None:
-    store = Store(said=Said(told="7", host="elsewhere"))
+    store = Store(said=LimitOrder(told="7", host="elsewhere"))
     await turns(store, 3, **SETTINGS)
     assert len(store.told) == 1
 

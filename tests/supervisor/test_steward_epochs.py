@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.core.records import Epoch
-from holdfastd.steward.epochs import LOUD_FOR, Epochs
+from holdfast.core.tasks import Epoch
+from holdfastd.steward.duties.data_loss import LOUD_FOR, DataLoss
 from holdfastd.steward.health import Health
 from tests.supervisor.stewards import FakeStore
 
@@ -18,7 +18,7 @@ EMPTY = "the store has come back empty: all that it held is lost"
 async def said(*seen: Epoch) -> tuple[list[int], Health]:
     """The numbers of tasks that were logged as lost while these were seen one after another."""
     health = Health()
-    epochs = Epochs(FakeStore({"epoch": list(seen)}), health)
+    epochs = DataLoss(FakeStore({"epoch": list(seen)}), health)
     with capture_logs() as lines:
         for _ in seen:
             await epochs.turn()

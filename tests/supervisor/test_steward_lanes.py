@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from holdfastd.steward.audit import EVERY, NEXT_PAGE, Audit
-from holdfastd.steward.bells import FIRST_PAUSE, LAST_PAUSE, Bell
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.promotion import BATCH, LONGEST_REST, promotion
-from holdfastd.steward.punctual import GRAIN
-from holdfastd.steward.trimming import trimming
+from holdfastd.steward.duties.audit import EVERY, NEXT_PAGE, Audit
+from holdfastd.steward.duties.bells import FIRST_PAUSE, LAST_PAUSE, Bell
+from holdfastd.steward.duties.promote import BATCH, LONGEST_REST, promotion
+from holdfastd.steward.duties.retention import trimming
+from holdfastd.steward.punctual_wait import GRAIN
 from tests.supervisor.stewards import House
 
 pytestmark = pytest.mark.anyio

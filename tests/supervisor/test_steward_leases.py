@@ -10,12 +10,12 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.channel import Born, Died
+from holdfast.ipc.channel import Born, Died
 from holdfastd.steward.clock_watch import ClockWatch
+from holdfastd.steward.duties.leases import ExpiredLeases, LeaseSettings
+from holdfastd.steward.duties.retention import trimming
+from holdfastd.steward.duties.vouch import vouching
 from holdfastd.steward.duty import tend
-from holdfastd.steward.reaping import Reaping, Terms
-from holdfastd.steward.trimming import trimming
-from holdfastd.steward.vouching import vouching
 from tests.supervisor.stewards import A, B, House
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ class Reaper:
     def __post_init__(self) -> None:
         store = self.house.store
         self.watch = ClockWatch(store, self.house.health, 15.0, self.clock, self.clock)
-        self.reaping = Reaping(store, self.watch, Terms(15.0, 5.0), self.house.count)
+        self.reaping = ExpiredLeases(store, self.watch, LeaseSettings(15.0, 5.0), self.house.count)
 
     async def turns(self, seconds: float, run_id: str = "one") -> int:
         """Live that long in steps of a turn's pause; how often it reaped."""

@@ -9,10 +9,10 @@ from typing import NoReturn
 
 import pytest
 
-from holdfast.channel import Born, Died
 from holdfast.errors import StoreUnavailableError
-from holdfast.locks import hold, is_free, mark_process, outlived
-from holdfastd.parent.title import set_title
+from holdfast.ipc.channel import Born, Died
+from holdfast.os.locks import hold, is_free, mark_process, outlived
+from holdfastd.parent.process_title import set_title
 from tests.faults.kin import wait_dead
 from tests.supervisor.stewards import AWAY, A, House
 

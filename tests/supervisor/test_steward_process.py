@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.channel import Acknowledged, Beat, BootFailed, Born, Died, Leave, Ready
 from holdfast.exits import ChildExit
-from holdfast.locks import hold
+from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Born, Died, Leave, Ready
+from holdfast.os.locks import hold
 from holdfast_config import Settings
 from tests.servers import SOCKET, serve
 from tests.supervisor.steward_process import Steward, steward

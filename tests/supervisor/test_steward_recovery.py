@@ -9,8 +9,8 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.channel import Acknowledged, Died
 from holdfast.errors import StoreError, StoreUnavailableError
+from holdfast.ipc.channel import Acknowledged, Died
 from holdfastd.steward.duty import tend
 from tests.supervisor.stewards import AWAY, A, B, C, House, tended_until
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
+from holdfastd.steward.duties.rollbacks import LOUD_FOR, Rollbacks
 from holdfastd.steward.health import Health
-from holdfastd.steward.rollbacks import LOUD_FOR, Rollbacks
 from tests.lua.namespace import Namespace, namespace
 from tests.supervisor.stewards import FakeStore
 

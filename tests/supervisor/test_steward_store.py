@@ -11,17 +11,17 @@ from uuid import uuid4
 import pytest
 import redis
 
-from holdfast.broker import open_store
-from holdfast.broker.port import Store
-from holdfast.channel import Acknowledged, Born, Died, Ready
-from holdfast.core.deliveries import Standing
-from holdfast.core.records import Epoch, Introduction, Submission, TaskRecord
-from holdfast.core.states import State
+from holdfast.core.delivery import Standing
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Epoch, Introduction, Submission, TaskRecord
+from holdfast.ipc.channel import Acknowledged, Born, Died, Ready
+from holdfast.store import open_store
+from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
-from holdfastd.steward.audit import Audit
 from holdfastd.steward.clock_watch import ClockWatch
+from holdfastd.steward.duties.audit import Audit
+from holdfastd.steward.duties.retention import trimming
 from holdfastd.steward.health import Health
-from holdfastd.steward.trimming import trimming
 from tests.servers import valkey
 from tests.supervisor.steward_process import PATIENCE, steward
 

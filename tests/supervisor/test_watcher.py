@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.channel import Beat, BootFailed, Changed, FromChild, Leave, Ready, decode_from_child, encode
-from holdfast_config.loading import setting_files
+from holdfast.ipc.channel import Beat, BootFailed, Changed, FromChild, Leave, Ready, decode_from_child, encode
+from holdfast_config.load import setting_files
 from holdfastd.core.commands import ReadSettings
-from holdfastd.core.policy import Policy
+from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import WATCHER
 from holdfastd.watcher.spec import WatcherSpec
 from tests.supervisor.histories import STEWARD, TERM, History, forks, kills, said, sent, worker
@@ -157,7 +157,7 @@ def test_setting_files_are_those_that_are_read_or_would_be(tmp_path: Path) -> No
 
 
 def watched() -> History:
-    history = History(1, Policy(watched=True)).started()
+    history = History(1, SupervisionPolicy(watched=True)).started()
     history.hear(WATCHER, Ready())
     history.tick()
     history.done.clear()
@@ -193,7 +193,7 @@ def test_the_watcher_leaves_after_the_workers_and_before_the_steward() -> None:
 
 
 def test_a_folder_that_cannot_be_watched_ends_the_service_with_78() -> None:
-    history = History(1, Policy(watched=True)).started()
+    history = History(1, SupervisionPolicy(watched=True)).started()
     for _ in range(3):
         history.boot_failed(WATCHER, 78, "cannot watch /app")
         history.pass_time(6.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfastd.service.files import SYSUSERS, TMPFILES, UNITS, files
-from holdfastd.service.site import Site
+from holdfastd.unit.site import Site
+from holdfastd.unit.unit_files import SYSUSERS, TMPFILES, UNITS, files
 
 FOLDER = Path(__file__).parents[2] / "systemd"
 USUAL = Site()

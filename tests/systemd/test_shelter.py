@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.service import reach
-from holdfastd.service.reach import Reader
-from holdfastd.service.shelter import Shelter, outermost
+from holdfastd.unit import access
+from holdfastd.unit.access import ServiceUser
+from holdfastd.unit.sandbox import Sandbox, outermost
 
 VENV = Path("/home/ada/app/.venv")
-NOBODY = Reader(-1, frozenset())
+NOBODY = ServiceUser(-1, frozenset())
 
 
 def directives(*needed: str) -> list[str]:
     """Without the comments."""
-    return [line for line in Shelter(tuple(map(Path, needed))).directives() if not line.startswith("#")]
+    return [line for line in Sandbox(tuple(map(Path, needed))).directives() if not line.startswith("#")]
 
 
 def test_homes_are_hidden_when_nothing_in_them_is_needed() -> None:
@@ -43,7 +43,7 @@ def test_a_folder_inside_of_another_is_not_named_again() -> None:
 
 
 def test_the_interpreter_is_needed_wherever_its_links_lead() -> None:
-    needed = reach.needed(reach.own_command(), ())
+    needed = access.needed(access.own_command(), ())
     for path in (Path(sys.prefix), Path(sys.executable).resolve(), Path(os.__file__)):
         assert any(path.is_relative_to(folder) for folder in needed)
 
@@ -53,7 +53,7 @@ def test_of_another_command_its_environment_and_interpreter_are_needed(tmp_path:
     (tmp_path / "python3.11/bin/python").touch()
     (tmp_path / "venv/bin").mkdir(parents=True)
     (tmp_path / "venv/bin/python").symlink_to(tmp_path / "python3.11/bin/python")
-    needed = reach.needed(tmp_path / "venv/bin/supervisor", [Path("/srv/agent")])
+    needed = access.needed(tmp_path / "venv/bin/supervisor", [Path("/srv/agent")])
     assert needed == (Path("/srv/agent"), tmp_path / "python3.11", tmp_path / "venv")
 
 
@@ -69,13 +69,13 @@ def private(tmp_path: Path) -> Path:
 
 
 def test_a_user_is_stopped_where_others_may_not_enter(private: Path) -> None:
-    assert NOBODY.stopped_at(private / "open", Shelter()) == private
-    assert Reader(os.getuid(), frozenset()).stopped_at(private / "open", Shelter()) is None
+    assert NOBODY.stopped_at(private / "open", Sandbox()) == private
+    assert ServiceUser(os.getuid(), frozenset()).stopped_at(private / "open", Sandbox()) is None
     private.chmod(0o710)
-    assert Reader(-1, frozenset({private.stat().st_gid})).stopped_at(private / "open", Shelter()) is None
+    assert ServiceUser(-1, frozenset({private.stat().st_gid})).stopped_at(private / "open", Sandbox()) is None
 
 
 def test_what_is_shown_by_itself_has_no_way_to_it(private: Path) -> None:
-    bound = Shelter((private / "open",))
+    bound = Sandbox((private / "open",))
     if bound.bound:  # as pytest's folders lie in /tmp
         assert NOBODY.stopped_at(private / "open", bound) is None

@@ -11,12 +11,12 @@ import pytest
 from holdfast.exits import Exit
 from holdfast_config import Settings
 from holdfastd.core import policy
-from holdfastd.parent.herald import EXTENSION
-from holdfastd.service.files import files
-from holdfastd.service.seal import is_intact
-from holdfastd.service.shelter import Shelter
-from holdfastd.service.site import Site
-from holdfastd.steward.fitness import REMOTE_PATIENCE
+from holdfastd.parent.status import EXTENSION
+from holdfastd.steward.duties.preflight import REMOTE_PATIENCE
+from holdfastd.unit.checksum import is_intact
+from holdfastd.unit.sandbox import Sandbox
+from holdfastd.unit.site import Site
+from holdfastd.unit.unit_files import files
 from tests.systemd import shipped
 from tests.systemd.analyze import MOST_EXPOSED, exposure, needs_analyze, verify
 
@@ -75,7 +75,7 @@ def test_systemd_finds_no_fault_and_little_exposure(
     supervisor = tmp_path / "supervisor"
     supervisor.write_text("#!/bin/sh\n")
     supervisor.chmod(0o755)
-    site = Site(supervisor=supervisor, instance=instance, shelter=Shelter(needed))
+    site = Site(supervisor=supervisor, instance=instance, shelter=Sandbox(needed))
     for file in files(site):
         path = tmp_path / file.path.relative_to("/")
         path.parent.mkdir(parents=True, exist_ok=True)

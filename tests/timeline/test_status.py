@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.application import create_broker
-from holdfast.core.deliveries import Settle
-from holdfast.manager import TaskManager
-from holdfast.timeline.asking import set_job, tell_job
+from holdfast.app import create_broker
+from holdfast.client.manager import TaskManager
+from holdfast.core.delivery import Settle
+from holdfast.timeline.jobs import set_job, tell_job
 from tests.lua.namespace import namespace
 from tests.schedules.stage import Stage
 from tests.timeline.jobs import RAN, Jobs

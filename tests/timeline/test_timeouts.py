@@ -8,12 +8,12 @@ from functools import partial
 import anyio
 import pytest
 
-from holdfast.application import create_broker
+from holdfast.app import create_broker
+from holdfast.client.manager import TaskManager
 from holdfast.core.operations import USUAL_TIMEOUT
 from holdfast.errors import HandlerError
+from holdfast.handler.lanes_of_handler import settled
 from holdfast.handler.resolve import handler_from
-from holdfast.handler.taking import settled
-from holdfast.manager import TaskManager
 from holdfast.timeline import RoundRobin
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane

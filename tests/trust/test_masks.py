@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast_config import ConfigError, Settings, load, mask
-from holdfast_config.url import mask_webhook
+from holdfast_config.redis_urls import mask_webhook
 from tests.cli.commands import Cli
 
 SECRET = "hunter2"

@@ -8,11 +8,11 @@ from typing import Any
 
 import anyio
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import build_parts, build_run
 from holdfast.core.messages import Part
 from holdfast.core.outcomes import Outcome
-from holdfast.handler.callee import callee
+from holdfast.handler.function import callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.run import run
 from holdfast.handler.task import Task

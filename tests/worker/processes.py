@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
-from holdfast.channel import Drain, FromChild, FromParent, Ready, decode_from_child, encode
+from holdfast.ipc.channel import Drain, FromChild, FromParent, Ready, decode_from_child, encode
 
 PATIENCE = 30.0  # seconds; reached only by a test that fails
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import anyio
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Outcome
+from holdfast.handler.command.command_line import find
+from holdfast.handler.command.runner import CommandRunner
 from holdfast.handler.handler import Handler
-from holdfast.handler.program.command import find
-from holdfast.handler.program.program import Program
 from holdfast_config.environment import for_commands
 from tests.worker.handlers import document, run_handler
 
@@ -23,7 +23,7 @@ GRACE = 10.0  # seconds; as long as no test waits for it
 
 
 def program(line: str, *, grace: float = GRACE, environ: Mapping[str, str] = os.environ, **options: Any) -> Handler:
-    return Handler(line, Program(find(line, os.environ["PATH"]), for_commands(environ), grace, **options))
+    return Handler(line, CommandRunner(find(line, os.environ["PATH"]), for_commands(environ), grace, **options))
 
 
 def shell(script: str, **options: Any) -> Handler:

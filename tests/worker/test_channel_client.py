@@ -10,8 +10,19 @@ import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
-from holdfast.channel import Acknowledged, Beat, Born, Died, Drain, FromChild, Leave, Ready, decode_from_child, encode
-from holdfast.channel_client import LONGEST_OUTBOX, ParentLink
+from holdfast.ipc.channel import (
+    Acknowledged,
+    Beat,
+    Born,
+    Died,
+    Drain,
+    FromChild,
+    Leave,
+    Ready,
+    decode_from_child,
+    encode,
+)
+from holdfast.ipc.child_end import LONGEST_OUTBOX, ParentLink
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,10 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.core.deliveries import Pulled, Standing
-from holdfast.core.exchange import Exchange
-from holdfast.worker.claiming import Claims
-from holdfast.worker.listening import Listener
+from holdfast.core.delivery import Pulled, Standing
+from holdfast.core.pull_protocol import Exchange
+from holdfast.worker.listen import HintListener
+from holdfast.worker.pull import Puller
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ async def test_no_bell_is_for_a_process_that_keeps_apart_for_a_suspect() -> None
         return exchange.next_request(), Pulled(next(asked))
 
     post: Any = SimpleNamespace(exchange=exchange, insist=SimpleNamespace(call=pull))
-    claims = Claims(post, lambda: 5, lambda _: None, lambda: None)
+    claims = Puller(post, lambda: 5, lambda _: None, lambda: None)
     found = list[tuple[bool, bool]]()
     async with anyio.create_task_group() as group:
         group.start_soon(claims.serve)
@@ -55,8 +55,8 @@ async def test_who_keeps_apart_asks_once_after_each_wait_for_hints() -> None:
     spec = SimpleNamespace(quarantine=False, settings=SimpleNamespace(lane_names=("q",)))
     store, insist = SimpleNamespace(listen=listen), SimpleNamespace(call=call)
     post: Any = SimpleNamespace(exchange=exchange, insist=insist, store=store, spec=spec, incarnation="i")
-    claims = Claims(post, lambda: 5, lambda _: None, lambda: None)
-    listener = Listener(post, claims, lambda *_: None, lambda: 1.0)
+    claims = Puller(post, lambda: 5, lambda _: None, lambda: None)
+    listener = HintListener(post, claims, lambda *_: None, lambda: 1.0)
     async with anyio.create_task_group() as group:
         group.start_soon(claims.serve)
         await claims.ask_now()
@@ -84,7 +84,7 @@ async def test_a_store_that_keeps_a_worker_from_its_fires_keeps_it_from_its_task
         store=SimpleNamespace(schedule=schedule),
         spec=SimpleNamespace(settings=settings, halt=None),
     )
-    claims = Claims(post, lambda: 5, lambda _: None, lambda: None)
+    claims = Puller(post, lambda: 5, lambda _: None, lambda: None)
     claims.fires.longest = 0.01
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
@@ -107,7 +107,7 @@ async def test_a_process_that_ends_at_a_halt_warns_of_a_quiet_host_alone(last: i
 
     store, spec = SimpleNamespace(last_halt=last_halt), SimpleNamespace(halt=5)
     post: Any = SimpleNamespace(exchange=exchange, insist=SimpleNamespace(call=call), store=store, spec=spec)
-    claims = Claims(post, lambda: 5, lambda _: None, lambda: None)
+    claims = Puller(post, lambda: 5, lambda _: None, lambda: None)
     with capture_logs() as logs:
         async with anyio.create_task_group() as group:
             group.start_soon(claims.serve)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.output import readable
+from holdfastd.cli.common.output import readable
 from tests.cli.commands import Answer, Cli
 from tests.cli.conftest import running
 

@@ -7,11 +7,11 @@ import time
 import anyio
 import pytest
 
-from holdfast.broker.memory import MemoryStore
-from holdfast.channel import Drain
-from holdfast.core.exchange import Exchange
-from holdfast.worker.draining import Draining
-from holdfast.worker.post import Post
+from holdfast.core.pull_protocol import Exchange
+from holdfast.ipc.channel import Drain
+from holdfast.store.memory import MemoryStore
+from holdfast.worker.context import WorkerContext
+from holdfast.worker.drain import WorkerDrain
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 
@@ -30,7 +30,9 @@ class Unsettled(Exchange):
 @pytest.mark.parametrize("cancel_at", [0.0, float("inf")])
 async def test_a_later_order_does_not_lengthen_the_first(cancel_at: float) -> None:
     stopped: list[str] = []
-    draining = Draining(Post(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), Unsettled(1)), stopped.append)
+    draining = WorkerDrain(
+        WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), Unsettled(1)), stopped.append
+    )
     over = time.monotonic()
     draining.begin(Drain(over, over))
     draining.begin(Drain(cancel_at, float("inf")))

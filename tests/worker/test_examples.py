@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from examples import agent, lookup, primes, search, wordcount
-from holdfast.core.outcomes import Asked, Completed, Outcome, Rejected
+from holdfast.core.outcomes import Completed, InputAsked, Outcome, Rejected
 from holdfast.handler.resolve import resolve
 from holdfast.handler.task import Task
 from tests.faults.process import PATIENCE
@@ -130,10 +130,10 @@ async def test_search_asks_until_its_question_is_answered(tmp_path: Path) -> Non
     file = tmp_path / "poem"
     file.write_text("a rose\n  is a rose\nis it\n")
     asked = await ask(str(file))
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, InputAsked)
     assert document(asked)["parts"][0]["text"] == f"{file} has 3 lines; which word shall be looked for?"
     asked = await ask(str(file), "tulip")
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, InputAsked)
     assert document(asked)["parts"][0]["text"] == "no line has 'tulip'; which other word?"
     found = document(await ask(str(file), "tulip", "rose"))
     assert found["parts"][0]["data"] == {"word": "rose", "found": {"1": "a rose", "2": "is a rose"}}

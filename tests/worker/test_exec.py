@@ -15,8 +15,8 @@ import structlog
 from structlog.testing import capture_logs
 
 from holdfast.core.envelope import build_parts, build_run
-from holdfast.core.outcomes import Asked, Completed, Failed, Raised, Rejected
-from holdfast.handler.program.said import LINE_BYTES, TAIL_BYTES
+from holdfast.core.outcomes import Completed, Failed, InputAsked, Raised, Rejected
+from holdfast.handler.command.process_output import LINE_BYTES, TAIL_BYTES
 from holdfast.handler.task import Task
 from tests.worker.handlers import delivery_of, document, run_handler
 from tests.worker.programs import parts_of, program, run_shell, shell
@@ -132,7 +132,7 @@ async def test_bytes_that_are_no_text_are_marked_in_the_result() -> None:
 
 async def test_its_output_may_choose_the_state() -> None:
     asked = await run_shell("""echo '{"state": "input-required", "prompt": "which one?"}'""")
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, InputAsked)
     assert document(asked)["parts"][0]["text"] == "which one?"
     assert isinstance(await run_shell("""echo '{"state": "failed", "error": "no such region"}'"""), Failed)
 

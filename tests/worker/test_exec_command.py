@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import HandlerError
-from holdfast.handler import chosen
-from holdfast.handler.program.command import find
-from holdfast.handler.program.program import Program
+from holdfast.handler import choose
+from holdfast.handler.command.command_line import find
+from holdfast.handler.command.runner import CommandRunner
 from holdfast_config import Settings
-from holdfastd.core.policy import Policy
+from holdfastd.core.policy import SupervisionPolicy
 
 PATH = os.environ["PATH"]
 
@@ -101,16 +101,16 @@ def test_a_script_with_an_interpreter_and_arguments_is_taken(tmp_path: Path) -> 
 
 
 def test_a_command_excludes_preloading_and_is_otherwise_a_handler() -> None:
-    handler = chosen.handler_of(Settings(exec="cat -n"))
+    handler = choose.handler_of(Settings(exec="cat -n"))
     assert handler.target == "cat -n"
-    assert isinstance(handler.default, Program)
-    assert chosen.check(Settings(exec="cat -n")) == "cat -n"
+    assert isinstance(handler.default, CommandRunner)
+    assert choose.check(Settings(exec="cat -n")) == "cat -n"
     with pytest.raises(HandlerError, match="cannot be preloaded"):
-        chosen.check(Settings(exec="cat -n", preload=True))
+        choose.check(Settings(exec="cat -n", preload=True))
 
 
 @pytest.mark.parametrize(("drain", "grace"), [(90.0, 2.5), (10.0, 0.5), (0.0, 0.0)])
 def test_the_grace_of_a_cancelled_command_ends_before_the_drain_does(drain: float, grace: float) -> None:
-    program = chosen.handler_of(Settings(exec="cat", drain_timeout=drain)).default
-    assert isinstance(program, Program)
-    assert program.grace == grace <= Policy(drain_timeout=drain).cancel_grace
+    program = choose.handler_of(Settings(exec="cat", drain_timeout=drain)).default
+    assert isinstance(program, CommandRunner)
+    assert program.grace == grace <= SupervisionPolicy(drain_timeout=drain).cancel_grace

@@ -16,8 +16,8 @@ import anyio
 import psutil
 import pytest
 
-from holdfast.core.records import TaskRecord
-from holdfast.core.states import State
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskRecord
 from tests.faults.kin import wait_dead
 from tests.faults.process import Pool
 from tests.faults.scene import Scene, stage

@@ -15,7 +15,7 @@ import pytest
 from typing_extensions import TypedDict
 
 from holdfast.core.outcomes import Completed, Raised, Rejected
-from holdfast.handler.fields import MisfitError
+from holdfast.handler.converters import MisfitError
 from holdfast.handler.registry import Handlers
 from holdfast.handler.signature import inspect_signature
 from tests.worker.handlers import delivery_of, document, run_handler

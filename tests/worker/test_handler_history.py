@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import Run, build_parts, build_run, read
-from holdfast.core.outcomes import Asked, Completed, Raised
+from holdfast.core.outcomes import Completed, InputAsked, Raised
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.settling import settlement
+from holdfast.core.settle import settlement
 from holdfast.handler.failures import what_it_raised
 from holdfast.handler.history import messages_for
-from holdfast.handler.results import outcome_of
+from holdfast.handler.returned_value import outcome_of
 from tests.worker.handlers import delivery_of, document, run_handler
 
 
@@ -23,7 +23,7 @@ def asked(text: str) -> bytes:
 
 def replied(value: object) -> bytes:
     outcome = outcome_of(value, 1000)
-    assert isinstance(outcome, Completed | Asked)
+    assert isinstance(outcome, Completed | InputAsked)
     return outcome.result
 
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.core.outcomes import Raised
 from holdfast.errors import HandlerError
 from holdfast.handler.handler import Handler
-from holdfast.handler.options import Options
+from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.registry import Handlers
 from tests.worker.handlers import delivery_of, run_handler
 
@@ -36,8 +36,8 @@ def call_of(name: str) -> list[dict[str, Any]]:
 
 def test_each_handler_has_its_own() -> None:
     handler = registry()
-    assert handler.options("slow") == Options(max_attempts=5, timeout=0.01, concurrency=2, lane="slow")
-    assert handler.options("plain") == handler.options("unknown") == handler.options(None) == Options()
+    assert handler.options("slow") == HandlerOptions(max_attempts=5, timeout=0.01, concurrency=2, lane="slow")
+    assert handler.options("plain") == handler.options("unknown") == handler.options(None) == HandlerOptions()
 
 
 async def test_its_timeout_counts_before_the_workers() -> None:

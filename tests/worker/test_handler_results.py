@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from holdfast.core.outcomes import Asked, Completed, Failed, Raised, Rejected
-from holdfast.handler.results import outcome_of
+from holdfast.core.outcomes import Completed, Failed, InputAsked, Raised, Rejected
+from holdfast.handler.returned_value import outcome_of
 from tests.worker.handlers import document
 
 MAX = 100_000
@@ -58,7 +58,7 @@ def test_a_value_that_names_no_ending_is_data(value: object) -> None:
 @pytest.mark.parametrize("state", ["input-required", "auth-required"])
 def test_a_question_ends_the_turn_with_its_prompt(state: str) -> None:
     outcome = outcome_of({"state": state, "prompt": "Which one?", "options": [1, 2]}, MAX)
-    assert isinstance(outcome, Asked)
+    assert isinstance(outcome, InputAsked)
     assert outcome.state == state
     assert document(outcome) == {"state": state, "parts": [text("Which one?"), data({"options": [1, 2]})]}
 

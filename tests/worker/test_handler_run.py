@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.core.outcomes import Completed, Raised, Rejected, Unreadable
+from holdfast.core.outcomes import Completed, Raised, Rejected, UnreadableMessage
 from holdfast.errors import Reject, Retry
 from holdfast.handler.failures import MESSAGE_BYTES, TRACEBACK_BYTES
 from holdfast.handler.handler import Handler
@@ -247,7 +247,7 @@ async def test_an_unreadable_operation_runs_nothing() -> None:
     ran: list[int] = []
     for raw, reason in ((b"{", "truncated"), (b'{"operation":"pause","params":{"task_id":"t-1"}}', "nothing to run")):
         outcome = await run_handler(lambda: ran.append(1), delivery_of(operation=raw))
-        assert isinstance(outcome, Unreadable)
+        assert isinstance(outcome, UnreadableMessage)
         assert reason in outcome.reason
     assert not ran
 
@@ -255,7 +255,7 @@ async def test_an_unreadable_operation_runs_nothing() -> None:
 async def test_an_operation_larger_than_allowed_is_unreadable() -> None:
     delivery = delivery_of("x" * 1000)
     outcome = await run_handler(coroutine, delivery, task=Task(delivery, max_bytes=1000))
-    assert isinstance(outcome, Unreadable)
+    assert isinstance(outcome, UnreadableMessage)
 
 
 def registry() -> Handler:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from holdfast.errors import StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
-from holdfast.worker.insist import Insistence
+from holdfast.worker.store_retries import StoreRetries
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ def answering(*answers: str | StoreError) -> Callable[[], Awaitable[str]]:
 @pytest.mark.parametrize("failures", [0, 1, 2, 3])
 @pytest.mark.parametrize("error", [StoreUnavailableError, StoreFullError, StoreRefusedError])
 async def test_the_answer_is_the_stores_however_often_it_failed(failures: int, error: type[StoreError]) -> None:
-    insist = Insistence()
+    insist = StoreRetries()
     call = answering(*[error("away")] * failures, "answer")
     assert await insist.call("one", call) == "answer"
     assert insist.degraded == ""
@@ -37,7 +37,7 @@ async def test_the_answer_is_the_stores_however_often_it_failed(failures: int, e
 
 
 async def test_what_keeps_a_call_is_shown_until_it_is_answered() -> None:
-    insist, seen = Insistence(), list[str]()
+    insist, seen = StoreRetries(), list[str]()
     call = answering(StoreUnavailableError("one"), StoreUnavailableError("two"), "answer")
 
     async def watched() -> str:

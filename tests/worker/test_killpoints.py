@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.killpoints import Watch
-from holdfast_config.kill_points import VARIABLE, KillPoint, Point
+from holdfast.os.kill_points import KillWatch
+from holdfast_config.kill_spec import VARIABLE, KillPoint, Point
 
-UNSET = "from holdfast import killpoints; assert killpoints.reached is killpoints._pass and not killpoints.armed"
+UNSET = "from holdfast.os import kill_points as k; assert k.reached is k._pass and not k.armed"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def struck() -> Iterator[list[int]]:
 
 
 def test_strikes_at_the_nth_time_alone(struck: list[int]) -> None:
-    watch = Watch([KillPoint(Point.BELL, 2, signal.SIGUSR2)])
+    watch = KillWatch([KillPoint(Point.BELL, 2, signal.SIGUSR2)])
     counts: list[int] = []
     for point in (Point.BELL, Point.PULLED, Point.BELL, Point.BELL):
         watch.reached(point)
@@ -37,7 +37,7 @@ def test_strikes_at_the_nth_time_alone(struck: list[int]) -> None:
 
 def test_strikes_once_for_each_file_that_it_removes(struck: list[int], tmp_path: Path) -> None:
     order = tmp_path / "once"
-    watch = Watch([KillPoint(Point.BELL, 2, signal.SIGUSR2, order)])
+    watch = KillWatch([KillPoint(Point.BELL, 2, signal.SIGUSR2, order)])
     order.touch()
     watch.reached(Point.BELL)
     assert (len(struck), order.exists()) == (0, True)
@@ -51,7 +51,7 @@ def test_strikes_once_for_each_file_that_it_removes(struck: list[int], tmp_path:
 
 @pytest.mark.parametrize(("asked", "status"), [("bell", -signal.SIGKILL), ("", 0), ("pulled", 0)])
 def test_the_environment_says_where(asked: str, status: int) -> None:
-    program = "from holdfast.killpoints import Point, reached; reached(Point.BELL)"
+    program = "from holdfast.os.kill_points import Point, reached; reached(Point.BELL)"
     ended = subprocess.run([sys.executable, "-c", program], env={**os.environ, VARIABLE: asked}, check=False)
     assert ended.returncode == status
 

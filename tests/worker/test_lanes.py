@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.broker import open_store
-from holdfast.broker.redis.keys import Keys
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import text_part
-from holdfast.core.records import Introduction, Submission
+from holdfast.core.tasks import Introduction, Submission
+from holdfast.store import open_store
+from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 
 

@@ -10,18 +10,18 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from holdfast.broker.redis import RedisStore
-from holdfast.core.deliveries import Pulled, Renewed
-from holdfast.core.exchange import Exchange
+from holdfast.client.manager import TaskManager
+from holdfast.core.delivery import Pulled, Renewed
 from holdfast.core.lease import Lease
-from holdfast.core.records import Introduction
-from holdfast.core.states import State
-from holdfast.manager import TaskManager
+from holdfast.core.pull_protocol import Exchange
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Introduction
+from holdfast.store.redis import RedisStore
 from holdfast.telemetry import open_telemetry
-from holdfast.worker.inside import open_worker
-from holdfast.worker.post import Post
-from holdfast.worker.renewing import Renewal, clock
-from holdfast.worker.running import Hands
+from holdfast.worker.context import WorkerContext
+from holdfast.worker.in_process import open_worker
+from holdfast.worker.lease_renewal import LeaseRenewal, clock
+from holdfast.worker.run import RunningTasks
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
 from tests.worker.handlers import handler_of
@@ -72,10 +72,10 @@ async def store(redis_settings: RedisSettings) -> AsyncIterator[SlowStore]:
 async def test_a_lease_is_counted_from_the_sending_of_its_renewal(store: SlowStore) -> None:
     async def handle() -> None: ...
 
-    post = Post(WorkerSpec("i" * 32, 0, Settings()), store, Exchange(1))
+    post = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), store, Exchange(1))
     await store.register(Introduction(post.incarnation, "host", "boot", 1, 0))
-    hands = Hands(post, handler_of(handle), open_telemetry(None, "tests"), lambda _: None)
-    renewal = Renewal(post, hands, Lease(LEASE, 0.0), lambda: None, lambda _: None)
+    hands = RunningTasks(post, handler_of(handle), open_telemetry(None, "tests"), lambda _: None)
+    renewal = LeaseRenewal(post, hands, Lease(LEASE, 0.0), lambda: None, lambda _: None)
     await renewal._renew()
     assert 0.0 < renewal.lease.renewed_at <= store.asked_at
 

@@ -10,11 +10,14 @@ from uuid import uuid4
 import anyio
 import pytest
 
-from holdfast.broker import open_store
-from holdfast.broker.port import Store
-from holdfast.core.deliveries import Delivery, Settle, Settlement
-from holdfast.core.records import Accepted, Introduction, Submission, TaskRecord
-from holdfast.core.states import State
+from holdfast.client.manager import CHUNK, TaskManager
+from holdfast.client.results import read_result
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.task_spec import TaskSpec
+from holdfast.client.wait import outcomes
+from holdfast.core.delivery import Delivery, Settle, Settlement
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted, Introduction, Submission, TaskRecord
 from holdfast.errors import (
     CannotRetryError,
     InvalidTaskError,
@@ -23,15 +26,12 @@ from holdfast.errors import (
     TaskEndedError,
     UnknownTaskError,
 )
-from holdfast.manager import CHUNK, TaskManager
-from holdfast.patience import Patience
-from holdfast.results import read_result
-from holdfast.taskspec import TaskSpec
-from holdfast.waiting import outcomes
+from holdfast.store import open_store
+from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio
-AT_ONCE = Patience(first_wait=0.0, longest_wait=0.0)
+AT_ONCE = SubmitRetries(first_wait=0.0, longest_wait=0.0)
 DONE = b'{"state":"completed","parts":[{"kind":"text","text":"done"}]}'
 
 
@@ -135,7 +135,7 @@ async def test_a_lost_answer_is_asked_for_again_with_the_same_bytes(
 
 async def test_patience_ends_with_the_error_of_the_store(store: Store, redis_settings: RedisSettings) -> None:
     lossy = Lossy(store, {"submit": 1000})
-    patience = Patience(attempts=3, first_wait=0.0, longest_wait=0.0)
+    patience = SubmitRetries(attempts=3, first_wait=0.0, longest_wait=0.0)
     manager = TaskManager(lossy, queue=redis_settings.queue, patience=patience)
     with pytest.raises(StoreUnavailableError) as given_up:
         await manager.run_tasks([TaskSpec(text="x")] * 150)
@@ -399,7 +399,7 @@ async def test_an_application_that_logs_debug_hears_of_each_submission(
     manager = TaskManager(store, queue=redis_settings.queue)
     await manager.run_task("quiet")
     assert caplog.records == []
-    with caplog.at_level("DEBUG", "holdfast.manager"):
+    with caplog.at_level("DEBUG", "holdfast.client.manager"):
         await manager.run_tasks([TaskSpec(text="x", task_id=f"t{number}") for number in range(150)])
     said = [(record.__dict__["task"], record.__dict__["lane"], record.__dict__["answer"]) for record in caplog.records]
     assert said == [(f"t{number}", redis_settings.queue, "new") for number in range(150)]

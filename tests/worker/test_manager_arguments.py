@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from opentelemetry.trace import NonRecordingSpan, SpanContext, use_span
 
+from holdfast.client.submission import submission
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.envelope import Run, read
 from holdfast.errors import InvalidTaskError
-from holdfast.submitting import submission
-from holdfast.taskspec import TaskSpec
 
 QUEUE = "bindu:tasks"
 LIMIT = 1048576

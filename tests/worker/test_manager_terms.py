@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker import open_store
+from holdfast.client.manager import TaskManager
+from holdfast.client.submission import submission
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.identity import keyed_id
-from holdfast.core.records import Accepted, Receipt
-from holdfast.core.states import State
-from holdfast.core.terms import MOST_PARENTS, IfParentFails, Terms
+from holdfast.core.submit_options import MOST_PARENTS, IfParentFails, SubmitOptions
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Accepted, Receipt
 from holdfast.errors import InvalidTaskError, MessageConflictError, UnknownTaskError
-from holdfast.manager import TaskManager
-from holdfast.submitting import submission
-from holdfast.taskspec import TaskSpec
+from holdfast.store import open_store
 from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio
@@ -74,7 +74,7 @@ def test_terms_are_what_was_given() -> None:
     assert (terms.after, terms.if_parent_fails) == (("a", "b"), IfParentFails.RUN)
     assert (terms.expires_in_ms, terms.expires_ms, terms.unique_ms, len(terms.unique)) == (1500, None, 2000, 40)
     at = TaskSpec(text="x", expires=datetime(2030, 1, 1, tzinfo=UTC))
-    assert submission(at, "q", LIMIT).terms == Terms(expires_ms=1_893_456_000_000)
+    assert submission(at, "q", LIMIT).terms == SubmitOptions(expires_ms=1_893_456_000_000)
 
 
 def test_most_tasks_have_no_terms() -> None:

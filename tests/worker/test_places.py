@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.broker import open_store
-from holdfast.broker.redis import RedisStore
-from holdfast.channel import Drained
-from holdfast.core.states import State
-from holdfast.manager import TaskManager
-from holdfast.taskspec import TaskSpec
+from holdfast.client.manager import TaskManager
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.task_states import State
+from holdfast.ipc.channel import Drained
+from holdfast.store import open_store
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.worker.processes import PATIENCE, WorkerProcess, worker
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from holdfast.worker.rooms import FIRST_GUESS, LONGEST, SHORTEST, Room, Rooms
+from holdfast.worker.handler_limits import FIRST_GUESS, LONGEST, SHORTEST, HandlerLimit, HandlerLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ def clock() -> Clock:
 class Visitors:
     """Tasks that are in a room until they are told to leave."""
 
-    def __init__(self, rooms: Rooms, room: Room, group: anyio.abc.TaskGroup) -> None:
+    def __init__(self, rooms: HandlerLimits, room: HandlerLimit, group: anyio.abc.TaskGroup) -> None:
         self._rooms, self._room, self._group = rooms, room, group
         self.inside: list[str] = []
         self._told: dict[str, anyio.Event] = {}
@@ -49,14 +49,14 @@ class Visitors:
             self.inside.remove(name)
 
 
-async def visit(rooms: Rooms, room: Room, play: Callable[[Visitors], Awaitable[None]]) -> None:
+async def visit(rooms: HandlerLimits, room: HandlerLimit, play: Callable[[Visitors], Awaitable[None]]) -> None:
     async with anyio.create_task_group() as group:
         await play(Visitors(rooms, room, group))
         group.cancel_scope.cancel()
 
 
 async def test_so_many_are_in_a_room_and_a_quarter_of_the_slots_waits(clock: Clock) -> None:
-    rooms = Rooms(8, clock)
+    rooms = HandlerLimits(8, clock)
     room = rooms.of("report", 1)
     assert rooms.of("report", 1) is room
 
@@ -77,7 +77,7 @@ async def test_so_many_are_in_a_room_and_a_quarter_of_the_slots_waits(clock: Clo
 
 
 async def test_who_is_cancelled_while_it_waits_leaves_no_trace(clock: Clock) -> None:
-    rooms = Rooms(4, clock)
+    rooms = HandlerLimits(4, clock)
     room = rooms.of("report", 1)
 
     async def play(visitors: Visitors) -> None:
@@ -93,11 +93,11 @@ async def test_who_is_cancelled_while_it_waits_leaves_no_trace(clock: Clock) -> 
 
 
 async def test_a_worker_with_few_slots_lets_nobody_wait(clock: Clock) -> None:
-    assert not Rooms(3, clock).may_wait()
+    assert not HandlerLimits(3, clock).may_wait()
 
 
 async def test_each_that_is_deferred_has_its_turn_behind_the_one_before(clock: Clock) -> None:
-    room = Room(2, clock)
+    room = HandlerLimit(2, clock)
     waits = [room.turn_in() for _ in range(4)]
     assert waits == pytest.approx([FIRST_GUESS / 2 * n for n in (1, 2, 3, 4)])
     clock.now += 1
@@ -105,7 +105,7 @@ async def test_each_that_is_deferred_has_its_turn_behind_the_one_before(clock: C
 
 
 async def test_turns_come_as_runs_have_taken(clock: Clock) -> None:
-    rooms = Rooms(4, clock)
+    rooms = HandlerLimits(4, clock)
     room = rooms.of("report", 1)
     for _ in range(30):
         async with rooms.enter(room):
@@ -114,7 +114,7 @@ async def test_turns_come_as_runs_have_taken(clock: Clock) -> None:
 
 
 async def test_a_run_that_takes_longer_than_any_before_puts_turns_off(clock: Clock) -> None:
-    rooms = Rooms(4, clock)
+    rooms = HandlerLimits(4, clock)
     room = rooms.of("report", 1)
     async with rooms.enter(room):
         clock.now += 7
@@ -122,9 +122,9 @@ async def test_a_run_that_takes_longer_than_any_before_puts_turns_off(clock: Clo
 
 
 async def test_turns_are_never_at_once_and_never_far_off(clock: Clock) -> None:
-    room = Room(1000, clock)
+    room = HandlerLimit(1000, clock)
     assert room.turn_in() == SHORTEST
-    crowded = Room(1, clock)
+    crowded = HandlerLimit(1, clock)
     assert [crowded.turn_in() for _ in range(1000)][-1] == LONGEST
     clock.now += LONGEST
     assert crowded.turn_in() == pytest.approx(FIRST_GUESS)

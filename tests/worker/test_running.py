@@ -11,13 +11,13 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.broker.memory import MemoryStore
-from holdfast.core.deliveries import Delivery, Pulled, Standing
-from holdfast.core.exchange import Exchange
+from holdfast.core.delivery import Delivery, Pulled, Standing
+from holdfast.core.pull_protocol import Exchange
 from holdfast.handler.task import Task
+from holdfast.store.memory import MemoryStore
 from holdfast.telemetry import open_telemetry
-from holdfast.worker.post import Post
-from holdfast.worker.running import Hands
+from holdfast.worker.context import WorkerContext
+from holdfast.worker.run import RunningTasks
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from tests.worker.handlers import delivery_of, handler_of
@@ -26,12 +26,12 @@ from tests.worker.test_handler_stopping import PATIENCE, wait_until_cancelled
 pytestmark = pytest.mark.anyio
 
 
-def hands_of(handler: Callable[..., Any]) -> Hands:
-    post = Post(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), Exchange(10))
-    return Hands(post, handler_of(handler), open_telemetry(None, "tests"), lambda _: None)
+def hands_of(handler: Callable[..., Any]) -> RunningTasks:
+    post = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), Exchange(10))
+    return RunningTasks(post, handler_of(handler), open_telemetry(None, "tests"), lambda _: None)
 
 
-async def cut_short(hands: Hands, begun: threading.Event) -> None:
+async def cut_short(hands: RunningTasks, begun: threading.Event) -> None:
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as life:
             life.start_soon(hands.serve)

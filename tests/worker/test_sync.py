@@ -15,19 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import manager as asynchronous
-from holdfast import schedules as asynchronous_schedules
-from holdfast.core.states import State
+from holdfast.client import manager as asynchronous
+from holdfast.client import schedules as asynchronous_schedules
+from holdfast.client.results import read_result
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.sync_schedules import SyncSchedules
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.task_states import State
 from holdfast.errors import ClosedError, InvalidTaskError, StoreUnavailableError, UnknownTaskError
-from holdfast.patience import Patience
-from holdfast.results import read_result
 from holdfast.sync import TaskManager
-from holdfast.sync_schedules import Schedules
-from holdfast.taskspec import TaskSpec
 from holdfast_config import RedisSettings
 from tests.worker.processes import PATIENCE, worker
 
-AT_ONCE = Patience(attempts=1)
+AT_ONCE = SubmitRetries(attempts=1)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def public(kind: type) -> dict[str, object]:
     ("ours", "theirs", "more"),
     [
         (public(TaskManager), public(asynchronous.TaskManager), {"close"}),
-        (public(Schedules), public(asynchronous_schedules.Schedules), set[str]()),
+        (public(SyncSchedules), public(asynchronous_schedules.Schedules), set[str]()),
     ],
     ids=["TaskManager", "Schedules"],
 )

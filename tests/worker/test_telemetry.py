@@ -9,9 +9,19 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import build_parts, build_run
-from holdfast.core.outcomes import Asked, Completed, Failed, Failure, Outcome, Raised, Rejected, Stopped, Unreadable
+from holdfast.core.outcomes import (
+    Completed,
+    Failed,
+    Failure,
+    HandlerStopped,
+    InputAsked,
+    Outcome,
+    Raised,
+    Rejected,
+    UnreadableMessage,
+)
 from holdfast.handler.task import Task
 from holdfast.telemetry import Telemetry, open_telemetry
 from tests.worker.handlers import delivery_of
@@ -84,11 +94,11 @@ def test_a_task_whose_producer_has_no_span_begins_a_trace(collector: Collector, 
     ("outcome", "word", "error"),
     [
         (Completed(b""), "completed", None),
-        (Asked("input-required", b""), "input-required", None),
-        (Stopped("cancel"), "stopped", None),
+        (InputAsked("input-required", b""), "input-required", None),
+        (HandlerStopped("cancel"), "stopped", None),
         (Failed(b"", "no"), "failed", "failed"),
         (Rejected(b"", "no"), "rejected", "rejected"),
-        (Unreadable("not UTF-8"), "unreadable", "unreadable"),
+        (UnreadableMessage("not UTF-8"), "unreadable", "unreadable"),
         (Raised(Failure("KeyError", "'secret'")), "raised", "KeyError"),
     ],
 )

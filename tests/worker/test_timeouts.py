@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.broker import open_store
-from holdfast.broker.redis import RedisStore
-from holdfast.firing import Firing
-from holdfast.manager import TaskManager
+from holdfast.client.manager import TaskManager
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.store import open_store
+from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
 from tests.worker.processes import PATIENCE, worker
 
@@ -46,7 +46,7 @@ async def test_the_nearest_timeout_counts(store: RedisStore, redis_settings: Red
 async def _fired(manager: TaskManager, queue: str, **spec: Any) -> str:
     """The id of the task that a schedule has made."""
     await manager.schedules.upsert("now", schedule="NOW", **spec)
-    await Firing(manager._store, queue, 1_000_000).round()  # pyright: ignore[reportPrivateUsage]  # in a steward's place
+    await ScheduleFirer(manager._store, queue, 1_000_000).round()  # pyright: ignore[reportPrivateUsage]  # in a steward's place
     return (await manager.schedules.get("now")).task
 
 

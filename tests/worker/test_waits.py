@@ -11,13 +11,13 @@ import anyio.lowlevel
 import pytest
 import redis.asyncio
 
-from holdfast.broker import open_store
-from holdfast.broker.port import Store
-from holdfast.core.deliveries import Settle, Settlement
-from holdfast.core.records import Introduction, TaskRecord
-from holdfast.core.states import State
-from holdfast.manager import TaskManager
-from holdfast.taskspec import TaskSpec
+from holdfast.client.manager import TaskManager
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Introduction, TaskRecord
+from holdfast.store import open_store
+from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio

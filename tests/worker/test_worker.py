@@ -13,16 +13,16 @@ import anyio
 import msgspec
 import pytest
 
-from holdfast import locks
-from holdfast.broker import open_store
-from holdfast.broker.redis import RedisStore
-from holdfast.broker.redis.scripts import build
-from holdfast.channel import BootFailed, Drained
 from holdfast.core.envelope import build_run
 from holdfast.core.messages import call_part, text_part
-from holdfast.core.records import Accepted, Submission, TaskRecord
-from holdfast.core.states import PARKED, TERMINAL, State
+from holdfast.core.task_states import PARKED, TERMINAL, State
+from holdfast.core.tasks import Accepted, Submission, TaskRecord
 from holdfast.exits import ChildExit
+from holdfast.ipc.channel import BootFailed, Drained
+from holdfast.os import locks
+from holdfast.store import open_store
+from holdfast.store.redis import RedisStore
+from holdfast.store.redis.scripts import build
 from holdfast_config import RedisSettings
 from tests.worker.processes import PATIENCE, WorkerProcess, booting, worker
 

@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.application import create_broker
-    from holdfast.broker import open_store
+    from holdfast.app import create_broker
+    from holdfast.client.manager import TaskManager
+    from holdfast.client.schedule_spec import ScheduleSpec
+    from holdfast.client.task_spec import TaskSpec
     from holdfast.errors import HoldfastError, Reject, Retry, StopSchedule, UnsetSchedule
     from holdfast.handler.registry import Handlers
     from holdfast.handler.task import Task
-    from holdfast.manager import TaskManager
-    from holdfast.schedulespec import ScheduleSpec
-    from holdfast.taskspec import TaskSpec
+    from holdfast.store import open_store
 
 __all__ = [
     "Task",
@@ -38,11 +38,11 @@ _HOMES = {
     "StopSchedule": "holdfast.errors",
     "UnsetSchedule": "holdfast.errors",
     "HoldfastError": "holdfast.errors",
-    "TaskManager": "holdfast.manager",
-    "TaskSpec": "holdfast.taskspec",
-    "ScheduleSpec": "holdfast.schedulespec",
-    "create_broker": "holdfast.application",
-    "open_store": "holdfast.broker",
+    "TaskManager": "holdfast.client.manager",
+    "TaskSpec": "holdfast.client.task_spec",
+    "ScheduleSpec": "holdfast.client.schedule_spec",
+    "create_broker": "holdfast.app",
+    "open_store": "holdfast.store",
 }
 
 

@@ -20,20 +20,20 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from holdfast import manager as asynchronous
-from holdfast.background import CLOSED, Background
-from holdfast.broker import open_store
-from holdfast.core.records import Submission, TaskRecord
+from holdfast.client import manager as asynchronous
+from holdfast.client.background_loop import CLOSED, BackgroundLoop
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.validate import check_database, check_parts, check_redis
+from holdfast.core.tasks import Submission, TaskRecord
 from holdfast.errors import ClosedError
-from holdfast.making import check_database, check_parts, check_redis
-from holdfast.patience import Patience
+from holdfast.store import open_store
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from holdfast.client.sync_schedules import SyncSchedules
+    from holdfast.client.task_spec import TaskSpec
     from holdfast.handler.registry import Handlers
-    from holdfast.sync_schedules import Schedules
-    from holdfast.taskspec import TaskSpec
     from holdfast_config import RedisSettings
     from holdfast_config.postgres_settings import PostgresSettings
 
@@ -41,7 +41,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _managers: weakref.WeakSet[TaskManager] = weakref.WeakSet()
-_inherited: list[Background[Any]] = []  # of the parent; kept, as even forgetting them would touch what they share
+_inherited: list[BackgroundLoop[Any]] = []  # of the parent; kept, as even forgetting them would touch what they share
 
 
 def _sync(
@@ -68,7 +68,7 @@ class TaskManager:
         *,
         database: PostgresSettings | None = None,
         max_message_bytes: int = 1048576,
-        patience: Patience | None = None,
+        patience: SubmitRetries | None = None,
         handlers: Handlers | None = None,
     ) -> None:
         check_redis(settings)
@@ -82,7 +82,7 @@ class TaskManager:
                     store,
                     queue=settings.queue,
                     max_message_bytes=max_message_bytes,
-                    patience=patience or Patience.of(settings.submit),
+                    patience=patience or SubmitRetries.of(settings.submit),
                     handlers=handlers,
                 )
 
@@ -94,15 +94,15 @@ class TaskManager:
     def _begin_anew(self) -> None:
         """As a process begins: without a loop."""
         self._lock = threading.Lock()
-        self._background: Background[asynchronous.TaskManager] | None = None
+        self._background: BackgroundLoop[asynchronous.TaskManager] | None = None
         self._forgotten: weakref.finalize[..., TaskManager] | None = None
 
-    def _running(self) -> Background[asynchronous.TaskManager]:
+    def _running(self) -> BackgroundLoop[asynchronous.TaskManager]:
         with self._lock:
             if self._is_closed:
                 raise ClosedError(CLOSED)
             if self._background is None:
-                self._background = Background(self._serve)
+                self._background = BackgroundLoop(self._serve)
                 self._forgotten = weakref.finalize(self, self._background.stop)
             return self._background
 
@@ -153,13 +153,13 @@ class TaskManager:
     purge_dead_letters = _sync(asynchronous.TaskManager.purge_dead_letters)
 
     @property
-    def schedules(self) -> Schedules:
+    def schedules(self) -> SyncSchedules:
         """Set, look at, pause and remove what runs again and again."""
-        from holdfast.sync_schedules import (
-            Schedules,  # what it brings along is not small, and not every producer needs it
+        from holdfast.client.sync_schedules import (
+            SyncSchedules,  # what it brings along is not small, and not every producer needs it
         )
 
-        return Schedules(self._running)
+        return SyncSchedules(self._running)
 
     @functools.wraps(asynchronous.TaskManager.prepare)
     def prepare(self, spec: TaskSpec) -> Submission:
@@ -171,7 +171,7 @@ class TaskManager:
         return _each(background, background.served.wait_all(task_ids))
 
 
-def _each(background: Background[Any], records: AsyncGenerator[TaskRecord, None]) -> Iterator[TaskRecord]:
+def _each(background: BackgroundLoop[Any], records: AsyncGenerator[TaskRecord, None]) -> Iterator[TaskRecord]:
     try:
         while (record := background.call(anext, records, None)) is not None:
             yield record

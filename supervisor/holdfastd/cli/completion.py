@@ -6,7 +6,7 @@ import click
 import rich_click
 from click.shell_completion import get_completion_class
 
-from holdfastd.cli import options
+from holdfastd.cli.common import options
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_SUPERVISOR_COMPLETE"  # by which the script asks `supervisor` itself, as click makes it of the name

@@ -11,12 +11,12 @@ import rich_click
 from pydantic import SecretStr
 
 from holdfast_config import Settings
-from holdfast_config.given import without_secrets
-from holdfast_config.loading import Resolved
-from holdfastd.cli import options, output
-from holdfastd.cli.session import Session
-from holdfastd.cli.setting_flags import every_setting
-from holdfastd.cli.tables import table
+from holdfast_config.load import Resolved
+from holdfast_config.origin import without_secrets
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.service.setting_flags import every_setting
 
 DEFAULT = "default"
 

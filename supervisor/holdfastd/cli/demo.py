@@ -11,16 +11,16 @@ import rich_click
 from rich.console import Console
 from rich.live import Live
 
-from holdfast.core.nouns import counted
+from holdfast.core.plurals import counted
 from holdfast.exits import Exit
-from holdfastd.cli import options, output
-from holdfastd.cli.endings import CommandError
-from holdfastd.cli.session import Session
-from holdfastd.demo import stage
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.session import Session
+from holdfastd.demo import screen
+from holdfastd.demo.demonstration import Demonstration, DemoProgress, Show, give
 from holdfastd.demo.errors import DemoError
-from holdfastd.demo.ledger import Ledger
-from holdfastd.demo.show import Program, Progress, Show, give
-from holdfastd.parent.signals import is_ignored
+from holdfastd.demo.observed import ObservedTasks
+from holdfastd.parent.signal_socket import is_ignored
 
 TELL_EVERY = 5.0  # seconds, where nobody sees a terminal
 
@@ -42,7 +42,7 @@ def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: in
     for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal may be closed, too
         if not is_ignored(number):
             signal.signal(number, _as_interrupt)
-    program = Program(tasks, seconds, workers, seed)
+    program = Demonstration(tasks, seconds, workers, seed)
     try:
         ledger = _watched(program) if session.for_people else give(program, _told(session))
     except DemoError as error:
@@ -57,16 +57,16 @@ def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def _watched(program: Program) -> Ledger:
+def _watched(program: Demonstration) -> ObservedTasks:
     with Live(console=Console(), refresh_per_second=10, transient=False) as live:
-        return give(program, lambda progress: live.update(stage.picture(progress)))
+        return give(program, lambda progress: live.update(screen.picture(progress)))
 
 
 def _told(session: Session) -> Show:
     """A line now and then; silence for machines."""
     due = [TELL_EVERY]
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: DemoProgress) -> None:
         if progress.seconds >= due[0] and not session.json:
             due[0] += TELL_EVERY
             counts = f"{progress.completed} of {progress.submitted} completed, {progress.redelivered} redelivered"
@@ -75,11 +75,11 @@ def _told(session: Session) -> Show:
     return tell
 
 
-def _tell(session: Session, ledger: Ledger, breaches: list[str]) -> None:
+def _tell(session: Session, ledger: ObservedTasks, breaches: list[str]) -> None:
     if session.json:
         output.document(asdict(ledger) | {"lost": ledger.lost, "breaches": breaches})
     elif session.for_people:
-        Console().print(stage.books(ledger, breaches))
+        Console().print(screen.books(ledger, breaches))
     else:
         for name, value in ledger.rows():
             output.text(f"{name:<20} {value}")

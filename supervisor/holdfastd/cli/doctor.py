@@ -12,9 +12,9 @@ import rich_click
 
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
-from holdfastd.cli import options, output
-from holdfastd.cli.session import Session
-from holdfastd.cli.setting_flags import settings_but
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.service.setting_flags import settings_but
 
 if TYPE_CHECKING:
     from holdfastd.doctor.finding import Finding
@@ -45,13 +45,13 @@ def doctor(session: Session, /, handler: str | None, strict: bool) -> int:
 
 
 def _findings(session: Session) -> list[Finding]:
-    from holdfastd.doctor import visit  # slow to import, and `--help` needs none of it
+    from holdfastd.doctor import run_checks  # slow to import, and `--help` needs none of it
 
     try:
         settings = session.settings
     except ConfigError as error:
-        return visit.visit_without_settings(error.problems)
-    return visit.visit(settings, session.resolved.warnings)
+        return run_checks.visit_without_settings(error.problems)
+    return run_checks.visit(settings, session.resolved.warnings)
 
 
 def _status(findings: Sequence[Finding], strict: bool) -> int:

@@ -11,41 +11,43 @@ import click
 import rich_click
 
 from holdfast.exits import Exit
-from holdfastd.cli import options, streams
-from holdfastd.cli.lazy import LazyCommand, lazy
-from holdfastd.cli.session import Session
+from holdfastd.cli.common import options, streams
+from holdfastd.cli.common.lazy import LazyCommand, lazy
+from holdfastd.cli.common.session import Session
 
 COMMANDS = [
-    lazy("start", "Start the supervisor and its workers, in the foreground."),
+    lazy("start", "Start the supervisor and its workers, in the foreground.", "service.start:start"),
     lazy("demo", "See what it is for: kill its processes, lose nothing."),
-    lazy("check", "Check settings and handler, without starting anything."),
+    lazy("check", "Check settings and handler, without starting anything.", "service.check:check"),
     lazy("doctor", "Look for what is wrong here, and say what mends it."),
-    lazy("stop", "Stop the supervisor: running tasks are finished first."),
-    lazy("status", "Show the supervisor, its processes and the store."),
-    lazy("reload", "Replace the workers by ones that run the new code."),
-    lazy("scale", "Change how many workers run."),
-    lazy("quiet", "Have hosts claim nothing more, until they are resumed."),
-    LazyCommand("resume", "holdfastd.cli.quiet:resume", "Let quiet hosts claim tasks again."),
-    LazyCommand("control", "holdfastd.cli.quiet:control", "HALT: end work and dispatch, hold pools back; RESUME."),
-    lazy("submit", "Submit tasks, and wait for their results if asked to."),
-    lazy("tasks", "List, show, cancel, pause, resume, retry, count and remove tasks."),
-    lazy("why", "Tell what happened to a task, and what will."),
-    lazy("dead", "List, show, retry and delete dead letters."),
-    lazy("recover", "Put back tasks whose workers are gone."),
-    lazy("events", "Show what happens to tasks and workers, as it happens."),
-    lazy("schedules", "Set, list, pause and run what runs again and again."),
+    lazy("stop", "Stop the supervisor: running tasks are finished first.", "service.stop:stop"),
+    lazy("status", "Show the supervisor, its processes and the store.", "service.status:status"),
+    lazy("reload", "Replace the workers by ones that run the new code.", "service.reload:reload"),
+    lazy("scale", "Change how many workers run.", "service.scale:scale"),
+    lazy("quiet", "Have hosts claim nothing more, until they are resumed.", "hosts.quiet:quiet"),
+    LazyCommand("resume", "holdfastd.cli.hosts.quiet:resume", "Let quiet hosts claim tasks again."),
+    LazyCommand(
+        "control", "holdfastd.cli.hosts.quiet:control", "HALT: end work and dispatch, hold pools back; RESUME."
+    ),
+    lazy("submit", "Submit tasks, and wait for their results if asked to.", "submit.submit:submit"),
+    lazy("tasks", "List, show, cancel, pause, resume, retry, count and remove tasks.", "tasks.tasks:tasks"),
+    lazy("why", "Tell what happened to a task, and what will.", "why.why:why"),
+    lazy("dead", "List, show, retry and delete dead letters.", "tasks.dead:dead"),
+    lazy("recover", "Put back tasks whose workers are gone.", "store.recover:recover"),
+    lazy("events", "Show what happens to tasks and workers, as it happens.", "events.events:events"),
+    lazy("schedules", "Set, list, pause and run what runs again and again.", "schedules.schedules:schedules"),
     lazy("set", "Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
     lazy("unset", "Take a job out of rotation.", "timeline.unset_job:unset"),
     lazy("tell", "Tell how a job stands, as JSON.", "timeline.tell:tell"),
     lazy("statuses", "Print how jobs stand, as CSV.", "timeline.statuses:statuses"),
     lazy("work", "Run one worker in the foreground.", "timeline.work:work"),
     lazy("dispatch", "Run a steward alone: make the fires of schedules.", "timeline.dispatch:dispatch"),
-    lazy("lanes", "List, pause, resume and bound lanes."),
-    lazy("queue", "Look at the queue, clear it, delete it."),
-    lazy("db", "Set up the tables in PostgreSQL, and see how they stand."),
-    lazy("workers", "List the workers of all hosts."),
+    lazy("lanes", "List, pause, resume and bound lanes.", "lanes.lanes:lanes"),
+    lazy("queue", "Look at the queue, clear it, delete it.", "queue.queue:queue"),
+    lazy("db", "Set up the tables in PostgreSQL, and see how they stand.", "store.db:db"),
+    lazy("workers", "List the workers of all hosts.", "hosts.workers:workers"),
     lazy("config", "Show the settings, and where each came from."),
-    lazy("service", "Show or install the systemd unit."),
+    lazy("service", "Show or install the systemd unit.", "service.unit:service"),
     lazy("completion", "Print the completion script of a shell."),
     lazy("version", "Print the version."),
 ]
@@ -119,7 +121,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except BaseException as error:  # the border of the process: every error ends in one line and a status
-        from holdfastd.cli.endings import ending  # not needed where all goes well, and slow to import
+        from holdfastd.cli.common.exit_status import ending  # not needed where all goes well, and slow to import
 
         return ending(error, debug=session.debug)
 

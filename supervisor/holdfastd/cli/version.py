@@ -6,9 +6,9 @@ import platform
 
 import rich_click
 
-from holdfastd.cli import output
-from holdfastd.cli.options import common, pass_session
-from holdfastd.cli.session import Session
+from holdfastd.cli.common import output
+from holdfastd.cli.common.options import common, pass_session
+from holdfastd.cli.common.session import Session
 from holdfastd.version import installed
 
 

@@ -19,50 +19,52 @@ from holdfastd.control.protocol import (
     AskStatus,
     AskStop,
     Refused,
-    Reloaded,
+    ReloadAnswer,
     Reloading,
     Request,
     Scaled,
-    Status,
-    Stopped,
-    Stopping,
+    StopAnswer,
+    StopProgress,
+    SupervisorStatus,
     encode,
 )
 
 SERVICES = Path("/run")  # where systemd makes runtime folders
 PATIENCE = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
 
-T = TypeVar("T", Status, Scaled, Reloading, Reloaded, Stopping, Stopped)
+T = TypeVar("T", SupervisorStatus, Scaled, Reloading, ReloadAnswer, StopAnswer, StopProgress)
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class StopVerdict(msgspec.Struct, frozen=True):
     """What every answer has in common."""
 
     ok: bool
 
 
 @overload
-def ask(runtime_dir: Path, request: AskStatus, patience: float = ...) -> Status: ...
+def ask(runtime_dir: Path, request: AskStatus, patience: float = ...) -> SupervisorStatus: ...
 @overload
 def ask(runtime_dir: Path, request: AskScale, patience: float = ...) -> Scaled: ...
 @overload
 def ask(runtime_dir: Path, request: AskReload, patience: float = ...) -> Reloading: ...
 @overload
-def ask(runtime_dir: Path, request: AskStop, patience: float = ...) -> Stopping: ...
-def ask(runtime_dir: Path, request: Request, patience: float = PATIENCE) -> Status | Scaled | Reloading | Stopping:
+def ask(runtime_dir: Path, request: AskStop, patience: float = ...) -> StopAnswer: ...
+def ask(
+    runtime_dir: Path, request: Request, patience: float = PATIENCE
+) -> SupervisorStatus | Scaled | Reloading | StopAnswer:
     """The answer. NotRunningError if nobody listens there, ControlError if it is refused or does not come in time."""
     with _connection(runtime_dir, patience) as stream:
         stream.sendall(encode(request))
         line = _line(stream)
     match request:
         case AskStatus():
-            return _read(line, Status)
+            return _read(line, SupervisorStatus)
         case AskScale():
             return _read(line, Scaled)
         case AskReload():
             return _read(line, Reloading)
         case AskStop():
-            return _read(line, Stopping)
+            return _read(line, StopAnswer)
 
 
 def stop(runtime_dir: Path, wait: float | None) -> int | None:
@@ -71,13 +73,13 @@ def stop(runtime_dir: Path, wait: float | None) -> int | None:
     Its exit status; None if it is not gone by then. One that is gone without a word was killed meanwhile: it has
     stopped, but failed. Errors as for `ask`.
     """
-    last = _end_of(runtime_dir, AskStop(), Stopping, wait)
+    last = _end_of(runtime_dir, AskStop(), StopAnswer, wait)
     if last is None:
         return None
-    return _read(last, Stopped).code if last else Exit.FAILED
+    return _read(last, StopProgress).code if last else Exit.FAILED
 
 
-def reload(runtime_dir: Path, wait: float | None) -> Reloaded | None:
+def reload(runtime_dir: Path, wait: float | None) -> ReloadAnswer | None:
     """Ask the supervisor to reload and wait until that is over, at most `wait` seconds (None: as long as it takes).
 
     How it ended; None if it is still going on by then. Errors as for `ask`; ControlError if the supervisor ends.
@@ -87,7 +89,7 @@ def reload(runtime_dir: Path, wait: float | None) -> Reloaded | None:
         return None
     if not last:
         raise ControlError("the supervisor has ended before the reload was over")
-    return _read(last, Reloaded)
+    return _read(last, ReloadAnswer)
 
 
 def _end_of(runtime_dir: Path, request: Request, begun: type[T], wait: float | None) -> bytes | None:
@@ -145,7 +147,7 @@ def _line(stream: socket.socket) -> bytes:
 
 def _read(line: bytes, kind: type[T]) -> T:
     try:
-        if not msgspec.json.decode(line, type=Verdict).ok:
+        if not msgspec.json.decode(line, type=StopVerdict).ok:
             refused = msgspec.json.decode(line, type=Refused)
             raise DeniedError(refused.error) if refused.denied else ControlError(refused.error)
         return msgspec.json.decode(line, type=kind)

@@ -96,7 +96,7 @@ class QuarantineStatus(msgspec.Struct, frozen=True):
     held_back: str = ""
 
 
-class Status(msgspec.Struct, frozen=True):
+class SupervisorStatus(msgspec.Struct, frozen=True):
     """The answer to AskStatus. `degraded` and `breaker` say why the service is not whole, or are empty;
     `generation`: of the code that workers are forked with, one more with each reload."""
 
@@ -130,7 +130,7 @@ class Reloading(msgspec.Struct, frozen=True):
     ok: bool = True
 
 
-class Reloaded(msgspec.Struct, frozen=True):
+class ReloadAnswer(msgspec.Struct, frozen=True):
     """The end of a reload for those who waited: the new code serves, or `error` says why the old one goes on serving.
 
     `draining`: workers of old code that still finish their tasks.
@@ -143,13 +143,13 @@ class Reloaded(msgspec.Struct, frozen=True):
     ok: bool = True
 
 
-class Stopping(msgspec.Struct, frozen=True):
+class StopAnswer(msgspec.Struct, frozen=True):
     """The first answer to AskStop."""
 
     ok: bool = True
 
 
-class Stopped(msgspec.Struct, frozen=True):
+class StopProgress(msgspec.Struct, frozen=True):
     """The last word to those who asked to stop: the exit status of the service."""
 
     code: int
@@ -164,8 +164,8 @@ class Refused(msgspec.Struct, frozen=True):
     ok: bool = False
 
 
-Answer = Status | Scaled | Reloading | Stopping | Refused
-Last = Reloaded | Stopped
+Answer = SupervisorStatus | Scaled | Reloading | StopAnswer | Refused
+Last = ReloadAnswer | StopProgress
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 
 import msgspec
 
-from holdfastd.control.protocol import Deaths, DeathStatus, ProcessStatus, QuarantineStatus, Status, StoreStatus
+from holdfastd.control.protocol import (
+    Deaths,
+    DeathStatus,
+    ProcessStatus,
+    QuarantineStatus,
+    StoreStatus,
+    SupervisorStatus,
+)
 from holdfastd.core import quarantine
-from holdfastd.core.slots import STEWARD, STORE, Child, Kind
+from holdfastd.core.slots import STEWARD, STORE, Child, ChildKind
 from holdfastd.core.view import Death, View
 from holdfastd.version import installed
 
@@ -32,10 +39,10 @@ class Moment:
     began: float
 
 
-def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: Moment) -> Status:
+def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: Moment) -> SupervisorStatus:
     """The status; `usage` by pid, as far as it could be measured. The process id of `store` is added."""
     children = [seat for seat in view.seats.values() if isinstance(seat, Child)]
-    return Status(
+    return SupervisorStatus(
         version=installed(),
         pid=os.getpid(),
         state=state(view),
@@ -56,12 +63,12 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
 def state(view: View) -> str:
     if view.stopping is not None:
         return "draining"
-    return "running" if Kind.WORKER in view.reached else "starting"
+    return "running" if ChildKind.WORKER in view.reached else "starting"
 
 
 def ready(view: View) -> int:
     """Workers that take tasks now."""
-    return sum(child.ready_at is not None and child.leaving is None for child in view.living(Kind.WORKER))
+    return sum(child.ready_at is not None and child.leaving is None for child in view.living(ChildKind.WORKER))
 
 
 def degraded(view: View) -> str:
@@ -69,7 +76,7 @@ def degraded(view: View) -> str:
     said = [seat.degraded for seat in view.seats.values() if isinstance(seat, Child) and seat.degraded]
     if said:
         return said[0]
-    for slot, kind in ((STORE, Kind.STORE), (STEWARD, Kind.STEWARD)):
+    for slot, kind in ((STORE, ChildKind.STORE), (STEWARD, ChildKind.STEWARD)):
         child = view.child(slot)
         if slot in view.seats and kind in view.reached and (child is None or child.ready_at is None):
             return f"the {kind} is being restarted"
@@ -90,7 +97,7 @@ def _quarantine(view: View, now: float) -> QuarantineStatus:
 
 
 def _place(child: Child) -> tuple[int, int]:
-    return list(Kind).index(child.slot.kind), child.slot.number
+    return list(ChildKind).index(child.slot.kind), child.slot.number
 
 
 def _process(child: Child, usage: Usage | None, now: float) -> ProcessStatus:

@@ -19,17 +19,17 @@ from typing import Protocol
 
 import msgspec
 
-from holdfastd.control import rights
-from holdfastd.control.lines import Lines
+from holdfastd.control import permissions
+from holdfastd.control.line_socket import LineSocket
 from holdfastd.control.protocol import (
     Answer,
     AskReload,
     AskStop,
     Last,
     Refused,
-    Reloaded,
+    ReloadAnswer,
     Request,
-    Stopped,
+    StopProgress,
     decode_request,
     encode,
 )
@@ -42,7 +42,7 @@ DEAF = 1.0  # seconds without looking for clients after none could be accepted
 PATIENCE = 10.0  # seconds for a client to ask, and to read its answer
 
 
-class Watcher(Protocol):
+class StopWatcher(Protocol):
     """The loop the server lives in."""
 
     def watch(self, descriptor: int, callback: Callable[[], None], interest: int = ...) -> None: ...
@@ -50,27 +50,27 @@ class Watcher(Protocol):
 
 
 @dataclass(slots=True)
-class Client:
+class ControlClient:
     """`until`: when it is dropped, None while it waits for an end: of the service (Stopped) or a reload (Reloaded).
     `user`: its number."""
 
-    lines: Lines
+    lines: LineSocket
     until: float | None
     awaits: type[Last] | None = None
-    user: int = rights.NOBODY
+    user: int = permissions.NOBODY
 
 
 class ControlServer:
     """`answer` is called with each request and answers at once. `group_verbs`: what the service's group may ask for."""
 
     def __init__(
-        self, path: Path, loop: Watcher, answer: Callable[[Request], Answer], group_verbs: Collection[str] = ()
+        self, path: Path, loop: StopWatcher, answer: Callable[[Request], Answer], group_verbs: Collection[str] = ()
     ) -> None:
         self._path = path
         self._loop = loop
         self._answer = answer
         self._group_verbs = group_verbs
-        self._clients: dict[int, Client] = {}
+        self._clients: dict[int, ControlClient] = {}
         self._answers: dict[Request, tuple[Answer, bytes]] = {}  # of this turn
         self._now = 0.0
         self._deaf_until = math.inf
@@ -89,7 +89,7 @@ class ControlServer:
             if client.until is not None and now > client.until:
                 self._drop(client)
 
-    def tell(self, end: Reloaded) -> None:
+    def tell(self, end: ReloadAnswer) -> None:
         """Whoever waited for this is told."""
         for client in self._clients.values():
             if client.awaits is type(end):
@@ -100,8 +100,8 @@ class ControlServer:
         """Stop listening, and let those go who waited for the end: it came with this exit status, or with none."""
         self._path.unlink(missing_ok=True)
         for client in list(self._clients.values()):
-            if client.awaits is Stopped and code is not None:
-                client.lines.send(encode(Stopped(code)))
+            if client.awaits is StopProgress and code is not None:
+                client.lines.send(encode(StopProgress(code)))
             client.lines.flush()
             self._drop(client)
         self._loop.forget(self._listener.fileno())
@@ -117,11 +117,13 @@ class ControlServer:
         if len(self._clients) >= MOST_CLIENTS:
             stream.close()
             return
-        client = Client(Lines(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + PATIENCE, user=rights.peer(stream))
+        client = ControlClient(
+            LineSocket(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + PATIENCE, user=permissions.peer(stream)
+        )
         self._clients[stream.fileno()] = client
         self._loop.watch(stream.fileno(), lambda: self._serve(client))
 
-    def _serve(self, client: Client) -> None:
+    def _serve(self, client: ControlClient) -> None:
         """Answer one request; the next one after that answer is sent."""
         line = client.lines.receive_one()
         if line is not None:
@@ -131,18 +133,18 @@ class ControlServer:
         elif client.lines.is_pending:
             self._loop.watch(client.lines.stream.fileno(), lambda: self._send_on(client), WRITE)
 
-    def _send_on(self, client: Client) -> None:
+    def _send_on(self, client: ControlClient) -> None:
         client.lines.flush()
         if not client.lines.is_pending:
             self._loop.watch(client.lines.stream.fileno(), lambda: self._serve(client))
 
-    def _respond(self, client: Client, line: bytes) -> None:
+    def _respond(self, client: ControlClient, line: bytes) -> None:
         try:
             request = decode_request(line)
         except msgspec.DecodeError as error:
             client.lines.send(encode(Refused(f"not a request: {error}")))
             return
-        if why_not := rights.denial(request, client.user, self._group_verbs):
+        if why_not := permissions.denial(request, client.user, self._group_verbs):
             client.lines.send(encode(Refused(why_not, denied=True)))
             return
         answer, line = self._answered(request)
@@ -156,7 +158,7 @@ class ControlServer:
             self._answers[request] = answer, encode(answer)
         return self._answers[request]
 
-    def _drop(self, client: Client) -> None:
+    def _drop(self, client: ControlClient) -> None:
         descriptor = client.lines.stream.fileno()
         self._loop.forget(descriptor)
         self._clients.pop(descriptor, None)
@@ -167,9 +169,9 @@ def _end_of(request: Request) -> type[Last] | None:
     """What its client waits for after the first answer."""
     match request:
         case AskStop():
-            return Stopped
+            return StopProgress
         case AskReload(wait=True):
-            return Reloaded
+            return ReloadAnswer
         case _:
             return None
 

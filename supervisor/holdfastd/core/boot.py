@@ -12,7 +12,7 @@ from holdfast.exits import ChildExit, Exit
 from holdfastd.core import drain
 from holdfastd.core.commands import Command, Say, Show
 from holdfastd.core.death import Cause, Reason
-from holdfastd.core.slots import BootError, Child, Kind
+from holdfastd.core.slots import BootError, Child, ChildKind
 from holdfastd.core.view import Step, View
 
 TRIES = 3
@@ -20,21 +20,21 @@ CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS
 FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})  # a steward's first preflight that says these ends it
 
 _GIVES_UP = {
-    Kind.WORKER: Exit.CONFIG,
-    Kind.STEWARD: Exit.BUG,
-    Kind.STORE: Exit.UNAVAILABLE,
-    Kind.WATCHER: Exit.CONFIG,
+    ChildKind.WORKER: Exit.CONFIG,
+    ChildKind.STEWARD: Exit.BUG,
+    ChildKind.STORE: Exit.UNAVAILABLE,
+    ChildKind.WATCHER: Exit.CONFIG,
 }
 
 
 def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
     """A child has died before it was ready: show why, and end the service where trying again cannot help."""
     view, shown = _show(view, child)
-    if child.slot.kind is Kind.QUARANTINE:
+    if child.slot.kind is ChildKind.QUARANTINE:
         return view, shown
     if _ever_served(view, child.slot.kind) or view.stopping is not None or not _counts(child, cause):
         return view, shown
-    if child.slot.kind is Kind.STEWARD and child.boot_error is not None and child.boot_error.code in FINAL:
+    if child.slot.kind is ChildKind.STEWARD and child.boot_error is not None and child.boot_error.code in FINAL:
         view, ended = drain.begin_at_once(view, now, child.boot_error.code)
         return view, (*shown, *ended)
     view, ended = _count(view, child, cause, now)
@@ -43,12 +43,12 @@ def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
 
 def has_served(view: View, child: Child) -> bool:
     """Whether it was of use. A store accepts connections while it still loads its data, so that alone says nothing."""
-    return _ever_served(view, Kind.STORE) if child.slot.kind is Kind.STORE else child.ready_at is not None
+    return _ever_served(view, ChildKind.STORE) if child.slot.kind is ChildKind.STORE else child.ready_at is not None
 
 
-def _ever_served(view: View, kind: Kind) -> bool:
+def _ever_served(view: View, kind: ChildKind) -> bool:
     """Whether one of this kind was ready; of stores, whether a steward has found one fit."""
-    return (Kind.STEWARD if kind is Kind.STORE else kind) in view.reached
+    return (ChildKind.STEWARD if kind is ChildKind.STORE else kind) in view.reached
 
 
 def is_old_news(view: View, child: Child) -> bool:
@@ -59,7 +59,7 @@ def is_old_news(view: View, child: Child) -> bool:
 
 def _counts(child: Child, cause: Cause) -> bool:
     """Of a worker only what it does itself: an error, an exit, a crash. Of those it depends on, any death."""
-    if child.slot.kind is not Kind.WORKER or cause.reason in {Reason.BOOT_FAILURE, Reason.EXIT}:
+    if child.slot.kind is not ChildKind.WORKER or cause.reason in {Reason.BOOT_FAILURE, Reason.EXIT}:
         return True
     return cause.reason is Reason.SIGNAL and cause.detail in CRASHES
 

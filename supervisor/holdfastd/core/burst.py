@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.channel import Left
-from holdfast.core.nouns import counted
+from holdfast.core.plurals import counted
+from holdfast.ipc.channel import Left
 from holdfastd.core import drain
-from holdfastd.core.slots import Kind
+from holdfastd.core.slots import ChildKind
 from holdfastd.core.view import Burst, Step, View
 
 LOOKS = 2
@@ -20,7 +20,7 @@ def looked(view: View, message: Left, now: float) -> Step:
     burst = view.burst or Burst(message.ended)
     burst = replace(burst, empty=0 if message.left else burst.empty + 1)
     view = replace(view, burst=burst)
-    if burst.empty < LOOKS or Kind.WORKER not in view.reached:
+    if burst.empty < LOOKS or ChildKind.WORKER not in view.reached:
         return view, ()
     return drain.begin(view, now, last_words=last_words(burst, message))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.channel import FromParent
+from holdfast.ipc.channel import FromParent
 from holdfastd.core.slots import Slot
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.exits import ChildExit
-from holdfastd.core.slots import Child, Kind, Stage, Why
+from holdfastd.core.slots import Child, ChildKind, StopStage, Why
 
 
 class Reason(StrEnum):
@@ -83,7 +83,7 @@ def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
 
 
 def _own_accord(child: Child) -> str:
-    return "no suspect waits" if child.slot.kind is Kind.QUARANTINE else "drained by a signal of its own"
+    return "no suspect waits" if child.slot.kind is ChildKind.QUARANTINE else "drained by a signal of its own"
 
 
 def _was_ordered(child: Child, status: int) -> bool:
@@ -91,7 +91,7 @@ def _was_ordered(child: Child, status: int) -> bool:
     assert child.leaving is not None
     if status == ChildExit.OK:
         return True
-    pressed = child.leaving.stage >= Stage.ABORTING or status == -signal.SIGTERM
+    pressed = child.leaving.stage >= StopStage.ABORTING or status == -signal.SIGTERM
     return pressed and status in _PRESSED
 
 

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from holdfast.exits import Exit
-from holdfastd.core import leave
+from holdfastd.core import stop_child
 from holdfastd.core.commands import Command, Say, Show
-from holdfastd.core.leave import Pressed
-from holdfastd.core.slots import CLAIMING, REPLACED, Child, Forking, Kind, Slot, Stage, Why
+from holdfastd.core.slots import CLAIMING, REPLACED, Child, ChildKind, Forking, Slot, StopStage, Why
+from holdfastd.core.stop_child import Pressed
 from holdfastd.core.view import Step, Stopping, View, removed, seated
 
-ORDER = (CLAIMING, frozenset({Kind.WATCHER}), frozenset({Kind.STEWARD}), frozenset({Kind.STORE}))
+ORDER = (CLAIMING, frozenset({ChildKind.WATCHER}), frozenset({ChildKind.STEWARD}), frozenset({ChildKind.STORE}))
 
-NEEDED = frozenset({Kind.STEWARD, Kind.STORE})  # by workers that finish
+NEEDED = frozenset({ChildKind.STEWARD, ChildKind.STORE})  # by workers that finish
 
 
 def begin(view: View, now: float, code: int = Exit.OK, last_words: str = "") -> Step:
@@ -65,9 +65,9 @@ def _hasten(view: View, now: float) -> Step:
 
 def _ask_again(stopping: Stopping) -> Callable[[Child], Pressed]:
     def ask(child: Child) -> Pressed:
-        if child.leaving is not None and child.leaving.stage >= Stage.ABORTING:
+        if child.leaving is not None and child.leaving.stage >= StopStage.ABORTING:
             return child, ()
-        return leave.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
+        return stop_child.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
 
     return ask
 
@@ -115,17 +115,19 @@ def _kill_all(view: View, now: float) -> Step:
     if not view.seats:
         return _finish(view)
     alive = [seat for seat in view.seats.values() if isinstance(seat, Child) and not _is_killed(seat)]
-    return _each(view, alive, lambda child: leave.kill(child, Why.STOP, now))
+    return _each(view, alive, lambda child: stop_child.kill(child, Why.STOP, now))
 
 
 def _is_killed(child: Child) -> bool:
-    return child.leaving is not None and child.leaving.stage is Stage.KILLING
+    return child.leaving is not None and child.leaving.stage is StopStage.KILLING
 
 
 def _ask(child: Child, stopping: Stopping, now: float) -> Pressed:
     if child.slot.kind in CLAIMING:
-        return leave.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
-    return leave.ask_store(child, now) if child.slot.kind is Kind.STORE else leave.ask_service(child, now)
+        return stop_child.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
+    return (
+        stop_child.ask_store(child, now) if child.slot.kind is ChildKind.STORE else stop_child.ask_service(child, now)
+    )
 
 
 def _each(view: View, children: list[Child], act: Callable[[Child], Pressed], said: tuple[Command, ...] = ()) -> Step:
@@ -139,7 +141,7 @@ def _each(view: View, children: list[Child], act: Callable[[Child], Pressed], sa
 
 def cut_off(child: Child) -> int:
     """How many tasks this worker's end left unfinished beside those it released, as far as the parent can know."""
-    if child.leaving is not None and child.leaving.stage >= Stage.ABORTING and child.ready_at is not None:
+    if child.leaving is not None and child.leaving.stage >= StopStage.ABORTING and child.ready_at is not None:
         return max(1, len(child.running))
     return 0 if child.drained else len(child.running)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.channel import FromChild
-from holdfastd.core.room import BOUNDLESS, Host
+from holdfast.ipc.channel import FromChild
+from holdfastd.core.capacity import BOUNDLESS, Host
 from holdfastd.core.slots import Slot
 
 

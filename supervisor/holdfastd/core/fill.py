@@ -3,10 +3,10 @@ steward's first preflight has found the store fit."""
 
 from __future__ import annotations
 
-from holdfastd.core import breaker, drain, quarantine
+from holdfastd.core import crash_breaker, drain, quarantine
 from holdfastd.core.commands import Command, Fork
 from holdfastd.core.policy import BATCH
-from holdfastd.core.slots import CLAIMING, Forking, Kind, Slot, Vacant
+from holdfastd.core.slots import CLAIMING, ChildKind, Forking, Slot, Vacant
 from holdfastd.core.view import Step, View, seated
 
 
@@ -17,7 +17,7 @@ def fill(view: View, now: float) -> Step:
     for slot in due:
         seat = view.seats[slot]
         assert isinstance(seat, Vacant)
-        view = breaker.probed(seated(view, slot, Forking(seat.record, view.generation)), slot)
+        view = crash_breaker.probed(seated(view, slot, Forking(seat.record, view.generation)), slot)
         commands.append(Fork(slot, slot.kind not in view.reached, view.generation))
     return view, tuple(commands)
 
@@ -29,13 +29,13 @@ def openings(view: View) -> list[tuple[float, Slot]]:
         for slot, seat in view.seats.items()
         if slot.kind not in CLAIMING and isinstance(seat, Vacant) and _may_start(view, slot)
     ]
-    if view.stopping is not None or Kind.STEWARD not in view.reached:
+    if view.stopping is not None or ChildKind.STEWARD not in view.reached:
         return services
-    return services + breaker.candidates(view) + quarantine.candidates(view)
+    return services + crash_breaker.candidates(view) + quarantine.candidates(view)
 
 
 def _may_start(view: View, slot: Slot) -> bool:
-    waits_for_store = slot.kind is Kind.STEWARD and view.policy.embedded and Kind.STORE not in view.reached
+    waits_for_store = slot.kind is ChildKind.STEWARD and view.policy.embedded and ChildKind.STORE not in view.reached
     return drain.keeps(view, slot) and not waits_for_store
 
 

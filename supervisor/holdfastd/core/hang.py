@@ -8,34 +8,34 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 
-from holdfastd.core import leave
+from holdfastd.core import stop_child
 from holdfastd.core.commands import Kill, Say
-from holdfastd.core.leave import Pressed
-from holdfastd.core.policy import HALT_LIMIT, LATE, ROUND, SILENCE, Policy
-from holdfastd.core.slots import REPLACED, Child, Kind, Leaving, Stage, Why
+from holdfastd.core.policy import HALT_LIMIT, LATE, ROUND, SILENCE, SupervisionPolicy
+from holdfastd.core.slots import REPLACED, Child, ChildKind, Leaving, StopStage, Why
+from holdfastd.core.stop_child import Pressed
 from holdfastd.core.view import Step, View
 
 
-def look(child: Child, policy: Policy, now: float) -> Pressed:
+def look(child: Child, policy: SupervisionPolicy, now: float) -> Pressed:
     """What its silence calls for; nothing for one that is being ended already."""
-    if child.slot.kind is Kind.STORE and child.ready_at is not None:
+    if child.slot.kind is ChildKind.STORE and child.ready_at is not None:
         return child, ()  # the store reports to nobody; the steward sees whether it answers
     if child.leaving is not None and not _takes_its_time(child.leaving):
         return child, ()
     why = _verdict(child, policy, now)
     if why is Why.HALTED:
-        return leave.kill(child, why, now)
+        return stop_child.kill(child, why, now)
     if why is not None:
-        return leave.abort(child, why, now)
+        return stop_child.abort(child, why, now)
     return _dump(child, now) if _is_silent(child, now) else (child, ())
 
 
 def _takes_its_time(leaving: Leaving) -> bool:
     """Whoever leaves within a time of its own is pressed by that alone."""
-    return leaving.why in REPLACED and leaving.stage < Stage.ABORTING
+    return leaving.why in REPLACED and leaving.stage < StopStage.ABORTING
 
 
-def _verdict(child: Child, policy: Policy, now: float) -> Why | None:
+def _verdict(child: Child, policy: SupervisionPolicy, now: float) -> Why | None:
     silent = now - child.heard
     if child.ready_at is None:
         return Why.BOOT if silent > policy.boot_timeout else None

@@ -11,7 +11,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from holdfastd.core import breaker, drain, dump, fill, hang, leave, life, quarantine, reload, scale, tell, turnover
+from holdfastd.core import (
+    child_events,
+    crash_breaker,
+    drain,
+    fill,
+    hang,
+    notify_steward,
+    quarantine,
+    reload,
+    replacement,
+    scale,
+    stack_dump,
+    stop_child,
+)
 from holdfastd.core.commands import Command
 from holdfastd.core.events import (
     Event,
@@ -29,12 +42,12 @@ from holdfastd.core.events import (
     StoreOpened,
     Tick,
 )
-from holdfastd.core.policy import ROUND, Policy
+from holdfastd.core.policy import ROUND, SupervisionPolicy
 from holdfastd.core.slots import STEWARD, STORE, WATCHER, Child, Vacant
 from holdfastd.core.view import Step, View, seated
 
 
-def begin(policy: Policy, workers: int, now: float) -> View:
+def begin(policy: SupervisionPolicy, workers: int, now: float) -> View:
     """Before anything was forked."""
     wanted = ((STORE, policy.embedded), (STEWARD, True), (WATCHER, policy.watched))
     services = [slot for slot, is_wanted in wanted if is_wanted]
@@ -48,7 +61,7 @@ def plan(view: View, event: Event, now: float) -> Step:
 
 def next_due(view: View, now: float) -> float:
     """When the next Tick has something to do, at the latest one round from now."""
-    leaving = [leave.due(child.leaving) for child in _children(view) if child.leaving is not None]
+    leaving = [stop_child.due(child.leaving) for child in _children(view) if child.leaving is not None]
     dumps = [view.dump_at] if view.to_dump else []
     return min((now + ROUND, *leaving, *dumps, *(due for due, _ in fill.openings(view))))
 
@@ -65,7 +78,7 @@ def _press(view: View, now: float) -> Step:
     """Each child by itself: the leaving to their next stage, the silent to account."""
     commands: list[Command] = []
     for seat in _children(view):
-        child, pressed = leave.press(seat, now)
+        child, pressed = stop_child.press(seat, now)
         child, called = hang.look(child, view.policy, now)
         view = view if child is seat else seated(view, seat.slot, child)
         commands += (*pressed, *called)
@@ -83,7 +96,7 @@ def _signalled(view: View, event: Signalled, now: float) -> Step:
         case signal.SIGQUIT:
             return drain.begin_killing(view, now)
         case signal.SIGUSR1:
-            return dump.asked(view, now)
+            return stack_dump.asked(view, now)
         case signal.SIGHUP:
             return drain.begin(view, now) if event.terminal_gone else reload.asked(view)
         case signal.SIGTTIN:
@@ -114,23 +127,23 @@ def _stop_asked(view: View, _: StopAsked, now: float) -> Step:
 _ROUND = (
     hang.excuse,
     _press,
-    breaker.look,
-    turnover.renew,
+    crash_breaker.look,
+    replacement.renew,
     scale.balance,
     quarantine.balance,
     drain.proceed,
     fill.fill,
-    tell.again,
-    dump.proceed,
+    notify_steward.again,
+    stack_dump.proceed,
 )
 
 _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
-    Forked: life.forked,
-    ForkFailed: life.fork_failed,
-    Heard: life.heard,
-    StoreOpened: life.store_opened,
-    Halted: life.halted,
-    Exited: life.exited,
+    Forked: child_events.forked,
+    ForkFailed: child_events.fork_failed,
+    Heard: child_events.heard,
+    StoreOpened: child_events.store_opened,
+    Halted: child_events.halted,
+    Exited: child_events.exited,
     Signalled: _signalled,
     ScaleAsked: _scale_asked,
     HostMeasured: quarantine.measured,

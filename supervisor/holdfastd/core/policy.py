@@ -20,7 +20,7 @@ BATCH = 16  # forks in one round, so that signals and clients are served in betw
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class SupervisionPolicy:
     """What an operator can set, and whether the parent looks after a store of its own."""
 
     drain_timeout: float = 90.0

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.channel import Suspects
-from holdfastd.core import room, scale, turnover
+from holdfast.ipc.channel import SuspectsWaiting
+from holdfastd.core import capacity, replacement, scale
 from holdfastd.core.commands import Command, MeasureHost
 from holdfastd.core.events import HostMeasured
 from holdfastd.core.policy import QUARANTINE_SHARE, ROUND, SUSPECTS_FRESH
-from holdfastd.core.slots import Child, Kind, Seat, Slot, Vacant
+from holdfastd.core.slots import Child, ChildKind, Seat, Slot, Vacant
 from holdfastd.core.view import Step, View, removed
 
 
-def told(view: View, message: Suspects, now: float) -> View:
+def told(view: View, message: SuspectsWaiting, now: float) -> View:
     """The steward has looked for suspects that may start."""
     known = replace(view.quarantine, startable=message.startable, alone=message.alone, quiet=message.quiet)
     return replace(view, quarantine=replace(known, told_at=now))
@@ -25,7 +25,7 @@ def told(view: View, message: Suspects, now: float) -> View:
 
 def began(view: View, child: Child, running: list[str]) -> View:
     """A quarantine worker says what it runs: that waits no more, though the steward has not told so yet."""
-    fresh = len(set(running).difference(child.running)) if child.slot.kind is Kind.QUARANTINE else 0
+    fresh = len(set(running).difference(child.running)) if child.slot.kind is ChildKind.QUARANTINE else 0
     left = max(0, view.quarantine.startable - fresh)
     known = replace(view.quarantine, startable=left, alone=min(left, view.quarantine.alone))
     return replace(view, quarantine=known) if fresh else view
@@ -33,7 +33,7 @@ def began(view: View, child: Child, running: list[str]) -> View:
 
 def failed(view: View, slot: Slot, cause: str) -> View:
     """A fork was refused, or a child died before it was of use; the words are for `held_back`."""
-    if slot.kind is not Kind.QUARANTINE:
+    if slot.kind is not ChildKind.QUARANTINE:
         return view
     return replace(view, quarantine=replace(view.quarantine, failed=cause))
 
@@ -81,7 +81,7 @@ def balance(view: View, now: float) -> Step:
 def measured(view: View, event: HostMeasured, now: float) -> Step:
     """Open the missing seats, as far as the host has room for them."""
     missing, living = _missing(view, now), sum(1 for _ in view.claiming())
-    bound = room.tightest(event.host, living)
+    bound = capacity.tightest(event.host, living)
     opened = missing if bound is None else min(missing, max(0, bound.workers - living))
     why = f"this host has no room for it: {bound.why}" if bound is not None and opened < missing else ""
     return _open(replace(view, quarantine=replace(view.quarantine, no_room=why)), opened, now), ()
@@ -91,7 +91,7 @@ def _barred(view: View) -> str:
     """Why none is forked now, whatever the host has room for, or empty."""
     if view.stopping is not None:
         return "the supervisor is draining"
-    if Kind.WORKER not in view.reached:
+    if ChildKind.WORKER not in view.reached:
         return "no worker of the pool has been ready yet"
     if view.breaker.is_open:
         return f"too many workers die young: {view.breaker.cause}"
@@ -120,7 +120,7 @@ def _missing(view: View, now: float) -> int:
 
 
 def _seats(view: View) -> list[tuple[Slot, Seat]]:
-    return [(slot, seat) for slot, seat in view.seats.items() if slot.kind is Kind.QUARANTINE]
+    return [(slot, seat) for slot, seat in view.seats.items() if slot.kind is ChildKind.QUARANTINE]
 
 
 def _staying(view: View) -> list[tuple[Slot, Seat]]:
@@ -131,8 +131,8 @@ def _retire(view: View, now: float) -> Step:
     """Those of old code and the worn finish their task; so do those beyond the bound, within the drain timeout."""
     commands: list[Command] = []
     if view.reload is None or view.reload.proven:
-        for child in turnover.outdated(view, Kind.QUARANTINE):
-            view, sent = turnover.retire(view, child, now)
+        for child in replacement.outdated(view, ChildKind.QUARANTINE):
+            view, sent = replacement.retire(view, child, now)
             commands += sent
     surplus = sorted(_staying(view), key=scale.usefulness)[: max(0, len(_staying(view)) - most(view))]
     view, sent = scale.retire(view, surplus, now)
@@ -149,4 +149,4 @@ def _close(view: View, now: float) -> View:
 def _open(view: View, missing: int, now: float) -> View:
     taken = {slot.number for slot, _ in _seats(view)}
     free = [number for number in range(len(taken) + max(0, missing)) if number not in taken][: max(0, missing)]
-    return replace(view, seats={**view.seats, **{Slot(Kind.QUARANTINE, number): Vacant(now) for number in free}})
+    return replace(view, seats={**view.seats, **{Slot(ChildKind.QUARANTINE, number): Vacant(now) for number in free}})

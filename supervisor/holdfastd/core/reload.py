@@ -11,7 +11,7 @@ from dataclasses import replace
 from holdfastd.core.commands import ReadSettings, Say
 from holdfastd.core.death import Cause, Reason
 from holdfastd.core.events import SettingsRead
-from holdfastd.core.slots import Child, Kind
+from holdfastd.core.slots import Child, ChildKind
 from holdfastd.core.view import Reload, Reloaded, Step, View
 
 TRIES = 3  # deaths of canaries that did not say that they cannot boot: somebody may have killed them
@@ -23,7 +23,7 @@ def refusal(view: View) -> str:
         return "the supervisor is draining: nothing is reloaded any more"
     if view.policy.preloaded:
         return "the handler is preloaded: restart to load new code"
-    if Kind.WORKER not in view.reached:
+    if ChildKind.WORKER not in view.reached:
         return "no worker has been ready yet: nothing serves that could be replaced"
     return ""
 
@@ -96,4 +96,4 @@ def _failed(view: View, child: Child, cause: Cause) -> Step:
 
 
 def _is_canary(view: View, child: Child) -> bool:
-    return child.slot.kind is Kind.WORKER and child.generation == view.generation
+    return child.slot.kind is ChildKind.WORKER and child.generation == view.generation

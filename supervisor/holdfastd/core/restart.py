@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfastd.core.death import Cause, Reason
-from holdfastd.core.slots import CLAIMING, Child, Kind, Record, Vacant
+from holdfastd.core.slots import CLAIMING, Child, ChildKind, Record, Vacant
 
 YOUNG = 1.0
 FIRST_DELAY = 0.5
@@ -22,7 +22,7 @@ def is_young(child: Child, cause: Cause, now: float) -> bool:
     """Whether this death counts as one of a crash loop."""
     if cause.reason in {Reason.FENCED, Reason.REQUESTED}:
         return False
-    if child.slot.kind is Kind.QUARANTINE and child.running:
+    if child.slot.kind is ChildKind.QUARANTINE and child.running:
         return False  # its suspect ended it: that is what it is there for
     return child.ready_at is None or (child.settled == 0 and now - child.ready_at < YOUNG)
 

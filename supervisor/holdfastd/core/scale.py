@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfastd.core import leave, room, turnover
+from holdfastd.core import capacity, replacement, stop_child
+from holdfastd.core.capacity import BOUNDLESS, Host
 from holdfastd.core.commands import Command, Say
-from holdfastd.core.room import BOUNDLESS, Host
-from holdfastd.core.slots import GIVEN_UP, Child, Kind, Seat, Slot, Vacant, Why
+from holdfastd.core.slots import GIVEN_UP, Child, ChildKind, Seat, Slot, Vacant, Why
 from holdfastd.core.view import Step, View, removed, seated
 
 LEAST = 1
@@ -21,8 +21,8 @@ def refusal(view: View, workers: int, host: Host = BOUNDLESS) -> str:
         return "the supervisor is draining"
     if not LEAST <= workers <= MOST:
         return f"workers is {workers}; it must be between {LEAST} and {MOST}"
-    living = sum(1 for _ in view.living(Kind.WORKER))
-    return room.refusal(host, living, workers) if workers > view.target else ""
+    living = sum(1 for _ in view.living(ChildKind.WORKER))
+    return capacity.refusal(host, living, workers) if workers > view.target else ""
 
 
 def asked(view: View, workers: int, host: Host = BOUNDLESS) -> Step:
@@ -38,7 +38,7 @@ def balance(view: View, now: float) -> Step:
     if view.stopping is not None:
         return view, ()
     staying = [(slot, seat) for slot, seat in view.workers() if not _is_leaving(seat)]
-    successor = 1 if any(turnover.outdated(view)) else 0
+    successor = 1 if any(replacement.outdated(view)) else 0
     surplus = len(staying) - view.target - successor
     if surplus > 0:
         return retire(view, sorted(staying, key=usefulness)[:surplus], now)
@@ -67,7 +67,7 @@ def retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
             view = removed(view, slot)
         elif isinstance(seat, Child) and seat.leaving is None:
             deadline = now + view.policy.drain_timeout
-            child, sent = leave.ask_worker(seat, Why.SCALE, deadline - view.policy.cancel_grace, deadline)
+            child, sent = stop_child.ask_worker(seat, Why.SCALE, deadline - view.policy.cancel_grace, deadline)
             view = seated(view, slot, child)
             commands += sent
     return view, tuple(commands)
@@ -78,5 +78,5 @@ def _open(view: View, missing: int, now: float) -> View:
         return view
     taken = {slot.number for slot, _ in view.workers()}
     free = (number for number in range(len(taken) + missing) if number not in taken)
-    opened = {Slot(Kind.WORKER, number): Vacant(now) for _, number in zip(range(missing), free, strict=False)}
+    opened = {Slot(ChildKind.WORKER, number): Vacant(now) for _, number in zip(range(missing), free, strict=False)}
     return replace(view, seats={**view.seats, **opened})

@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 
-class Kind(StrEnum):
+class ChildKind(StrEnum):
     """What a child is, in the order in which they are started."""
 
     STORE = "store"
@@ -21,20 +21,20 @@ class Kind(StrEnum):
     QUARANTINE = "quarantine"
 
 
-CLAIMING = frozenset({Kind.WORKER, Kind.QUARANTINE})  # kinds that run tasks
+CLAIMING = frozenset({ChildKind.WORKER, ChildKind.QUARANTINE})  # kinds that run tasks
 
 
 class Slot(NamedTuple):
-    kind: Kind
+    kind: ChildKind
     number: int = 0
 
     def __str__(self) -> str:
         return f"{self.kind} {self.number}" if self.kind in CLAIMING else str(self.kind)
 
 
-STORE = Slot(Kind.STORE)
-STEWARD = Slot(Kind.STEWARD)
-WATCHER = Slot(Kind.WATCHER)
+STORE = Slot(ChildKind.STORE)
+STEWARD = Slot(ChildKind.STEWARD)
+WATCHER = Slot(ChildKind.WATCHER)
 
 
 class Why(StrEnum):
@@ -54,7 +54,7 @@ REPLACED = frozenset({Why.RELOADED, Why.RECYCLED})
 GIVEN_UP = REPLACED | {Why.STOP, Why.SCALE}  # nobody follows in the seat of such a child
 
 
-class Stage(IntEnum):
+class StopStage(IntEnum):
     """How far a leaving child has been pressed."""
 
     ASKED = 0
@@ -63,7 +63,7 @@ class Stage(IntEnum):
     KILLING = 3
 
 
-class Phase(StrEnum):
+class ChildPhase(StrEnum):
     """What users are shown."""
 
     BOOTING = "booting"
@@ -77,7 +77,7 @@ class Leaving:
     """A child on its way out: absolute times at which the next stages begin."""
 
     why: Why
-    stage: Stage
+    stage: StopStage
     cancel_at: float
     abort_at: float
     kill_at: float
@@ -140,10 +140,10 @@ class Child:
     leaving: Leaving | None = None
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> ChildPhase:
         if self.leaving is not None:
-            return Phase.STOPPING if self.leaving.stage >= Stage.ABORTING else Phase.DRAINING
-        return Phase.BOOTING if self.ready_at is None else Phase.READY
+            return ChildPhase.STOPPING if self.leaving.stage >= StopStage.ABORTING else ChildPhase.DRAINING
+        return ChildPhase.BOOTING if self.ready_at is None else ChildPhase.READY
 
 
 Seat = Vacant | Forking | Child

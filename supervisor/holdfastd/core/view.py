@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from holdfast.channel import Died
+from holdfast.ipc.channel import Died
 from holdfastd.core.commands import Command
-from holdfastd.core.policy import Policy
-from holdfastd.core.slots import CLAIMING, Child, Kind, Seat, Slot
+from holdfastd.core.policy import SupervisionPolicy
+from holdfastd.core.slots import CLAIMING, Child, ChildKind, Seat, Slot
 
 RECENT = 50
 NAMED = 8  # tasks kept of each death
@@ -113,16 +113,16 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    policy: Policy
+    policy: SupervisionPolicy
     target: int
     ticked: float
     seats: Mapping[Slot, Seat] = field(default_factory=dict[Slot, Seat])
-    reached: frozenset[Kind] = frozenset()  # kinds of which one has been ready
+    reached: frozenset[ChildKind] = frozenset()  # kinds of which one has been ready
     breaker: Breaker = field(default_factory=Breaker)
     quarantine: Quarantine = field(default_factory=Quarantine)
     untold: Mapping[str, Untold] = field(default_factory=dict[str, Untold])
     told_at: float = 0.0
-    boot_failures: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
+    boot_failures: Mapping[ChildKind, int] = field(default_factory=dict[ChildKind, int])
     shown: str = ""  # the last traceback printed
     generation: int = 0  # what workers are forked as; those of an earlier one are to be replaced
     generations: int = 0  # the latest that was ever asked for
@@ -141,7 +141,7 @@ class View:
         seat = self.seats.get(slot)
         return seat if isinstance(seat, Child) else None
 
-    def living(self, kind: Kind) -> Iterator[Child]:
+    def living(self, kind: ChildKind) -> Iterator[Child]:
         return (seat for seat in self.seats.values() if isinstance(seat, Child) and seat.slot.kind is kind)
 
     def claiming(self) -> Iterator[Child]:
@@ -149,7 +149,7 @@ class View:
         return (child for kind in CLAIMING for child in self.living(kind))
 
     def workers(self) -> Iterator[tuple[Slot, Seat]]:
-        return ((slot, seat) for slot, seat in self.seats.items() if slot.kind is Kind.WORKER)
+        return ((slot, seat) for slot, seat in self.seats.items() if slot.kind is ChildKind.WORKER)
 
 
 Step = tuple[View, tuple[Command, ...]]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from holdfastd.control.protocol import ProcessStatus
-from holdfastd.demo.service import Service
+from holdfastd.demo.supervisor_process import SupervisorProcess
 
 GROWN_UP = 1.5  # seconds: whoever dies younger is taken for a crash loop, and waits before it is replaced
 
@@ -20,7 +20,7 @@ GROWN_UP = 1.5  # seconds: whoever dies younger is taken for a crash loop, and w
 class Killer:
     """`killed`: incarnation → when (Unix time), of the workers."""
 
-    service: Service
+    service: SupervisorProcess
     chance: random.Random
     killed: dict[str, float] = field(default_factory=dict[str, float])
     stewards: int = 0

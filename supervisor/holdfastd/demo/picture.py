@@ -7,15 +7,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from holdfastd.demo import stage
-from holdfastd.demo.show import Program, Progress, give
+from holdfastd.demo import screen
+from holdfastd.demo.demonstration import Demonstration, DemoProgress, give
 
 WIDTH = 78
 
 
-def draw(path: Path, program: Program) -> bool:
+def draw(path: Path, program: Demonstration) -> bool:
     """Whether the books balance; only then it is drawn."""
-    shown: list[Progress] = []
+    shown: list[DemoProgress] = []
     ledger = give(program, shown.append)
     breaches = ledger.breaches(program.tasks)
     if breaches:
@@ -23,11 +23,11 @@ def draw(path: Path, program: Program) -> bool:
     with Path("/dev/null").open("w") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         console.print("[bold]$ supervisor demo[/bold]")
-        console.print(stage.picture(shown[-1]))
-        console.print(stage.books(ledger, breaches))
+        console.print(screen.picture(shown[-1]))
+        console.print(screen.books(ledger, breaches))
         console.save_svg(str(path), title="supervisor demo")
     return True
 
 
 if __name__ == "__main__":
-    sys.exit(not draw(Path(sys.argv[1]), Program()))
+    sys.exit(not draw(Path(sys.argv[1]), Demonstration()))

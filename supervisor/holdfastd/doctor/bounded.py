@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from threading import Thread
 
-from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.finding import Check, Finding
 
 Work = Callable[[], Iterable[Finding]]
 
@@ -35,10 +35,10 @@ def _look(subject: str, look: Work, done: queue.SimpleQueue[tuple[str, list[Find
         findings = list(look())
     except Exception as error:  # the border of a look: its failure must not hide the others
         told = f"{type(error).__name__}: {error}"
-        findings = [Look(subject, _WHOLE).problem(f"it failed ({told})", "this is a bug: please report it")]
+        findings = [Check(subject, _WHOLE).problem(f"it failed ({told})", "this is a bug: please report it")]
     done.put((subject, findings))
 
 
 def _late(subject: str, seconds: float) -> Finding:
     fix = "is a file system, or a service that it needs, hanging?"
-    return Look(subject, _WHOLE).problem(f"it did not end within {seconds:g} s", fix)
+    return Check(subject, _WHOLE).problem(f"it did not end within {seconds:g} s", fix)

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.core.facts import ClientFacts, Stranger
-from holdfast.core.nouns import counted
-from holdfastd.doctor.finding import Finding, Look
+from holdfast.core.plurals import counted
+from holdfast.core.store_info import ClientInfo, ForeignClient
+from holdfastd.doctor.finding import Check, Finding
 
 SHORT_TIMEOUT = 60  # seconds
 SHOWN = 3
 
-_ROOM = Look("redis", "connections")
-_IDLE = Look("redis", "idle connections")
-_TAKERS = Look("queue", "other consumers")
+_ROOM = Check("redis", "connections")
+_IDLE = Check("redis", "idle connections")
+_TAKERS = Check("queue", "other consumers")
 
 
-def judge(clients: ClientFacts, wanted: int, *, running: bool, local: bool) -> Iterator[Finding]:
+def judge(clients: ClientInfo, wanted: int, *, running: bool, local: bool) -> Iterator[Finding]:
     """`wanted` connections at most; those of a supervisor that is `running` are among the connected ones."""
     yield from _judge_room(clients, wanted, running=running)
     yield from _judge_idle(clients, local=local)
 
 
-def _judge_room(clients: ClientFacts, wanted: int, *, running: bool) -> Iterator[Finding]:
+def _judge_room(clients: ClientInfo, wanted: int, *, running: bool) -> Iterator[Finding]:
     free = clients.most - clients.connected + (wanted if running else 0)
     found = f"{clients.connected} of {clients.most} (maxclients) are taken; we open {wanted} at most"
     if clients.most and free < wanted:
@@ -31,7 +31,7 @@ def _judge_room(clients: ClientFacts, wanted: int, *, running: bool) -> Iterator
         yield _ROOM.ok(found)
 
 
-def _judge_idle(clients: ClientFacts, *, local: bool) -> Iterator[Finding]:
+def _judge_idle(clients: ClientInfo, *, local: bool) -> Iterator[Finding]:
     if clients.idle_timeout:
         level = _IDLE.warning if clients.idle_timeout < SHORT_TIMEOUT else _IDLE.note
         found = f"the server closes connections that are idle for {clients.idle_timeout} s (timeout); ours reconnect"
@@ -41,7 +41,7 @@ def _judge_idle(clients: ClientFacts, *, local: bool) -> Iterator[Finding]:
         yield _IDLE.warning(found, "CONFIG SET tcp-keepalive 60, and the same in redis.conf")
 
 
-def judge_strangers(strangers: Sequence[Stranger] | None, stolen: int, missing: int) -> Iterator[Finding]:
+def judge_strangers(strangers: Sequence[ForeignClient] | None, stolen: int, missing: int) -> Iterator[Finding]:
     """`stolen`: own entries that vanished and were put back, since ever; `missing`: those that are missed now.
 
     A client that pops our list takes entries out of every promise, and foreign entries that it takes leave no trace.
@@ -69,6 +69,6 @@ def judge_strangers(strangers: Sequence[Stranger] | None, stolen: int, missing: 
         yield _TAKERS.ok("none is seen, and no entry has vanished")
 
 
-def _named(stranger: Stranger) -> str:
+def _named(stranger: ForeignClient) -> str:
     name = f"{stranger.name} at " if stranger.name else ""
     return f"{name}{stranger.address} ({stranger.command}, for {stranger.idle_seconds} s)"

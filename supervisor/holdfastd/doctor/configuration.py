@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.broker.port.steward import MOST_PEEKS
+from holdfast.store.protocol.steward import MOST_PEEKS
 from holdfast_config import Settings
-from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.finding import Check, Finding
 
-_LANES = Look("settings", "lanes")
-_DRAIN = Look("settings", "drain")
+_LANES = Check("settings", "lanes")
+_DRAIN = Check("settings", "drain")
 
 
 def judge(settings: Settings) -> Iterator[Finding]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.facts import DatabaseFacts, FollowingFacts
-from holdfast.core.nouns import counted
+from holdfast.core.plurals import counted
+from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
 from holdfast.errors import StoreError, StoreRefusedError
-from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.finding import Check, Finding
 
 BEHIND_MS = 10_000  # some 50 ms are usual
 SHOWN = 5
 
-_REACH = Look("postgresql", "connection")
-_TABLES = Look("postgresql", "tables")
-_RIGHTS = Look("postgresql", "rights")
-_OWNER = Look("postgresql", "this Redis")
-_LEDGER = Look("postgresql", "ledger")
+_REACH = Check("postgresql", "connection")
+_TABLES = Check("postgresql", "tables")
+_RIGHTS = Check("postgresql", "rights")
+_OWNER = Check("postgresql", "this Redis")
+_LEDGER = Check("postgresql", "ledger")
 
 
 def judge_silence(error: StoreError) -> Finding:
@@ -28,7 +28,7 @@ def judge_silence(error: StoreError) -> Finding:
     return _REACH.problem(str(error), "is it running, and is DATABASE_URL right? psql DATABASE_URL -c 'SELECT 1'")
 
 
-def judge(facts: DatabaseFacts) -> Iterator[Finding]:
+def judge(facts: DatabaseInfo) -> Iterator[Finding]:
     if facts.standby:
         yield _REACH.problem(f"{facts.url} is a standby: it takes no writes", "name the primary in DATABASE_URL")
     else:
@@ -38,7 +38,7 @@ def judge(facts: DatabaseFacts) -> Iterator[Finding]:
         yield _judge_rights(facts)
 
 
-def _judge_tables(facts: DatabaseFacts) -> Finding:
+def _judge_tables(facts: DatabaseInfo) -> Finding:
     found = f"version {facts.tables}, this version of Holdfast needs {facts.needed}"
     if not facts.tables:
         return _TABLES.problem("there are none", "supervisor db upgrade")
@@ -49,7 +49,7 @@ def _judge_tables(facts: DatabaseFacts) -> Finding:
     return _TABLES.ok(f"version {facts.tables}")
 
 
-def _judge_rights(facts: DatabaseFacts) -> Finding:
+def _judge_rights(facts: DatabaseInfo) -> Finding:
     if not facts.lacking:
         return _RIGHTS.ok(f"user {facts.user} may read and write every table")
     more = f" and {len(facts.lacking) - SHOWN} more" if len(facts.lacking) > SHOWN else ""
@@ -58,7 +58,7 @@ def _judge_rights(facts: DatabaseFacts) -> Finding:
     return _RIGHTS.problem(found, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {facts.user}")
 
 
-def judge_following(facts: FollowingFacts | StoreError) -> Iterator[Finding]:
+def judge_following(facts: ReplicationInfo | StoreError) -> Iterator[Finding]:
     if isinstance(facts, StoreError):
         yield _LEDGER.note(f"cannot be compared with Redis: {facts}")
         return
@@ -66,7 +66,7 @@ def judge_following(facts: FollowingFacts | StoreError) -> Iterator[Finding]:
     yield _judge_ledger(facts)
 
 
-def _judge_owner(facts: FollowingFacts) -> Finding:
+def _judge_owner(facts: ReplicationInfo) -> Finding:
     ledger, following = facts.ledger, facts.ledger.phase == "following"
     if not facts.epoch:
         return _OWNER.note(
@@ -86,7 +86,7 @@ def _judge_owner(facts: FollowingFacts) -> Finding:
     return _OWNER.ok(f"epoch {facts.epoch[:8]}{losses}")
 
 
-def _judge_ledger(facts: FollowingFacts) -> Finding:
+def _judge_ledger(facts: ReplicationInfo) -> Finding:
     ledger = facts.ledger
     behind = f"{ledger.behind_ms / 1000:.1f} s behind Redis"
     waiting = f", {counted(ledger.waiting, 'request waits', 'requests wait')} for Redis" if ledger.waiting else ""

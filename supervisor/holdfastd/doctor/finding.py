@@ -27,7 +27,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Check:
     """What was looked at; makes findings of it."""
 
     subject: str

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.finding import Check, Finding
 
 MEBIBYTE = 1 << 20
 SCARCE, FULL = 1024 * MEBIBYTE, 64 * MEBIBYTE
@@ -15,7 +15,7 @@ REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 
 
 @dataclass(frozen=True, slots=True)
-class FolderFacts:
+class FolderInfo:
     """`flag` chooses it. Of one that is `missing` the others tell of the folder that it would be made in.
 
     `free` bytes; `filesystem` as the kernel names it, empty where that is not known; `blocked`: why it cannot be used
@@ -34,9 +34,9 @@ class FolderFacts:
     filesystem: str
 
 
-def judge(folder: FolderFacts, *, keeps_data: bool) -> Iterator[Finding]:
+def judge(folder: FolderInfo, *, keeps_data: bool) -> Iterator[Finding]:
     """`keeps_data`: of the embedded store."""
-    look = Look("folders", f"{folder.flag} {folder.path}")
+    look = Check("folders", f"{folder.flag} {folder.path}")
     if folder.blocked:
         found, _, fix = folder.blocked.rpartition(": ")
         yield look.problem(found, fix)
@@ -48,13 +48,13 @@ def judge(folder: FolderFacts, *, keeps_data: bool) -> Iterator[Finding]:
         yield from _room(folder, look)
 
 
-def _rights(folder: FolderFacts, look: Look) -> Iterator[Finding]:
+def _rights(folder: FolderInfo, look: Check) -> Iterator[Finding]:
     if folder.owner != folder.user:
         found = f"it belongs to user {folder.owner}, and this command runs as {folder.user}"
         yield look.note(found, "ask as the user that the service runs as")
 
 
-def _room(folder: FolderFacts, look: Look) -> Iterator[Finding]:
+def _room(folder: FolderInfo, look: Check) -> Iterator[Finding]:
     free = f"{folder.free // MEBIBYTE} MiB are free for the embedded store"
     fix = f"make room, or choose another {folder.flag}"
     if folder.free < FULL:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.finding import Check, Finding
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 NEVER_KILLED = -1000  # oom_score_adj, see proc(5)
 ALWAYS = 1  # vm.overcommit_memory, see proc(5)
 
-_KERNEL = Look("kernel", "release and calls")
-_MEMORY = Look("kernel", "memory")
-_PYTHON = Look("python", "version")
+_KERNEL = Check("kernel", "release and calls")
+_MEMORY = Check("kernel", "memory")
+_PYTHON = Check("python", "version")
 
 
 @dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelInfo:
     """`system` and `release` as uname tells them; whether the calls that we make would work; our `oom_score_adj`."""
 
     system: str
@@ -29,14 +29,14 @@ class KernelFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class PythonFacts:
+class PythonInfo:
     """`libraries`: name and version of those that matter, None where one is missing."""
 
     version: tuple[int, int, int]
     libraries: dict[str, str | None]
 
 
-def judge(kernel: KernelFacts) -> Iterator[Finding]:
+def judge(kernel: KernelInfo) -> Iterator[Finding]:
     if kernel.system != "Linux":
         yield _KERNEL.problem(f"{kernel.system} {kernel.release}", "run the supervisor on Linux")
         return
@@ -77,7 +77,7 @@ def judge_overcommit(setting: int | None) -> Iterator[Finding]:
         yield _MEMORY.note(found, "sysctl vm.overcommit_memory=1, and the same in /etc/sysctl.d")
 
 
-def judge_python(python: PythonFacts) -> Iterator[Finding]:
+def judge_python(python: PythonInfo) -> Iterator[Finding]:
     told = ".".join(map(str, python.version))
     if python.version[:2] < OLDEST_PYTHON:
         yield _PYTHON.problem(f"Python {told}", "use Python 3.11 to 3.13")
@@ -85,7 +85,7 @@ def judge_python(python: PythonFacts) -> Iterator[Finding]:
         yield _PYTHON.warning(f"Python {told} is newer than what is tested", "use Python 3.11 to 3.13")
     else:
         yield _PYTHON.ok(f"Python {told}")
-    look = Look("python", "libraries")
+    look = Check("python", "libraries")
     for name, version in python.libraries.items():
         if version is None:
             yield look.problem(f"{name} is not installed", f"pip install --force-reinstall {name}")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.facts import RightsFacts
-from holdfastd.doctor.finding import Finding, Look
+from holdfast.core.store_info import AclInfo
+from holdfastd.doctor.finding import Check, Finding
 
 SHOWN = 5
 
-_COMMANDS = Look("redis", "rights")
-_SCRIPTS = Look("redis", "scripts")
+_COMMANDS = Check("redis", "rights")
+_SCRIPTS = Check("redis", "scripts")
 
 
-def judge(rights: RightsFacts, queue: str) -> Iterator[Finding]:
+def judge(rights: AclInfo, queue: str) -> Iterator[Finding]:
     """`queue` is the name of the plain queue."""
     who = f"user {rights.user}" if rights.user else "this user"
     if rights.forbidden:

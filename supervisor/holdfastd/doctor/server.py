@@ -6,21 +6,21 @@ import re
 import statistics
 from collections.abc import Iterator
 
-from holdfast.core.facts import ServerFacts, TimingFacts
-from holdfastd.doctor.finding import Finding, Look
+from holdfast.core.store_info import ServerInfo, TimingInfo
+from holdfastd.doctor.finding import Check, Finding
 
 OLDEST_REDIS = (7, 0)
 SLOW_MS = 10.0
 STALLS_MS = 100.0
 CLOCKS_APART_MS = 1000.0
 
-_VERSION = Look("redis", "version")
-_ROLE = Look("redis", "role")
-_LATENCY = Look("redis", "latency")
-_CLOCK = Look("redis", "clock")
+_VERSION = Check("redis", "version")
+_ROLE = Check("redis", "role")
+_LATENCY = Check("redis", "latency")
+_CLOCK = Check("redis", "clock")
 
 
-def judge(server: ServerFacts) -> Iterator[Finding]:
+def judge(server: ServerInfo) -> Iterator[Finding]:
     name = f"{server.engine.capitalize()} {server.version}"
     if server.engine == "redis" and _numbers(server.version) < OLDEST_REDIS:
         yield _VERSION.problem(f"{name}: scripts with flags came with 7.0", "use Redis 7.0 or later, or Valkey")
@@ -29,7 +29,7 @@ def judge(server: ServerFacts) -> Iterator[Finding]:
     yield from _judge_role(server)
 
 
-def _judge_role(server: ServerFacts) -> Iterator[Finding]:
+def _judge_role(server: ServerInfo) -> Iterator[Finding]:
     if server.mode == "sentinel":
         yield _ROLE.problem("a Sentinel, which keeps no data", "use redis+sentinel://host:port/NAME-OF-THE-MASTER")
     elif server.role != "master":
@@ -42,7 +42,7 @@ def _judge_role(server: ServerFacts) -> Iterator[Finding]:
         yield from _judge_found(server)
 
 
-def _judge_found(server: ServerFacts) -> Iterator[Finding]:
+def _judge_found(server: ServerInfo) -> Iterator[Finding]:
     by = "the master that Sentinel names" if server.found_by == "sentinel" else "the node with the queue's slot"
     found = f"{server.address}, {by}; replicas: {server.replicas}"
     if not server.replicas:
@@ -54,7 +54,7 @@ def _judge_found(server: ServerFacts) -> Iterator[Finding]:
         yield _ROLE.ok(found)
 
 
-def judge_timing(timing: TimingFacts) -> Iterator[Finding]:
+def judge_timing(timing: TimingInfo) -> Iterator[Finding]:
     trips = sorted(timing.round_trips_ms)
     median, late = statistics.median(trips), trips[max(0, round(len(trips) * 0.99) - 1)]
     found = f"a round trip takes {median:.2f} ms (p50 of {len(trips)}), {late:.2f} ms (p99)"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.core.facts import QueueFacts, StoreFacts
+from holdfast.core.store_info import QueueInfo, StoreInfo
 from holdfast.errors import StoreError, StoreRefusedError
-from holdfastd.doctor import clients, keeping, queue, rights, server
-from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor import clients, durability, queue_health, rights, server
+from holdfastd.doctor.finding import Check, Finding
 
-_REACH = Look("redis", "connection")
+_REACH = Check("redis", "connection")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def judge_silence(error: StoreError, expected: Expectation) -> Finding:
     return _REACH.problem(str(error), "is it running, and is REDIS_URL right? redis-cli -u URL ping")
 
 
-def judge(facts: StoreFacts, expected: Expectation) -> Iterator[Finding]:
+def judge(facts: StoreInfo, expected: Expectation) -> Iterator[Finding]:
     yield _REACH.ok(facts.url)
     yield from _judge_server(facts)
     if facts.clients is not None:
@@ -44,25 +44,25 @@ def judge(facts: StoreFacts, expected: Expectation) -> Iterator[Finding]:
     if facts.rights is not None:
         yield from rights.judge(facts.rights, expected.queue)
     if facts.queue is not None:
-        yield from queue.judge(facts.queue, expected.lease)
+        yield from queue_health.judge(facts.queue, expected.lease)
         yield from _judge_takers(facts, facts.queue)
     for what, why in facts.unseen:
         if what != "other clients":  # told with the queue
             yield _judge_unseen(what, why, expected)
 
 
-def _judge_server(facts: StoreFacts) -> Iterator[Finding]:
+def _judge_server(facts: StoreInfo) -> Iterator[Finding]:
     if facts.server is not None:
         yield from server.judge(facts.server)
     if facts.timing is not None:
         yield from server.judge_timing(facts.timing)
     if facts.memory is not None:
-        yield from keeping.judge_memory(facts.memory)
+        yield from durability.judge_memory(facts.memory)
     if facts.persistence is not None:
-        yield from keeping.judge_persistence(facts.persistence)
+        yield from durability.judge_persistence(facts.persistence)
 
 
-def _judge_takers(facts: StoreFacts, seen: QueueFacts) -> Iterator[Finding]:
+def _judge_takers(facts: StoreInfo, seen: QueueInfo) -> Iterator[Finding]:
     stolen = seen.counts.counters.get("stolen", 0)
     missing = sum(lane.suspects for lane in seen.lanes)
     yield from clients.judge_strangers(facts.clients.strangers if facts.clients else None, stolen, missing)
@@ -72,7 +72,7 @@ NEEDED = frozenset({"rights", "queue", "server", "memory"})  # `start` looks at 
 
 
 def _judge_unseen(what: str, why: str, expected: Expectation) -> Finding:
-    look = Look("redis", what)
+    look = Check("redis", what)
     if what in NEEDED:
         return look.problem(why, rights.acl_line("holdfast", expected.queue))
     return look.note(f"cannot be seen: {why}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from holdfastd.doctor.finding import Finding, Look
+from holdfastd.doctor.finding import Check, Finding
 
 STOP_MARGIN = 10.0  # seconds after the drain, for the steward and the store to end
 
@@ -18,7 +18,7 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)(month|min|ms|us|y|w|d|h|s)")
 
 
 @dataclass(frozen=True, slots=True)
-class UnitFacts:
+class UnitInfo:
     """`properties` as `systemctl show` prints them; `absent`: why there is nothing to be shown."""
 
     name: str
@@ -26,8 +26,8 @@ class UnitFacts:
     absent: str = ""
 
 
-def judge(unit: UnitFacts, drain_timeout: float) -> Iterator[Finding]:
-    look = Look("unit", unit.name)
+def judge(unit: UnitInfo, drain_timeout: float) -> Iterator[Finding]:
+    look = Check("unit", unit.name)
     told = unit.properties
     if unit.absent:
         yield look.note(f"{unit.absent}: this does not apply")
@@ -42,7 +42,7 @@ def judge(unit: UnitFacts, drain_timeout: float) -> Iterator[Finding]:
     yield from findings or [look.ok(f"installed, {told.get('UnitFileState')}, {told.get('ActiveState')}")]
 
 
-def _judge_state(look: Look, told: Mapping[str, str]) -> Iterator[Finding]:
+def _judge_state(look: Check, told: Mapping[str, str]) -> Iterator[Finding]:
     if told.get("UnitFileState") not in ("enabled", "enabled-runtime", "static", "linked", "alias", "indirect"):
         found = f"it is {told.get('UnitFileState') or 'not enabled'}: the machine starts without it"
         yield look.note(found, f"systemctl enable {look.look}")
@@ -51,7 +51,7 @@ def _judge_state(look: Look, told: Mapping[str, str]) -> Iterator[Finding]:
         yield look.problem(found, f"journalctl -u {look.look}; then systemctl start {look.look}")
 
 
-def _judge_settings(look: Look, told: Mapping[str, str], drain_timeout: float) -> Iterator[Finding]:
+def _judge_settings(look: Check, told: Mapping[str, str], drain_timeout: float) -> Iterator[Finding]:
     if told.get("Type") not in ("notify", "notify-reload"):
         found = f"Type={told.get('Type')}: systemd does not learn when it is ready, nor that it drains"
         yield look.warning(found, "set Type=notify")

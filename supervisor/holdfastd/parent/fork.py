@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from holdfast.exits import ChildExit
-from holdfastd.parent import child, signals
-from holdfastd.parent.belongings import thread_count
-from holdfastd.parent.child import Birth
+from holdfastd.parent import child_setup, signal_socket
+from holdfastd.parent.child_setup import ChildSetup
+from holdfastd.parent.fork_hazards import thread_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ LINUX = Kernel()
 
 
 @dataclass(frozen=True, slots=True)
-class Newborn:
+class ForkedChild:
     """A child that was just forked. `pidfd` is None where the kernel had none to give."""
 
     pid: int
@@ -35,12 +35,12 @@ class Newborn:
     channel: socket.socket
 
 
-def fork(birth: Birth, kernel: Kernel = LINUX) -> Newborn:
+def fork(birth: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
     """Fork a child that runs `birth`. OSError (EAGAIN, ENOMEM, EMFILE) leaves everything as it was."""
     assert thread_count() == 1, "a thread in the parent would be half a thread in the child"
     ours, theirs = socket.socketpair()
     parent = os.getpid()
-    with theirs, signals.blocked():
+    with theirs, signal_socket.blocked():
         try:
             pid = kernel.fork()
         except OSError:
@@ -49,14 +49,14 @@ def fork(birth: Birth, kernel: Kernel = LINUX) -> Newborn:
         if pid == 0:
             _be(birth, theirs, parent)
     _lead_group(pid)
-    return Newborn(pid, _pidfd(pid, kernel), ours)
+    return ForkedChild(pid, _pidfd(pid, kernel), ours)
 
 
-def _be(birth: Birth, channel: socket.socket, parent: int) -> NoReturn:
+def _be(birth: ChildSetup, channel: socket.socket, parent: int) -> NoReturn:
     """The child never returns into the parent's stack."""
     code = int(ChildExit.BUG)
     try:
-        code = child.live(birth, channel, parent)
+        code = child_setup.live(birth, channel, parent)
     finally:
         os._exit(code)
 

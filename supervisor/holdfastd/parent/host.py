@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from holdfastd.core.room import Host
+from holdfastd.core.capacity import Host
 from holdfastd.parent.cgroup import groups, number
 
 MOST_DESCRIPTORS = 1 << 16  # more than ten thousand workers need; a huge limit makes some programs slow

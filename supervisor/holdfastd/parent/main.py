@@ -8,29 +8,29 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from holdfast.core.records import WorkerKind
+from holdfast.core.tasks import WorkerKind
 from holdfast.exits import Exit
 from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
-from holdfastd.core.policy import Policy
-from holdfastd.core.slots import Kind, Slot
-from holdfastd.parent import folders, preload
-from holdfastd.parent.alone import Announce, supervise
-from holdfastd.parent.household import EmbeddedStore, Household, WorkerBody
-from holdfastd.parent.preloaded import preload_handler
-from holdfastd.parent.refusal import refusal
-from holdfastd.parent.rereading import unmoved
+from holdfastd.core.policy import SupervisionPolicy
+from holdfastd.core.slots import ChildKind, Slot
+from holdfastd.embedded.launch import data_directory, prepare
+from holdfastd.embedded.start_failure import complaint
+from holdfastd.parent import make_folders, preload
+from holdfastd.parent.preload_handler import preload_handler
+from holdfastd.parent.reload_settings import unmoved
+from holdfastd.parent.run import Announce, supervise
+from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerBody
+from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.working_folder import enter_again, working_folder
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
-from holdfastd.store.complaint import complaint
-from holdfastd.store.launch import data_directory, prepare
 from holdfastd.watcher.main import run as watch
 from holdfastd.watcher.spec import WatcherSpec
 
-WORKER_KINDS = {Kind.WORKER: WorkerKind.WORKER, Kind.QUARANTINE: WorkerKind.QUARANTINE}
+WORKER_KINDS = {ChildKind.WORKER: WorkerKind.WORKER, ChildKind.QUARANTINE: WorkerKind.QUARANTINE}
 
 
 def run(
@@ -42,10 +42,10 @@ def run(
     `files`, which are watched if anything is.
     """
     try:
-        folders.make(settings)
+        make_folders.make(settings)
     except OSError as error:
-        announce(folders.told(error))
-        return folders.status(error)
+        announce(make_folders.told(error))
+        return make_folders.status(error)
     if why_not := refusal(settings):
         announce(why_not)
         return Exit.CONFIG
@@ -62,7 +62,7 @@ def household(
     reread: Callable[[], Settings] | None = None,
     kept: tuple[int, ...] = (),
     files: Sequence[Path] = (),
-) -> Household:
+) -> ServiceSpec:
     """What these settings ask for; workers of a reload do what it asks for then. `kept`: descriptors of the handler."""
 
     folder = working_folder()
@@ -77,8 +77,10 @@ def household(
     store = EmbeddedStore(
         lambda first: prepare(settings, first=first), settings.runtime_dir / STORE_SOCKET, partial(complaint, log)
     )
-    return Household(
-        policy=Policy(settings.drain_timeout, settings.hang_timeout, settings.boot_timeout, preloaded=settings.preload),
+    return ServiceSpec(
+        policy=SupervisionPolicy(
+            settings.drain_timeout, settings.hang_timeout, settings.boot_timeout, preloaded=settings.preload
+        ),
         workers=settings.workers,
         runtime_dir=settings.runtime_dir,
         store_url=settings.redis.masked_url,

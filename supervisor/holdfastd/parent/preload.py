@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 
-from holdfast.broker.redis.scripts import product
+from holdfast.store.redis.scripts import product
 from holdfastd.version import installed
 
 MODULES = (
@@ -13,7 +13,7 @@ MODULES = (
     "anyio._core._signals",
     "encodings.ascii",
     "hiredis",
-    "holdfast.broker.redis.store",
+    "holdfast.store.redis.store",
     "holdfast.worker.main",
     "holdfastd.steward.main",
     "msgspec",

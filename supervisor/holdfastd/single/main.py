@@ -11,26 +11,26 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from holdfast.broker.memory import MemoryStore, serving
-from holdfast.channel import Born, Ready
-from holdfast.channel_inside import InsideLink
-from holdfast.core.nouns import counted
-from holdfast.core.states import TERMINAL
+from holdfast.client.worker_store import belong_to_process
+from holdfast.core.plurals import counted
+from holdfast.core.task_states import TERMINAL
 from holdfast.errors import HandlerError
 from holdfast.exits import Exit
-from holdfast.handler.chosen import handler_of
-from holdfast.handler.taking import settled
+from holdfast.handler.choose import handler_of
+from holdfast.handler.lanes_of_handler import settled
+from holdfast.ipc.channel import Born, Ready
+from holdfast.ipc.in_process_channel import InProcessLink
+from holdfast.store.memory import MemoryStore, serving
 from holdfast.telemetry import open_telemetry
-from holdfast.worker.inside import Inside, open_worker
-from holdfast.worker_store import belong_to_process
+from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
-from holdfastd.parent.notify import Notifier
-from holdfastd.parent.refusal import refusal
-from holdfastd.single.ending import end_threads, status
+from holdfastd.parent.start_checks import refusal
+from holdfastd.parent.systemd_notify import Notifier
+from holdfastd.single.shutdown import end_threads, status
 from holdfastd.single.signals import heed, heeded
-from holdfastd.single.systemd import pat
-from holdfastd.steward.life import Life
+from holdfastd.single.watchdog import pat
 from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.steward import Steward
 
 Announce = Callable[[str], None]
 
@@ -65,7 +65,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
     return status(worker)
 
 
-async def _serve(settings: Settings, store: MemoryStore, worker: Inside, announce: Announce) -> None:
+async def _serve(settings: Settings, store: MemoryStore, worker: InProcessWorker, announce: Announce) -> None:
     """Until the worker is drained."""
     systemd = Notifier()
     async with anyio.create_task_group() as group:
@@ -81,11 +81,11 @@ async def _serve(settings: Settings, store: MemoryStore, worker: Inside, announc
 
 
 @asynccontextmanager
-async def _steward(store: MemoryStore, settings: Settings) -> AsyncGenerator[InsideLink]:
+async def _steward(store: MemoryStore, settings: Settings) -> AsyncGenerator[InProcessLink]:
     """The same steward that looks after a pool of processes, while the block runs."""
-    link = InsideLink()
+    link = InProcessLink()
     telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
-    life = Life(StewardSpec(settings, first=True), store, link, telemetry.recovered, own_process=False)
+    life = Steward(StewardSpec(settings, first=True), store, link, telemetry.recovered, own_process=False)
 
     async def hear_out() -> None:
         while True:

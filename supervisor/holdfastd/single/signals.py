@@ -10,8 +10,8 @@ import signal
 from collections.abc import AsyncIterator, Callable
 
 from holdfast.exits import Exit
-from holdfast.worker.inside import Inside
-from holdfastd.parent.signals import is_ignored
+from holdfast.worker.in_process import InProcessWorker
+from holdfastd.parent.signal_socket import is_ignored
 
 
 def heeded() -> tuple[signal.Signals, ...]:
@@ -21,7 +21,10 @@ def heeded() -> tuple[signal.Signals, ...]:
 
 
 async def heed(
-    signals: AsyncIterator[signal.Signals], worker: Inside, drain_timeout: float, announce: Callable[[str], None]
+    signals: AsyncIterator[signal.Signals],
+    worker: InProcessWorker,
+    drain_timeout: float,
+    announce: Callable[[str], None],
 ) -> None:
     """For ever. `drain_timeout` in seconds."""
     asked = 0

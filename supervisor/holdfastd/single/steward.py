@@ -10,20 +10,20 @@ from collections.abc import Callable
 
 import anyio
 
-from holdfast.broker import open_store
-from holdfast.channel import BootFailed, Leave, Ready
-from holdfast.channel_inside import InsideLink
+from holdfast.client.submit_retries import SubmitRetries
 from holdfast.exits import ChildExit
-from holdfast.patience import Patience
+from holdfast.ipc.channel import BootFailed, Leave, Ready
+from holdfast.ipc.in_process_channel import InProcessLink
+from holdfast.store import open_store
 from holdfast.telemetry import open_telemetry
 from holdfast_config import Settings
-from holdfastd.parent.notify import Notifier
-from holdfastd.single.systemd import pat
+from holdfastd.parent.systemd_notify import Notifier
+from holdfastd.single.watchdog import pat
+from holdfastd.steward.duties.quiet import ending_at_halt
 from holdfastd.steward.duty import tend
-from holdfastd.steward.halts import ending_at_halt
 from holdfastd.steward.health import Health
-from holdfastd.steward.life import LEAVE_WITHIN, Life
 from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.steward import LEAVE_WITHIN, Steward
 
 Announce = Callable[[str], None]
 
@@ -36,7 +36,7 @@ def run(settings: Settings, announce: Announce) -> int:
 
 async def _serve(settings: Settings, announce: Announce) -> int:
     telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
-    link, systemd = InsideLink(), Notifier()
+    link, systemd = InProcessLink(), Notifier()
     code = ChildExit.BUG
 
     def end_at_halt(words: str) -> None:
@@ -44,13 +44,13 @@ async def _serve(settings: Settings, announce: Announce) -> int:
         link.tell(Leave(time.monotonic() + LEAVE_WITHIN))
 
     async with open_store(settings.redis, settings.postgres) as store:
-        seen = await Patience().call(store.last_halt, socket.gethostname())
+        seen = await SubmitRetries().call(store.last_halt, socket.gethostname())
         spec = StewardSpec(settings, first=True, halt=seen)
         async with anyio.create_task_group() as group:
             group.start_soon(_hear_out, link, settings, announce, systemd)
             group.start_soon(pat, systemd)
             group.start_soon(tend, ending_at_halt(store, spec.halts, end_at_halt), Health())
-            code = await Life(spec, store, link, telemetry.recovered).live()
+            code = await Steward(spec, store, link, telemetry.recovered).live()
             group.cancel_scope.cancel()
     systemd.tell(STOPPING=1)
     systemd.close()
@@ -58,7 +58,7 @@ async def _serve(settings: Settings, announce: Announce) -> int:
     return int(code)
 
 
-async def _hear_out(link: InsideLink, settings: Settings, announce: Announce, systemd: Notifier) -> None:
+async def _hear_out(link: InProcessLink, settings: Settings, announce: Announce, systemd: Notifier) -> None:
     """What it would tell a parent, for ever."""
     while True:
         match await link.hear():

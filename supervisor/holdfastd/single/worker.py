@@ -15,28 +15,28 @@ from typing import Any
 
 import anyio
 
-from holdfast.broker import open_store
-from holdfast.broker.port import Store
-from holdfast.core.hosts import HaltScope
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.worker_store import belong_to_process
+from holdfast.core.quiet_hosts import HaltScope
 from holdfast.errors import HandlerError, StoreError
 from holdfast.exits import Exit
-from holdfast.handler.chosen import handler_of
-from holdfast.handler.taking import settled
-from holdfast.patience import Patience
-from holdfast.worker.inside import Inside, open_worker
-from holdfast.worker.life import NO_HURRY
-from holdfast.worker.lockfile import drop_lock, hold_lock
+from holdfast.handler.choose import handler_of
+from holdfast.handler.lanes_of_handler import settled
+from holdfast.store import open_store
+from holdfast.store.protocol import Store
+from holdfast.worker.in_process import InProcessWorker, open_worker
+from holdfast.worker.lock_file import drop_lock, hold_lock
 from holdfast.worker.spec import WorkerSpec
-from holdfast.worker_store import belong_to_process
+from holdfast.worker.worker import NO_HURRY
 from holdfast_config import Settings
-from holdfastd.parent.notify import Notifier
-from holdfastd.single.ending import end_threads, status
+from holdfastd.parent.systemd_notify import Notifier
+from holdfastd.single.shutdown import end_threads, status
 from holdfastd.single.signals import heed, heeded
-from holdfastd.single.systemd import pat
+from holdfastd.single.watchdog import pat
+from holdfastd.steward.duties.quiet import ending_at_halt, say_marks
+from holdfastd.steward.duties.schedules import scheduling
 from holdfastd.steward.duty import tend
-from holdfastd.steward.halts import ending_at_halt, say_marks
 from holdfastd.steward.health import Health
-from holdfastd.steward.scheduling import scheduling
 
 Announce = Callable[[str], None]
 
@@ -61,7 +61,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
         async with AsyncExitStack() as stack:
             store = await stack.enter_async_context(open_store(settings.redis))
             halts = await _halts(store)
-            await Patience().call(say_marks, store, halts, announce)
+            await SubmitRetries().call(say_marks, store, halts, announce)
             beside = _beside(store, settings, halts)
             worker = await stack.enter_async_context(
                 open_worker(store, handler, settings, beside=beside, halt=halts.seen)
@@ -92,7 +92,7 @@ async def _leave(store: Store, incarnation: str) -> None:
 async def _halts(store: Store) -> HaltScope:
     """It ends at a halt that is younger than its start."""
     host = socket.gethostname()
-    return HaltScope(host, await Patience().call(store.last_halt, host), ends=True)
+    return HaltScope(host, await SubmitRetries().call(store.last_halt, host), ends=True)
 
 
 def _beside(store: Store, settings: Settings, halts: HaltScope) -> list[Callable[[], Coroutine[Any, Any, None]]]:
@@ -108,7 +108,7 @@ def _one_by_one(settings: Settings) -> Settings:
     return settings.model_copy(update={"concurrency": 1})
 
 
-async def _serve(settings: Settings, worker: Inside, announce: Announce) -> None:
+async def _serve(settings: Settings, worker: InProcessWorker, announce: Announce) -> None:
     """Until the worker is drained."""
     systemd = Notifier()
     async with anyio.create_task_group() as group:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import structlog
 
-from holdfast.broker.port import StewardStore
+from holdfast.store.protocol import StewardStore
 from holdfastd.steward.health import Health
-from holdfastd.steward.trust import SETTLING, Look, ahead, doubt, jump, tolerance
+from holdfastd.steward.lease_trust import SETTLING, ClockSample, ahead, doubt, jump, tolerance
 
 _log = structlog.get_logger("holdfast.steward")
 
@@ -31,7 +31,7 @@ class ClockWatch:
         self._lease = lease
         self._clock = clock
         self._wall = wall
-        self._before: Look | None = None
+        self._before: ClockSample | None = None
         self._leases_from = 0.0
         self._ahead = 0.0
         self._settled_at = 0.0
@@ -44,7 +44,7 @@ class ClockWatch:
         """Whether what looks old may be deleted now."""
         return (await self._look()).at >= self._settled_at
 
-    async def _look(self) -> Look:
+    async def _look(self) -> ClockSample:
         look, slack = await self._read(), tolerance(self._lease)
         if reason := doubt(self._before, look, slack):
             _log.debug("leases are not believed for a while", reason=reason, seconds=self._lease)
@@ -54,7 +54,7 @@ class ClockWatch:
         self._before = look
         return look
 
-    def _moved(self, look: Look, slack: float) -> float:
+    def _moved(self, look: ClockSample, slack: float) -> float:
         if self._before is None:
             return ahead(look, self._wall())
         return jump(self._before, look, slack)
@@ -65,9 +65,9 @@ class ClockWatch:
         if self._settled_at:
             _log.warning("the store's clock was set forward: nothing is trimmed for a while", seconds=round(moved, 1))
 
-    async def _read(self) -> Look:
+    async def _read(self) -> ClockSample:
         outages, began = self._health.outages, self._clock()
         run_id = await self._store.run_id()
         clock_ms = await self._store.clock_ms()
         at = self._clock()
-        return Look(at, at - began, clock_ms, run_id, outages)
+        return ClockSample(at, at - began, clock_ms, run_id, outages)

@@ -9,12 +9,12 @@ import socket
 import anyio
 import structlog
 
-from holdfast.broker import open_store
-from holdfast.channel_client import ParentLink
 from holdfast.exits import ChildExit
+from holdfast.ipc.child_end import ParentLink
+from holdfast.store import open_store
 from holdfast.telemetry import open_telemetry
-from holdfastd.steward.life import Life
 from holdfastd.steward.spec import StewardSpec
+from holdfastd.steward.steward import Steward
 
 SAY_GOODBYE = 1.0  # seconds for the last messages to reach the parent
 
@@ -35,7 +35,7 @@ async def _serve(spec: StewardSpec, channel: socket.socket) -> ChildExit:
     link = ParentLink(channel)
     telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-steward", spec.settings.otlp_protocol)
     async with open_store(spec.settings.redis, spec.settings.postgres) as store:
-        code = await Life(spec, store, link, telemetry.recovered).live()
+        code = await Steward(spec, store, link, telemetry.recovered).live()
         await link.flush(SAY_GOODBYE)
     telemetry.shutdown()
     return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from holdfast.core.hosts import HaltScope
+from holdfast.core.quiet_hosts import HaltScope
 from holdfast_config import Settings
 
 

@@ -15,9 +15,9 @@ import anyio
 import structlog
 from anyio import CancelScope
 
-from holdfast.channel import Beat, BootFailed, Changed, Leave, Ready
-from holdfast.channel_client import ParentLink
 from holdfast.exits import ChildExit
+from holdfast.ipc.channel import Beat, BootFailed, Changed, Leave, Ready
+from holdfast.ipc.child_end import ParentLink
 from holdfastd.watcher.spec import WatcherSpec
 
 BEAT_EVERY = 1.0  # seconds
@@ -31,14 +31,14 @@ def run(spec: WatcherSpec, channel: socket.socket) -> int:
     """Watch until told to leave, or until the parent is gone; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     try:
-        return anyio.run(Watcher(spec, ParentLink(channel)).live)
+        return anyio.run(FileWatcher(spec, ParentLink(channel)).live)
     except Exception:
         _log.exception("the watcher failed")
         return ChildExit.BUG
 
 
 @dataclass(slots=True)
-class Watcher:
+class FileWatcher:
     spec: WatcherSpec
     link: ParentLink
     _code: ChildExit = ChildExit.OK

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from holdfast.core.deliveries import Delivery, Holding, Settle, Settlement
-from holdfast.core.records import Submission, WorkerKind
+from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
+from holdfast.core.tasks import Submission, WorkerKind
 from tests.conformance.fuzz.table import LANES, Table
 from tests.conformance.stand import Stand
 from tests.lua.operations import LARGE, admission, control, flat, introduction, run, submission

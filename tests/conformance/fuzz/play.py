@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from holdfast.core.records import Wanted
-from holdfast.core.states import State
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
 from tests.conformance.fuzz import commands
 from tests.conformance.fuzz.commands import COMMANDS
 from tests.conformance.fuzz.table import DifferenceError, Table

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
 from tests.conformance.fuzz.comparing import difference, plain
 from tests.conformance.stand import Stand
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import ByteStream
 
-from holdfast.broker.redis.scripts import product
-from holdfast.broker.redis.sending import NO_SETTLEMENTS
+from holdfast.store.redis.kill_point_connection import NO_SETTLEMENTS
+from holdfast.store.redis.scripts import product
 
 GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 

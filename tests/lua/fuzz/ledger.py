@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.terms import Terms
+from holdfast.core.submit_options import SubmitOptions
 from tests.lua.invariants import PARKED, TERMINAL
 from tests.lua.messages import message_of
 from tests.lua.view import OWN, View
@@ -30,7 +30,7 @@ class Ledger:
     ended: set[str] = field(default_factory=set[str])
     gone: set[str] = field(default_factory=set[str])
     stolen: bool = False
-    terms: dict[str, Terms] = field(default_factory=dict[str, Terms])
+    terms: dict[str, SubmitOptions] = field(default_factory=dict[str, SubmitOptions])
     born: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     unique: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     debounced: dict[str, str] = field(default_factory=dict[str, str])

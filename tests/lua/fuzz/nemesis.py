@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.deliveries import Standing
+from holdfast.core.delivery import Standing
 from tests.lua.fuzz.world import World
 from tests.lua.view import OWN
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.core.hosts import ALL_HOSTS
-from holdfast.core.lanes import Bound, Rule
-from holdfast.core.records import Retried
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.quiet_hosts import ALL_HOSTS
+from holdfast.core.tasks import Retried
 from tests.lua.fuzz.world import World
 
 DROPPED = "before this message ran"  # told of a message whose task has ended: its place is among what was set aside
@@ -33,9 +33,9 @@ async def retry(world: World) -> None:
 
 HOSTS = (ALL_HOSTS, "host")
 BOUNDS = (
-    Rule(Bound.LIMIT, "slow", "2"),
-    Rule(Bound.KEYS, "slow", "2"),
-    Rule(Bound.NAME, "rare", "3/2000/2"),
+    LaneLimit(LaneBound.LIMIT, "slow", "2"),
+    LaneLimit(LaneBound.KEYS, "slow", "2"),
+    LaneLimit(LaneBound.NAME, "rare", "3/2000/2"),
 )
 
 
@@ -63,7 +63,7 @@ async def resume_hosts(world: World) -> None:
 async def rate(world: World) -> None:
     """The rate of one lane comes and goes."""
     rate = world.dice.choice(["5/1000/2", "50/1000/5", ""])
-    world.seen["rates"] += await world.space.store.bound([Rule(Bound.RATE, world.lanes[2], rate)])
+    world.seen["rates"] += await world.space.store.bound([LaneLimit(LaneBound.RATE, world.lanes[2], rate)])
 
 
 async def readmit(world: World) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
-from holdfast.core.deliveries import Settle, Settlement
-from holdfast.core.records import WorkerKind
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.tasks import WorkerKind
 from tests.lua.fuzz import nemesis, operators, producers, stewards, terms, workers
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World

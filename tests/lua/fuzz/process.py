@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from holdfast.core.exchange import Exchange
-from holdfast.core.records import WorkerKind
+from holdfast.core.pull_protocol import Exchange
+from holdfast.core.tasks import WorkerKind
 from tests.lua.messages import message_of
 
 CAPACITY = 4  # slots: tasks at once

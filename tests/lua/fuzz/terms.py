@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.core.deliveries import Delivery
-from holdfast.core.records import Accepted, Receipt, Submission, TaskRecord
-from holdfast.core.states import TERMINAL, State
-from holdfast.core.terms import IfParentFails, Terms
+from holdfast.core.delivery import Delivery
+from holdfast.core.submit_options import IfParentFails, SubmitOptions
+from holdfast.core.task_states import TERMINAL, State
+from holdfast.core.tasks import Accepted, Receipt, Submission, TaskRecord
 from tests.lua.fuzz.world import World
 from tests.lua.operations import submission
 
@@ -44,7 +44,7 @@ def _wanted(world: World, task_id: str) -> Submission:
     if world.chance(0.05):
         after.append("nobody")
     key, delay = dice.choice(KEYS), dice.choice([None, None, 300, 4000])
-    terms = Terms(
+    terms = SubmitOptions(
         after=tuple(after),
         if_parent_fails=dice.choice([IfParentFails.FAIL, IfParentFails.RUN]),
         expires_in_ms=dice.choice([None, None, 1, 400, 5000]),
@@ -65,7 +65,7 @@ async def _look(world: World, task_id: str) -> TaskRecord | None:
     return await world.space.store.get(task_id, payloads=False) if task_id else None
 
 
-async def _holder(world: World, terms: Terms) -> str:
+async def _holder(world: World, terms: SubmitOptions) -> str:
     """The task that has this unique key now."""
     task_id, till = world.ledger.unique.get(terms.unique, ("", 0)) if terms.unique else ("", 0)
     if till:
@@ -74,7 +74,7 @@ async def _holder(world: World, terms: Terms) -> str:
     return task_id if task and task.state not in TERMINAL else ""
 
 
-async def _accepted(world: World, wanted: Submission, terms: Terms, parents: list[TaskRecord]) -> None:
+async def _accepted(world: World, wanted: Submission, terms: SubmitOptions, parents: list[TaskRecord]) -> None:
     ledger, task_id = world.ledger, wanted.task_id
     ledger.accept(task_id, wanted.message_id)
     ledger.terms[task_id] = terms

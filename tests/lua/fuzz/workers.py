@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from holdfast.core.deliveries import Holding, Pulled, Renewed, Settle, Settlement, Standing
-from holdfast.core.exchange import UNBOUNDED, Request
-from holdfast.core.records import Admission, WorkerKind
+from holdfast.core.delivery import Holding, Pulled, Renewed, Settle, Settlement, Standing
+from holdfast.core.pull_protocol import UNBOUNDED, Request
+from holdfast.core.tasks import Admission, WorkerKind
 from tests.lua.fuzz import terms
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World

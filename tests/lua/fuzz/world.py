@@ -9,10 +9,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.core.deliveries import Delivery, Pulled, Standing
-from holdfast.core.exchange import Request
-from holdfast.core.records import Introduction, WorkerKind
-from holdfast.core.service import ServedLane, Service
+from holdfast.core.delivery import Delivery, Pulled, Standing
+from holdfast.core.pull_protocol import Request
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.tasks import Introduction, WorkerKind
 from holdfast.handler.turn import joined
 from tests.lua.fuzz.ledger import Ledger
 from tests.lua.fuzz.process import CAPACITY, Process
@@ -102,7 +102,7 @@ class World:
         if self.chance(0.2):
             return who
         process.names = self.dice.choice(HANDLERS)
-        return replace(who, service=Service(tuple(map(ServedLane, process.lanes)), process.names))
+        return replace(who, service=ServedWork(tuple(map(ServedLane, process.lanes)), process.names))
 
     async def pull(self, process: Process, request: Request) -> Pulled:
         """What this worker asks of the store."""

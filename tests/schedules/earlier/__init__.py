@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.core.definitions import ScheduleRecord
-from holdfast.core.records import Submission
-from holdfast.firing import Firing
+from holdfast.client.schedule_fire import ScheduleFirer
+from holdfast.core.schedule_records import ScheduleRecord
+from holdfast.core.tasks import Submission
 
 _HERE = Path(__file__).parent
 
@@ -17,7 +17,7 @@ SCRIPTS = {path.name: path.read_text() for path in _HERE.glob("schedule_*.lua")}
 SCRIPTS["scheduling"] = (_HERE / "scheduling.lua").read_text()
 
 
-class EarlierFiring(Firing):
+class EarlierFiring(ScheduleFirer):
     def make(self, record: ScheduleRecord, task_id: str) -> Submission:
         moment = task_id.rpartition("@")[2]
         return super().make(record, f"{record.definition.schedule_id.replace(':', '@')}@{moment}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfastd.service.shelter import Shelter
+from holdfastd.unit.sandbox import Sandbox
 from tests.systemd.inside.listening import greeting
 from tests.systemd.inside.machine import run, until
 from tests.systemd.inside.scene import APP, SUPERVISOR, Scene
@@ -76,7 +76,7 @@ def of_homes_and_temporary_folders_only_what_it_runs_from_is_shown(_: Scene) -> 
     for folder in (*needed, Path("/home/ada/secret"), Path("/home/bob")):
         folder.mkdir(parents=True)
     Path("/home/ada").chmod(0o700)
-    shelter = [f"--property={line}" for line in Shelter(needed).directives() if not line.startswith("#")]
+    shelter = [f"--property={line}" for line in Sandbox(needed).directives() if not line.startswith("#")]
     command = (
         "systemd-run",
         "--quiet",

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfastd.service import reach
-from holdfastd.service.reach import Reader
-from holdfastd.service.shelter import Shelter
+from holdfastd.unit import access
+from holdfastd.unit.access import ServiceUser
+from holdfastd.unit.sandbox import Sandbox
 from tests.systemd.inside.machine import Unit, run
 from tests.systemd.inside.tasks import Tasks
 
 APP = Path("/srv/agent")
 STATE = Path("/var/lib/holdfast")
-SUPERVISOR = reach.own_command()
+SUPERVISOR = access.own_command()
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def prepare() -> Scene:
     """A machine on which the service can be installed."""
     run("mount", "--make-rshared", "/")  # as on a machine that is no container: systemd hands credentials over by it
     Path("/run").chmod(0o755)  # as elsewhere: who may write in it is a matter of its mode alone
-    for folder in reach.needed(SUPERVISOR, ()):
-        while (barred := Reader.named("nobody").stopped_at(folder, Shelter())) is not None:
+    for folder in access.needed(SUPERVISOR, ()):
+        while (barred := ServiceUser.named("nobody").stopped_at(folder, Sandbox())) is not None:
             barred.chmod(barred.stat().st_mode | 0o011)
     APP.mkdir(parents=True)
     shutil.copy(Path(__file__).with_name("agent.py"), APP)

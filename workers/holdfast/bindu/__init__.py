@@ -12,7 +12,7 @@ from __future__ import annotations
 from holdfast.errors import MissingFrameworkError
 
 try:
-    from holdfast.bindu.connecting import Pair, connect, install
+    from holdfast.bindu.connect import SchedulerAndStorage, connect, install
     from holdfast.bindu.scheduler import HoldfastScheduler
     from holdfast.bindu.storage import HoldfastStorage
 except ModuleNotFoundError as error:
@@ -21,4 +21,4 @@ except ModuleNotFoundError as error:
     told = "holdfast.bindu needs the package bindu, on Python 3.12 or later: pip install 'holdfast-supervisor[bindu]'"
     raise MissingFrameworkError(told) from None
 
-__all__ = ["connect", "install", "Pair", "HoldfastScheduler", "HoldfastStorage"]
+__all__ = ["connect", "install", "SchedulerAndStorage", "HoldfastScheduler", "HoldfastStorage"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from holdfast.bindu.arguments import checked, document, documents
 from holdfast.bindu.envelopes import decoded, encoded
 from holdfast.bindu.ids import named
-from holdfast.bindu.opening import MOST, Document, Opening, most
+from holdfast.bindu.lazy_store import MOST, Document, LazyStore, most
+from holdfast.bindu.type_checks import checked, document, documents
 
 STEP = 50  # tasks that are cleared in one call of the store
 
 
-class Contexts(Opening):
+class ContextStorage(LazyStore):
     async def load_context(self, context_id: UUID) -> Document | None:
         found = await self._call(self._store.conversation, str(checked("context_id", context_id)))
         if found is None:

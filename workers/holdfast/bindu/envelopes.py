@@ -8,12 +8,12 @@ import msgspec
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from holdfast.bindu.ids import named
+from holdfast.client.submission import current_trace
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
-from holdfast.core.records import Submission
+from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.task import Task
-from holdfast.submitting import current_trace
 
 _encoder = msgspec.json.Encoder(enc_hook=str)  # as the framework's own scheduler writes what JSON has not
 _decode = msgspec.json.Decoder().decode

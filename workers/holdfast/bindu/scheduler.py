@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from bindu.server.scheduler.base import Scheduler  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
-from holdfast.bindu.arguments import checked
-from holdfast.bindu.consuming import Consumer
+from holdfast.bindu.consumer import Consumer
 from holdfast.bindu.envelopes import submission_of
-from holdfast.bindu.held import Desk
-from holdfast.broker import make_store
-from holdfast.core.states import TERMINAL
+from holdfast.bindu.held_tasks import HeldTasks
+from holdfast.bindu.type_checks import checked
+from holdfast.client.manager import TaskManager
+from holdfast.client.submission import raise_refusals
+from holdfast.core.task_states import TERMINAL
 from holdfast.errors import ClosedError, TaskEndedError, UnknownTaskError
-from holdfast.manager import TaskManager
-from holdfast.submitting import raise_refusals
+from holdfast.store import make_store
 from holdfast_config import Settings
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from holdfast.broker.port import Store
+    from holdfast.store.protocol import Store
 
 _log = structlog.get_logger("holdfast.bindu")
 
@@ -34,7 +34,7 @@ class HoldfastScheduler(Scheduler):
     """Made by `connect`; to be entered. Its operations are submitted as any producer's: idempotent, and repeated while
     the store cannot be reached. Errors are those of `holdfast.errors`."""
 
-    def __init__(self, settings: Settings, desk: Desk, *, consume: bool) -> None:
+    def __init__(self, settings: Settings, desk: HeldTasks, *, consume: bool) -> None:
         self._settings, self._desk, self._consume = settings, desk, consume
         self._store: Store | None = None
         self._serving: dict[Consumer, asyncio.Task[None]] = {}

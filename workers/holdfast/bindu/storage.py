@@ -9,23 +9,23 @@ from uuid import UUID
 import structlog
 from bindu.server.storage.base import OwnershipError, Storage  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
-from holdfast.bindu.arguments import checked, document, documents
-from holdfast.bindu.beside import Beside
-from holdfast.bindu.contexts import Contexts
+from holdfast.bindu.contexts import ContextStorage
 from holdfast.bindu.envelopes import encoded, message_of
-from holdfast.bindu.opening import Document, most
-from holdfast.bindu.reading import Reading
-from holdfast.bindu.views import kept, shown
-from holdfast.core.conversations import Noted, NotedWrite
-from holdfast.core.records import TaskRecord
-from holdfast.core.states import State
+from holdfast.bindu.feedback import FeedbackStorage
+from holdfast.bindu.lazy_store import Document, most
+from holdfast.bindu.lookup import TaskLookup
+from holdfast.bindu.task_view import kept, shown
+from holdfast.bindu.type_checks import checked, document, documents
+from holdfast.core.conversations import KeptNote, NotedWrite
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskRecord
 
 CANCELED = "canceled by the application"
 
 _log = structlog.get_logger("holdfast.bindu")
 
 
-class HoldfastStorage(Contexts, Beside, Reading, Storage[dict[str, Any]]):
+class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[str, Any]]):
     """Made by `connect`. States are Holdfast's: a worker of the framework changes those of what it holds, anybody can
     cancel or pause; another state that is written is not taken, and the task is returned as it is. The state of a task
     that the scheduler was not given yet is its application's to write.
@@ -49,9 +49,9 @@ class HoldfastStorage(Contexts, Beside, Reading, Storage[dict[str, Any]]):
         message.update(message_of(message, str(task), str(context)))
         task_id = str(task)
         answer = await self._call(self._store.note, task_id, str(context), caller_did or "", encoded(message))
-        if answer == Noted.FOREIGN:
+        if answer == KeptNote.FOREIGN:
             raise OwnershipError(f"context {context} or task {task_id} is owned by a different caller")
-        if answer != Noted.NOTED:
+        if answer != KeptNote.NOTED:
             told = f"cannot continue task {task_id}: it is in the terminal state {answer}, which is final"
             raise ValueError(f"{told}; create a new task with reference_task_ids to continue the conversation")
         return await self._continued(task_id, message)

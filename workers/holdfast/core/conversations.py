@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Noted(StrEnum):
+class KeptNote(StrEnum):
     """What came of noting a task. Any other word is the state in which the task has ended."""
 
     NOTED = "noted"

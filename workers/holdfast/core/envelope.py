@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from holdfast.core.decode_operation import read
 from holdfast.core.identity import TASK_ID_RULE, derived_message_id, fitting_message_id, is_task_id, sha1_hex
 from holdfast.core.messages import Part, call_part, data_part, text_part
 from holdfast.core.operations import Control, Operation, Run, UnreadableError, Verb
-from holdfast.core.reading import read
 from holdfast.errors import InvalidTaskError
 
 __all__ = [

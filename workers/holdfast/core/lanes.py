@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from holdfast.core.nouns import counted
-from holdfast.core.service import ServedLane
+from holdfast.core.plurals import counted
+from holdfast.core.served import ServedLane
 
 
-class Bound(StrEnum):
+class LaneBound(StrEnum):
     """What bounds a lane (`name`: the handler of that name)."""
 
     LIMIT = "limit"  # tasks that run at once
@@ -23,17 +23,17 @@ NO_BOUND = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LaneLimit:
     """One bound. `value`: a number; rates as count/period in ms/burst; of an end `tail`; `none`: no bound; empty: take
     the word back."""
 
-    bound: Bound
+    bound: LaneBound
     subject: str
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LimitOrder:
     """What is said of one bound: `asked` by an operator, which counts first, and by the settings of a `host`."""
 
     asked: str = ""
@@ -63,10 +63,10 @@ class LaneState:
     paused_since_ms: int | None = None
     paused_because: str = ""
     closed: str = ""
-    limit: Said = field(default_factory=Said)
-    keys: Said = field(default_factory=Said)
-    rate: Said = field(default_factory=Said)
-    end: Said = field(default_factory=Said)
+    limit: LimitOrder = field(default_factory=LimitOrder)
+    keys: LimitOrder = field(default_factory=LimitOrder)
+    rate: LimitOrder = field(default_factory=LimitOrder)
+    end: LimitOrder = field(default_factory=LimitOrder)
     workers: int = 0
     served: tuple[ServedLane, ...] = ()
     missing: dict[str, int] = field(default_factory=dict[str, int])
@@ -88,7 +88,7 @@ class Lanes:
 
     now_ms: int
     lanes: tuple[LaneState, ...]
-    handlers: dict[str, Said]
+    handlers: dict[str, LimitOrder]
     living: int = 0
 
 

@@ -1,4 +1,4 @@
-"""What running a delivery came to. Settling it is somebody else's work (`core/settling.py`)."""
+"""What running a delivery came to. Settling it is somebody else's work (`core/settle.py`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InputAsked:
     """The turn ended with a question: `state` is input-required or auth-required."""
 
     state: str
@@ -59,14 +59,14 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableMessage:
     """The operation could not be read."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class HandlerStopped:
     """The handler was cancelled from outside: `why` is cancel, pause, drain, lost or fenced."""
 
     why: str
@@ -79,4 +79,4 @@ class Deferred:
     delay: float
 
 
-Outcome = Completed | Asked | Failed | Rejected | Raised | Unreadable | Stopped
+Outcome = Completed | InputAsked | Failed | Rejected | Raised | UnreadableMessage | HandlerStopped

@@ -48,7 +48,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class SchedulePolicy:
     """`deadline`: a fire that is later than this is not run; `jitter`: a fire is put off by less than this."""
 
     overlap: Overlap = Overlap.FORBID
@@ -64,7 +64,7 @@ class Schedule:
     schedule_id: str
     cadence: Cadence
     bounds: Bounds
-    policy: Policy
+    policy: SchedulePolicy
     expected: int | None
     fires: int = 0
 

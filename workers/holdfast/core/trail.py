@@ -78,7 +78,7 @@ _PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.i
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrailStep:
     """One line. `number`: of the turn that was settled, of crashes; `other`: the id of a message or of another task."""
 
     at_ms: int
@@ -100,19 +100,19 @@ class Step:
         return self.claim.partition(":")[2].rpartition(":")[0]
 
 
-def read_trail(lines: tuple[str, ...]) -> tuple[Step, ...]:
+def read_trail(lines: tuple[str, ...]) -> tuple[TrailStep, ...]:
     return tuple(map(read_step, lines))
 
 
-def read_step(line: str) -> Step:
+def read_step(line: str) -> TrailStep:
     moment, _, rest = line.partition(" ")
     event, _, detail = rest.partition(" ")
     at_ms = int(moment) if moment.isascii() and moment.isdigit() else 0
     found = _PATTERNS[event].fullmatch(detail) if event in _PATTERNS else None
     if found is None:
-        return Step(at_ms, event, reason=detail)
+        return TrailStep(at_ms, event, reason=detail)
     said = {name: value or "" for name, value in found.groupdict().items()}
-    return Step(
+    return TrailStep(
         at_ms,
         event,
         reason=said.get("reason", ""),

@@ -7,50 +7,50 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from holdfast.handler.callee import Callee, Kind
+from holdfast.handler.command.runner import CommandRunner
+from holdfast.handler.function import FunctionKind, HandlerFunction
 from holdfast.handler.handler import Handler
-from holdfast.handler.options import Options
-from holdfast.handler.program.program import Program
+from holdfast.handler.handler_options import HandlerOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedFunction:
     """`name` is empty for the function that tasks without a name get; `options`: what it asks for itself."""
 
     name: str
     kind: str
     takes: tuple[str, ...]
-    options: Options = field(default_factory=Options)
+    options: HandlerOptions = field(default_factory=HandlerOptions)
 
 
-def describe(handler: Handler) -> Iterator[Described]:
+def describe(handler: Handler) -> Iterator[DescribedFunction]:
     """The default first, then those with names."""
     match handler.default:
-        case Callee() as function:
+        case HandlerFunction() as function:
             yield _described("", function)
-        case Program() as program:
-            yield Described("", f"{program.command.path}, a process for each task", ("JSON on standard input",))
+        case CommandRunner() as program:
+            yield DescribedFunction("", f"{program.command.path}, a process for each task", ("JSON on standard input",))
         case _:
             pass
     for name, function in sorted(handler.named.items()):
         yield _described(name, function)
 
 
-def _described(name: str, callee: Callee) -> Described:
+def _described(name: str, callee: HandlerFunction) -> DescribedFunction:
     signature = callee.signature
     special = [*(["messages"] if signature.messages else []), *([signature.task] if signature.task else [])]
     own = [each if each in signature.required else f"{each}=…" for each in sorted(signature.known)]
     takes = tuple(special + own + (["**kwargs"] if signature.open else []))
-    return Described(name, _kind(callee), takes, callee.options)
+    return DescribedFunction(name, _kind(callee), takes, callee.options)
 
 
-def _kind(callee: Callee) -> str:
+def _kind(callee: HandlerFunction) -> str:
     match callee.kind:
-        case Kind.COROUTINE:
+        case FunctionKind.COROUTINE:
             return "coroutine"
-        case Kind.ASYNC_GENERATOR:
+        case FunctionKind.ASYNC_GENERATOR:
             return "async generator"
-        case Kind.SYNC:
+        case FunctionKind.SYNC:
             return "generator in a thread" if _is_generator(callee.function) else "function in a thread"
 
 

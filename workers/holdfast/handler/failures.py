@@ -8,8 +8,8 @@ import traceback
 from pathlib import Path
 from typing import cast
 
-from holdfast.core.documents import NOTHING, failure_document
 from holdfast.core.outcomes import Completed, Failure, Raised, Rejected
+from holdfast.core.result_document import NOTHING, failure_document
 from holdfast.errors import Reject, Retry, StopSchedule, UnsetSchedule
 
 TRACEBACK_BYTES = 8192

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.handler.callee import Callee
-from holdfast.handler.options import Options
+from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.handler.function import HandlerFunction
+from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.runner import Runner
-from holdfast.schedulespec import ScheduleSpec
 from holdfast_config.lanes import Lane
 
 
@@ -18,8 +18,8 @@ class Handler:
     `lanes` those it says it takes from."""
 
     target: str
-    default: Callee | Runner | None = None
-    named: Mapping[str, Callee] = field(default_factory=dict[str, Callee])
+    default: HandlerFunction | Runner | None = None
+    named: Mapping[str, HandlerFunction] = field(default_factory=dict[str, HandlerFunction])
     schedules: Mapping[str, ScheduleSpec] = field(default_factory=dict[str, ScheduleSpec])
     lanes: tuple[Lane, ...] = ()
 
@@ -30,14 +30,14 @@ class Handler:
             return None
         return frozenset(self.named) | ({""} if self.default is not None else frozenset[str]())
 
-    def choose(self, name: str | None) -> Callee | Runner | None:
+    def choose(self, name: str | None) -> HandlerFunction | Runner | None:
         """What runs an operation that calls `name`. Where nothing is registered by name, names mean nothing."""
         return self.named.get(name) if name is not None and self.named else self.default
 
-    def options(self, name: str | None) -> Options:
+    def options(self, name: str | None) -> HandlerOptions:
         """What the handler of an operation that calls `name` asks for itself."""
         chosen = self.choose(name)
-        return chosen.options if isinstance(chosen, Callee) else Options()
+        return chosen.options if isinstance(chosen, HandlerFunction) else HandlerOptions()
 
     def absence(self, name: str | None) -> str:
         """Why `choose` found nothing."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.core.deliveries import Delivery
-from holdfast.core.documents import reply_parts
+from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.messages import Message, with_content
+from holdfast.core.result_document import reply_parts
 from holdfast.handler.turn import is_whole, joined
 
 

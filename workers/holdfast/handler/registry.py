@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.core.plain_json import shown
 from holdfast.errors import HandlerError, InvalidScheduleError
-from holdfast.handler.callee import Callee, callee
+from holdfast.handler.function import HandlerFunction, callee
 from holdfast.handler.handler import Handler
-from holdfast.handler.options import Options
-from holdfast.plainjson import shown
-from holdfast.schedulespec import ScheduleSpec
+from holdfast.handler.handler_options import HandlerOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,8 +33,8 @@ class Handlers:
     that could not be called."""
 
     def __init__(self) -> None:
-        self._named: dict[str, Callee] = {}
-        self._default: Callee | None = None
+        self._named: dict[str, HandlerFunction] = {}
+        self._default: HandlerFunction | None = None
         self._schedules: dict[str, ScheduleSpec] = {}
 
     def register(
@@ -56,7 +56,7 @@ class Handlers:
             raise HandlerError(f"handler name {shown(name)}: 1 to {NAME_LENGTH} characters are allowed")
         if name in self._named:
             raise HandlerError(f"handler name {name!a} is registered twice: names are unique")
-        options = Options(max_attempts, timeout, concurrency, lane)
+        options = HandlerOptions(max_attempts, timeout, concurrency, lane)
         options.check(f"the handler {name!a}")
 
         def keep(function: F) -> F:
@@ -71,7 +71,10 @@ class Handlers:
         However many workers and hosts have it, each of its fires is made once. Where the application has a name (the
         setting `application`), what no live worker declares any more is removed. Raises HandlerError.
         """
-        from holdfast.defining import define, read_spec  # calendars are not small, and few applications need them
+        from holdfast.client.schedule_definition import (  # calendars are not small, and few applications need them
+            define,
+            read_spec,
+        )
 
         if schedule_id in self._schedules:
             raise HandlerError(f"schedule {shown(schedule_id)} is defined twice: ids are unique")
@@ -82,7 +85,7 @@ class Handlers:
             raise HandlerError(f"schedule {shown(schedule_id)}: {error}") from error
         self._schedules[schedule_id] = read
 
-    def named(self) -> Mapping[str, Callee]:
+    def named(self) -> Mapping[str, HandlerFunction]:
         """What has been registered so far."""
         return dict(self._named)
 

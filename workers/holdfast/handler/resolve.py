@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 from holdfast.errors import HandlerError
-from holdfast.handler.callee import callee
 from holdfast.handler.failures import user_traceback
+from holdfast.handler.function import callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
 from holdfast_config import ConfigError, Settings
 from holdfast_config.found_files import is_file
-from holdfast_config.worker_calls import WorkerCall, is_call, read_call
+from holdfast_config.handler_call import WorkerCall, is_call, read_call
 
 DEFAULT_MODULE = "agent"
 DEFAULT_TARGET = "agent:handle"

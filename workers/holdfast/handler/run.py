@@ -11,16 +11,16 @@ from typing import Any
 
 import anyio
 
-from holdfast.core.deliveries import Delivery
-from holdfast.core.documents import failure_document
-from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, Unreadable
-from holdfast.handler.call import call
-from holdfast.handler.callee import Callee
+from holdfast.core.delivery import Delivery
+from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, UnreadableMessage
+from holdfast.core.result_document import failure_document
+from holdfast.handler.converters import MisfitError
 from holdfast.handler.failures import MESSAGE_BYTES, bounded, user_traceback, what_it_raised
-from holdfast.handler.fields import MisfitError
+from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
 from holdfast.handler.history import messages_for
-from holdfast.handler.results import outcome_of
+from holdfast.handler.invoke import call
+from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
 
@@ -47,7 +47,7 @@ async def run(
     cancelled or timed out; `run` then still waits for it, for as long as the process lives.
     """
     if task.unreadable:
-        return Unreadable(task.unreadable)
+        return UnreadableMessage(task.unreadable)
     operation = task.operation
     own = handler.options(operation.name).timeout
     usual = task_timeout if own is None else own
@@ -57,7 +57,7 @@ async def run(
         case None:
             # Retried: while versions change hands, another worker may have it.
             return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
-        case Callee() as callee:
+        case HandlerFunction() as callee:
             kwargs = operation.kwargs if operation.name is not None and handler.named else {}
             try:
                 kwargs = callee.signature.fit(kwargs)
@@ -76,7 +76,7 @@ def _rejected(misfit: str) -> Rejected:
     return Rejected(failure_document("rejected", Failure("BadArguments", misfit)), misfit)
 
 
-async def _answer(callee: Callee, arguments: dict[str, Any], task: Task, threads: Threads) -> Outcome:
+async def _answer(callee: HandlerFunction, arguments: dict[str, Any], task: Task, threads: Threads) -> Outcome:
     return outcome_of(await call(callee, arguments, task.notes, threads), task.notes.max_bytes)
 
 

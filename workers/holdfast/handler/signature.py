@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 from holdfast.core.messages import Message
 from holdfast.errors import HandlerError
-from holdfast.handler.fields import Convert, MisfitError, convert_all, converters
+from holdfast.handler.converters import Convert, MisfitError, convert_all, converters
 from holdfast.handler.task import Task
 
 _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import structlog
 
-from holdfast.core.deliveries import Delivery
-from holdfast.handler.notes import Notes
+from holdfast.core.delivery import Delivery
+from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.turn import read_turn
 
 _decode = msgspec.json.Decoder().decode
@@ -29,7 +29,7 @@ class Task:
         self._max_bytes = max_bytes
         self.deadline: float | None = None
         self.span: str | None = None  # set by telemetry: the traceparent of the span around this delivery
-        self.notes = Notes(max_bytes)
+        self.notes = RunNotes(max_bytes)
         self.take(delivery)
 
     def take(self, delivery: Delivery) -> None:

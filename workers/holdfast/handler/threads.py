@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from holdfast.handler.notes import Notes
+from holdfast.handler.run_notes import RunNotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _Ended:
     error: BaseException | None = None
 
 
-async def in_thread(function: Callable[[], object], notes: Notes, threads: Threads) -> Any:
+async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Threads) -> Any:
     """What `function` returns or raises. Cancelled, it asks the thread to stop and ends with it.
 
     The thread is awaited beside: a cancellation of the asyncio task itself, which no shield stops, may end the wait
@@ -66,7 +66,7 @@ def _captured(function: Callable[[], object]) -> _Ended:
         return _Ended(error=error)
 
 
-async def _stop(notes: Notes, threads: Threads, over: anyio.Event) -> None:
+async def _stop(notes: RunNotes, threads: Threads, over: anyio.Event) -> None:
     notes.cancelled = True
     with anyio.CancelScope(shield=True):
         with anyio.move_on_after(threads.grace):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
 from holdfast.core.envelope import Run, UnreadableError, read
 
 _NOTHING = Run(task_id="", message_id="")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.telemetry.disabled import DisabledTelemetry
 from holdfast.telemetry.port import Span, Telemetry
-from holdfast.telemetry.silent import Silent
 
 __all__ = ["Telemetry", "Span", "HTTP", "GRPC", "open_inside", "open_telemetry"]
 
@@ -14,9 +14,9 @@ GRPC = "grpc"
 def open_inside(endpoint: str | None, service: str, protocol: str = HTTP) -> Telemetry:
     """The same within an application, whose own telemetry may go on where nothing is sent by us."""
     if endpoint is None:
-        from holdfast.telemetry.carrying import Carrying
+        from holdfast.telemetry.context_only import ContextOnlyTelemetry
 
-        return Carrying()
+        return ContextOnlyTelemetry()
     return open_telemetry(endpoint, service, protocol)
 
 
@@ -27,8 +27,8 @@ def open_telemetry(endpoint: str | None, service: str, protocol: str = HTTP) -> 
     says: `grpc`, or anything else for http/protobuf.
     """
     if endpoint is None:
-        return Silent()
-    from holdfast.telemetry.otlp import Otlp
+        return DisabledTelemetry()
+    from holdfast.telemetry.otlp import OtlpTelemetry
     from holdfast.telemetry.providers import Providers
 
-    return Otlp(Providers.towards(endpoint, service, grpc=protocol == GRPC))
+    return OtlpTelemetry(Providers.towards(endpoint, service, grpc=protocol == GRPC))

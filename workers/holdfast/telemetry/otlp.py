@@ -10,31 +10,33 @@ from opentelemetry import trace
 from opentelemetry.trace import Link, SpanKind, StatusCode
 from opentelemetry.util.types import AttributeValue
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Outcome
-from holdfast.telemetry import names
+from holdfast.telemetry import semantic_names
 from holdfast.telemetry.origin import context, producer, traceparent
 from holdfast.telemetry.providers import Providers
-from holdfast.telemetry.results import CANCELLED, Result, result
+from holdfast.telemetry.span_results import CANCELLED, SpanResult, result
 
 if TYPE_CHECKING:
     from holdfast.handler.task import Task
 
 
-class Otlp:
+class OtlpTelemetry:
     def __init__(self, providers: Providers) -> None:
         self._providers = providers
-        self._tracer = providers.tracers.get_tracer(names.HOLDFAST)
-        meter = providers.meters.get_meter(names.HOLDFAST)
+        self._tracer = providers.tracers.get_tracer(semantic_names.HOLDFAST)
+        meter = providers.meters.get_meter(semantic_names.HOLDFAST)
         self._recovered = meter.create_counter(
-            names.RECOVERED, names.RECOVERED_UNIT, "Tasks put back after the death of the worker that ran them."
+            semantic_names.RECOVERED,
+            semantic_names.RECOVERED_UNIT,
+            "Tasks put back after the death of the worker that ran them.",
         )
 
     @contextmanager
     def delivery(self, delivery: Delivery, task: Task) -> Generator[_Span]:
         origin = producer(task)
         span = self._tracer.start_span(
-            f"{names.PROCESS} {delivery.lane}",
+            f"{semantic_names.PROCESS} {delivery.lane}",
             context(origin) if origin else None,
             SpanKind.CONSUMER,
             _attributes(delivery, task),
@@ -50,7 +52,7 @@ class Otlp:
             span.end()
 
     def recovered(self, count: int, cause: str) -> None:
-        self._recovered.add(count, {names.CAUSE: cause})
+        self._recovered.add(count, {semantic_names.CAUSE: cause})
 
     def shutdown(self) -> None:
         self._providers.shutdown()
@@ -62,28 +64,28 @@ class _Span:
     __slots__ = ("_result",)
 
     def __init__(self) -> None:
-        self._result: Result = CANCELLED
+        self._result: SpanResult = CANCELLED
 
     def ended(self, outcome: Outcome) -> None:
         self._result = result(outcome)
 
     def tell(self, span: trace.Span) -> None:
-        span.set_attribute(names.OUTCOME, self._result.outcome)
+        span.set_attribute(semantic_names.OUTCOME, self._result.outcome)
         if self._result.error:
-            span.set_attribute(names.ERROR_TYPE, self._result.error)
+            span.set_attribute(semantic_names.ERROR_TYPE, self._result.error)
             span.set_status(StatusCode.ERROR)
 
 
 def _attributes(delivery: Delivery, task: Task) -> dict[str, AttributeValue]:
     return {
-        names.SYSTEM: names.HOLDFAST,
-        names.OPERATION_NAME: names.PROCESS,
-        names.OPERATION_TYPE: names.PROCESS,
-        names.DESTINATION: delivery.lane,
-        names.MESSAGE_ID: task.operation.message_id,
-        names.CONVERSATION_ID: task.context_id,
-        names.ENVELOPE_SIZE: len(delivery.operation),
-        names.TASK_ID: delivery.task_id,
-        names.TURN: delivery.turn,
-        names.DELIVERY: delivery.delivery,
+        semantic_names.SYSTEM: semantic_names.HOLDFAST,
+        semantic_names.OPERATION_NAME: semantic_names.PROCESS,
+        semantic_names.OPERATION_TYPE: semantic_names.PROCESS,
+        semantic_names.DESTINATION: delivery.lane,
+        semantic_names.MESSAGE_ID: task.operation.message_id,
+        semantic_names.CONVERSATION_ID: task.context_id,
+        semantic_names.ENVELOPE_SIZE: len(delivery.operation),
+        semantic_names.TASK_ID: delivery.task_id,
+        semantic_names.TURN: delivery.turn,
+        semantic_names.DELIVERY: delivery.delivery,
     }

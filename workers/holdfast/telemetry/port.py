@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.core.deliveries import Delivery
+from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Outcome
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ class Worker(RoundRobin):
 from __future__ import annotations
 
 from holdfast.timeline.bike import Bike
-from holdfast.timeline.endings import StopWork, UnsetJob
-from holdfast.timeline.worker import RoundRobin, Worker
+from holdfast.timeline.instructions import StopWork, UnsetJob
+from holdfast.timeline.worker_classes import RoundRobin, Worker
 
 __all__ = ["Worker", "RoundRobin", "StopWork", "UnsetJob", "Bike"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from holdfast.client.manager import TaskManager
 from holdfast.core.cadence.moments import read_moment
-from holdfast.core.definitions import Put
-from holdfast.manager import TaskManager
+from holdfast.core.schedule_records import Put
 from holdfast.sync import TaskManager as SyncManager
-from holdfast.timeline import asking
+from holdfast.timeline import jobs
 from holdfast_config import Settings, load
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ class Bike:
         `after` (Unix seconds): what a rule says up to then counts as made; else up to now. InvalidScheduleError.
         """
         moment = None if after is None else read_moment(f"{after}", "UTC")
-        put: Put = self._ask(asking.set_job, jobid, schedule, moment)
+        put: Put = self._ask(jobs.set_job, jobid, schedule, moment)
         return None if put.expected is None else put.expected // 1000
 
     def unset(self, jobid: str) -> None:
         """Forget a job; a run that goes on is completed. UnknownScheduleError."""
-        self._ask(asking.unset_job, jobid)
+        self._ask(jobs.unset_job, jobid)
 
     def tell(self, jobid: str) -> dict[str, object]:
         """Its status, schedule and next run; UnknownScheduleError."""
-        told: asking.Told = self._ask(asking.tell_job, jobid)
+        told: jobs.JobAnswer = self._ask(jobs.tell_job, jobid)
         return told.document
 
     def statuses(self) -> dict[str, str]:
@@ -67,9 +67,9 @@ class Bike:
         background = self._manager._running()  # pyright: ignore[reportPrivateUsage]  # a friend of that class
         return background.call(question, background.served, *words)
 
-    def _all(self) -> list[asking.Told]:
-        async def gather(manager: TaskManager) -> list[asking.Told]:
-            found: AsyncGenerator[asking.Told] = asking.jobs(manager)
+    def _all(self) -> list[jobs.JobAnswer]:
+        async def gather(manager: TaskManager) -> list[jobs.JobAnswer]:
+            found: AsyncGenerator[jobs.JobAnswer] = jobs.jobs(manager)
             return [told async for told in found]
 
         return self._ask(gather)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import msgspec
 
+from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.core.cadence import restored
 from holdfast.core.cadence.once import At, Continue, Stop
-from holdfast.core.definitions import ScheduleRecord
 from holdfast.core.operations import USUAL_TIMEOUT
+from holdfast.core.schedule_records import ScheduleRecord
 from holdfast.core.schedules import Overlap
-from holdfast.schedulespec import ScheduleSpec
 
 STOP = "STOP"
 USUAL_SECONDS = 10.0
@@ -23,7 +23,7 @@ _read_spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class JobKind:
     """How a job is run. `timeout` in seconds; None: as its worker, its lane or the settings say, else 10 s."""
 
     on_failure: str = "stop"
@@ -31,7 +31,7 @@ class Manner:
     timeout: float | None = None
 
 
-USUAL = Manner()
+USUAL = JobKind()
 
 
 def lane_of(jobid: str) -> str | None:
@@ -40,7 +40,7 @@ def lane_of(jobid: str) -> str | None:
     return lane if colon else None
 
 
-def spec_of(jobid: str, schedule: str, manner: Manner = USUAL) -> ScheduleSpec:
+def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
     """What is to be stored for a job; its handler gets the id as text.
 
     A rule that comes due while its run goes on is passed over; what was asked for once waits for the run to end.

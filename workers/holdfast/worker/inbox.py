@@ -9,9 +9,9 @@ import structlog
 
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
-from holdfast.core.records import Admission
-from holdfast.worker.claiming import Claims
-from holdfast.worker.post import Post
+from holdfast.core.tasks import Admission
+from holdfast.worker.context import WorkerContext
+from holdfast.worker.pull import Puller
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -31,8 +31,8 @@ def admission(raw: bytes, max_bytes: int) -> Admission:
 
 @dataclass(slots=True)
 class Inbox:
-    post: Post
-    claims: Claims
+    post: WorkerContext
+    claims: Puller
 
     async def serve(self) -> None:
         """Admit what pulls have put into the inbox; for ever."""

@@ -11,22 +11,22 @@ from dataclasses import replace
 import anyio
 import structlog
 
-from holdfast.broker import open_store
-from holdfast.channel import BootFailed, encode
-from holdfast.channel_client import ParentLink
-from holdfast.core.exchange import Exchange
+from holdfast.client.worker_store import belong_to_process
+from holdfast.core.pull_protocol import Exchange
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
-from holdfast.handler.chosen import handler_of
+from holdfast.handler.choose import handler_of
 from holdfast.handler.failures import summary, user_traceback
-from holdfast.handler.taking import settled
-from holdfast.killpoints import Point, reached
+from holdfast.handler.lanes_of_handler import settled
+from holdfast.ipc.channel import BootFailed, encode
+from holdfast.ipc.child_end import ParentLink
+from holdfast.os.kill_points import Point, reached
+from holdfast.store import open_store
 from holdfast.telemetry import open_telemetry
-from holdfast.worker.life import Life
-from holdfast.worker.lockfile import hold_lock
-from holdfast.worker.post import Post
+from holdfast.worker.context import WorkerContext
+from holdfast.worker.lock_file import hold_lock
 from holdfast.worker.spec import WorkerSpec
-from holdfast.worker_store import belong_to_process
+from holdfast.worker.worker import Worker
 
 SAY_GOODBYE = 1.0  # seconds for the last messages to reach the parent
 
@@ -67,8 +67,8 @@ async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
     telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker", spec.settings.otlp_protocol)
     code = ChildExit.BUG
     async with open_store(spec.settings.redis) as store, anyio.create_task_group() as group:
-        post = Post(spec, store, Exchange(spec.capacity))
-        code = await Life(post, handler, link, telemetry, group).live()
+        post = WorkerContext(spec, store, Exchange(spec.capacity))
+        code = await Worker(post, handler, link, telemetry, group).live()
         await link.flush(SAY_GOODBYE)
         group.cancel_scope.cancel()
     telemetry.shutdown()

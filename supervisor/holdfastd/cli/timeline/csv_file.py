@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from holdfast.core.nouns import counted
-from holdfast.manager import TaskManager
-from holdfast.timeline.asking import records, set_job
+from holdfast.client.manager import TaskManager
+from holdfast.core.plurals import counted
 from holdfast.timeline.job import schedule_of, spec_of
-from holdfastd.cli import output
-from holdfastd.cli.session import Session
-from holdfastd.cli.storing import LONG_PATIENCE, manage
+from holdfast.timeline.jobs import records, set_job
+from holdfastd.cli.common import output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import LONG_PATIENCE, manage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ import click
 import rich_click
 
 from holdfast.core.cadence.moments import read_moment
-from holdfast.core.nouns import counted
+from holdfast.core.plurals import counted
 from holdfast_config import logging
-from holdfastd.cli import options, output
-from holdfastd.cli.session import Session
-from holdfastd.cli.setting_flags import settings_but
-from holdfastd.cli.storing import manage, reach
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import manage, reach
+from holdfastd.cli.service.setting_flags import settings_but
 from holdfastd.cli.timeline.csv_file import read_rows, set_rows
 
 

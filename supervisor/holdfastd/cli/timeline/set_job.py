@@ -6,13 +6,13 @@ import click
 import rich_click
 
 from holdfast.core.cadence.moments import read_moment
-from holdfast.timeline.asking import set_job
-from holdfast.timeline.job import Manner
-from holdfastd.cli import options, output
-from holdfastd.cli import schedule_views as views
-from holdfastd.cli.kinds import DURATION
-from holdfastd.cli.session import Session
-from holdfastd.cli.storing import manage
+from holdfast.timeline.job import JobKind
+from holdfast.timeline.jobs import set_job
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.parameter_types import DURATION
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.schedules import schedule_views as views
 
 
 @rich_click.command(
@@ -54,7 +54,7 @@ def set_(
     fails or takes too long ends the job.
     """
     moment = None if after is None else read_moment(after, "UTC")
-    manner = Manner(on_failure, max_attempts, timeout)
+    manner = JobKind(on_failure, max_attempts, timeout)
     put = manage(session, lambda manager: set_job(manager, jobid, schedule, moment, manner))
     told = {"jobid": jobid, "word": put.word, "next": views.utc(put.expected)}
     if session.json:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 import rich_click
 
+from holdfast.client.manager import TaskManager
 from holdfast.core.cadence.moments import read_moment
-from holdfast.manager import TaskManager
-from holdfast.timeline.asking import jobs
-from holdfastd.cli import options
-from holdfastd.cli.session import Session
-from holdfastd.cli.storing import LONG_PATIENCE, manage
+from holdfast.timeline.jobs import jobs
+from holdfastd.cli.common import options
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import LONG_PATIENCE, manage
 from holdfastd.cli.timeline.csv_file import print_row
 
 

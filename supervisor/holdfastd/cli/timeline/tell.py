@@ -6,10 +6,10 @@ import click
 import rich_click
 
 from holdfast.errors import UnknownScheduleError
-from holdfast.timeline.asking import NOTHING, tell_job
-from holdfastd.cli import options, output
-from holdfastd.cli.session import Session
-from holdfastd.cli.storing import manage
+from holdfast.timeline.jobs import NOTHING, tell_job
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import manage
 
 
 @rich_click.command(epilog="Example: supervisor tell crawl:A")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 import rich_click
 
-from holdfast.timeline.asking import unset_job
-from holdfastd.cli import options, output
-from holdfastd.cli.session import Session
-from holdfastd.cli.storing import manage
+from holdfast.timeline.jobs import unset_job
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import manage
 
 
 @rich_click.command(epilog="Example: supervisor unset crawl:A")

@@ -6,11 +6,11 @@ import click
 import rich_click
 
 from holdfast_config import logging
-from holdfastd.cli import options, output
-from holdfastd.cli.handler_name import check_name
-from holdfastd.cli.session import Session
-from holdfastd.cli.setting_flags import settings_but
-from holdfastd.cli.storing import reach
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import reach
+from holdfastd.cli.service.handler_name import check_name
+from holdfastd.cli.service.setting_flags import settings_but
 
 
 @rich_click.command(

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import anyio
 
-from holdfast.core.facts import DatabaseFacts, FollowingFacts
+from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
 from holdfast.errors import LedgerUnavailableError, StoreError
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
@@ -15,7 +15,7 @@ from holdfast_config.postgres_settings import PostgresSettings
 WITHIN = 8.0  # seconds for each of the two
 
 T = TypeVar("T")
-Seen = tuple[DatabaseFacts | StoreError, FollowingFacts | StoreError | None]
+Seen = tuple[DatabaseInfo | StoreError, ReplicationInfo | StoreError | None]
 
 
 def examine(redis: RedisSettings, database: PostgresSettings) -> Seen:
@@ -25,15 +25,15 @@ def examine(redis: RedisSettings, database: PostgresSettings) -> Seen:
 
 async def _examine(redis: RedisSettings, database: PostgresSettings) -> Seen:
     try:
-        from holdfast.broker.postgres import PostgresStore  # its driver is an extra
-        from holdfast.broker.postgres.examining import examine as ask
+        from holdfast.store.ledger import PostgresStore  # its driver is an extra
+        from holdfast.store.ledger.inspect import examine as ask
 
         store = PostgresStore(redis, database)
     except StoreError as error:
         return error, None
     try:
         facts = await _bounded(ask(store.database), database.masked_url)
-        usable = isinstance(facts, DatabaseFacts) and facts.tables == facts.needed and not facts.lacking
+        usable = isinstance(facts, DatabaseInfo) and facts.tables == facts.needed and not facts.lacking
         return facts, await _bounded(store.following(), redis.masked_url) if usable else None
     finally:
         await store.aclose()

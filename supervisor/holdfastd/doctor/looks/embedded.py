@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
-from holdfastd.store import binary
-from holdfastd.store.errors import StoreLaunchError
-from holdfastd.store.launch import data_directory
+from holdfastd.embedded import server_program
+from holdfastd.embedded.errors import StoreLaunchError
+from holdfastd.embedded.launch import data_directory
 
 
 def embedded(settings: Settings) -> str:
     """The engine. Raises StoreLaunchError as `start` would."""
-    engine = binary.find().engine
+    engine = server_program.find().engine
     try:
         data_directory(settings).check(engine)
     except OSError as error:

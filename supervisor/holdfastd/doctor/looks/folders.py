@@ -13,22 +13,22 @@ import psutil
 from holdfast.exits import Exit
 from holdfast_config import Settings
 from holdfast_config.trust import ServiceFolder, UntrustedError
-from holdfastd.doctor.folders import FolderFacts
-from holdfastd.parent.folders import status, told
-from holdfastd.store.launch import data_directory
+from holdfastd.doctor.folders import FolderInfo
+from holdfastd.embedded.launch import data_directory
+from holdfastd.parent.make_folders import status, told
 
 
-def folders(settings: Settings) -> list[FolderFacts]:
+def folders(settings: Settings) -> list[FolderInfo]:
     """The runtime folder; then that of the embedded store's data, or where none is used the state folder."""
     kept = data_directory(settings).path if settings.embedded else settings.state_dir
     return [_see(settings.runtime_dir, settings.runtime_folder), _see(kept, settings.state_folder)]
 
 
-def _see(path: Path, chosen: ServiceFolder) -> FolderFacts:
+def _see(path: Path, chosen: ServiceFolder) -> FolderInfo:
     nearest = _nearest(path)
     error = _distrust(chosen) or _obstacle(path, nearest)
     told_of = nearest.lstat() if error else nearest.stat()
-    return FolderFacts(
+    return FolderInfo(
         path=path,
         flag=chosen.flag,
         missing=nearest != path,

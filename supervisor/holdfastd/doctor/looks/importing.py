@@ -14,18 +14,18 @@ import anyio
 import msgspec
 import psutil
 
-from holdfast.core import wear
+from holdfast.core import recycle
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
-from holdfast.handler.chosen import handler_of
+from holdfast.handler.choose import handler_of
 from holdfast.handler.description import describe
 from holdfast.handler.handler import Handler
-from holdfast.handler.options import Options
+from holdfast.handler.handler_options import HandlerOptions
 from holdfast_config import Settings
-from holdfastd.doctor.handler import Function, Imported, NotImported, Trial
-from holdfastd.parent import belongings
-from holdfastd.parent.belongings import Belongings
-from holdfastd.parent.preloaded import preload_handler
+from holdfastd.doctor.handler_import import Function, Imported, NotImported, Trial
+from holdfastd.parent import fork_hazards
+from holdfastd.parent.fork_hazards import ForkHazards
+from holdfastd.parent.preload_handler import preload_handler
 
 STDOUT, STDERR = 1, 2
 
@@ -39,7 +39,7 @@ def try_import(settings: Settings, channel: socket.socket) -> NoReturn:
         channel.sendall(msgspec.json.encode(trial) + b"\n")
 
     if settings.preload:
-        before = belongings.look()
+        before = fork_hazards.look()
         began = time.monotonic()
         preload_handler(settings, lambda told: answer(NotImported(told)))  # ends this process where it is refused
         answer(_tried(settings, handler_of(settings), began, before))
@@ -50,7 +50,7 @@ def try_import(settings: Settings, channel: socket.socket) -> NoReturn:
 
 async def _in_a_loop(settings: Settings, answer: Callable[[Trial], None]) -> None:
     """Answers at once: what the import has left in the loop may keep it from ending."""
-    before = belongings.look()
+    before = fork_hazards.look()
     began = time.monotonic()
     try:
         handler = handler_of(settings)
@@ -60,19 +60,19 @@ async def _in_a_loop(settings: Settings, answer: Callable[[Trial], None]) -> Non
         answer(_tried(settings, handler, began, before))
 
 
-def _tried(settings: Settings, handler: Handler, began: float, before: Belongings) -> Trial:
+def _tried(settings: Settings, handler: Handler, began: float, before: ForkHazards) -> Trial:
     """This process is as large as a worker that has imported the handler."""
-    limits = wear.Limits(memory=settings.max_memory)
-    too_heavy = wear.refusal(limits, psutil.Process().memory_info().rss)
+    limits = recycle.RecycleLimits(memory=settings.max_memory)
+    too_heavy = recycle.refusal(limits, psutil.Process().memory_info().rss)
     return NotImported(too_heavy) if too_heavy else _imported(handler, began, before)
 
 
-def _imported(handler: Handler, began: float, before: Belongings) -> Imported:
-    seconds, after = time.monotonic() - began, belongings.look()
+def _imported(handler: Handler, began: float, before: ForkHazards) -> Imported:
+    seconds, after = time.monotonic() - began, fork_hazards.look()
     threads = [name for task, name in after.threads.items() if task not in before.threads]
     functions = [Function(one.name, one.kind, list(one.takes), _asked(one.options)) for one in describe(handler)]
     return Imported(handler.target, functions, seconds, threads, sorted(after.children - before.children))
 
 
-def _asked(options: Options) -> dict[str, object]:
+def _asked(options: HandlerOptions) -> dict[str, object]:
     return {one.name: value for one in fields(options) if (value := getattr(options, one.name)) is not None}

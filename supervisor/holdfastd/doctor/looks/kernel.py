@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from holdfastd.doctor.kernel import KernelFacts, PythonFacts
+from holdfastd.doctor.kernel import KernelInfo, PythonInfo
 from holdfastd.parent import prctl
 
 LIBRARIES = ("anyio", "uvloop", "redis", "hiredis", "msgspec")
@@ -15,9 +15,9 @@ _OOM = Path("/proc/self/oom_score_adj")
 _OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
 
 
-def kernel() -> KernelFacts:
+def kernel() -> KernelInfo:
     told = os.uname()
-    return KernelFacts(
+    return KernelInfo(
         system=told.sysname,
         release=told.release,
         pidfd=_has_pidfd(),
@@ -27,8 +27,8 @@ def kernel() -> KernelFacts:
     )
 
 
-def python() -> PythonFacts:
-    return PythonFacts(sys.version_info[:3], {name: _version(name) for name in LIBRARIES})
+def python() -> PythonInfo:
+    return PythonInfo(sys.version_info[:3], {name: _version(name) for name in LIBRARIES})
 
 
 def overcommit() -> int | None:

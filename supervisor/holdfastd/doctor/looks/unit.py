@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from holdfastd.doctor.unit import UnitFacts
+from holdfastd.doctor.unit import UnitInfo
 
 UNIT = "holdfast.service"
 BOOTED = Path("/run/systemd/system")  # see sd_booted(3)
@@ -17,16 +17,16 @@ PROPERTIES = (
 )  # fmt: skip
 
 
-def unit(name: str = UNIT, systemctl: str = "systemctl", booted: Path = BOOTED) -> UnitFacts:
+def unit(name: str = UNIT, systemctl: str = "systemctl", booted: Path = BOOTED) -> UnitInfo:
     program = shutil.which(systemctl)
     if program is None or not booted.is_dir():
-        return UnitFacts(name, {}, absent="no systemd runs here")
+        return UnitInfo(name, {}, absent="no systemd runs here")
     command = [program, "show", name, f"--property={','.join(PROPERTIES)}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return UnitFacts(name, {}, absent=f"systemd does not answer within {WITHIN:g} s")
+        return UnitInfo(name, {}, absent=f"systemd does not answer within {WITHIN:g} s")
     if done.returncode:
-        return UnitFacts(name, {}, absent=f"systemd cannot be asked ({done.stderr.strip()[:80]})")
+        return UnitInfo(name, {}, absent=f"systemd cannot be asked ({done.stderr.strip()[:80]})")
     pairs = (line.partition("=") for line in done.stdout.splitlines())
-    return UnitFacts(name, {key: value for key, _, value in pairs})
+    return UnitInfo(name, {key: value for key, _, value in pairs})

@@ -7,10 +7,10 @@ and a cadence that never comes due is refused when it is read.
 
 from holdfast.core.cadence.cron import Cron, cron
 from holdfast.core.cadence.every import Every, every
+from holdfast.core.cadence.in_english import words
 from holdfast.core.cadence.once import At, Continue, Stop
-from holdfast.core.cadence.reading import Cadence, following, read, restored, stored
-from holdfast.core.cadence.rule import Rule, rule
-from holdfast.core.cadence.words import words
+from holdfast.core.cadence.parse import Cadence, following, read, restored, stored
+from holdfast.core.cadence.rule import RecurrenceRule, rule
 
 __all__ = [
     "At",
@@ -18,7 +18,7 @@ __all__ = [
     "Continue",
     "Cron",
     "Every",
-    "Rule",
+    "RecurrenceRule",
     "Stop",
     "cron",
     "every",

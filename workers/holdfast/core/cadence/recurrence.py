@@ -17,7 +17,7 @@ from math import lcm
 
 from holdfast.core.cadence.every import Every
 from holdfast.core.cadence.moments import exists, local, moment_at
-from holdfast.core.cadence.parts import Parts, dates_only, days, each_day
+from holdfast.core.cadence.rule_parts import Parts, dates_only, days, each_day
 from holdfast.core.cadence.times import STEPS, Clock, clock
 
 _DAYS = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(weeks=1)}

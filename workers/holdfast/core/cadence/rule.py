@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from holdfast.core.cadence.moments import EPOCH, local, moment_at, zone
 from holdfast.core.cadence.recurrence import Recurrence
-from holdfast.core.cadence.recurrence_reading import recurrence
+from holdfast.core.cadence.recurrence_parse import recurrence
 from holdfast.errors import InvalidScheduleError
 
 _LINE = re.compile(r"(DTSTART|RRULE|RDATE|EXDATE)((?:;[A-Z]+=[^:;]+)*):(.+)", re.ASCII)
@@ -26,7 +26,7 @@ MOST_DATES = 1000  # RDATEs and EXDATEs together
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RecurrenceRule:
     """`start` is a local time of `timezone`; `extra` and `without` are moments (RDATE, EXDATE), in order."""
 
     start: datetime
@@ -57,14 +57,14 @@ class Rule:
         return "\n".join(lines)
 
 
-def rule(text: str, timezone: str, now: int) -> Rule:
+def rule(text: str, timezone: str, now: int) -> RecurrenceRule:
     """Read RFC 5545's lines, or what follows `RRULE:` alone; InvalidScheduleError names the part that is wrong.
 
     Without a DTSTART the rule starts at `now`, on a full second. TZID goes before `timezone`.
     """
     if len(text) > MOST_TEXT:
         raise InvalidScheduleError(f"rule: {len(text)} characters, at most {MOST_TEXT} are allowed")
-    made = _read(text, Rule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ()))
+    made = _read(text, RecurrenceRule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ()))
     if len(made.extra) + len(made.without) > MOST_DATES:
         raise InvalidScheduleError(
             f"rule: {len(made.extra) + len(made.without)} dates, at most {MOST_DATES} are allowed"
@@ -77,12 +77,12 @@ def rule(text: str, timezone: str, now: int) -> Rule:
 
 
 @lru_cache(maxsize=4096)
-def checked(text: str) -> Rule:
+def checked(text: str) -> RecurrenceRule:
     """What `str` made of a rule that was read: it needs no other look."""
-    return _read(text, Rule(EPOCH.replace(tzinfo=None), "UTC", ()))
+    return _read(text, RecurrenceRule(EPOCH.replace(tzinfo=None), "UTC", ()))
 
 
-def _read(text: str, made: Rule) -> Rule:
+def _read(text: str, made: RecurrenceRule) -> RecurrenceRule:
     lines = sorted(map(_parted, _lines(text)), key=lambda line: line[0] != "DTSTART")
     if [name for name, *_ in lines].count("DTSTART") > 1:
         raise InvalidScheduleError(f"rule {text[:200]!r} has more than one DTSTART")
@@ -116,7 +116,7 @@ def _parted(line: str) -> tuple[str, dict[str, str], str]:
     return found[1], parameters, found[3]
 
 
-def _with(made: Rule, name: str, parameters: dict[str, str], value: str) -> Rule:
+def _with(made: RecurrenceRule, name: str, parameters: dict[str, str], value: str) -> RecurrenceRule:
     timezone = parameters.get("TZID", made.timezone)
     zone(timezone)
     match name:

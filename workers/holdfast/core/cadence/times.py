@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import product
 
-from holdfast.core.cadence.parts import Parts, numbers
+from holdfast.core.cadence.rule_parts import Parts, numbers
 
 STEPS = {"HOURLY": 3600, "MINUTELY": 60, "SECONDLY": 1}  # seconds
 DAY = 86400

@@ -1,5 +1,5 @@
 -- use: record lane journal expiry gates past damage
--- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see broker/redis/rows.py).
+-- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
 local function row(id, name, delivery, r)
   local history, earlier, checkpoint, operation = {}, 0, '', call('GET', T .. 'op:' .. id)

@@ -1,0 +1,63 @@
+"""A value with its origin, and one layer of them: what one place (flags, environment, a file) says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from holdfast_config.names import PASSWORDS
+from holdfast_config.redis_urls import mask, mask_webhook
+
+_SHOWN = 80
+_MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
+
+
+@dataclass(frozen=True, slots=True)
+class ValueWithOrigin:
+    """`key` is the name as its author wrote it, and the file if it stands in one. Not `named`: a default that depends
+    on the machine."""
+
+    key: str
+    value: object
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place says about the settings, by field name, and what is wrong with how it says it; `warnings` refuse
+    nothing. `unknown`: a line for each of its keys that is no setting. `notice`: a line for the user."""
+
+    given: Mapping[str, ValueWithOrigin]
+    problems: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    unknown: Sequence[str] = ()
+    notice: str = ""
+
+
+def without_secrets(field: str, value: str) -> str:
+    """The value of a field as it may be shown."""
+    if field == "webhook_url":
+        return mask_webhook(value)
+    return mask(value) if field in _MASKED or "://" in value else value
+
+
+def _masked(field: str, value: object) -> object:
+    """Without secrets, also within a list or a table, which no setting of the field is but a file may hold."""
+    match value:
+        case str():
+            return without_secrets(field, value)
+        case list():
+            return [_masked(field, one) for one in cast("list[object]", value)]
+        case dict():
+            return {name: _masked(field, one) for name, one in cast("dict[object, object]", value).items()}
+        case _:
+            return value
+
+
+def shown(field: str, value: object) -> str:
+    """The value on one line, for a message: without secrets, control characters escaped, not too long."""
+    if field in PASSWORDS:
+        return "***"
+    text = repr(_masked(field, value))
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

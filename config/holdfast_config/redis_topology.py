@@ -1,0 +1,85 @@
+"""URLs of a Redis that is several servers: which of them serves is asked of Sentinel, or of a Cluster's nodes.
+
+No standard names these forms; they are those of the `limits` library, which others follow, with Sentinel's master as
+the first part of the path.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+ALLOWED = (
+    "redis+sentinel://[user:password@]host[:port],.../master[/db], or redis+cluster://[user:password@]host[:port],... "
+    "(with TLS rediss+sentinel://, rediss+cluster://); special characters of a password are percent-encoded"
+)
+SENTINEL_LOGIN = {"sentinel_username": "username", "sentinel_password": "password"}
+PORTS = {"sentinel": 26379, "cluster": 6379}
+SCHEMES = frozenset(f"{scheme}+{form}" for scheme in ("redis", "rediss") for form in PORTS)
+
+_URL = re.compile(
+    r"(?P<scheme>rediss?)\+(?P<form>sentinel|cluster)://(?:(?P<login>[^@/?#]*)@)?(?P<hosts>[^@/?#]+)"
+    r"(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?"
+)
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^\s:\[\]%]+))(?::(\d{1,5}))?", re.ASCII)
+_SENTINEL_PATH = re.compile(r"/([^/]+)(?:/(\d*))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class RedisTopology:
+    """`server` is the URL of whichever server is found, with a host to be replaced; it holds the password."""
+
+    form: Literal["sentinel", "cluster"]
+    hosts: tuple[tuple[str, int], ...]
+    master: str  # as Sentinel knows it
+    sentinel_login: dict[str, str]
+    server: str
+
+
+def is_cluster(url: str) -> bool:
+    return url.partition("://")[0].endswith("+cluster")
+
+
+def parse(url: str) -> RedisTopology:
+    """The parts; ValueError says what is allowed, and never repeats the URL."""
+    found = _URL.fullmatch(url)
+    if found is None:
+        raise ValueError(f"must be {ALLOWED}")
+    form: Literal["sentinel", "cluster"] = "sentinel" if found["form"] == "sentinel" else "cluster"
+    master, db = _sentinel_path(found["path"]) if form == "sentinel" else _cluster_path(found["path"])
+    options = dict(parse_qsl(found["query"] or "", keep_blank_values=True))
+    sentinel_login = {SENTINEL_LOGIN[name]: options.pop(name) for name in SENTINEL_LOGIN if name in options}
+    login = f"{found['login']}@" if found["login"] else ""
+    query = urlencode(options, safe="/", quote_via=quote)
+    server = f"{found['scheme']}://{login}found/{db}?{query}".removesuffix("?")
+    return RedisTopology(form, _hosts(found["hosts"], PORTS[form]), master, sentinel_login, server)
+
+
+def _hosts(text: str, usual: int) -> tuple[tuple[str, int], ...]:
+    return tuple(_host(each, usual) for each in text.split(","))
+
+
+def _host(text: str, usual: int) -> tuple[str, int]:
+    found = _HOST.fullmatch(text)
+    port = int(found[3] or usual) if found else 0
+    if found is None or not 1 <= port <= 65_535:
+        raise ValueError("each server of the URL must be a host or host:port, with commas between them")
+    return found[1] or found[2], port
+
+
+def _sentinel_path(path: str | None) -> tuple[str, str]:
+    found = _SENTINEL_PATH.fullmatch(path or "")
+    if found is None:
+        raise ValueError(
+            "the path of the URL must be the master's name as Sentinel knows it, and may add the number of a database: "
+            "redis+sentinel://host:26379/mymaster/0"
+        )
+    return unquote(found[1]), found[2] or "0"
+
+
+def _cluster_path(path: str | None) -> tuple[str, str]:
+    if path not in {None, "/", "/0"}:
+        raise ValueError("a Cluster has one database, number 0: the URL needs no path")
+    return "", "0"

@@ -1,0 +1,137 @@
+"""Redis URLs: which are understood, how one is made of parts, and how one is shown without its secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+
+from holdfast_config import redis_topology
+
+ALLOWED = (
+    "redis://[user:password@]host[:port][/db], the same with rediss:// (TLS), unix:///path/to/socket[?db=N], "
+    "redis+sentinel://host,host/master[/db] or redis+cluster://host,host; "
+    "special characters of a password are percent-encoded"
+)
+
+_COMMON = frozenset({"db", "username", "password"})
+_TLS = frozenset(
+    f"ssl_{part}"
+    for part in ("ca_certs", "ca_path", "ca_data", "certfile", "keyfile", "password", "cert_reqs", "check_hostname")
+)
+# Time limits and pool sizes are no options here: the client would believe the URL more than our settings.
+_LOGIN = _COMMON - {"db"}
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "redis": _COMMON,
+    "rediss": _COMMON | _TLS,
+    "unix": _COMMON,
+    "redis+sentinel": _LOGIN | redis_topology.SENTINEL_LOGIN.keys(),
+    "rediss+sentinel": _LOGIN | redis_topology.SENTINEL_LOGIN.keys() | _TLS,
+    "redis+cluster": _LOGIN,
+    "rediss+cluster": _LOGIN | _TLS,
+}
+
+_SECRET_OPTION = re.compile(
+    r"([?&][^=&#]*(?:passw|passphrase|token|secret|signature|sig|credential|auth|api_?-?key)[^=&#]*=)[^&#]*",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(https?://[^/?#]*)[/?#].+", re.IGNORECASE | re.DOTALL)
+
+
+def mask(url: str) -> str:
+    """The URL with every password replaced by `***`, however badly it is written (an unquoted `/`, `#` or `@`)."""
+    scheme, separator, rest = url.rpartition("://") if url.count("://") == 1 else url.partition("://")
+    if not separator:
+        scheme, rest = "", url
+    if "@" in rest and not rest.startswith("/"):
+        login, _, host = rest.rpartition("@")
+        user, colon, _ = login.partition(":")
+        rest = f"{user}:***@{host}" if colon else f"***@{host}"
+    return scheme + separator + _SECRET_OPTION.sub(r"\1***", rest)
+
+
+def mask_webhook(url: str) -> str:
+    """The server of a webhook alone: services such as chats have their token in the path."""
+    return _PATH.sub(r"\1/***", mask(url))
+
+
+def check(url: str) -> str:
+    """The same URL; ValueError says what is allowed, and never repeats the URL."""
+    parts = _split(url)
+    if parts.scheme in redis_topology.SCHEMES:
+        redis_topology.parse(url)
+    elif parts.scheme == "unix":
+        _check_socket(parts.hostname, parts.path)
+    else:
+        _check_server(parts.hostname, parts.path, parts.fragment)
+    _check_options(parts.scheme, parts.query)
+    return url
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in OPTIONS and (parts.scheme in redis_topology.SCHEMES or parts.port != 0)
+    except ValueError:  # a port that is no number, a bracket too many
+        fits = False
+    if not fits or not url.isprintable() or " " in url:
+        raise ValueError(f"must be {ALLOWED}")
+    return urlsplit(url)
+
+
+def _check_socket(host: str | None, path: str) -> None:
+    if host or len(path) < 2:
+        raise ValueError("a unix:// URL has three slashes and an absolute path: unix:///path/to/socket[?db=N]")
+
+
+def _check_server(host: str | None, path: str, fragment: str) -> None:
+    if not host or fragment:
+        raise ValueError(f"must be {ALLOWED}")
+    if "," in host:
+        raise ValueError("names several servers: say what they are, redis+sentinel:// or redis+cluster://")
+    if not re.fullmatch(r"/?\d*", path, re.ASCII):
+        raise ValueError("the path of the URL must be the number of a database, as in redis://host:6379/0")
+
+
+def _check_options(scheme: str, query: str) -> None:
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for name in sorted(options.keys() - OPTIONS[scheme]):
+        raise ValueError(f"the URL option {name!r} is unknown; allowed: {', '.join(sorted(OPTIONS[scheme]))}")
+    if not re.fullmatch(r"\d+", options.get("db", "0"), re.ASCII):
+        raise ValueError("the URL option 'db' must be the number of a database")
+
+
+def of_server(host: str, port: int, db: int) -> str:
+    """A redis:// URL without login; an IPv6 address gets its brackets."""
+    return f"redis://{f'[{host}]' if ':' in host else host}:{port}/{db}"
+
+
+def of_socket(path: Path) -> str:
+    """A unix:// URL of a socket's path."""
+    return f"unix://{quote(str(path))}"
+
+
+def with_login(url: str, username: str | None, password: str | None) -> str:
+    """The URL with this login, quoted; a URL that brings a password of its own keeps it."""
+    parts = urlsplit(url)
+    own_password = parts.password or dict(parse_qsl(parts.query)).get("password")
+    if own_password or not (username or password):
+        return url
+    user = parts.username or quote(username or "", safe="")
+    login = f"{user}:{quote(password, safe='')}" if password else user
+    return parts._replace(netloc=f"{login}@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
+    """The URL with those of these options that its form knows; one that it brings itself it keeps."""
+    parts = urlsplit(url)
+    known = OPTIONS[parts.scheme] - dict(parse_qsl(parts.query, keep_blank_values=True)).keys()
+    taken = {name: str(value) for name, value in options.items() if value and name in known}
+    added = urlencode(taken, safe="/", quote_via=quote)
+    return parts._replace(query="&".join(filter(None, (parts.query, added)))).geturl() if added else url
+
+
+def option(url: str, name: str) -> str | None:
+    """One option of the URL as it is meant, or None."""
+    return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)).get(name)

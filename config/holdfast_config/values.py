@@ -1,0 +1,224 @@
+"""The kinds of values settings have. Each parser raises ValueError with what is allowed, as the rest of a sentence."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, cast
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, SecretStr
+
+from holdfast_config import durations, name_rules, redis_urls, service_folders, webhook_url
+from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
+
+TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would overflow somebody's milliseconds
+STANDARD_PREFIX = "whsec_"  # of a webhook's secret that is base64
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
+VERBS = ("status", "workers", "scale", "reload", "stop")
+_SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+
+
+def whole(low: int, high: int) -> BeforeValidator:
+    """A whole number within bounds, both included."""
+    return BeforeValidator(lambda value: _whole(value, low, high))
+
+
+def lasting(low: float = 0.0) -> BeforeValidator:
+    """A duration of at least `low` seconds."""
+    return BeforeValidator(lambda value: _lasting(value, low))
+
+
+def one_of(*choices: str, hint: str = "") -> BeforeValidator:
+    """One of a few words, in any case."""
+
+    def parse(value: object) -> str:
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if word in choices:
+            return word
+        raise ValueError(f"must be {' or '.join(choices)}{hint}")
+
+    return BeforeValidator(parse)
+
+
+def _whole(value: object, low: int, high: int) -> int:
+    text = value.strip() if isinstance(value, str) else value if isinstance(value, int) else ""
+    digits = re.fullmatch(r"-?\d{1,20}", str(text), re.ASCII)
+    if digits is None or not low <= int(digits[0]) <= high:
+        raise ValueError(f"must be a whole number from {low} to {high}")
+    return int(digits[0])
+
+
+def _lasting(value: object, low: float) -> float:
+    try:
+        duration = durations.seconds(value)
+    except ValueError:
+        duration = -1.0
+    if not low <= duration <= TEN_YEARS:
+        raise ValueError(f"must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {low:g} s to ten years")
+    return duration
+
+
+def switch(value: object) -> bool:
+    """On or off: a TOML boolean, or a word."""
+    word = str(value).strip().lower()
+    if word in _SWITCH:
+        return _SWITCH[word]
+    raise ValueError("must be true or false (1 or 0, yes or no, on or off)")
+
+
+def size(value: object) -> int:
+    """A number of bytes: a whole number, or one with a unit."""
+    found = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
+    number = round(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else -1
+    if not 1 <= number < 1 << 60:
+        raise ValueError("must be a size such as 500MB or 1.5GB: bytes, or KB, MB, GB, TB (of 1024)")
+    return number
+
+
+def text(value: object) -> str:
+    """Something printable."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError("must be a text that is not empty and has no control characters")
+    return value
+
+
+def name(value: object) -> str:
+    """A name that people give."""
+    found = value.strip() if isinstance(value, str) else ""
+    if name_rules.is_name(found):
+        return found
+    raise ValueError(f"must be {name_rules.RULE}")
+
+
+def host(value: object) -> str:
+    """A server's name or address, alone."""
+    found = text(value).strip().removeprefix("[").removesuffix("]")
+    if re.fullmatch(r"[^\s:/@?#\[\]%]+", found) or _is_address(found):
+        return found
+    raise ValueError("must be a host name or an address alone; use REDIS_URL for more")
+
+
+def redis_url(value: object) -> str:
+    """A URL our client can open."""
+    return redis_urls.check(text(value).strip())
+
+
+def webhook(value: object) -> str:
+    """An http or https URL without a login, or `off`."""
+    if value == "off":
+        return "off"
+    found = text(value).strip()
+    try:
+        webhook_url.parse(found)
+    except ValueError as error:
+        raise ValueError(f"{error}; or off") from None
+    return found
+
+
+def webhook_secret(value: SecretStr) -> SecretStr:
+    """`whsec_` and base64, as Standard Webhooks has it; else any text, whose bytes are the key."""
+    try:
+        key = _key_of(value.get_secret_value())
+    except ValueError:
+        key = b""
+    if not key:
+        raise ValueError(f"must be {STANDARD_PREFIX} followed by base64, or another text that is not empty")
+    return value
+
+
+def _key_of(secret: str) -> bytes:
+    if not secret.startswith(STANDARD_PREFIX):
+        return secret.encode()
+    encoded = secret.removeprefix(STANDARD_PREFIX)
+    return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+
+
+def http_url(value: object) -> str:
+    """Where a collector listens."""
+    found = text(value).strip()
+    try:
+        parts = urlsplit(found)
+        fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket too many
+        fits = False
+    if not fits or " " in found:
+        raise ValueError("must be http://host:port or https://host:port")
+    return found
+
+
+def place(value: object) -> Path:
+    """A path; `~` is the home folder."""
+    try:
+        return Path(text(str(value) if isinstance(value, Path) else value)).expanduser()
+    except RuntimeError:
+        raise ValueError("names the home folder of a user that is not known") from None
+
+
+def folder(value: object) -> Path:
+    """An absolute path: children may change their working directory."""
+    return place(value).absolute()
+
+
+def runtime_folder(value: object) -> Path:
+    """A folder that sockets can be bound in."""
+    return service_folders.check_runtime_dir(folder(value))
+
+
+def _is_address(found: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(found))
+    except ValueError:
+        return False
+
+
+def _words(value: object) -> tuple[str, ...]:
+    """The parts of a list, or of a text with commas."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(","))
+    return (
+        tuple(str(part).strip() for part in cast("Iterable[object]", value))
+        if isinstance(value, list | tuple)
+        else ("",)
+    )
+
+
+def verbs(value: object) -> tuple[str, ...]:
+    """Some of the control socket's verbs."""
+    words = tuple(word.lower() for word in _words(value))
+    if words == ("none",):
+        return ()
+    if all(word in VERBS for word in words):
+        return tuple(dict.fromkeys(words))
+    raise ValueError(f"must be some of {', '.join(VERBS)}, joined by commas, or none")
+
+
+def variables(value: object) -> tuple[str, ...]:
+    """Names of environment variables."""
+    words = _words(value)
+    if all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word, re.ASCII) for word in words):
+        return tuple(dict.fromkeys(words))
+    raise ValueError("must be names of variables, joined by commas, as in PGPASSWORD,REDIS_URL")
+
+
+Switch = Annotated[bool, BeforeValidator(switch)]
+Text = Annotated[str, BeforeValidator(text)]
+Name = Annotated[str, BeforeValidator(name)]
+Size = Annotated[int, BeforeValidator(size)]
+Variables = Annotated[tuple[str, ...], BeforeValidator(variables)]
+Verbs = Annotated[tuple[str, ...], BeforeValidator(verbs)]
+Queue = Annotated[str, BeforeValidator(queue)]
+Lanes = Annotated[tuple[Lane, ...], BeforeValidator(lanes)]
+Rates = Annotated[tuple[tuple[str, Rate], ...], BeforeValidator(rates)]
+Host = Annotated[str, BeforeValidator(host)]
+RedisUrl = Annotated[str, BeforeValidator(redis_url)]
+Webhook = Annotated[str, BeforeValidator(webhook)]
+WebhookSecret = Annotated[SecretStr, AfterValidator(webhook_secret)]
+HttpUrl = Annotated[str, BeforeValidator(http_url)]
+Place = Annotated[Path, BeforeValidator(place)]
+Folder = Annotated[Path, BeforeValidator(folder)]
+RuntimeFolder = Annotated[Path, BeforeValidator(runtime_folder)]

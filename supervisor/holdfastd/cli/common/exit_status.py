@@ -1,0 +1,119 @@
+"""How a command ends: every error becomes one line on standard error and a status of `holdfast/exits.py`."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+
+import click
+
+from holdfast.errors import (
+    HoldfastError,
+    InvalidScheduleError,
+    InvalidTaskError,
+    StoreRefusedError,
+    StoreUnavailableError,
+)
+from holdfast.exits import Exit
+from holdfast_config import ConfigError
+from holdfast_config.escape import escape
+from holdfastd.cli.common.output import shortened
+from holdfastd.cli.common.streams import OutputError, silence
+from holdfastd.control.errors import DeniedError
+
+UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # a path that cannot be
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked; `status` is its exit status."""
+
+    def __init__(self, message: str, status: int = Exit.FAILED) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def ending(error: BaseException, *, debug: bool) -> int:
+    """Tell what went wrong; the exit status."""
+    error = only(error)
+    lines, status = _explained(error)
+    if isinstance(error, BrokenPipeError | OutputError):
+        silence()
+    if debug and not isinstance(error, click.ClickException | click.Abort | SystemExit):
+        traceback.print_exception(error)
+    for line in lines:
+        print(f"supervisor: {shortened(escape(line))}", file=sys.stderr)  # noqa: T201 - the one way errors are told
+    return status
+
+
+def only(error: BaseException) -> BaseException:
+    """An error that came out of a task group alone is that error."""
+    match error:
+        case BaseExceptionGroup():
+            inner = error.exceptions
+            return only(inner[0]) if len(inner) == 1 else error
+        case _:
+            return error
+
+
+def _explained(error: BaseException) -> tuple[list[str], int]:
+    match error:
+        case SystemExit():
+            return [], error.code if isinstance(error.code, int) else Exit.FAILED
+        case click.Abort() | KeyboardInterrupt():
+            return ["interrupted"], Exit.INTERRUPTED
+        case click.UsageError():
+            told = error.format_message().replace("\n\t", " ")  # click lists choices in lines of their own
+            return [f"{told}{_hint(error)}"], Exit.USAGE
+        case OSError() if known := _of_system(error):
+            return known
+        case CommandError() | HoldfastError() | ConfigError():
+            return [*str(error).splitlines(), *getattr(error, "__notes__", [])], _status(error)
+        case _:
+            return [f"{type(error).__name__}: {error} (a bug; --debug shows where)"], Exit.BUG
+
+
+def _of_system(error: OSError) -> tuple[list[str], int] | None:
+    """The lines and the status of an error of the operating system; None where it is a bug of ours."""
+    match error:
+        case BrokenPipeError():
+            return [], Exit.READ_NO_MORE
+        case OutputError():
+            return [str(error)], Exit.OUTPUT
+        case PermissionError():
+            return [_of_file(error)], Exit.PERMISSION
+        case _:
+            return ([_of_file(error)], Exit.CONFIG) if error.errno in UNUSABLE else None
+
+
+def _of_file(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
+
+
+def _status(error: CommandError | HoldfastError | ConfigError) -> int:
+    match error:
+        case CommandError():
+            return error.status
+        case StoreUnavailableError():
+            return Exit.PERMISSION if lies_below(PermissionError, error) else Exit.UNAVAILABLE
+        case DeniedError():
+            return Exit.PERMISSION
+        case StoreRefusedError() | ConfigError():
+            return Exit.CONFIG
+        case InvalidTaskError() | InvalidScheduleError():
+            return Exit.USAGE
+        case _:
+            return Exit.FAILED
+
+
+def lies_below(kinds: type[BaseException] | tuple[type[BaseException], ...], error: BaseException | None) -> bool:
+    """Whether one of these is what an error came from: a lack of rights on a socket, or that there is none."""
+    while error is not None:
+        if isinstance(error, kinds):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _hint(error: click.UsageError) -> str:
+    return f" (see {error.ctx.command_path} --help)" if error.ctx else ""

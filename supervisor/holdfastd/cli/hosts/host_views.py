@@ -1,0 +1,31 @@
+"""Hosts that were told to be quiet, or halted, as the command line shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from holdfast.core.quiet_hosts import Quiet
+from holdfastd.cli.tasks.views import moment
+from holdfastd.core import host_words
+from holdfastd.core.host_words import remedy, who
+
+__all__ = ["documents", "lines", "remedy", "who"]
+
+
+def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
+    """One for each."""
+    return (host_words.line(one, now_ms) for one in quiet)
+
+
+def documents(quiet: Sequence[Quiet]) -> list[dict[str, Any]]:
+    return [
+        {
+            "host": None if one.is_all else one.host,
+            "word": "halt" if one.is_halt else "quiet",
+            "since": moment(one.since_ms),
+            "by": one.by,
+            "reason": one.reason,
+        }
+        for one in quiet
+    ]

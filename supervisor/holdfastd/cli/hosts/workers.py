@@ -1,0 +1,78 @@
+"""`supervisor workers`: the workers of all hosts, as the store knows them; or the last deaths of this supervisor's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+import msgspec
+import rich_click
+
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.tasks import WorkerKind, WorkerRecord
+from holdfast.errors import StoreError
+from holdfast.store.protocol import Store
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.hosts import host_views
+from holdfastd.cli.service import deaths, process_names
+from holdfastd.control import client
+from holdfastd.control.protocol import AskStatus
+from holdfastd.core.duration_words import duration
+
+COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
+
+
+@rich_click.command(epilog="Examples: supervisor workers --json; supervisor workers --deaths")
+@click.option("--deaths", "of_the_dead", is_flag=True, help="Show how the last ones of this supervisor died.")
+@options.store
+@options.pass_session
+def workers(session: Session, /, of_the_dead: bool) -> None:
+    """List the workers of all hosts that use this queue, or the last processes of this supervisor that died."""
+    if of_the_dead:
+        _print_deaths(session)
+    else:
+        _print_living(session)
+
+
+def _print_living(session: Session, /) -> None:
+    found, quiet, now_ms = ask(session, _look)
+    if session.json:
+        output.document([asdict(worker) for worker in found])
+    else:
+        for line in host_views.lines(quiet, now_ms):
+            output.text(line)
+        table(COLUMNS, [_cells(worker) for worker in sorted(found, key=lambda one: (one.host, one.slot))])
+
+
+async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], int]:
+    return await store.workers(), await store.quiet_hosts(), await store.clock_ms()
+
+
+def _print_deaths(session: Session, /) -> None:
+    found = client.ask(session.runtime_dir, AskStatus()).deaths
+    held = _held(session, [one.incarnation for one in found.recent if one.kind in process_names.CLAIMING])
+    if session.json:
+        recent = [msgspec.to_builtins(one) | {"held": held.get(one.incarnation, ())} for one in found.recent]
+        output.document({"total": found.total, "recent": recent})
+    else:
+        table(deaths.COLUMNS, [deaths.cells(one, held.get(one.incarnation, ())) for one in found.recent])
+
+
+def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:
+    """What they held when they died. The store knows better than a last word before it, but may be away."""
+    try:
+        known = ask(session, lambda store: store.incarnations(incarnations))
+    except StoreError:
+        return {}
+    return {incarnation: worker.held for incarnation, worker in known.items()}
+
+
+def _cells(worker: WorkerRecord) -> tuple[object, ...]:
+    heard = f"{duration(worker.beat_ago_ms / 1000)} ago"
+    state = "quiet" if worker.quiet and worker.state == "live" else worker.state
+    slot = f"quarantine {worker.slot}" if worker.kind == WorkerKind.QUARANTINE else worker.slot
+    return (worker.host, slot, worker.pid, state, heard, len(worker.running), worker.incarnation)

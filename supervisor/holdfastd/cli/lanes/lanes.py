@@ -1,0 +1,183 @@
+"""`supervisor lanes`: how lanes stand; pausing them, and bounding what runs of them, on all hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+
+import click
+import rich_click
+
+from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit, Lanes, LaneState, LimitOrder
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.served import ServedLane
+from holdfast.store.protocol import Store
+from holdfast_config.lanes import Rate, list_name, rate
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.hosts import host_views
+from holdfastd.cli.lanes.limit_types import COUNT, RATE
+from holdfastd.core.duration_words import duration
+
+COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")
+
+
+@rich_click.group(epilog="Example: supervisor lanes list")
+def lanes() -> None:
+    """List, pause, resume and bound lanes: for all hosts, until it is said otherwise."""
+
+
+@lanes.command("list", epilog="Example: supervisor lanes list --json")
+@options.store
+@options.pass_session
+def list_(session: Session, /) -> None:
+    """Show lanes: what waits and runs, how many workers serve it with which weight and timeout, bounds, why one stands
+    still."""
+    found, quiet = ask(session, partial(_look, session.settings.lane_names))
+    if session.json:
+        handlers = {name: _rate(said) for name, said in found.handlers.items()}
+        told = {"lanes": [_document(lane, found) for lane in found.lanes], "handlers": handlers}
+        output.document(told | {"quiet": host_views.documents(quiet)})
+        return
+    for line in host_views.lines(quiet, found.now_ms):
+        output.text(line)
+    table(COLUMNS, [_cells(lane, found) for lane in found.lanes])
+    if bounded := [(name, _rate(said)) for name, said in found.handlers.items() if said.value]:
+        output.text("")
+        table(("handler", "rate"), bounded)
+
+
+async def _look(names: Sequence[str], store: Store) -> tuple[Lanes, tuple[Quiet, ...]]:
+    return await store.lanes(names), await store.quiet_hosts()
+
+
+@lanes.command(epilog='Example: supervisor lanes pause bindu:tasks:mail --reason "the provider is down"')
+@click.argument("lane")
+@click.option("--reason", default="paused by an operator", show_default=True, help="What others are shown.")
+@options.store
+@options.pass_session
+def pause(session: Session, /, lane: str, reason: str) -> None:
+    """Start nothing more from LANE, on any host; what runs goes on, and the lane still accepts."""
+    name = _known(lane)
+    is_new = ask(session, lambda store: store.pause_lane(name, output.safe(reason)[:1000]))
+    _tell(session, name, "paused" if is_new else "was paused already")
+
+
+@lanes.command(epilog="Example: supervisor lanes resume bindu:tasks:mail")
+@click.argument("lane")
+@options.store
+@options.pass_session
+def resume(session: Session, /, lane: str) -> None:
+    """Let a paused LANE go on."""
+    name = _known(lane)
+    was_paused = ask(session, lambda store: store.resume_lane(name))
+    _tell(session, name, "resumed" if was_paused else "was not paused")
+
+
+@lanes.command(epilog="Example: supervisor lanes limit bindu:tasks:mail --running 20 --rate 100/m")
+@click.argument("lane", required=False)
+@click.option("--running", type=COUNT, metavar="N", help="Tasks of the lane that run at once; none: as many as can.")
+@click.option("--per-key", type=COUNT, metavar="N", help="Of those, tasks of one concurrency key.")
+@click.option("--rate", type=RATE, metavar="RATE", help="Starts in a time: 10/s, 100/m, 20/10s; none: no bound.")
+@click.option("--burst", type=click.IntRange(1), metavar="N", help="With --rate: so many at once after a pause.")
+@click.option("--handler", metavar="NAME", help="Instead of a lane: the rate of this handler.")
+@click.option("--reset", is_flag=True, help="Take back what was said here: the settings count again.")
+@options.store
+@options.pass_session
+def limit(session: Session, /, lane: str | None, handler: str | None, reset: bool, **bounds: str | int | None) -> None:
+    """Bound what runs of LANE, or of a handler, on all hosts together; this counts before any settings."""
+    if (lane is None) == (handler is None):
+        raise click.UsageError("give LANE or --handler")
+    burst, given = bounds.pop("burst"), {name: value for name, value in bounds.items() if value is not None}
+    if burst is not None:
+        if given.get("rate") in (None, NO_BOUND):
+            raise click.UsageError("--burst belongs to a --rate")
+        told = str(given["rate"]).split("/")
+        given["rate"] = f"{told[0]}/{told[1]}/{burst}"
+    if reset == bool(given) or (handler is not None and set(given) - {"rate"}):
+        raise click.UsageError("give --reset, or bounds to set; a handler has a --rate alone")
+    rules = _handler_rules(handler, given) if handler is not None else _lane_rules(_known(lane or ""), given)
+    changed = ask(session, lambda store: store.bound(rules))
+    _tell(session, handler or _known(lane or ""), "bounded" if changed else "had these bounds already")
+
+
+def _handler_rules(name: str, given: Mapping[str, object]) -> Sequence[LaneLimit]:
+    return [LaneLimit(LaneBound.NAME, name, str(given.get("rate", "")))]
+
+
+def _lane_rules(lane: str, given: Mapping[str, object]) -> Sequence[LaneLimit]:
+    """What is given; with nothing given, all that was said is taken back."""
+    names = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBound.RATE}
+    return [
+        LaneLimit(bound, lane, str(given.get(name, ""))) for name, bound in names.items() if name in given or not given
+    ]
+
+
+def _known(lane: str) -> str:
+    try:
+        return list_name(lane)
+    except ValueError as error:
+        raise click.UsageError(f"LANE {lane[:80]!r}: {error}") from None
+
+
+def _tell(session: Session, subject: str, what: str) -> None:
+    if session.json:
+        output.document({"subject": subject, "answer": what})
+    else:
+        output.text(f"{subject} {what}")
+
+
+def _cells(lane: LaneState, found: Lanes) -> tuple[object, ...]:
+    oldest = None if lane.oldest_ms is None else duration(max(0, found.now_ms - lane.oldest_ms) / 1000)
+    bounds = (lane.limit.value, lane.keys.value, _rate(lane.rate))
+    served = (lane.workers, _all(lane, _weight), _all(lane, _timeout))
+    return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, _state(lane))
+
+
+def _all(lane: LaneState, told: Callable[[ServedLane], str]) -> str | None:
+    """What the workers of a lane registered: nearly always all of them the same."""
+    return " or ".join(dict.fromkeys(told(one) for one in lane.served)) or None
+
+
+def _weight(served: ServedLane) -> str:
+    return "in order" if served.weight is None else str(served.weight)
+
+
+def _timeout(served: ServedLane) -> str:
+    return duration(served.timeout) if served.timeout else ""
+
+
+def _state(lane: LaneState) -> str:
+    if lane.is_paused:
+        return f"paused: {lane.paused_because}"
+    if not lane.workers:
+        return "no worker serves it"
+    if lane.missing:
+        return f"no worker has handler {', '.join(name or '(default)' for name in lane.missing)}"
+    return {"limit": "at its limit", "rate": "at its rate"}.get(lane.closed, "open") if lane.waiting else "open"
+
+
+def _document(lane: LaneState, found: Lanes) -> dict[str, object]:
+    oldest = None if lane.oldest_ms is None else max(0, found.now_ms - lane.oldest_ms) / 1000
+    told = {name: asdict(said) | {"value": said.value} for name, said in _bounds(lane)}
+    numbers = {"waiting": lane.waiting, "held": lane.held, "running": lane.running, "oldest_seconds": oldest}
+    paused = {"paused": lane.is_paused, "reason": lane.paused_because, "closed": lane.closed}
+    first = lane.served[0] if lane.served else None
+    served = {"workers": lane.workers, "weight": first and first.weight, "timeout": first and first.timeout}
+    registered = [{"weight": one.weight, "timeout": one.timeout} for one in lane.served]
+    return {"lane": lane.name, **numbers, **served, "served": registered, "missing": lane.missing, **paused, **told}
+
+
+def _bounds(lane: LaneState) -> Sequence[tuple[str, LimitOrder]]:
+    return (("limit", lane.limit), ("per_key", lane.keys), ("rate", lane.rate), ("end", lane.end))
+
+
+def _rate(said: LimitOrder) -> str:
+    if not said.value:
+        return ""
+    count, period, burst = map(int, said.value.split("/"))
+    usual = rate(str(Rate(count, period, 1))).burst
+    return str(Rate(count, period, burst)) + ("" if burst == usual else f" burst {burst}")

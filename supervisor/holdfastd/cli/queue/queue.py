@@ -1,0 +1,89 @@
+"""`supervisor queue`: how much waits, what waits, what could not be read; clearing it, and its end."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast.core.plurals import counted
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import LONG_PATIENCE, ask, manage
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.queue.unreadable import unreadable
+from holdfastd.cli.tasks import views
+
+lane_option = click.option("--lane", help="A lane; else the public queue.", metavar="NAME")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+limit_option = click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=10, show_default=True, help="The most entries to show."
+)
+
+
+@rich_click.group(epilog="Example: supervisor queue length")
+def queue() -> None:
+    """Look at the queue, clear it, delete it."""
+
+
+@queue.command(epilog="Example: supervisor queue length --json")
+@options.store
+@options.pass_session
+def length(session: Session, /) -> None:
+    """Print how many entries wait, lane by lane."""
+    lanes = ask(session, lambda store: store.counts()).lanes
+    if session.json:
+        output.document({"length": sum(lanes.values()), "lanes": lanes})
+    else:
+        table(("lane", "entries"), list(lanes.items()))
+
+
+@queue.command(epilog="Example: supervisor queue peek --limit 3")
+@lane_option
+@limit_option
+@options.store
+@options.pass_session
+def peek(session: Session, /, lane: str | None, limit: int) -> None:
+    """Show the next entries, and leave them where they are."""
+    name = lane or session.settings.queue_name
+    for entry in ask(session, lambda store: store.peek_entries(name, limit)):
+        if session.json:
+            output.line(views.decoded(entry))
+        else:
+            output.text(entry.decode("utf-8", "backslashreplace"))
+
+
+@queue.command(epilog="Example: supervisor queue clear --lane high --yes")
+@lane_option
+@click.option("--delayed", is_flag=True, help="Also what is due later.")
+@yes_option
+@options.store
+@options.pass_session
+def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> None:
+    """Cancel all tasks that wait in the queue; those that run go on."""
+    name = lane or session.settings.queue_name
+    sure(f"Cancel all that waits in {name}?", "clearing a queue cannot be undone", yes=yes)
+    cleared = manage(session, lambda manager: manager.clear_queue(lane, delayed=delayed))
+    if session.json:
+        output.document({"cleared": cleared})
+    else:
+        output.text(f"{cleared} cleared")
+
+
+@queue.command(epilog="Example: supervisor queue obliterate --yes")
+@click.option("--force", is_flag=True, help="Even while workers are there: what they run comes to nothing.")
+@yes_option
+@options.store
+@options.pass_session
+def obliterate(session: Session, /, force: bool, yes: bool) -> None:
+    """Delete everything of this queue: tasks in every state, its lanes, schedules, dead letters, history."""
+    name = session.settings.queue_name
+    sure(f"Delete everything of {name}?", "what is deleted is gone for good", yes=yes)
+    deleted = manage(session, lambda manager: manager.obliterate_queue(force=force), LONG_PATIENCE)
+    if session.json:
+        output.document({"deleted": deleted})
+    else:
+        output.text(f"{name} is gone: {counted(deleted, 'key')} deleted")
+
+
+queue.add_command(unreadable)

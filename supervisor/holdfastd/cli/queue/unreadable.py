@@ -1,0 +1,142 @@
+"""`supervisor queue unreadable`: what was set aside, and what to do about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import rich_click
+
+from holdfast.core.plurals import counted
+from holdfast.core.tasks import UnreadableEntry
+from holdfast.exits import Exit
+from holdfast.store.protocol import Store
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.parameter_types import DURATION
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.tasks import views
+
+SHOWN = 100  # characters of an entry in a table
+ALL = 1000  # entries that are kept at most
+STEP = 100  # entries forgotten at once
+WHICH = "say which entries: ADDRESS... as `supervisor queue unreadable` lists them, or --all"
+TOLD = {
+    "back": "is back in its lane",
+    "gone": "is not there (any more)",
+    "cut": "cannot be read again: only its beginning was kept; push the whole entry anew",
+}
+
+addresses_argument = click.argument("addresses", nargs=-1, metavar="[ADDRESS...]")
+all_option = click.option("--all", "all_of_them", is_flag=True, help="All of them.")
+
+
+@rich_click.group(invoke_without_command=True, epilog="Example: supervisor queue unreadable --json")
+@click.option("--limit", type=click.IntRange(1, ALL), default=10, show_default=True, help="The most entries to show.")
+@options.store
+@options.pass_session
+@click.pass_context
+def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
+    """Show what was set aside because it could not be understood, newest first; or show, retry, forget some of it."""
+    if context.invoked_subcommand is not None:
+        return
+    found = ask(session, lambda store: store.unreadable(limit))
+    if session.json:
+        for one in found:
+            output.line(_document(one))
+    else:
+        table(("address", "at", "lane", "reason", "bytes", "entry"), [_cells(one) for one in found])
+
+
+@unreadable.command(epilog="Example: supervisor queue unreadable show 1767225600000-1a2b3c4d")
+@click.argument("address")
+@options.store
+@options.pass_session
+def show(session: Session, /, address: str) -> None:
+    """Show one entry whole, as far as it was kept (64 KiB)."""
+    one = ask(session, lambda store: store.unreadable_at(address))
+    if one is None:
+        raise CommandError(f"entry {address} {TOLD['gone']}; {WHICH}")
+    if session.json:
+        output.document(_document(one))
+        return
+    facts = _document(one)
+    for name in ("address", "at", "lane", "reason", "size", "cut"):
+        output.text(f"{name:<8} {facts[name]}")
+    output.text(facts["raw"], keep=output.LINE_END)
+
+
+@unreadable.command(epilog="Example: supervisor queue unreadable retry 1767225600000-1a2b3c4d")
+@addresses_argument
+@all_option
+@options.store
+@options.pass_session
+def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) -> int:
+    """Put entries back into their lanes, to be read once more: for when what could not be read now can be."""
+    _check(addresses, all_of_them)
+    words = ask(session, lambda store: _retry(store, addresses))
+    for address, word in words.items():
+        if session.json:
+            output.line({"address": address, "answer": word})
+        else:
+            output.text(f"{address} {TOLD[word]}")
+    return Exit.OK if set(words.values()) <= {"back"} else Exit.FAILED
+
+
+@unreadable.command(epilog="Example: supervisor queue unreadable purge --all --older 7d --yes")
+@addresses_argument
+@all_option
+@click.option(
+    "--older", type=DURATION, default=0.0, help="Of all, only those set aside longer ago.", metavar="DURATION"
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.store
+@options.pass_session
+def purge(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float, yes: bool) -> int:
+    """Forget entries that were set aside."""
+    _check(addresses, all_of_them)
+    what = counted(len(addresses), "entry", "entries") if addresses else "all that was set aside"
+    sure(f"Forget {what}?", "what is forgotten cannot be brought back", yes=yes)
+    until_ms = round((time.time() - older) * 1000)
+    purged = ask(session, lambda store: _purge(store, addresses, until_ms))
+    if session.json:
+        output.document({"purged": purged})
+    else:
+        output.text(f"{purged} forgotten")
+    return Exit.OK if purged == len(addresses) or all_of_them else Exit.FAILED
+
+
+def _check(addresses: Sequence[str], all_of_them: bool) -> None:
+    if bool(addresses) == all_of_them:
+        raise click.UsageError(f"ADDRESS and --all exclude each other: {WHICH}" if addresses else WHICH)
+
+
+async def _retry(store: Store, addresses: Sequence[str]) -> dict[str, str]:
+    """Of all: the oldest first, in the order in which they came."""
+    chosen = addresses or [one.address for one in reversed(await store.unreadable(ALL))]
+    return {address: await store.readmit(address) for address in chosen}
+
+
+async def _purge(store: Store, addresses: Sequence[str], until_ms: int) -> int:
+    if addresses:
+        return sum([await store.forget_unreadable(address) for address in dict.fromkeys(addresses)])
+    purged = 0
+    while step := await store.purge_unreadable(until_ms, STEP):
+        purged += step
+    return purged
+
+
+def _document(one: UnreadableEntry) -> dict[str, Any]:
+    raw = one.raw.decode("utf-8", "backslashreplace")
+    where = {"address": one.address, "at": views.moment(one.at_ms), "lane": one.lane}
+    return where | {"reason": one.reason, "size": one.size, "cut": one.is_cut, "raw": raw}
+
+
+def _cells(one: UnreadableEntry) -> tuple[object, ...]:
+    entry = one.raw[: 4 * SHOWN].decode("utf-8", "backslashreplace")[:SHOWN]
+    return (one.address, views.moment(one.at_ms), one.lane, one.reason, one.size, entry)

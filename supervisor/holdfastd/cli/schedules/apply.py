@@ -1,0 +1,74 @@
+"""`supervisor schedules diff` and `apply`: have the schedules that a file declares, and no others of its owner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import rich_click
+
+from holdfast.client.schedules import Schedules
+from holdfast.errors import InvalidScheduleError
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.schedules.schedule_file import Declared, Difference, difference, read_file, stored
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+@rich_click.command(epilog="Example: supervisor schedules diff schedules.toml")
+@_file
+@options.store
+@options.pass_session
+def diff(session: Session, /, file: Path) -> int:
+    """Show what `apply` would do; exit 1 if that is anything, 2 if the file is wrong."""
+    declared = read_file(file)
+
+    async def work(manager: Any) -> Difference:
+        await _check(file, declared, manager.schedules)
+        return difference(declared, await stored(manager.schedules, declared))
+
+    found = manage(session, work)
+    _tell_difference(session, found)
+    return 0 if found.is_none else 1
+
+
+@rich_click.command(epilog="Example: supervisor schedules apply schedules.toml")
+@_file
+@options.store
+@options.pass_session
+def apply(session: Session, /, file: Path) -> None:
+    """Have the schedules of a file, and no others of its owner. All are checked before the first is written."""
+    declared = read_file(file)
+
+    async def work(manager: Any) -> Difference:
+        schedules: Schedules = manager.schedules
+        await _check(file, declared, schedules)
+        found = difference(declared, await stored(schedules, declared))
+        await schedules.put_all({name: declared.specs[name] for name in (*found.create, *found.change)})
+        for name in found.prune:
+            await schedules.remove(name)
+        return found
+
+    _tell_difference(session, manage(session, work))
+
+
+async def _check(file: Path, declared: Declared, schedules: Schedules) -> None:
+    try:
+        await schedules.check_all(declared.specs)
+    except InvalidScheduleError as error:
+        raise InvalidScheduleError(f"{file}: {error}") from None
+
+
+def _tell_difference(session: Session, found: Difference) -> None:
+    told = {"create": found.create, "change": found.change, "prune": found.prune, "same": found.same}
+    if session.json:
+        output.document({word: list(names) for word, names in told.items()})
+        return
+    for word, names in told.items():
+        for name in names if word != "same" else ():
+            output.text(f"{word:<7} {name}")
+    if found.is_none:
+        output.text(f"nothing to do: {len(found.same)} as declared")

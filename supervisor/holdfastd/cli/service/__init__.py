@@ -1,0 +1,1 @@
+"""Commands on one supervisor: starting, stopping, checking and showing it."""

@@ -1,0 +1,17 @@
+"""The handler's name, looked at before anything is started or imported."""
+
+from __future__ import annotations
+
+from holdfast.errors import HandlerError
+from holdfast.exits import Exit
+from holdfast.handler.choose import check
+from holdfast_config import Settings
+from holdfastd.cli.common.exit_status import CommandError
+
+
+def check_name(settings: Settings) -> None:
+    """A handler that nobody names, or a command that is not there, is told at once. Raises CommandError."""
+    try:
+        check(settings)
+    except HandlerError as error:
+        raise CommandError(str(error), Exit.CONFIG) from error

@@ -1,0 +1,54 @@
+"""Every setting as a flag, for the commands that take them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+from pydantic.fields import FieldInfo
+
+from holdfast_config import Settings, names
+from holdfastd.cli.common import options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# The handler is the argument; a password on a command line is read by everybody who lists processes.
+NOT_FLAGS = ("handler", *names.PASSWORDS)
+
+
+def every_setting(command: F) -> F:
+    """One flag for each field of Settings, described as it is there (Settings checks the values), and their files."""
+    return settings_but()(command)
+
+
+def settings_but(*fields: str) -> Callable[[F], F]:
+    """The same without some of them, whose flags mean something else to the command."""
+
+    def decorate(command: F) -> F:
+        return _flags(command, {*NOT_FLAGS, *fields})
+
+    return decorate
+
+
+def _flags(command: F, left_out: Collection[str]) -> F:
+    command = options.setting("config", options.CONFIG_HELP, "FILE")(command)
+    command = options.setting("env_file", "Variables to read; else ./.env.", "FILE")(command)
+    for field, info in reversed(Settings.model_fields.items()):
+        if field not in left_out:
+            command = _flag(field, info)(command)
+    return command
+
+
+def _flag(field: str, info: FieldInfo) -> Callable[[F], F]:
+    if info.annotation is bool:
+        return options.switch(field, info.description or "")
+    meaning = f"{info.description} {_default(info.default)}".rstrip()
+    return options.setting(field, meaning, _metavar(info.default))
+
+
+def _metavar(default: object) -> str:
+    return "N" if isinstance(default, int) else "SECONDS" if isinstance(default, float) else "VALUE"
+
+
+def _default(value: object) -> str:
+    return f"[default: {value}]" if isinstance(value, int | float | str) else ""

@@ -1,0 +1,47 @@
+"""`supervisor start`: every setting as a flag, then the service."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast_config import load, logging
+from holdfast_config.load import setting_files
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.service.handler_name import check_name
+from holdfastd.cli.service.setting_flags import every_setting
+
+
+@rich_click.command(
+    epilog="Examples:\n\nsupervisor start agent:handle --workers 8\n\n"
+    "supervisor start agent:handle --redis-url redis://localhost:6379/0 --concurrency 50\n\n"
+    "supervisor start --exec './statement --format json' --workers 4"
+)
+@click.argument("handler", required=False)
+@every_setting
+@options.common
+@options.pass_session
+def start(session: Session, /, handler: str | None) -> int:
+    """Start the supervisor and its workers, in the foreground.
+
+    HANDLER is what runs the tasks, as module:attribute; without it HOLDFAST_HANDLER, `handler` in supervisor.toml, or
+    agent:handle. With --exec it is any command: a process for each task, the message as JSON on standard input, the
+    result from standard output. SIGTERM or Ctrl-C lets running tasks finish and then ends it. With --scheduler-type
+    memory everything is in one process, for tasks that the handler's own program submits.
+    """
+    session.flags["handler"] = handler
+    if session.json:
+        session.flags.setdefault("log_format", "json")
+    settings = session.settings
+    logging.configure(settings.log_level, settings.log_format)
+    check_name(settings)
+    session.warn()
+
+    if settings.scheduler_type == "memory":
+        from holdfastd.single.main import run as run_single
+
+        return run_single(settings, output.note)
+    from holdfastd.parent.main import run  # slow to import, and bad settings should be told at once
+
+    return run(settings, output.note, lambda: load(session.flags), setting_files(session.flags))

@@ -1,0 +1,162 @@
+"""`supervisor status`: the supervisor and its processes, and the store in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+import rich_click
+
+from holdfast.core.lanes import Lanes, wrong_end_mend, wrong_end_words
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.tasks import Counts, LedgerStatus
+from holdfast.errors import StoreError
+from holdfast.exits import Exit
+from holdfast.store.protocol import Store
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask as ask_store
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.hosts import host_views
+from holdfastd.cli.service import deaths, process_names, suspects_view
+from holdfastd.cli.store import ledger_status
+from holdfastd.cli.why.service_words import missing
+from holdfastd.control.client import ask
+from holdfastd.control.protocol import AskStatus, ProcessStatus, SupervisorStatus
+from holdfastd.core.duration_words import duration
+
+COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
+SILENT = 5.0  # seconds without a word from a process that are worth mentioning
+
+
+@dataclass(frozen=True, slots=True)
+class StoreNumbers:
+    """What the store tells, by its clock."""
+
+    counts: Counts
+    lanes: Lanes
+    quiet: tuple[Quiet, ...]
+
+    @property
+    def paused(self) -> dict[str, str]:
+        """Why lanes are paused."""
+        return {lane.name: lane.paused_because for lane in self.lanes.lanes if lane.is_paused}
+
+    @property
+    def unserved(self) -> list[str]:
+        """What waits where no live worker could take it."""
+        found = [
+            f"lane {lane.name}: no live worker serves it, {lane.waiting} waiting"
+            for lane in self.lanes.lanes
+            if lane.waiting and not lane.workers
+        ]
+        return found + [
+            f"{missing(lane.name, name)}, {count} waiting"
+            for lane in self.lanes.lanes
+            for name, count in lane.missing.items()
+            if lane.workers
+        ]
+
+    @property
+    def wrong_end(self) -> dict[str, str]:
+        """Lanes that somebody fills at the end from which they are served, with what mends it."""
+        return {
+            lane.name: f"{words}: {wrong_end_mend(lane.name, turned=lane.end.value == 'tail')}"
+            for lane in self.lanes.lanes
+            if (words := wrong_end_words(lane, self.lanes.now_ms))
+        }
+
+    def document(self) -> dict[str, Any]:
+        stands = {
+            "paused": self.paused,
+            "unserved": self.unserved,
+            "wrong_end": self.wrong_end,
+            "quiet": host_views.documents(self.quiet),
+        }
+        return {"counts": asdict(self.counts), **stands}
+
+
+@rich_click.command(epilog="Example: supervisor status --json")
+@options.store
+@options.pass_session
+def status(session: Session, /) -> int:
+    """Show the supervisor, its processes with memory and CPU, what is wrong, and the store in numbers."""
+    service = ask(session.runtime_dir, AskStatus())
+    found = _numbers(session, service)
+    standing = ledger_status.facts_or_why(session)
+    if session.json:
+        numbers = {"counts": found} if isinstance(found, str) else found.document()
+        kept = asdict(standing) if isinstance(standing, LedgerStatus) else standing
+        output.document(msgspec.to_builtins(service) | numbers | ({"ledger": kept} if kept else {}))
+    else:
+        _print(service, found)
+        if standing is not None:
+            output.text(standing if isinstance(standing, str) else ledger_status.summary(standing))
+    return Exit.OK
+
+
+async def _look(store: Store) -> StoreNumbers:
+    return StoreNumbers(await store.counts(), await store.lanes([]), await store.quiet_hosts())
+
+
+def _numbers(session: Session, service: SupervisorStatus) -> StoreNumbers | str:
+    """The numbers, or why there are none: a store that is away must not hide the rest."""
+    if session.settings.embedded and not service.store.embedded:
+        return f"the supervisor uses {service.store.url}: name it here too (--redis-url, or REDIS_URL)"
+    try:
+        return ask_store(session, _look)
+    except StoreError as error:
+        return str(error)
+
+
+def _print(service: SupervisorStatus, found: StoreNumbers | str) -> None:
+    workers = f"{service.ready} of {service.target} workers ready"
+    up = duration(service.uptime)
+    output.text(f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}")
+    output.text(f"store {service.store.url}" + (", embedded" if service.store.embedded else ""))
+    for word, cause in (("degraded", service.degraded), ("held back", service.breaker)):
+        if cause:
+            output.text(f"{word}: {cause}")
+    if waiting := suspects_view.words(service.quarantine):
+        output.text(waiting)
+    for line in () if isinstance(found, str) else host_views.lines(found.quiet, found.lanes.now_ms):
+        output.text(line)
+    output.text("")
+    table(COLUMNS, [_cells(process) for process in service.processes])
+    _print_deaths(service)
+    output.text("")
+    if isinstance(found, str):
+        output.text(f"no numbers from the store: {found}")
+    else:
+        _print_counts(found.counts)
+        for lane, why in found.paused.items():
+            output.text(f"lane {lane} is paused: {why}")
+        filled = (
+            f"lane {name} is filled at the end from which it is served: {x}" for name, x in found.wrong_end.items()
+        )
+        for line in (*found.unserved, *filled):
+            output.text(line)
+
+
+def _cells(process: ProcessStatus) -> tuple[object, ...]:
+    name = process_names.name(process.kind, process.slot)
+    memory = None if process.memory_bytes is None else round(process.memory_bytes / 2**20, 1)
+    done = (len(process.running), process.settled, process.restarts)
+    state = f"{process.state}, silent for {duration(process.silent)}" if process.silent > SILENT else process.state
+    return (name, process.pid, state, duration(process.uptime), *done, process.cpu_percent, memory)
+
+
+def _print_deaths(service: SupervisorStatus) -> None:
+    if not service.deaths.total:
+        return
+    output.text("")
+    output.text("1 death:" if service.deaths.total == 1 else f"{service.deaths.total} deaths, the last of them:")
+    table(deaths.COLUMNS, [deaths.cells(one) for one in service.deaths.recent[-5:]])
+
+
+def _print_counts(counts: Counts) -> None:
+    tasks: dict[str, Any] = {str(state): n for state, n in counts.states.items() if n}
+    waiting = {f"in {lane}": n for lane, n in counts.lanes.items()}
+    others = {"dead letters": counts.dead, "unreadable": counts.unreadable, "workers of all hosts": counts.workers}
+    output.text(", ".join(f"{n} {name}" for name, n in (tasks | waiting | others).items()))

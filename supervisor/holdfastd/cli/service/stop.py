@@ -1,0 +1,70 @@
+"""`supervisor stop`."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import rich_click
+
+from holdfast.core.plurals import counted
+from holdfast.exits import Exit
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.parameter_types import WAIT
+from holdfastd.cli.common.session import Session
+from holdfastd.control import client
+from holdfastd.control.protocol import AskStatus
+
+
+@rich_click.command(epilog="Example: supervisor stop --timeout 120")
+@click.option("--timeout", type=WAIT, metavar="SECONDS", help="The longest to wait; else until it ended.")
+@options.here
+@options.pass_session
+def stop(session: Session, /, timeout: float | None) -> int:
+    """Stop the supervisor and wait until it has ended. Its workers take no more tasks and finish those they run."""
+    folder = session.runtime_dir
+    code = _stopped(folder, timeout)
+    if code is None:
+        raise CommandError(f"the supervisor in {folder} still drains after {timeout:g} s; `status` shows what runs")
+    if session.json:
+        output.document({"stopped": True, "exit": code})
+    else:
+        output.text("stopped; tasks that took too long were given back" if code == Exit.CUT_OFF else "stopped")
+    return code
+
+
+def _stopped(folder: Path, timeout: float | None) -> int | None:
+    """Its exit status, or None while it still drains."""
+    # The control socket closes a little before the process ends and its locks are free: wait for that too.
+    deadline = None if timeout is None else time.monotonic() + timeout
+    status = client.ask(folder, AskStatus())
+    if running := sum(len(process.running) for process in status.processes):
+        output.note(
+            f"{counted(running, 'task')} still to be finished; interrupting this command leaves the drain alone"
+        )
+    with _watch(status.pid) as process:
+        code = client.stop(folder, timeout)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if code is not None and process is not None and not select.select([process], [], [], left)[0]:
+            return None
+        return code
+
+
+@contextmanager
+def _watch(pid: int) -> Generator[int | None]:
+    """A descriptor that is readable once the process has ended; None where it is not to be had."""
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:  # gone already, or out of sight in another namespace
+        yield None
+        return
+    try:
+        yield process
+    finally:
+        os.close(process)

@@ -1,0 +1,1 @@
+"""Commands on the store: its tables, and recovery without a steward."""

@@ -1,0 +1,115 @@
+"""`supervisor db`: the tables in PostgreSQL, and how the ledger in them stands."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Any, TypeVar, cast
+
+import anyio
+import click
+import rich_click
+
+from holdfast.core.tasks import LedgerStatus
+from holdfast.exits import Exit
+from holdfast.store.ledger import PostgresStore, migrate
+from holdfast.store.ledger.database import Database
+from holdfast.store.protocol import Store
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import PATIENCE, ask
+from holdfastd.cli.store import ledger_status
+
+T = TypeVar("T")
+
+
+@rich_click.group(epilog="Examples:\n\nsupervisor db upgrade\n\nsupervisor db status --json")
+def db() -> None:
+    """Set up the tables in PostgreSQL, and see how they stand."""
+
+
+@db.command(epilog="Example: DATABASE_URL=postgresql://me@db/tasks supervisor db upgrade")
+@options.here
+@options.pass_session
+def upgrade(session: Session, /) -> int:
+    """Make the tables, or bring them to this version. Does nothing where they are; two at a time do it once.
+
+    Starting never does it by itself: a service's user need not have the right to change tables, and hosts that still
+    run the earlier version would be surprised.
+    """
+    done = _with_database(session, migrate.upgrade)
+    if session.json:
+        output.document({"version": migrate.newest(), "steps": [each.name for each in done]})
+    else:
+        for each in done:
+            output.text(f"{each.version:04} {each.name}")
+        output.text(f"version {migrate.newest()}" + ("" if done else ", as it was"))
+    return Exit.OK
+
+
+@db.command(epilog="Example: supervisor db status")
+@options.store
+@options.pass_session
+def status(session: Session, /) -> int:
+    """Show the version of the tables, and how far the ledger is behind Redis.
+
+    Ends with 1 where an upgrade is needed.
+    """
+    found = _with_database(session, migrate.version)
+    standing = ledger_status.facts(session) if found == migrate.newest() else None
+    if session.json:
+        told = {"version": found, "needed": migrate.newest()}
+        output.document(told | ({"ledger": asdict(standing)} if standing else {}))
+    else:
+        _print(found, standing)
+    return Exit.OK if found == migrate.newest() else Exit.FAILED
+
+
+@db.command(epilog="Example: supervisor db adopt --yes")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.store
+@options.pass_session
+def adopt(session: Session, /, yes: bool) -> int:
+    """Let this database keep a queue that another one has kept until now.
+
+    The steward then treats Redis as one that has lost data: what this database knows and Redis does not is put back.
+    """
+    name = session.settings.queue_name
+    sure(f"Let this database keep {name} from now on?", "what it knows and Redis does not is run", yes=yes)
+
+    async def leave(store: Store) -> None:
+        await cast("PostgresStore", store).disown()
+
+    _needs_database(session)
+    ask(session, leave)
+    output.text(f"the next steward of this database keeps {name}")
+    return Exit.OK
+
+
+def _print(found: int, standing: LedgerStatus | None) -> None:
+    output.text(f"tables of version {found}, this version needs {migrate.newest()}")
+    if standing is not None:
+        output.text(ledger_status.summary(standing))
+    else:
+        output.text("run: supervisor db upgrade" if found < migrate.newest() else "upgrade Holdfast here")
+
+
+def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -> T:
+    settings = _needs_database(session)
+
+    async def inside() -> T:
+        database = Database(settings)
+        try:
+            return await PATIENCE.call(work, database)
+        finally:
+            await database.aclose()
+
+    return anyio.run(inside, backend_options={"use_uvloop": True})
+
+
+def _needs_database(session: Session) -> Any:
+    if session.settings.postgres is None:
+        raise CommandError("tasks are not kept in PostgreSQL: set STORAGE_TYPE=postgres and DATABASE_URL", Exit.CONFIG)
+    return session.settings.postgres

@@ -1,0 +1,39 @@
+"""How the ledger in PostgreSQL stands, asked and told."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from holdfast.core.tasks import LedgerStatus
+from holdfast.errors import StoreError
+from holdfast.store.protocol import Ledger, Store
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask
+from holdfastd.core.duration_words import duration
+
+
+def facts(session: Session) -> LedgerStatus:
+    """Raises StoreError where one of the two stores is away."""
+
+    async def question(store: Store) -> LedgerStatus:
+        return await cast("Ledger", store).ledger()
+
+    return ask(session, question)
+
+
+def facts_or_why(session: Session) -> LedgerStatus | str | None:
+    """The same, or why there are none; None where PostgreSQL keeps no tasks."""
+    if session.settings.postgres is None:
+        return None
+    try:
+        return facts(session)
+    except StoreError as error:
+        return str(error)
+
+
+def summary(ledger: LedgerStatus) -> str:
+    """In one line."""
+    behind = f"{duration(ledger.behind_ms / 1000)} behind" if ledger.behind_ms else "up to date"
+    lost = f", losses of Redis: {ledger.losses}" if ledger.losses else ""
+    waiting = f", requests that wait for Redis: {ledger.waiting}" if ledger.waiting else ""
+    return f"ledger {ledger.phase}, {behind}{waiting}{lost}, tasks put back: {ledger.restored}"

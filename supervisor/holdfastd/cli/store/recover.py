@@ -1,0 +1,75 @@
+"""`supervisor recover`: tasks whose owners are gone, when no steward is there to put them back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+import rich_click
+
+from holdfast.core.plurals import counted
+from holdfast.core.tasks import Stray
+from holdfast.exits import Exit
+from holdfast.store.protocol import Store
+from holdfast_config import Settings
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.parameter_types import DURATION
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import PATIENCE, ask
+from holdfastd.cli.common.tables import table
+
+PAGE = 500  # keys looked at at once
+WHY = {
+    "dead": "its owner is dead",
+    "unknown": "its owner is not known",
+    "silent": "its owner has long been silent",
+    "not held": "its owner lives, but does not hold it",
+}
+
+
+@rich_click.command(
+    epilog="Examples:\n\nsupervisor recover --dry-run\n\nsupervisor recover --silent-for 5m --redis-url redis://db:6379/0"
+)
+@click.option("--dry-run", is_flag=True, help="Only list them.")
+@click.option(
+    "--silent-for",
+    type=DURATION,
+    metavar="DURATION",
+    help="Owners not heard of for so long count as gone  [default: lease and its grace]",
+)
+@options.store
+@options.pass_session
+def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int:
+    """Put back tasks that are marked as working, but whose owners are dead, unknown or silent.
+
+    Stewards do this all the time. It is for a queue that none looks after any more, or for what an older system has
+    left behind. A worker that was only cut off is told when it comes back, and cancels what it has lost.
+    """
+    settings = session.settings
+    silence = settings.lease + settings.lease_grace if silent_for is None else silent_for
+    strays = ask(session, lambda store: _all(store, settings, round(silence * 1000), put_back=not dry_run))
+    if session.json:
+        for stray in strays:
+            output.line(asdict(stray) | {"put_back": not dry_run})
+    else:
+        _tell(strays, dry_run=dry_run)
+    return Exit.OK
+
+
+async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: bool) -> list[Stray]:
+    """Page by page through all keys; one that is seen twice is told once."""
+    found: dict[str, Stray] = {}
+    cursor, runs = "", settings.max_crashes
+    while True:
+        page = await PATIENCE.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
+        found |= {stray.task_id: stray for stray in page.found}
+        cursor = page.cursor
+        if not cursor:
+            return list(found.values())
+
+
+def _tell(strays: list[Stray], *, dry_run: bool) -> None:
+    if strays:
+        table(("task", "owner", "why"), [(stray.task_id, stray.owner, WHY[stray.why]) for stray in strays])
+    tasks = counted(len(strays), "task")
+    output.text(f"{tasks} would be put back" if dry_run else f"{tasks} put back")

@@ -1,0 +1,100 @@
+"""Where `submit` takes its tasks from, as they come: a file or a pipe of any length, never held as a whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import anyio
+import msgspec
+
+from holdfast.client.task_spec import TaskSpec
+from holdfast.errors import InvalidTaskError
+
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the input, counted from 1, without its end."""
+
+    number: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A task to submit, and the line it came from (0: from the command line)."""
+
+    number: int
+    spec: TaskSpec
+
+
+class BadLineError(InvalidTaskError):
+    """A line of the input is no task."""
+
+    def __init__(self, number: int, cause: object) -> None:
+        super().__init__(f"line {number}: {cause}")
+
+
+async def chunks(descriptor: int, longest: int) -> AsyncIterator[list[Line]]:
+    """The lines that are not blank, as many at once as can be read without waiting for more."""
+    number, torn = 0, b""
+    while read := await _read(descriptor):
+        *whole, torn = (torn + read).split(b"\n")
+        if len(torn) > longest:
+            raise BadLineError(number + len(whole) + 1, f"longer than {longest} bytes, the most a message may have")
+        yield list(_numbered(whole, number))
+        number += len(whole)
+    yield list(_numbered([torn], number))
+
+
+def _numbered(lines: list[bytes], before: int) -> Iterator[Line]:
+    return (Line(n, line.rstrip(b"\r")) for n, line in enumerate(lines, before + 1) if line.strip())
+
+
+async def _read(descriptor: int) -> bytes:
+    """What can be read now. Waiting for a pipe or a terminal leaves the event loop free, and can be cancelled."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        with suppress(PermissionError):  # a device such as /dev/null cannot be waited for: it is always ready
+            await anyio.wait_readable(descriptor)
+    return os.read(descriptor, CHUNK)
+
+
+Parse = Callable[[bytes], TaskSpec]
+
+
+async def from_lines(descriptor: int, parse: Parse, longest: int) -> AsyncIterator[list[Item]]:
+    """The task of each line, of as many lines as are there. Raises BadLineError at the first that is none."""
+    async for lines in chunks(descriptor, longest):
+        yield [_item(line, parse) for line in lines]
+
+
+def _item(line: Line, parse: Parse) -> Item:
+    try:
+        return Item(line.number, parse(line.content))
+    except (msgspec.DecodeError, RecursionError, InvalidTaskError) as error:
+        raise BadLineError(line.number, error) from None
+    except UnicodeDecodeError:
+        raise BadLineError(line.number, "not UTF-8") from None
+
+
+def text_parser(template: TaskSpec) -> Parse:
+    """A line is the text of a task like `template`."""
+    return lambda content: msgspec.structs.replace(template, text=content.decode())
+
+
+def json_parser(template: TaskSpec) -> Parse:
+    """A line is an object with the keys of TaskSpec; what it leaves out is as in `template`."""
+    decode = msgspec.json.Decoder(TaskSpec).decode
+    usual = {key: value for key, value in msgspec.structs.asdict(template).items() if value is not None}
+
+    def parse(content: bytes) -> TaskSpec:
+        spec = decode(content)
+        missing = {key: value for key, value in usual.items() if getattr(spec, key) is None}
+        return msgspec.structs.replace(spec, **missing) if missing else spec
+
+    return parse

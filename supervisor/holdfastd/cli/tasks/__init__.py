@@ -1,0 +1,1 @@
+"""`supervisor tasks` and `supervisor dead`."""

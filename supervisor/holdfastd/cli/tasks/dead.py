@@ -1,0 +1,185 @@
+"""`supervisor dead`: tasks that were given up on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+import click
+import rich_click
+
+from holdfast.client.manager import TaskManager
+from holdfast.core.plurals import counted
+from holdfast.core.tasks import TaskRecord
+from holdfast.exits import Exit
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.complete_ids import TASK_ID
+from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.parameter_types import DURATION
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.tasks import retry_tasks, views
+from holdfastd.cli.tasks.tasks import describe
+from holdfastd.core.duration_words import duration
+
+PAGE = 100  # letters asked for, or deleted, at once
+WHICH = "say which dead letters: TASK_ID..., --all, or those with a --name or --older than something"
+
+name_option = click.option("--name", help="Only those of the handler registered under this name.", metavar="NAME")
+older_option = click.option("--older", type=DURATION, help="Only those given up on longer ago.", metavar="DURATION")
+all_option = click.option("--all", "all_of_them", is_flag=True, help="All of them, or all that the other options name.")
+ids_argument = click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which dead letters are meant."""
+
+    name: str | None
+    older: float | None
+
+    async def letters(self, manager: TaskManager) -> AsyncIterator[TaskRecord]:
+        """Newest first, page by page."""
+        before_ms = None if self.older is None else round((time.time() - self.older) * 1000)
+        cursor = ""
+        while True:
+            page = await manager.dead_letters(PAGE, cursor, before_ms)
+            for task in page.tasks:
+                if self.name is None or task.name == self.name:
+                    yield task
+            cursor = page.cursor
+            if not cursor:
+                return
+
+
+@rich_click.group(epilog="Example: supervisor dead list --older 1h")
+def dead() -> None:
+    """Look at dead letters, retry and delete them: tasks whose attempts were used up, or that ended their workers."""
+
+
+@dead.command("list", epilog="Example: supervisor dead list --name billing.send_statement --limit 20")
+@name_option
+@older_option
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="The most to list.")
+@options.store
+@options.pass_session
+def list_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
+    """List dead letters, newest first; with --json one document a line."""
+
+    async def look(manager: TaskManager) -> list[TaskRecord]:
+        found: list[TaskRecord] = []
+        async for task in Choice(name, older).letters(manager):
+            found.append(task)
+            if len(found) == limit:
+                break
+        return found
+
+    found = manage(session, look)
+    if session.json:
+        for task in found:
+            output.line(views.listed(task))
+    else:
+        now_ms = int(time.time() * 1000)
+        table(("task", "lane", "dead for", "attempts", "crashes", "name", "reason"), [_cells(t, now_ms) for t in found])
+
+
+def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
+    ago = duration((now_ms - (task.finished_ms or now_ms)) / 1000)
+    return (task.task_id, task.lane, ago, task.attempts, task.crashes, task.name, task.reason)
+
+
+@dead.command(epilog="Example: supervisor dead show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@click.argument("task_id", type=TASK_ID)
+@options.store
+@options.pass_session
+def show(session: Session, /, task_id: str) -> None:
+    """Show all that is kept of a dead letter: what it was asked, its last error with its traceback, its trail."""
+    task = manage(session, lambda manager: manager.get_task(task_id))
+    if not task.dead:
+        then = f"; it runs again as {task.retried_as}" if task.retried_as else ""
+        raise CommandError(f"task {task_id} is {task.state} and no dead letter{then}")
+    if session.json:
+        output.document(views.whole(task))
+    else:
+        describe(task)
+
+
+@dead.command(
+    epilog="Examples: supervisor dead retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; supervisor dead retry --all"
+)
+@ids_argument
+@all_option
+@name_option
+@older_option
+@click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Kept in the task's trail.")
+@options.store
+@options.pass_session
+def retry(
+    session: Session,
+    /,
+    task_ids: tuple[str, ...],
+    all_of_them: bool,
+    name: str | None,
+    older: float | None,
+    reason: str,
+) -> int:
+    """Run dead letters once more, each as a new task TASK_ID.r1; they are none any more then."""
+    choice = _choice(task_ids, all_of_them, name, older)
+
+    async def work(manager: TaskManager) -> list[retry_tasks.Attempt]:
+        return await retry_tasks.retry_all(manager, await _chosen(manager, task_ids, choice), reason)
+
+    attempts = manage(session, work)
+    retry_tasks.show(session, attempts)
+    if not task_ids:
+        output.note(f"{sum(one.is_done for one in attempts)} of {len(attempts)} run again")
+    return Exit.OK if all(one.is_done for one in attempts) else Exit.FAILED
+
+
+@dead.command(epilog="Example: supervisor dead purge --older 7d --yes")
+@ids_argument
+@all_option
+@name_option
+@older_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.store
+@options.pass_session
+def purge(
+    session: Session, /, task_ids: tuple[str, ...], all_of_them: bool, name: str | None, older: float | None, yes: bool
+) -> int:
+    """Delete dead letters, with all that is kept of them. Without --yes, says how many and asks."""
+    choice = _choice(task_ids, all_of_them, name, older)
+    ids = manage(session, lambda manager: _chosen(manager, task_ids, choice))
+    if ids:
+        sure(f"Delete {counted(len(ids), 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
+    purged = manage(session, lambda manager: _purge(manager, ids))
+    if session.json:
+        output.document({"purged": purged})
+    else:
+        output.text(f"{purged} deleted")
+    return Exit.OK if purged == len(ids) else Exit.FAILED
+
+
+def _choice(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> Choice | None:
+    """None: the tasks that are named, one by one."""
+    filtered = all_of_them or name is not None or older is not None
+    if bool(task_ids) == filtered:
+        raise click.UsageError(f"TASK_ID and a choice exclude each other: {WHICH}" if task_ids else WHICH)
+    return Choice(name, older) if filtered else None
+
+
+async def _chosen(manager: TaskManager, task_ids: Sequence[str], choice: Choice | None) -> list[str]:
+    """All are looked for before the first is touched: the pages stay what they are."""
+    if choice is None:
+        return list(dict.fromkeys(task_ids))
+    return list(dict.fromkeys([task.task_id async for task in choice.letters(manager)]))
+
+
+async def _purge(manager: TaskManager, ids: Sequence[str]) -> int:
+    purged = 0
+    for start in range(0, len(ids), PAGE):
+        purged += await manager.purge_dead_letters(ids[start : start + PAGE])
+    return purged

@@ -1,0 +1,71 @@
+"""`supervisor tasks list`: its filters, and the pages it asks for."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+import rich_click
+
+from holdfast.client.manager import TaskManager
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskRecord
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.parameter_types import DURATION
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.tasks import views
+
+PAGE = 100  # tasks asked for at once
+STATE = click.Choice([str(state) for state in State])
+
+EXAMPLES = """Examples:
+
+supervisor tasks list --state failed --newer 1h
+
+supervisor tasks list --lane high --name billing.send_statement --limit 20"""
+
+
+@rich_click.command("list", epilog=EXAMPLES)
+@click.option("--state", "states", type=STATE, multiple=True, help="Only tasks in this state; may be repeated.")
+@click.option("--lane", help="Only tasks of this lane.")
+@click.option("--name", help="Only tasks of the handler with this name.")
+@click.option("--older", "older_than", type=DURATION, help="Only tasks accepted at least so long ago: 90s, 5m, 7d.")
+@click.option("--newer", "newer_than", type=DURATION, help="Only tasks accepted at most so long ago.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="The most tasks to list.")
+@click.option("--cursor", default="", help="Go on behind a list that had more: the cursor it ended with.")
+@options.store
+@options.pass_session
+def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor: str, **wanted: Any) -> None:
+    """List tasks: those that run first, then what waits, is due later or parked, then what has ended, latest first.
+
+    With --json one document a line. Where there are more, standard error has the cursor that continues.
+    """
+
+    unreadable: list[str] = []
+
+    async def look(manager: TaskManager) -> tuple[list[TaskRecord], str]:
+        found: list[TaskRecord] = []
+        place = cursor
+        while True:
+            left = min(limit - len(found), PAGE)
+            page = await manager.list_tasks(*states, **wanted, limit=left, cursor=place)
+            found += page.tasks
+            unreadable.extend(page.unreadable)
+            place = page.cursor
+            if not place or len(found) >= limit:
+                return found, place
+
+    found, more = manage(session, look)
+    if session.json:
+        for task in found:
+            output.line(views.listed(task))
+    else:
+        now_ms = int(time.time() * 1000)
+        table(views.COLUMNS, [views.summary(task, now_ms) for task in found])
+    if unreadable:
+        output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
+    if more:
+        output.note(f"there are more: --cursor {more}")

@@ -1,0 +1,85 @@
+"""`supervisor tasks remove` and `tasks clean`: what has ended is deleted before its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+import rich_click
+
+from holdfast.client.manager import TaskManager
+from holdfast.core.task_states import TERMINAL
+from holdfast.errors import TaskOpenError, UnknownTaskError
+from holdfast.exits import Exit
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.complete_ids import TASK_ID
+from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.parameter_types import DURATION
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import LONG_PATIENCE, manage
+
+ENDED = click.Choice(sorted(map(str, TERMINAL)))
+
+
+@rich_click.command(epilog="Example: supervisor tasks remove 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
+@options.store
+@options.pass_session
+def remove(session: Session, /, task_ids: tuple[str, ...]) -> int:
+    """Delete tasks that have ended, with all that is kept of them; cancel others first."""
+
+    async def work(manager: TaskManager) -> list[tuple[str, str]]:
+        return [await _remove(manager, task_id) for task_id in task_ids]
+
+    done = manage(session, work)
+    for task_id, why in done:
+        if session.json:
+            output.line({"task_id": task_id, "removed": not why} | ({"why": why} if why else {}))
+        elif why:
+            output.note(why)
+        else:
+            output.text(f"{task_id} removed")
+    return Exit.FAILED if any(why for _, why in done) else Exit.OK
+
+
+async def _remove(manager: TaskManager, task_id: str) -> tuple[str, str]:
+    """The id, and why it was not removed."""
+    try:
+        await manager.remove_task(task_id)
+    except (TaskOpenError, UnknownTaskError) as error:
+        return task_id, str(error)
+    return task_id, ""
+
+
+@rich_click.command(epilog="Example: supervisor tasks clean --state completed --older 1d --yes")
+@click.option(
+    "--state", "states", type=ENDED, multiple=True, help="Only what ended so; may be repeated. Else: however."
+)
+@click.option("--older", "older_than", type=DURATION, default=0.0, help="Only what ended so long ago: 90s, 5m, 7d.")
+@click.option("--lane", help="Only tasks of this lane.")
+@click.option("--name", help="Only tasks of the handler with this name.")
+@click.option("--limit", type=click.IntRange(1, 10_000), help="At most so many, latest first.", metavar="N")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.store
+@options.pass_session
+def clean(
+    session: Session,
+    /,
+    states: Sequence[str],
+    older_than: float,
+    lane: str | None,
+    name: str | None,
+    limit: int | None,
+    yes: bool,
+) -> None:
+    """Delete tasks that have ended, with all that is kept of them; what has not ended is left alone."""
+    sure("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
+
+    async def work(manager: TaskManager) -> int:
+        return await manager.clean_tasks(*states, older_than=older_than, lane=lane, name=name, limit=limit)
+
+    removed = manage(session, work, LONG_PATIENCE)
+    if session.json:
+        output.document({"removed": removed})
+    else:
+        output.text(f"{removed} removed")

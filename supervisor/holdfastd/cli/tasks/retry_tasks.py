@@ -1,0 +1,59 @@
+"""Retrying tasks: what `tasks retry` and `dead retry` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast.client.dead_letters import checked
+from holdfast.client.manager import TaskManager
+from holdfast.core.tasks import Retried
+from holdfast.errors import CannotRetryError, UnknownTaskError
+from holdfastd.cli.common import output
+from holdfastd.cli.common.session import Session
+
+REASON = "retried by an operator"
+TOLD = {
+    Retried.NEW: "runs again as {}",
+    Retried.AGAIN: "was retried before, as {}",
+    Retried.DUE: "is due now",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of one task: the task that runs, or why none does."""
+
+    task_id: str
+    word: str
+    runs_as: str | None
+    told: str
+
+    @property
+    def is_done(self) -> bool:
+        return self.runs_as is not None
+
+
+async def retry_all(manager: TaskManager, task_ids: Iterable[str], reason: str) -> list[Attempt]:
+    """Each by itself: one that cannot be retried does not keep out the others."""
+    return [await _retry(manager, task_id, reason) for task_id in task_ids]
+
+
+async def _retry(manager: TaskManager, task_id: str, reason: str) -> Attempt:
+    answer = await manager.ask_retry(task_id, reason)
+    try:
+        runs_as = checked(answer).task_id
+    except (UnknownTaskError, CannotRetryError) as error:
+        return Attempt(task_id, answer.word, None, str(error))
+    return Attempt(task_id, answer.word, runs_as, f"{task_id} {TOLD[Retried(answer.word)].format(runs_as)}")
+
+
+def show(session: Session, attempts: Iterable[Attempt], /) -> None:
+    """A line for each, those that could not be retried on standard error."""
+    for one in attempts:
+        if session.json:
+            output.line({"task_id": one.task_id, "answer": one.word, "runs_as": one.runs_as})
+        elif one.is_done:
+            output.text(one.told)
+        else:
+            output.note(one.told)

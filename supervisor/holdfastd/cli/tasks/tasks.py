@@ -1,0 +1,77 @@
+"""`supervisor tasks`: show, retry and count them; `listing`, `orders` and `removing` have the rest."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast.core.tasks import TaskRecord
+from holdfast.exits import Exit
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.complete_ids import TASK_ID
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask, manage
+from holdfastd.cli.common.tables import table
+from holdfastd.cli.tasks import control, list_tasks, remove, retry_tasks, views
+
+
+@rich_click.group(epilog="Example: supervisor tasks list --state working")
+def tasks() -> None:
+    """List, show, cancel, pause, resume, retry, count, remove and clean away tasks."""
+
+
+for command in (list_tasks.list_tasks, control.cancel, control.pause, control.resume, remove.remove, remove.clean):
+    tasks.add_command(command)
+
+
+@tasks.command(epilog="Example: supervisor tasks show 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@click.argument("task_id", type=TASK_ID)
+@options.store
+@options.pass_session
+def show(session: Session, /, task_id: str) -> None:
+    """Show all that is known of one task: counts, result, last error, and its trail."""
+    task = manage(session, lambda manager: manager.get_task(task_id))
+    if session.json:
+        output.document(views.whole(task))
+    else:
+        describe(task)
+
+
+@tasks.command(epilog="Example: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
+@click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Kept in the task's trail.")
+@options.store
+@options.pass_session
+def retry(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
+    """Run tasks once more that failed, were rejected or canceled; those that wait for a retry run now.
+
+    What has ended stays as it is: a new task, TASK_ID.r1, runs what it was asked. Retrying twice makes one.
+    """
+    attempts = manage(session, lambda manager: retry_tasks.retry_all(manager, task_ids, reason))
+    retry_tasks.show(session, attempts)
+    return Exit.OK if all(one.is_done for one in attempts) else Exit.FAILED
+
+
+@tasks.command(epilog="Example: supervisor tasks count --json")
+@options.store
+@options.pass_session
+def count(session: Session, /) -> None:
+    """Count tasks by state."""
+    counts = ask(session, lambda store: store.counts())
+    states = {str(state): n for state, n in counts.states.items()} | {"dead letters": counts.dead}
+    if session.json:
+        output.document(states)
+    else:
+        table(("state", "tasks"), list(states.items()))
+
+
+def describe(task: TaskRecord) -> None:
+    for name, value in views.whole(task).items():
+        if name not in {"trail", "error"} and value not in (None, "", False, []):
+            output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
+    for line in views.failure(task):
+        output.text(line)
+    output.text("trail")
+    for entry in task.trail:
+        at, _, event = entry.partition(" ")
+        output.text(f"  {views.moment(int(at)) if at.isdigit() else at}  {event}")

@@ -1,0 +1,93 @@
+"""Tasks, as the command line shows them: a document for JSON, cells for tables, what a result says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.client.results import read_result
+from holdfast.core.tasks import TaskRecord
+from holdfastd.cli.common.output import readable
+from holdfastd.core.duration_words import duration
+
+COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
+
+
+def summary(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
+    """The cells under COLUMNS."""
+    age = duration((now_ms - task.created_ms) / 1000)
+    state = f"{task.state} (dead letter)" if task.dead else str(task.state)
+    counts = (task.turn, task.attempts, task.deliveries, task.crashes)
+    return (task.task_id, state, task.lane, age, *counts, task.name, task.reason)
+
+
+def listed(task: TaskRecord) -> dict[str, Any]:
+    """A task without payloads."""
+    document = {field: getattr(task, field) for field in TaskRecord.__dataclass_fields__}
+    for payload in ("operation", "result", "checkpoint", "trail"):
+        del document[payload]
+    for field in ("created_ms", "due_ms", "finished_ms", "expires_ms"):
+        document[field.removesuffix("_ms")] = moment(document.pop(field))
+    return document | {"state": str(task.state), "waits_for": list(task.waits_for)}
+
+
+def whole(task: TaskRecord) -> dict[str, Any]:
+    """A task with all that is known of it."""
+    result = read_result(task.result)
+    payloads = {"result": result.value, "error": result.error}
+    payloads |= {"operation": decoded(task.operation), "checkpoint": decoded(task.checkpoint)}
+    return listed(task) | payloads | {"trail": list(task.trail)}
+
+
+def failure(task: TaskRecord) -> list[str]:
+    """The last error as lines: its traceback where there is one, else what is known."""
+    error = read_result(task.result).error
+    match error:
+        case None:
+            return []
+        case {"traceback": str(traceback)} if traceback:
+            return ["error", *(f"  {line}" for line in traceback.splitlines())]
+        case _:
+            return [f"error        {readable(error)}"]
+
+
+def outcome(task: TaskRecord) -> dict[str, Any]:
+    """What somebody who waited for the task wants to know."""
+    result = read_result(task.result)
+    return {
+        "task_id": task.task_id,
+        "state": str(task.state),
+        "result": result.value,
+        "error": result.error,
+        "reason": task.reason,
+        "attempts": task.attempts,
+    }
+
+
+def told(task: TaskRecord) -> str:
+    """The outcome in words."""
+    return f"{task.task_id} {task.state}: {task.reason or readable(read_result(task.result).value)}"
+
+
+def decoded(payload: bytes | None) -> Any:
+    """What a payload says: its JSON, or its text where it is none; None for none."""
+    if payload is None:
+        return None
+    try:
+        return msgspec.json.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return payload.decode("utf-8", "backslashreplace")
+
+
+def moment(ms: int | None) -> str | None:
+    """A time of the store as ISO 8601 in UTC; None where there is none."""
+    if not ms:
+        return None
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def span(ms: int) -> str:
+    """As `duration`, with milliseconds below a second."""
+    return f"{max(ms, 0)}ms" if ms < 1000 else duration(ms / 1000)

@@ -1,0 +1,1 @@
+"""`supervisor why`: history and outlook of one task, in words."""

@@ -1,0 +1,29 @@
+"""Why tasks of a lane and a handler's name do not start now, in words. Pure."""
+
+from __future__ import annotations
+
+from holdfast.core.plurals import counted
+from holdfast.core.served import ServedState
+
+
+def obstacle(state: ServedState) -> str:
+    """What keeps them from starting, and what to do; empty where a worker can take them."""
+    if state.paused is not None:
+        return f"lane {state.lane} is paused ({state.paused}): supervisor lanes resume {state.lane}"
+    if not state.living:
+        return "no worker is there to take it: supervisor start"
+    if not state.in_lane:
+        others = counted(state.living, "live worker")
+        return f"no live worker serves lane {state.lane} ({others} of other lanes): add it to --lanes"
+    return "" if state.able else f"{missing(state.lane, state.name)} ({counted(state.in_lane, 'live worker')} there)"
+
+
+def missing(lane: str, name: str) -> str:
+    wanted = f"handler {name}" if name else "a default handler"
+    return f"no live worker of lane {lane} has {wanted}"
+
+
+def served_by(state: ServedState) -> str:
+    """Who can run them."""
+    others = state.able - len(state.servers)
+    return ", ".join(state.servers) + (f" and {others} more" if others > 0 else "")

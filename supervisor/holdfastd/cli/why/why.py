@@ -1,0 +1,176 @@
+"""`supervisor why`: what happened to a task, how it stands, and what will happen next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import click
+import rich_click
+
+from holdfast.client.arguments import check_id
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.served import ServedLimits
+from holdfast.core.task_states import State
+from holdfast.core.tasks import TaskRecord, WorkerRecord
+from holdfast.core.trail import KEPT, TrailStep, read_trail
+from holdfast.errors import UnknownTaskError
+from holdfast.store.protocol import Store
+from holdfast_config import Settings
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.complete_ids import TASK_ID
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask
+from holdfastd.cli.common.tables import plain
+from holdfastd.cli.hosts import host_views
+from holdfastd.cli.tasks.views import moment, span
+from holdfastd.cli.why import history
+from holdfastd.cli.why.outlook import TaskSnapshot, prospect
+from holdfastd.control import client
+from holdfastd.control.errors import ControlError
+from holdfastd.control.protocol import AskStatus, SupervisorStatus
+from holdfastd.core.duration_words import duration
+
+PARENTS = 3  # that a waiting task is shown with
+HURRY = 1.0  # seconds for the supervisor to answer: what it knows is a trifle
+
+Row = tuple[int, str, str, str]  # when, since the line before, what happened, the event's name
+
+
+@rich_click.command(epilog="Example: supervisor why 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
+@click.argument("task_id", type=TASK_ID)
+@options.store
+@options.pass_session
+def why(session: Session, /, task_id: str) -> None:
+    """Tell the story of a task: when it was accepted, who took it, how that ended, and what will happen next.
+
+    Times are UTC, each with what passed since the line before. How many attempts there are, and how long an ended task
+    is kept, is told as the running workers are set to; where none runs, as the settings here say.
+    """
+    facts, workers = ask(session, partial(_gather, session, check_id(task_id)))
+    here = _supervisor(session)
+    facts = replace(facts, held_back=here.quarantine.held_back if here else "")
+    known = history.TaskHistory(workers, _deaths(here), history.events_of(facts.steps))
+    if session.json:
+        output.document(_document(facts, known))
+    else:
+        _print(facts, known)
+
+
+async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[TaskSnapshot, dict[str, WorkerRecord]]:
+    task = await store.get(task_id)
+    if task is None:
+        raise UnknownTaskError(_unknown(session, task_id))
+    steps = read_trail(task.trail)
+    names = {step.incarnation for step in steps if step.incarnation} | ({task.owner} - {""})
+    workers = await store.incarnations(names)
+    [service] = await store.service([(task.lane, task.name)])
+    limits = service.limits or _limits(session.settings)
+    facts = TaskSnapshot(
+        task=task,
+        steps=steps,
+        now_ms=await store.clock_ms(),
+        keep_ms=round(limits.keep * 1000),
+        max_attempts=limits.max_attempts,
+        are_registered=service.limits is not None,
+        living=(await store.counts()).workers,
+        place=await store.place(task_id) if task.state is State.SUBMITTED else None,
+        owner=workers.get(task.owner),
+        held_up=_held_up(await store.quiet_hosts()),
+        service=service if task.state is State.SUBMITTED else None,
+        unknown_ms=round(limits.unknown_handler_timeout * 1000),
+        parents=await _parents(store, task.waits_for[:PARENTS]),
+    )
+    return facts, workers
+
+
+def _limits(settings: Settings) -> ServedLimits:
+    """Those of this command: what workers will be told that are started with the same settings."""
+    return ServedLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
+
+
+def _held_up(quiet: Sequence[Quiet]) -> str:
+    told = [f"{host_views.who(one)} ({one.reason}): {host_views.remedy(one)}" for one in quiet if one.is_all]
+    return "".join(told)
+
+
+async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord, ...]:
+    found = [await store.get(task_id, payloads=False) for task_id in task_ids]
+    return tuple(one for one in found if one)
+
+
+def _supervisor(session: Session, /) -> SupervisorStatus | None:
+    """The supervisor that runs here, if there is one."""
+    try:
+        return client.ask(session.runtime_dir, AskStatus(), HURRY)
+    except (ControlError, OSError):  # nobody, or not for us
+        return None
+
+
+def _deaths(here: SupervisorStatus | None) -> dict[str, int]:
+    """When workers died, as the supervisor here knows."""
+    return {one.incarnation: round(one.at * 1000) for one in here.deaths.recent} if here else {}
+
+
+def _unknown(session: Session, task_id: str) -> str:
+    settings = session.settings
+    kept = f"one that has ended is kept for {duration(settings.keep)}"
+    return (
+        f"no task {task_id} in {settings.queue_name}: {kept}, one that was pushed is known once a worker has taken it"
+    )
+
+
+def _rows(facts: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
+    task = facts.task
+    rows: list[Row] = [(task.created_ms, "", history.beginning(task), "accepted")]
+    before = task.created_ms
+    for step in facts.steps:
+        rows.append((step.at_ms, f"+{span(step.at_ms - before)}", history.words(step, known), step.event))
+        before = step.at_ms
+    if len(facts.steps) >= KEPT:
+        rows.insert(
+            1, (task.created_ms, "", f"what came next is forgotten: the last {KEPT} steps are kept", "forgotten")
+        )
+    return rows
+
+
+def _print(facts: TaskSnapshot, known: history.TaskHistory) -> None:
+    output.text(f"task {facts.task.task_id}{f' ({facts.task.name})' if facts.task.name else ''}")
+    plain([(moment(at), since, what) for at, since, what, _ in _rows(facts, known)], right={1})
+    output.text(f"now: {prospect(facts)}")
+
+
+def _document(facts: TaskSnapshot, known: history.TaskHistory) -> dict[str, Any]:
+    task = facts.task
+    steps: tuple[TrailStep | None, ...] = (None, *facts.steps)
+    told = [row for row in _rows(facts, known) if row[3] != "forgotten"]
+    return {
+        "task_id": task.task_id,
+        "state": str(task.state),
+        "now": prospect(facts),
+        "complete": len(facts.steps) < KEPT,
+        "place": asdict(facts.place) if facts.place else None,
+        "service": asdict(facts.service) if facts.service else None,
+        "due": moment(task.due_ms),
+        "waits_for": list(task.waits_for),
+        "expires": moment(task.expires_ms),
+        "retry_of": task.retry_of,
+        "retried_as": task.retried_as,
+        "timeline": [_entry(row, step, known) for row, step in zip(told, steps, strict=True)],
+    }
+
+
+def _entry(row: Row, step: TrailStep | None, known: history.TaskHistory) -> dict[str, Any]:
+    at_ms, _, what, event = row
+    worker = known.workers.get(step.incarnation) if step else None
+    return {
+        "at": moment(at_ms),
+        "at_ms": at_ms,
+        "event": event,
+        "text": what,
+        "incarnation": step.incarnation if step else "",
+        "worker": {"host": worker.host, "slot": worker.slot, "pid": worker.pid} if worker else None,
+        "reason": step.reason if step else "",
+    }

@@ -1,0 +1,167 @@
+"""A child's life as events: forked, heard of, stopped, dead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.ipc.channel import (
+    Acknowledged,
+    Beat,
+    BootFailed,
+    Changed,
+    Drained,
+    FromChild,
+    Left,
+    Ready,
+    SuspectsWaiting,
+)
+from holdfastd.core import boot, burst, crash_breaker, death, drain, hang, notify_steward, quarantine, reload, restart
+from holdfastd.core.commands import Command, Say
+from holdfastd.core.death import Cause, Reason
+from holdfastd.core.events import Exited, Forked, ForkFailed, Halted, Heard, StoreOpened
+from holdfastd.core.slots import CLAIMING, GIVEN_UP, STORE, BootError, Child, ChildKind, Forking
+from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
+
+
+def forked(view: View, event: Forked, now: float) -> Step:
+    seat = view.seats[event.slot]
+    assert isinstance(seat, Forking)
+    child = Child(event.slot, event.incarnation, event.pid, now, now, seat.record, seat.generation)
+    return seated(view, event.slot, child), notify_steward.born(view, child)
+
+
+def fork_failed(view: View, event: ForkFailed, now: float) -> Step:
+    seat = view.seats[event.slot]
+    assert isinstance(seat, Forking)
+    view = quarantine.failed(view, event.slot, f"cannot fork: {event.error}")
+    vacant = restart.unforked(seat.record, event.jitter, now)
+    wait = {"slot": str(event.slot), "error": event.error, "again_in": round(vacant.due - now, 1)}
+    return seated(view, event.slot, vacant), (Say("error", "cannot fork", wait),)
+
+
+def heard(view: View, event: Heard, now: float) -> Step:
+    child = known(view, event.slot, event.incarnation)
+    if child is None:
+        return view, ()
+    child = replace(child, heard=now, dumped=False, halted_at=None)
+    return _read(seated(view, child.slot, child), child, event.message, now)
+
+
+def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
+    match message:
+        case Ready():
+            return ready(view, child, now)
+        case Beat(running=running, settled=settled, degraded=degraded, worn=worn):
+            view = quarantine.began(view, child, running)
+            child = replace(child, running=tuple(running), settled=settled, degraded=degraded, worn=worn)
+            return seated(view, child.slot, child), ()
+        case BootFailed(code=code, error=error, traceback=traceback):
+            failed = replace(child, boot_error=BootError(code, error, traceback))
+            return (view, ()) if boot.has_served(view, child) else (seated(view, child.slot, failed), ())
+        case Drained(released=released):
+            view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
+            return seated(view, child.slot, replace(child, drained=True, running=())), ()
+        case Acknowledged() | Changed() | Left() | SuspectsWaiting():
+            return _read_service(view, message, now)
+
+
+def _read_service(view: View, message: Acknowledged | Changed | Left | SuspectsWaiting, now: float) -> Step:
+    """What steward and watcher find outside of this supervisor."""
+    match message:
+        case Acknowledged():
+            return notify_steward.acknowledged(view, message)
+        case Changed(paths=paths):
+            view, commands = reload.asked(view)
+            return view, (Say("info", "files changed", {"paths": paths}), *commands)
+        case Left():
+            return burst.looked(view, message, now)
+        case SuspectsWaiting():
+            return quarantine.told(view, message, now), ()
+
+
+def store_opened(view: View, _: StoreOpened, now: float) -> Step:
+    store = view.child(STORE)
+    return (view, ()) if store is None else ready(view, store, now)
+
+
+def ready(view: View, child: Child, now: float) -> Step:
+    if child.ready_at is not None:
+        return view, ()
+    view = seated(view, child.slot, replace(child, ready_at=now, heard=now))
+    fields = {"slot": str(child.slot), "pid": child.pid, "after": round(now - child.born, 3)}
+    view, proved = reload.ready(replace(view, reached=view.reached | {child.slot.kind}), child)
+    return view, (Say("info", "ready", fields), *proved)
+
+
+def halted(view: View, event: Halted, now: float) -> Step:
+    child = known(view, event.slot, event.incarnation)
+    if child is None:
+        return view, ()
+    child, commands = hang.halted(child, now)
+    return seated(view, event.slot, child), commands
+
+
+def exited(view: View, event: Exited, now: float) -> Step:
+    child = known(view, event.slot, event.incarnation)
+    if child is None:
+        return view, ()
+    cause = death.classify(child, event.status, event.out_of_memory)
+    young = restart.is_young(child, cause, now)
+    reported = _report(child, cause, now, old_news=boot.is_old_news(view, child))
+    view = quarantine.failed(view, child.slot, str(cause)) if young else view
+    view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
+    lost = 0 if view.stopping is None or child.slot.kind not in CLAIMING else drain.cut_off(child)
+    view, told = notify_steward.died(replace(view, cut_off=view.cut_off + lost), child, cause, lost, now)
+    view, counted = _consequences(view, child, cause, young, event.jitter, now)
+    return view, (*reported, *told, *counted)
+
+
+def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
+    """A seat that was given up goes with its child; another waits for the next."""
+    given_up = child.leaving is not None and child.leaving.why in GIVEN_UP
+    if given_up or not drain.keeps(view, child.slot):
+        return removed(view, child.slot)
+    return seated(view, child.slot, restart.vacated(child, young, jitter, now))
+
+
+def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: float, now: float) -> Step:
+    counted: tuple[Command, ...] = ()
+    if young and child.slot.kind is ChildKind.WORKER and view.stopping is None:
+        view, counted = crash_breaker.young_death(view, child, str(cause), jitter, now)
+    if boot.has_served(view, child):
+        return view, counted
+    view, ended = boot.never_ready(view, child, cause, now)
+    view, failed = reload.never_ready(view, child, cause)
+    return view, (*counted, *ended, *failed)
+
+
+def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -> View:
+    """Not of one that was asked to end and did: a reload would push the deaths that matter out of the list."""
+    if cause.reason is Reason.REQUESTED and event.status == 0:
+        return view
+    death_of = Death(
+        at=now,
+        slot=child.slot,
+        pid=child.pid,
+        incarnation=child.incarnation,
+        cause=str(cause.reason),
+        detail=cause.detail,
+        status=event.status,
+        running=child.running[:NAMED],
+        lived=now - child.born,
+        peak_bytes=event.peak_bytes,
+    )
+    return replace(view, died=view.died + 1, deaths=(*view.deaths, death_of)[-RECENT:])
+
+
+def _report(child: Child, cause: Cause, now: float, *, old_news: bool) -> tuple[Command, ...]:
+    fields = {
+        "slot": str(child.slot),
+        "pid": child.pid,
+        "cause": str(cause),
+        "lived": round(now - child.born, 2),
+        "running": list(child.running),
+    }
+    if cause.reason in death.EXPECTED:
+        return (Say("info", "left", fields),)
+    return (Say("debug" if old_news else "warning", "died", fields),)

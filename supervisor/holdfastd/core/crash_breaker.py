@@ -1,0 +1,78 @@
+"""The breaker: when workers keep dying young, all but one stay down, and the cause is shown instead of hidden in noise.
+
+Closed until more than max(10, 3N) young deaths in a minute; open, one worker at a time probes; a probe that has been
+ready for a minute closes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfastd.core.commands import Say
+from holdfastd.core.restart import delay
+from holdfastd.core.slots import Child, ChildKind, Forking, Record, Slot, Vacant
+from holdfastd.core.view import Breaker, Step, View
+
+WINDOW = 60.0
+PROOF = 60.0
+LEAST = 10
+
+
+def young_death(view: View, child: Child, cause: str, jitter: float, now: float) -> Step:
+    """Count a young death of a worker; opens the breaker when there were too many."""
+    breaker = view.breaker
+    if breaker.is_open:
+        return _probe_died(view, child, cause, jitter, now)
+    deaths = (*(at for at in breaker.deaths if at > now - WINDOW), now)
+    if len(deaths) <= max(LEAST, 3 * view.target):
+        return replace(view, breaker=replace(breaker, deaths=deaths)), ()
+    said = Say("error", "too many workers die young: one probes, the others stay down", {"cause": cause})
+    return replace(view, breaker=Breaker(deaths, cause, due=now + delay(0, jitter), failures=1)), (said,)
+
+
+def _probe_died(view: View, child: Child, cause: str, jitter: float, now: float) -> Step:
+    if view.breaker.probe != child.slot:
+        return view, ()
+    failures = view.breaker.failures
+    due = now + delay(failures, jitter)
+    breaker = replace(view.breaker, cause=cause, probe=None, failures=failures + 1, due=due)
+    return replace(view, breaker=breaker), ()
+
+
+def candidates(view: View) -> list[tuple[float, Slot]]:
+    """Which vacant worker slots may be filled, and when: all when closed, one when open."""
+    vacant = [(seat.due, slot) for slot, seat in view.workers() if isinstance(seat, Vacant)]
+    if not view.breaker.is_open:
+        return vacant
+    if not vacant or _probing(view):
+        return []
+    return [(view.breaker.due, min(vacant)[1])]
+
+
+def _probing(view: View) -> bool:
+    probe = view.breaker.probe
+    return probe is not None and isinstance(view.seats.get(probe), Child | Forking)
+
+
+def probed(view: View, slot: Slot) -> View:
+    """This slot is being filled: while the breaker is open it is the probe."""
+    if slot.kind is not ChildKind.WORKER or not view.breaker.is_open:
+        return view
+    return replace(view, breaker=replace(view.breaker, probe=slot))
+
+
+def look(view: View, now: float) -> Step:
+    """Close the breaker once its probe has proved itself, or nobody is kept down by it any more."""
+    if not view.breaker.is_open or not _has_recovered(view, now):
+        return view, ()
+    seats = {
+        slot: Vacant(now, Record(0, seat.record.restarts)) for slot, seat in view.workers() if isinstance(seat, Vacant)
+    }
+    return replace(view, breaker=Breaker(), seats={**view.seats, **seats}), (Say("info", "workers stay up again"),)
+
+
+def _has_recovered(view: View, now: float) -> bool:
+    probe = view.child(view.breaker.probe) if view.breaker.probe is not None else None
+    if probe is not None:
+        return probe.ready_at is not None and now - probe.ready_at >= PROOF
+    return not any(isinstance(seat, Vacant | Forking) for _, seat in view.workers())

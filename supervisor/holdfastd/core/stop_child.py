@@ -1,0 +1,92 @@
+"""Making one child leave, in stages with absolute times: asked, cancelling, aborted, killed.
+
+Drain, scale-down, hang and boot limits all use this one way out; they differ in where they enter and in the times.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from dataclasses import replace
+
+from holdfast.ipc.channel import Drain, Leave
+from holdfastd.core.commands import Command, Kill, Send
+from holdfastd.core.policy import ABORT_GRACE, STEWARD_LEAVE, STORE_LEAVE
+from holdfastd.core.slots import Child, ChildKind, Leaving, Slot, StopStage, Why
+
+ABORT_SLACK = 1.0  # a worker that keeps its deadline still needs a moment to exit
+
+# What entering a stage sends. Nothing on CANCELLING: the worker was told its time when it was asked.
+_ENTER = {
+    (ChildKind.WORKER, StopStage.ABORTING): signal.SIGABRT,
+    (ChildKind.WORKER, StopStage.KILLING): signal.SIGKILL,
+    (ChildKind.QUARANTINE, StopStage.ABORTING): signal.SIGABRT,
+    (ChildKind.QUARANTINE, StopStage.KILLING): signal.SIGKILL,
+    (ChildKind.STEWARD, StopStage.ABORTING): signal.SIGABRT,
+    (ChildKind.STEWARD, StopStage.KILLING): signal.SIGKILL,
+    (ChildKind.WATCHER, StopStage.ABORTING): signal.SIGABRT,
+    (ChildKind.WATCHER, StopStage.KILLING): signal.SIGKILL,
+    (ChildKind.STORE, StopStage.KILLING): signal.SIGKILL,
+}
+
+Pressed = tuple[Child, tuple[Command, ...]]
+
+
+def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> Pressed:
+    """Finish what runs by `deadline`, handlers being cancelled at `cancel_at`. Asking again moves the times."""
+    abort_at = deadline + ABORT_SLACK
+    leaving = Leaving(why, StopStage.ASKED, cancel_at, abort_at, abort_at + ABORT_GRACE)
+    return replace(child, leaving=leaving), _asking(child, Drain(cancel_at, deadline))
+
+
+def ask_service(child: Child, now: float) -> Pressed:
+    """Steward and watcher: acknowledge what it was told, and go."""
+    deadline = now + STEWARD_LEAVE
+    abort_at = deadline + ABORT_SLACK
+    leaving = Leaving(Why.STOP, StopStage.ASKED, deadline, abort_at, abort_at + ABORT_GRACE)
+    return replace(child, leaving=leaving), _asking(child, Leave(deadline))
+
+
+def ask_store(child: Child, now: float) -> Pressed:
+    """Write what it holds, and go."""
+    deadline = now + STORE_LEAVE
+    leaving = Leaving(Why.STOP, StopStage.ASKED, deadline, deadline, deadline)
+    return replace(child, leaving=leaving), (Kill(child.slot, signal.SIGTERM), Kill(child.slot, signal.SIGCONT))
+
+
+def abort(child: Child, why: Why, now: float) -> Pressed:
+    """SIGABRT now (it dumps the stacks), SIGKILL soon after."""
+    leaving = Leaving(why, StopStage.CANCELLING, now, now, now + ABORT_GRACE)
+    return press(replace(child, leaving=leaving), now)
+
+
+def kill(child: Child, why: Why, now: float) -> Pressed:
+    """SIGKILL now, whatever was planned."""
+    killed = replace(child, leaving=Leaving(why, StopStage.KILLING, now, now, now))
+    return killed, (Kill(child.slot, signal.SIGKILL),)
+
+
+def press(child: Child, now: float) -> Pressed:
+    """Enter every stage whose time has come."""
+    commands: list[Command] = []
+    while child.leaving is not None and due(child.leaving) <= now:
+        stage = StopStage(child.leaving.stage + 1)
+        child = replace(child, leaving=replace(child.leaving, stage=stage))
+        commands += _entering(child.slot, stage)
+    return child, tuple(commands)
+
+
+def due(leaving: Leaving) -> float:
+    """When the next stage begins."""
+    return (leaving.cancel_at, leaving.abort_at, leaving.kill_at, math.inf)[leaving.stage]
+
+
+def _asking(child: Child, message: Drain | Leave) -> tuple[Command, ...]:
+    """A stopped child is continued, to hear it; one that boots may be deep in an import, where SIGTERM ends it."""
+    asking = (Send(child.slot, message), Kill(child.slot, signal.SIGCONT))
+    return asking if child.ready_at is not None else (*asking, Kill(child.slot, signal.SIGTERM))
+
+
+def _entering(slot: Slot, stage: StopStage) -> list[Command]:
+    number = _ENTER.get((slot.kind, stage))
+    return [] if number is None else [Kill(slot, number)]

@@ -1,0 +1,118 @@
+"""The supervisor that is shown: `supervisor start` as anybody would start it, in folders that are gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from holdfast_config import Settings, load
+from holdfast_config.errors import ConfigError
+from holdfastd.control.client import ask
+from holdfastd.control.errors import ControlError
+from holdfastd.control.protocol import AskStatus, ProcessStatus
+from holdfastd.demo.errors import DemoError
+from holdfastd.parent import prctl
+
+HANDLER = "holdfastd.demo.word_count:handle"
+READY_WITHIN = 60.0  # seconds
+ENDS_WITHIN = 60.0
+LOOK_EVERY = 0.02
+TOLD = 2000  # characters of its log in an error
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorProcess:
+    """`settings` is what finds it: folders, store, queue."""
+
+    process: subprocess.Popen[bytes]
+    settings: Settings
+    log: Path
+
+    def processes(self, kind: str) -> list[ProcessStatus]:
+        """Its children of a kind; none while it cannot be asked."""
+        try:
+            status = ask(self.settings.runtime_dir, AskStatus())
+        except ControlError:
+            return []
+        return [process for process in status.processes if process.kind == kind]
+
+
+@contextmanager
+def running(workers: int, concurrency: int) -> Generator[SupervisorProcess]:
+    """A supervisor whose workers are all ready. Whatever happens, nothing of it is left. DemoError if it cannot be."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-demo-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        service = _start(folder, workers, concurrency)
+        try:
+            _until_ready(service, workers)
+            yield service
+        finally:
+            _end(service.process)
+
+
+def _start(folder: Path, workers: int, concurrency: int) -> SupervisorProcess:
+    flags = {
+        "runtime_dir": str(folder / "run"),
+        "state_dir": str(folder / "state"),
+        "config": os.devnull,
+        "env_file": os.devnull,
+        "handler": HANDLER,
+        "workers": str(workers),
+        "concurrency": str(concurrency),
+        "log_level": "warning",
+        "log_format": "json",
+    }
+    typed = [
+        word for flag, value in flags.items() if flag != "handler" for word in (f"--{flag.replace('_', '-')}", value)
+    ]
+    log = folder / "log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from holdfastd.cli.main import main; main()", "start", HANDLER, *typed],
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd=folder,
+            env=_environment(),
+            start_new_session=True,  # a Ctrl-C is for the demonstration, which then ends the service
+            preexec_fn=partial(prctl.die_with_parent, signal.SIGTERM),
+        )
+    try:
+        return SupervisorProcess(process, load(flags, environ={}, folder=folder), log)
+    except ConfigError:
+        process.kill()
+        raise
+
+
+def _environment() -> dict[str, str]:
+    """Nothing that would make it another service than the one that is shown."""
+    ours = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "NOTIFY_", "WATCHDOG_", "OTEL_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+def _until_ready(service: SupervisorProcess, workers: int) -> None:
+    deadline = time.monotonic() + READY_WITHIN
+    while sum(process.state == "ready" for process in service.processes("worker")) < workers:
+        code = service.process.poll()
+        if code is not None or time.monotonic() > deadline:
+            said = service.log.read_text("utf-8", "replace")[-TOLD:].strip()
+            raise DemoError(f"the supervisor to be shown did not start: {said or 'it said nothing'}", code)
+        time.sleep(LOOK_EVERY)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            process.send_signal(number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(ENDS_WITHIN if number == signal.SIGTERM else 10.0)
+            return

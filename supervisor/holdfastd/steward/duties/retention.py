@@ -1,0 +1,23 @@
+"""Trimming: tasks that ended long ago are deleted, a few at a time."""
+
+from __future__ import annotations
+
+from holdfast.store.protocol import StewardStore
+from holdfastd.steward.clock_watch import ClockWatch
+from holdfastd.steward.duty import Duty
+
+BATCH = 100  # some milliseconds of the store
+EVERY = 30.0  # seconds
+NEXT_BATCH = 0.02  # seconds: others shall not wait for a backlog of old tasks
+
+
+def trimming(store: StewardStore, keep: float, watch: ClockWatch) -> Duty:
+    """`keep`: seconds for which ended tasks are kept, by a clock that `watch` believes."""
+
+    async def turn() -> float:
+        if not await watch.ages_hold():
+            return EVERY
+        trimmed = await store.trim(round(keep * 1000), BATCH)
+        return NEXT_BATCH if trimmed >= BATCH else EVERY
+
+    return Duty("trimming", turn)

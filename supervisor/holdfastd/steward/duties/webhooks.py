@@ -1,0 +1,100 @@
+"""Webhooks: what waits in the outbox is told, again if need be; by any steward, each at least once."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+
+from holdfast.core.plurals import counted
+from holdfast.core.retry import RetryPolicy, back_off
+from holdfast.core.webhook_notice import Notice, SpoiltNotice, body
+from holdfast.errors import StoreError
+from holdfast_config.redis_urls import mask_webhook
+from holdfastd.steward.duty import Duty
+
+if TYPE_CHECKING:
+    from holdfast.store.protocol import Store
+    from holdfast_config import Settings
+
+AT_ONCE = 10  # requests under way
+LONGEST_REST = 15.0  # seconds: what a lost alarm costs at most
+LONGEST_PAUSE = 3600.0  # seconds between two tries
+
+_log = structlog.get_logger("holdfast.steward")
+
+
+class Webhooks:
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._policy = RetryPolicy(settings.webhook_attempts, max(settings.retry_base, 0.05), LONGEST_PAUSE)
+        self._announced = settings.webhook_url is None
+
+    def duty(self) -> Duty:
+        return Duty("webhooks", self.turn, self._store.wait_notices)
+
+    async def turn(self) -> float:
+        await self._announce()
+        while True:
+            # Longer than a try may take: nobody else tries it meanwhile.
+            lease = round(self._settings.webhook_timeout * 2000) + 1000
+            notices, wait = await self._store.take_notices(AT_ONCE, lease)
+            async with anyio.create_task_group() as group:
+                for notice in notices:
+                    if isinstance(notice, SpoiltNotice):
+                        group.start_soon(self._set_aside, notice)
+                    else:
+                        group.start_soon(self._tell, notice)
+            if len(notices) < AT_ONCE:
+                return LONGEST_REST if wait is None else min(wait / 1000, LONGEST_REST)
+
+    async def _announce(self) -> None:
+        """The scripts know the queue's own webhook from the store; `off` takes it away, for all hosts."""
+        if not self._announced:
+            url = self._settings.webhook_url or ""
+            await self._store.set_webhook("" if url == "off" else url)
+            self._announced = True
+            _log.info("the queue's tasks are told to a webhook", url=mask_webhook(url))
+
+    async def _tell(self, notice: Notice) -> None:
+        from holdfastd.steward.webhook_post import (  # seldom needed, and slow to import
+            MissedError,
+            Poster,
+            RefusedError,
+        )
+
+        settings = self._settings
+        secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
+        poster = Poster(secret, settings.webhook_allow_private, settings.webhook_timeout)
+        try:
+            await poster.post(notice, body(notice, await self._store.get(notice.task_id)))
+        except StoreError:
+            raise
+        except MissedError as error:
+            await self._missed(notice, str(error))
+        except (RefusedError, ValueError) as error:
+            await self._give_up(notice, str(error))
+        except Exception as error:  # the border of one notice: what is wrong with it must not stop the others
+            _log.exception("a webhook failed", task=notice.task_id)
+            await self._missed(notice, f"{type(error).__name__}: {error}")
+        else:
+            await self._store.notice_done(notice.name)
+
+    async def _missed(self, notice: Notice, why: str) -> None:
+        if notice.tries >= self._policy.max_attempts:
+            return await self._give_up(notice, f"{why}, {counted(notice.tries, 'time')}")
+        pause = back_off(self._policy, notice.tries, random.random())
+        await self._store.notice_later(notice.name, round(pause * 1000))
+        _log.info("a webhook could not be told; again later", task=notice.task_id, reason=why, tries=notice.tries)
+        return None
+
+    async def _set_aside(self, notice: SpoiltNotice) -> None:
+        if await self._store.notice_done(notice.name, notice.why):
+            _log.warning("a webhook cannot be read; it is given up", notice=notice.name, reason=notice.why)
+
+    async def _give_up(self, notice: Notice, why: str) -> None:
+        if await self._store.notice_done(notice.name, why):
+            _log.warning("a webhook is given up", task=notice.task_id, state=notice.state, reason=why)

@@ -1,0 +1,86 @@
+"""Telling one webhook: to an address that was looked at, signed, within a time, without following redirects."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import anyio
+import httpx
+from standardwebhooks import Webhook
+
+from holdfast.core.webhook_notice import Notice
+from holdfast_config import webhook_url
+from holdfast_config.values import STANDARD_PREFIX
+from holdfast_config.webhook_url import WebhookUrl
+from holdfastd.steward.public_addresses import is_public
+
+
+class RefusedError(Exception):
+    """This will never be told: trying again is of no use."""
+
+
+class MissedError(Exception):
+    """It could not be told now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poster:
+    """`secret` signs, if there is one; `timeout` in seconds for the whole exchange."""
+
+    secret: str | None
+    allow_private: bool
+    timeout: float
+
+    async def post(self, notice: Notice, content: bytes) -> None:
+        """Told and accepted (2xx), or MissedError, or RefusedError; ValueError where its URL or content cannot be."""
+        url = webhook_url.parse(notice.url)
+        try:
+            with anyio.fail_after(self.timeout):
+                address = await self._address(url)
+                status = await self._send(url, address, notice, content)
+        except TimeoutError:
+            raise MissedError(f"no answer within {self.timeout:g} s") from None
+        except (httpx.HTTPError, OSError) as error:
+            raise MissedError(f"{type(error).__name__}: {error}") from None
+        if not 200 <= status < 300:
+            raise MissedError(f"answered {status}")
+
+    async def _address(self, url: WebhookUrl) -> str:
+        """One address of the host; all of them are looked at, and the one that was looked at is connected to."""
+        port = url.port or (443 if url.scheme == "https" else 80)
+        found = await anyio.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
+        addresses = [str(entry[4][0]) for entry in found]
+        private = [one for one in addresses if not is_public(one)]
+        if private and not self.allow_private:
+            raise RefusedError(f"{url.host} is {private[0]}, no public address; webhook_allow_private lets it through")
+        return addresses[0]
+
+    async def _send(self, url: WebhookUrl, address: str, notice: Notice, content: bytes) -> int:
+        headers = {"Host": url.authority, **self._headers(notice, content)}
+        there = httpx.URL(scheme=url.scheme, host=address, port=url.port, raw_path=url.target.encode())
+        async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=self.timeout) as client:
+            request = client.build_request(
+                "POST", there, content=content, headers=headers, extensions={"sni_hostname": url.host}
+            )
+            answer = await client.send(request, stream=True)  # what it says is not read: its status is all we want
+            await answer.aclose()
+            return answer.status_code
+
+    def _headers(self, notice: Notice, content: bytes) -> dict[str, str]:
+        now = datetime.now(UTC)
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "holdfast",
+            "Webhook-Id": notice.public_id,
+            "Webhook-Timestamp": str(int(now.timestamp())),
+        }
+        if self.secret is not None:
+            headers["Webhook-Signature"] = _signer(self.secret).sign(notice.public_id, now, content.decode())
+        return headers
+
+
+def _signer(secret: str) -> Webhook:
+    """The library decodes a text as base64; a secret without its prefix is the key as it is."""
+    return Webhook(secret if secret.startswith(STANDARD_PREFIX) else secret.encode())

@@ -1,0 +1,53 @@
+"""What an earlier installation said, so that a later one need not be told again: whose service it is, what it reads."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast_config import names
+from holdfast_config.setting_layers import read_dotenv
+from holdfastd.unit.site import SETTINGS, Site
+from holdfastd.unit.unit_files import UNITS
+
+_USER = re.compile(r"^User=(\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledService:
+    """None: nothing was said, or it cannot be read."""
+
+    user: str | None = None
+    app_dir: Path | None = None
+
+
+def earlier(root: Path, instance: str | None) -> InstalledService:
+    """Of the service's own files below `root`."""
+    site = Site(instance=instance)
+    told = _variables(_below(root, site.variables)) or _settings(_below(root, SETTINGS))
+    return InstalledService(_user(_below(root, UNITS / site.template)), Path(told) if told else None)
+
+
+def _user(unit: Path) -> str | None:
+    try:
+        found = _USER.search(unit.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return found[1] if found else None
+
+
+def _variables(path: Path) -> str | None:
+    return read_dotenv(path)[0].get(names.own("app_dir"))
+
+
+def _settings(path: Path) -> str | None:
+    try:
+        return str(tomllib.loads(path.read_text("utf-8")).get("app_dir") or "") or None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return None
+
+
+def _below(root: Path, path: Path) -> Path:
+    return root / path.relative_to("/")

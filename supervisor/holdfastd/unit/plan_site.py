@@ -1,0 +1,100 @@
+"""From what an operator asks for to a site: names that a unit file can carry, settings that can be read, a handler."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from holdfast.errors import HandlerError, HoldfastError
+from holdfast.handler.command import command_line
+from holdfast.handler.resolve import target_of
+from holdfast_config import ConfigError, Settings, load
+from holdfast_config.environment import search_path
+from holdfast_config.redis_urls import mask
+from holdfastd.unit import access
+from holdfastd.unit.installed import InstalledService, earlier
+from holdfastd.unit.sandbox import Sandbox
+from holdfastd.unit.site import ETC, USER, Site
+
+SETTINGS = ("handler", "exec", "app_dir", "workers", "concurrency", "redis_url", "queue_name")
+RESERVED = "supervisor"  # its environment file is that of the service without a name
+
+_INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
+_UNSAFE = re.compile(r"[^\w/.+@~-]")  # what systemd would split, expand or unquote
+_NOWHERE = Path(os.devnull)
+
+
+class SiteError(HoldfastError):
+    """No service can be made of what was asked for."""
+
+
+def site(
+    supervisor: Path | None,
+    user: str | None,
+    instance: str | None,
+    settings: Mapping[str, object],
+    root: Path | None = None,
+) -> Site:
+    """The service that was asked for; below `root` is what an earlier installation has said already.
+
+    Raises SiteError, ConfigError, HandlerError.
+    """
+    _check_names(user, instance)
+    program = supervisor or access.own_command()
+    told = _checked(settings)
+    before = earlier(root, instance) if root is not None else InstalledService()
+    read = [path for path in (told.get("app_dir"), before.app_dir) if isinstance(path, Path)]
+    folders = access.needed(program, read)
+    for path in (program, *folders):
+        _check_path(path)
+    return Site(program, user or before.user or USER, instance, Sandbox(folders), told)
+
+
+def _check_names(user: str | None, instance: str | None) -> None:
+    if instance is not None and (instance == RESERVED or not _INSTANCE.fullmatch(instance)):
+        raise SiteError(f"instance {instance!a}: write 1 to 64 letters, digits, _ . - (and not {RESERVED!r})")
+    if user is not None and not _USER.fullmatch(user):
+        raise SiteError(f"user {user!a}: write the name of a user")
+
+
+def _checked(settings: Mapping[str, object]) -> dict[str, object]:
+    """As they will be written: the handler with the folder it is imported from, and nothing that was not given."""
+    checked = load(settings, environ={}, folder=_NOWHERE)
+    told: dict[str, object] = {name: getattr(checked, name) for name in SETTINGS if settings.get(name) is not None}
+    _keep_secrets(checked)
+    if checked.exec is not None:
+        return told | _command(checked.exec)
+    app_dir = checked.app_dir.absolute().resolve()
+    try:
+        target = target_of(checked.handler, app_dir)
+    except HandlerError:
+        if checked.handler is not None:
+            raise
+        return {**told, "app_dir": app_dir} if "app_dir" in told else told
+    return {**told, "handler": target, "app_dir": app_dir}
+
+
+def _command(line: str) -> dict[str, object]:
+    """By its path, as the service has another PATH, and with its folder, which the service has to be shown."""
+    found = command_line.find(line, search_path())
+    return {"exec": shlex.join([str(found.path), *found.words[1:]]), "app_dir": found.path.parent}
+
+
+def _keep_secrets(settings: Settings) -> None:
+    if settings.redis_url is not None and mask(settings.redis_url) != settings.redis_url:
+        raise ConfigError(
+            [f"--redis-url: {mask(settings.redis_url)}: everybody can read the settings file; leave the password out, "
+             f"and put it into {ETC}/credentials/redis_password"]
+        )  # fmt: skip
+
+
+def _check_path(path: Path) -> None:
+    found = _UNSAFE.search(str(path))
+    if found is not None:
+        raise SiteError(
+            f"{str(path)!a}: a unit file cannot carry {found[0]!a} safely; use a folder with a plainer name"
+        )

@@ -1,0 +1,48 @@
+"""Home folders and temporary ones are hidden from the service, except for what it runs from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+# Over /root systemd puts a folder that only root may enter, so nothing can be shown to another user inside of it.
+ROOT = Path("/root")
+HOMES = (Path("/home"), Path("/run/user"))
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - names of what PrivateTmp= hides
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """`needed`: the folders the service reads, wherever they are."""
+
+    needed: tuple[Path, ...] = ()
+
+    @property
+    def bound(self) -> tuple[Path, ...]:
+        """The needed folders that have to be shown inside of hidden ones."""
+        hidden = TEMPORARY if self._needs_root else (*HOMES, *TEMPORARY)
+        return tuple(path for path in outermost(self.needed) if _lies_in(path, hidden))
+
+    @property
+    def _needs_root(self) -> bool:
+        return any(_lies_in(path, (ROOT,)) for path in self.needed)
+
+    def directives(self) -> list[str]:
+        """The lines of the unit."""
+        shown = [f"BindReadOnlyPaths={path}" for path in self.bound]
+        if self._needs_root:
+            return ["# Not hidden altogether: the program it runs lies in /root.", "ProtectHome=read-only", *shown]
+        if any(_lies_in(path, HOMES) for path in self.bound):
+            return ["# Hidden but for what it runs from.", "ProtectHome=tmpfs", *shown]
+        return ["ProtectHome=yes", *shown]
+
+
+def outermost(paths: Iterable[Path]) -> list[Path]:
+    """These folders without those that lie in another of them."""
+    found = sorted(set(paths))
+    return [path for path in found if not any(path != other and path.is_relative_to(other) for other in found)]
+
+
+def _lies_in(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)

@@ -1,0 +1,183 @@
+"""What an application holds of its queue: one call from settings to a TaskManager, and workers beside it for tests.
+
+async with create_broker(type="memory") as broker:
+    async with broker.working(handle):
+        task_id = await broker.manager.run_task("hello")
+        assert (await broker.manager.wait(task_id)).state == "completed"
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from holdfast.client.arguments import check_seconds, check_workers
+from holdfast.client.manager import TaskManager
+from holdfast.client.store_source import find_source, need_memory
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.unserved import UnservedTasks
+from holdfast.client.validate import check_parts, check_settings
+from holdfast.handler.lanes_of_handler import settled
+from holdfast.handler.provider import Provider
+from holdfast.handler.registry import Handlers
+from holdfast.handler.resolve import handler_from
+from holdfast_config import ConfigError, Settings, load
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from holdfast.store.protocol import Store
+
+MEMORY_POLL = 0.1  # seconds in which a worker beside a store in memory sees that a delayed task is due
+GATES_AT_ONCE, LOOK_EVERY = 100, 1.0  # of unknown handlers; seconds
+DRAIN = 10.0  # seconds for what still runs when a `working` block ends
+
+
+def create_broker(
+    settings: Settings | None = None,
+    /,
+    *,
+    type: str | None = None,  # noqa: A002 - the keyword's documented name
+    redis_url: str | None = None,
+    queue_name: str | None = None,
+    max_connections: int | None = None,
+    handlers: Handlers | None = None,
+    patience: SubmitRetries | None = None,
+) -> Broker:
+    """The broker of these settings, to be entered; else of the keywords, and below them of the environment and files.
+
+    `type` is `redis` or `memory`. Where nobody says which, a URL or a host means Redis. With nothing set it is the
+    store of the worker that runs the caller; else that of the supervisor that runs in the runtime folder; else memory.
+    `handlers` and `patience` are the TaskManager's; without `patience` the settings say it (`submit_attempts` …).
+    Raises ConfigError, which is a ValueError: an unknown type, Redis without URL or host, settings and keywords at
+    once; MissingPackageError, also one, where a package is missing. Settings, handlers or patience of another
+    type: InvalidTaskError.
+    """
+    check_settings(settings)
+    check_parts(patience, handlers)
+    keywords = {
+        "scheduler_type": type,
+        "redis_url": redis_url,
+        "queue_name": queue_name,
+        "redis_max_connections": max_connections,
+    }
+    said = {field for field, value in keywords.items() if value is not None}
+    if settings is None:
+        settings = load(keywords)
+    elif any(value is not None for value in keywords.values()):
+        raise ConfigError(["create_broker takes settings or keywords, not both: put the keywords into the settings"])
+    else:
+        said = set(settings.model_fields_set)
+    return Broker(settings, handlers, patience, said, in_memory=_is_memory(settings))
+
+
+def _is_memory(settings: Settings) -> bool | None:
+    """None: the settings do not say."""
+    if "scheduler_type" not in settings.model_fields_set:
+        return None if settings.embedded else False
+    if settings.scheduler_type == "redis" and settings.embedded:
+        raise ConfigError(["scheduler_type: 'redis': needs redis_url or redis_host; leave it out to use memory"])
+    return settings.scheduler_type == "memory"
+
+
+class Broker:
+    """A store while it is entered. `manager` submits and asks; `store` is what it stands on. `in_memory` is certain
+    once it is entered; before, it is also true where the settings do not say."""
+
+    manager: TaskManager
+    store: Store
+
+    def __init__(
+        self,
+        settings: Settings,
+        handlers: Handlers | None,
+        patience: SubmitRetries | None,
+        said: Collection[str],
+        *,
+        in_memory: bool | None,
+    ) -> None:
+        self.in_memory = in_memory is not False
+        self._given, self._said, self._chosen = settings, said, in_memory
+        self._settings = settings
+        self._handlers = handlers
+        self._patience = patience
+        self._stack = AsyncExitStack()
+        self._unserved = UnservedTasks()
+        if in_memory:
+            need_memory()
+
+    async def __aenter__(self) -> Self:
+        """Raises StoreUnavailableError, with the URL, where Redis does not answer."""
+        source = await find_source(self._given, self._said, in_memory=self._chosen)
+        self._settings, self.in_memory = source.settings, source.in_memory
+        async with AsyncExitStack() as stack:
+            self.store = await stack.enter_async_context(source.opening)
+            await self.store.ping()
+            self._stack = stack.pop_all()
+        source.announce()
+        self._unserved = UnservedTasks(source.private)
+        self.manager = TaskManager(
+            self.store,
+            queue=self._settings.queue_name,
+            max_message_bytes=self._settings.max_message_bytes,
+            patience=self._patience or SubmitRetries.of(self._settings.redis.submit),
+            handlers=self._handlers,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Raises UnservedTasksError where no `working` block has served what waits in a memory of its own."""
+        try:
+            if error is None:
+                await self._unserved.check(self.store)
+        finally:
+            await self._stack.__aexit__(kind, error, traceback)
+
+    @asynccontextmanager
+    async def working(
+        self, handler: Callable[..., Any] | Handlers | Provider, *, workers: int = 1, drain_timeout: float = DRAIN
+    ) -> AsyncGenerator[None]:
+        """Run tasks with this function or registry in this process, as `supervisor start` would, while the block runs.
+
+        At its end what runs has `drain_timeout` seconds, what waits stays in the store; a block that raises ends it at
+        once. Attempts, retries and time limits are those of the broker's settings. Raises HandlerError and
+        InvalidTaskError.
+        """
+        from holdfast.worker.in_process import open_worker  # a producer needs none of it
+
+        slots = range(check_workers(workers))
+        check_seconds("drain_timeout", drain_timeout)
+        changed: dict[str, object] = {"drain_timeout": drain_timeout}
+        if self.in_memory:
+            changed["redis_poll_timeout"] = MEMORY_POLL
+        settings = self._settings.model_copy(update=changed)
+        chosen = handler_from(handler, getattr(handler, "__name__", "the handler"), settings)
+        settings = settled(chosen, settings, may_choose=True)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._unserved.note_served, self.store)
+            for slot in slots:
+                beside = [self._fire, self._give_up] if self.in_memory and slot == 0 else []
+                await stack.enter_async_context(open_worker(self.store, chosen, settings, slot, beside))
+            yield
+
+    async def _fire(self) -> None:
+        """Make the fires of schedules when they are due, for ever: no steward looks after a store in memory."""
+        from holdfast.client.schedule_fire import ScheduleFirer
+
+        firing = ScheduleFirer(self.store, self._settings.queue_name, self._settings.max_message_bytes)
+        while True:
+            following = await firing.round()
+            longest = self._settings.scan_interval
+            await self.store.wait_fires(longest if following is None else min(following, longest))
+
+    async def _give_up(self) -> None:
+        """End tasks that have waited too long for a handler that no worker has, for ever, for the same reason."""
+        while True:
+            await self.store.unserved(round(self._settings.unknown_handler_timeout * 1000), GATES_AT_ONCE)
+            await anyio.sleep(LOOK_EVERY)

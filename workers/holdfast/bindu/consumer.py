@@ -1,0 +1,146 @@
+"""A worker of the framework as one of ours: an incarnation of its own, with a lease, in the framework's process.
+
+It holds one delivery at a time and claims the next one when its worker asks for it, so that what waits goes to whoever
+is idle. When the process dies its lease lapses, or, where a supervisor of the same host and runtime folder looks after
+its lock file, within seconds: what it held is delivered to somebody else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import structlog
+
+from holdfast.bindu.envelopes import operation_of
+from holdfast.bindu.held_tasks import HeldTask, HeldTasks
+from holdfast.core.messages import Message
+from holdfast.core.outcomes import HandlerStopped, Outcome
+from holdfast.handler.handler import Handler
+from holdfast.handler.task import Task
+from holdfast.os import locks
+from holdfast.store.protocol import Store
+from holdfast.worker.in_process import InProcessWorker, open_worker
+from holdfast_config import Settings
+
+PAUSE = 1.0  # seconds before a life that was ended by the store is followed by another one
+
+_log = structlog.get_logger("holdfast.bindu")
+
+
+class Consumer:
+    """Implements `holdfast.handler.runner.Runner`. `serve` lives as long as its scheduler."""
+
+    def __init__(self, store: Store, settings: Settings, desk: HeldTasks, slot: int) -> None:
+        alone = {"concurrency": 1, "task_timeout": None, "max_tasks": None, "max_memory": None, "drain_timeout": 0.0}
+        self._settings = settings.model_copy(update=alone)
+        self._store, self._desk, self._slot = store, desk, slot
+        self._operation: dict[str, Any] | None = None
+        self._given = anyio.Event()
+        self._closing = anyio.Event()
+        self._worker: InProcessWorker | None = None
+        self._held: HeldTask | None = None
+        self._ready = False
+
+    async def serve(self) -> None:
+        """One life after the other, as the store may end one."""
+        try:
+            while not self._closing.is_set():
+                await self._live()
+        finally:
+            self._desk.clear()
+            self._given.set()
+
+    async def next(self) -> dict[str, Any] | None:
+        """The next operation, which ends the one before; None once this is closed."""
+        self._let_go(gone=False)
+        self._ready = True
+        if self._worker is not None:
+            self._worker.seek()
+        await self._given.wait()
+        self._given = anyio.Event()
+        operation, self._operation = self._operation, None
+        return operation
+
+    def close(self) -> None:
+        """Whoever asked for operations is gone: what it still holds goes back, nothing is claimed any more."""
+        self._closing.set()
+        self._ready = False
+        self._let_go(gone=True)
+
+    async def run(self, task: Task, messages: list[Message]) -> Outcome:
+        """Hand a delivery to the framework's worker, and wait for what it makes of it. It cannot be interrupted: where
+        its task is canceled, it is waited for, and what it says then counts no more."""
+        if self._closing.is_set():
+            return HandlerStopped("drain")
+        self._ready = False
+        held = self._held = HeldTask(task.id, self._settings.max_message_bytes)
+        self._desk.take(held)
+        self._operation = operation_of(task)
+        self._given.set()
+        try:
+            await held.over.wait()
+        except anyio.get_cancelled_exc_class():
+            held.stop()
+            with anyio.CancelScope(shield=True):
+                await held.back.wait()
+            raise
+        finally:
+            self._desk.drop(held)
+        assert held.outcome is not None
+        return held.outcome
+
+    def _let_go(self, *, gone: bool) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.leave(gone=gone)
+
+    async def _live(self) -> None:
+        handler = Handler("bindu", self)
+        opening = open_worker(
+            self._store, handler, self._settings, self._slot, ready=lambda: self._ready, heard=self._desk.heard
+        )
+        async with opening as worker:
+            self._worker = worker
+            with _locked(worker.incarnation, self._settings):
+                await _first(worker.over, self._closing)
+                worker.hasten()
+                await worker.over.wait()
+        if not self._closing.is_set():
+            _log.warning("the store ended this worker; another one begins", incarnation=worker.incarnation)
+            with anyio.move_on_after(PAUSE):
+                await self._closing.wait()
+            return
+        await self._store.recover(worker.incarnation, "left", charged=False, ordered=True)
+
+
+async def _first(*events: anyio.Event) -> None:
+    """Until one of them has come."""
+    async with anyio.create_task_group() as group:
+
+        async def wait(event: anyio.Event) -> None:
+            await event.wait()
+            group.cancel_scope.cancel()
+
+        for event in events:
+            group.start_soon(wait, event)
+
+
+@contextmanager
+def _locked(incarnation: str, settings: Settings) -> Generator[None]:
+    """Hold its lock, where a supervisor's steward looks at locks."""
+    folder = settings.runtime_folder.check() / "incarnations"
+    if not os.access(folder, os.W_OK):
+        yield
+        return
+    path = folder / f"{incarnation}.lock"
+    descriptor = locks.hold(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        if descriptor is not None:
+            os.close(descriptor)

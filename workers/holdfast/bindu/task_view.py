@@ -1,0 +1,125 @@
+"""A task as the framework has it, made of what Holdfast keeps: its record, its turns, what is kept beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.bindu.artifacts import TurnResult, result_of
+from holdfast.bindu.envelopes import decoded, message_of, part_of, parts_of
+from holdfast.bindu.ids import named
+from holdfast.core.conversations import About
+from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.task_states import PARKED, TERMINAL, State
+from holdfast.core.tasks import TaskRecord
+
+Documents = list[dict[str, Any]]
+
+_SHOWN = {State.DELAYED: "submitted", State.WAITING: "submitted"}
+_KEPT: dict[str, tuple[State, ...]] = {"submitted": (State.SUBMITTED, State.DELAYED, State.WAITING)}
+
+
+def shown(state: State) -> str:
+    """A state in the framework's words."""
+    return _SHOWN.get(state, str(state))
+
+
+def kept(word: str) -> tuple[State, ...]:
+    """The states that a word of the framework's stands for; none for one that our tasks never have."""
+    return _KEPT.get(word) or tuple(state for state in State if state == word and state not in _SHOWN)
+
+
+def view(record: TaskRecord, about: About) -> dict[str, Any]:
+    """The whole task."""
+    turns = list(_turns(record, about))
+    context_id = about.context_id or next((run.context_id for run, _ in turns if run and run.context_id), "")
+    maker = _Maker(record.task_id, context_id or record.task_id)
+    history = [message for number, turn in enumerate(turns, 1) for message in maker.messages(number, *turn)]
+    artifacts = [
+        artifact for number, (_, result) in enumerate(turns, 1) for artifact in maker.artifacts(number, result)
+    ]
+    return maker.task(shown(record.state), _changed_ms(record), history, artifacts, about)
+
+
+def noted_view(task_id: str, about: About) -> dict[str, Any]:
+    """A task that is noted and not submitted yet."""
+    maker = _Maker(task_id, about.context_id)
+    history = [maker.message(decoded(about.message or b"{}"), "noted")]
+    return maker.task(about.state or "submitted", about.changed_ms or about.at_ms, history, [], about)
+
+
+class _Maker:
+    def __init__(self, task_id: str, context_id: str) -> None:
+        self._task_id, self.context_id = task_id, context_id
+
+    def task(self, state: str, ms: int, history: Documents, artifacts: Documents, about: About) -> dict[str, Any]:
+        """With all that was added. A message that was noted and is in the history by now is there once."""
+        added = [decoded(raw) for raw in about.added]
+        known = {each["message_id"] for each in history}
+        messages = (self.message(each["message"], "added") for each in added if "message" in each)
+        return {
+            "id": named(self._task_id),
+            "context_id": named(self.context_id),
+            "kind": "task",
+            "status": {"state": state, "timestamp": _time(ms)},
+            "history": history + [each for each in messages if each["message_id"] not in known],
+            "artifacts": artifacts + [self.artifact(each["artifact"]) for each in added if "artifact" in each],
+            "metadata": {name: decoded(value) for name, value in about.metadata.items()},
+        }
+
+    def message(self, message: dict[str, Any], place: str) -> dict[str, Any]:
+        return message_of(message, self._task_id, self.context_id, place)
+
+    def messages(self, number: int, run: Run | None, result: TurnResult | None) -> Iterator[dict[str, Any]]:
+        for index, each in enumerate(run.messages if run else ()):
+            own = {"message_id": run.message_id} if run and index == 0 else {}
+            yield self.message({**own, **each}, f"{number}.{index}")
+        if result is None:
+            return
+        if result.messages is not None:
+            yield from (self.message({"role": "agent", **each}, f"{number}.reply") for each in result.messages)
+        elif result.said:
+            yield self.message({"role": "agent", "parts": result.said}, f"{number}.reply")
+
+    def artifacts(self, number: int, result: TurnResult | None) -> Iterator[dict[str, Any]]:
+        """Only what is completed leaves some."""
+        if result is None or result.state != "completed":
+            return
+        if result.artifacts is not None:
+            yield from map(self.artifact, result.artifacts)
+        elif result.parts:
+            yield self.artifact({"artifact_id": f"{number}.result", "name": "result", "parts": result.parts})
+
+    def artifact(self, artifact: dict[str, Any]) -> dict[str, Any]:
+        parts = [part_of(part) for part in parts_of(artifact)]
+        return {**artifact, "artifact_id": named(artifact.get("artifact_id"), self._task_id), "parts": parts}
+
+
+def _turns(record: TaskRecord, about: About) -> Iterator[tuple[Run | None, TurnResult | None]]:
+    """What was asked in each turn, and what was answered. The record of a task whose turn has no result shows the one
+    before it, which is among the earlier ones."""
+    earlier = about.earlier
+    for asked, answered in zip(earlier[::2], earlier[1::2], strict=False):
+        yield _run(asked), result_of(answered) if answered else None
+    answer = record.result if record.state in TERMINAL | PARKED else None
+    if answer and answer == next(filter(None, reversed(earlier[1::2])), None):
+        answer = None
+    yield _run(record.operation), result_of(answer) if answer else None
+
+
+def _run(raw: bytes | None) -> Run | None:
+    try:
+        operation = read(raw or b"", len(raw or b""))
+    except UnreadableError:
+        return None
+    return operation if isinstance(operation, Run) else None
+
+
+def _changed_ms(record: TaskRecord) -> int:
+    last = record.trail[-1].partition(" ")[0] if record.trail else ""
+    return record.finished_ms or (int(last) if last.isdigit() else record.created_ms)
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat()

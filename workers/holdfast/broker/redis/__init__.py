@@ -1,7 +1,0 @@
-"""The Redis (and Valkey) store: design section 6. One Lua operation a file in `holdfast/lua`, one typed method each."""
-
-from __future__ import annotations
-
-from holdfast.broker.redis.store import RedisStore
-
-__all__ = ["RedisStore"]

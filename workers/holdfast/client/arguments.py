@@ -1,0 +1,193 @@
+"""Is an argument of a producer acceptable? Every check raises InvalidTaskError: what, which value, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import cast
+
+import msgspec
+
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.identity import TASK_ID_RULE, is_task_id
+from holdfast.core.plain_json import check_json, is_number, shown
+from holdfast.core.settle import one_line
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Submission
+from holdfast.errors import InvalidTaskError
+from holdfast_config.lanes import list_name
+
+CENTURY = 100 * 365 * 86400.0  # seconds: the longest delay
+LAST_SECOND = 253402300799.0  # the end of the year 9999
+MAX_ATTEMPTS = 1000
+MOST_WORKERS = 1000  # in one process
+LONGEST_ID = 1000
+LONGEST_NAME = 200
+LONGEST_CURSOR = 1000
+LONGEST_PAGE = 10_000
+LONGEST_KEY = 128
+
+
+def check(spec: TaskSpec) -> None:
+    """Whether `spec` can be submitted."""
+    if not isinstance(spec, TaskSpec):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+        raise InvalidTaskError(f"task {shown(spec)}: a TaskSpec is expected")
+    _check_content(spec)
+    if spec.task_id is not None:
+        check_id(spec.task_id)
+    if spec.lane is not None:
+        check_lane(spec.lane)
+    _check_when(spec)
+    if spec.timeout is not None:
+        check_seconds("timeout", spec.timeout, positive=True)
+    check_attempts(spec.max_attempts)
+    if spec.concurrency_key is not None:
+        _check_key(spec.concurrency_key)
+
+
+def check_id(value: object) -> str:
+    if not isinstance(value, str) or not is_task_id(value):
+        raise InvalidTaskError(f"task_id {shown(value)}: {TASK_ID_RULE} are allowed")
+    return value
+
+
+def check_lane(value: object) -> str:
+    """As workers may be told to serve it; a key of a queue's own is no lane."""
+    try:
+        return list_name(value)
+    except ValueError as error:
+        raise InvalidTaskError(f"lane {shown(value)}: {error}") from None
+
+
+def check_ids(values: object) -> list[str]:
+    return [check_id(value) for value in check_list("task_ids", values, "ids")]
+
+
+def check_list(what: str, values: object, of_what: str) -> list[object]:
+    """What is in the list; one text is no list of texts, nor a TaskSpec of its fields."""
+    if isinstance(values, str | bytes | msgspec.Struct) or not isinstance(values, Iterable):
+        raise InvalidTaskError(f"{what} {shown(values)}: a list of {of_what} is expected")
+    return list(cast("Iterable[object]", values))
+
+
+def check_batch(values: object) -> list[Submission]:
+    """What was prepared, and nothing else."""
+    batch = check_list("batch", values, "what `prepare` answered")
+    for value in batch:
+        if not isinstance(value, Submission):
+            raise InvalidTaskError(f"batch: {shown(value)} is not what `prepare` answers")
+    return cast("list[Submission]", batch)
+
+
+def check_name(value: object) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_NAME:
+        raise InvalidTaskError(f"name {shown(value)}: a text of 1 to {LONGEST_NAME} characters is expected")
+    check_json("name", value)
+    return value
+
+
+def check_reason(value: object) -> str:
+    """On one line, and no longer than a trail keeps it."""
+    if not isinstance(value, str):
+        raise InvalidTaskError(f"reason {shown(value)}: text expected")
+    check_json("reason", value)
+    return one_line(value)
+
+
+def check_cursor(value: object) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_CURSOR or not value.isascii():
+        raise InvalidTaskError(f"cursor {shown(value)}: the cursor of the page before is expected, or none to begin")
+    return value
+
+
+def check_moment(what: str, value: object) -> int:
+    """Unix milliseconds."""
+    if type(value) is not int or not 0 <= value <= LAST_SECOND * 1000:
+        raise InvalidTaskError(f"{what} {shown(value)}: Unix milliseconds, 1970 to 9999, are allowed")
+    return value
+
+
+def check_states(states: Sequence[object]) -> tuple[State, ...]:
+    known = {str(state): state for state in State}
+    for state in states:
+        if not isinstance(state, str) or state not in known:
+            raise InvalidTaskError(f"state {shown(state)}: {', '.join(known)} are allowed")
+    return tuple(known[str(state)] for state in states)
+
+
+def check_limit(limit: object) -> int:
+    if type(limit) is not int or not 1 <= limit <= LONGEST_PAGE:
+        raise InvalidTaskError(f"limit {shown(limit)}: a whole number from 1 to {LONGEST_PAGE} is allowed")
+    return limit
+
+
+def check_workers(workers: object) -> int:
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
+        raise InvalidTaskError(f"workers {shown(workers)}: a whole number from 1 to {MOST_WORKERS} is allowed")
+    return workers
+
+
+def check_flag(what: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidTaskError(f"{what} {shown(value)}: True or False is expected")
+    return value
+
+
+def check_seconds(what: str, value: object, *, positive: bool = False) -> None:
+    if not is_number(value) or not 0 <= value <= CENTURY or (positive and value == 0):
+        allowed = "above 0" if positive else "from 0"
+        raise InvalidTaskError(f"{what} {shown(value)}: seconds {allowed} up to {CENTURY:.0f} are allowed")
+
+
+def _check_content(spec: TaskSpec) -> None:
+    if spec.text is None and spec.data is None and spec.name is None:
+        raise InvalidTaskError("nothing to run: give text, data or the name of a handler")
+    if spec.data is not None and spec.name is not None:
+        raise InvalidTaskError("data and name exclude each other: what a named handler gets are its kwargs")
+    if spec.kwargs is not None and spec.name is None:
+        raise InvalidTaskError("kwargs are for a named handler: give its name too")
+    for what, value, kind, expected in (
+        ("text", spec.text, str, "text"),
+        ("context_id", spec.context_id, str, "text"),
+        ("message_id", spec.message_id, str, "text"),
+        ("kwargs", spec.kwargs, dict, "names with values"),
+        ("metadata", spec.metadata, dict, "names with values"),
+    ):
+        _check_kind(what, value, kind, expected)
+    if spec.name is not None:
+        check_name(spec.name)
+    for what, content in (("data", spec.data), ("kwargs", spec.kwargs), ("metadata", spec.metadata)):
+        check_json(what, content)
+
+
+def _check_kind(what: str, value: object, kind: type, expected: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise InvalidTaskError(f"{what} {shown(value)}: {expected} expected")
+    if isinstance(value, str):
+        check_json(what, value)
+        if what.endswith("_id") and not 1 <= len(value) <= LONGEST_ID:
+            raise InvalidTaskError(f"{what} {shown(value)}: 1 to {LONGEST_ID} characters are allowed")
+
+
+def _check_when(spec: TaskSpec) -> None:
+    if spec.delay is not None and spec.at is not None:
+        raise InvalidTaskError("delay and at exclude each other: give one")
+    if spec.delay is not None:
+        check_seconds("delay", spec.delay)
+    at = spec.at
+    if isinstance(at, datetime):
+        if at.utcoffset() is None:
+            raise InvalidTaskError(f"at {at.isoformat()}: has no time zone; add one, as in {at.isoformat()}+00:00")
+        at = at.timestamp()
+    if at is not None and not (is_number(at) and 0 <= at <= LAST_SECOND):
+        raise InvalidTaskError(f"at {shown(spec.at)}: Unix seconds or a date with its zone, 1970 to 9999, are allowed")
+
+
+def check_attempts(value: object) -> None:
+    if value is not None and (type(value) is not int or not 1 <= value <= MAX_ATTEMPTS):
+        raise InvalidTaskError(f"max_attempts {shown(value)}: a whole number from 1 to {MAX_ATTEMPTS} is allowed")
+
+
+def _check_key(value: object) -> None:
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_KEY or not value.isprintable():
+        raise InvalidTaskError(f"concurrency_key {shown(value)}: 1 to {LONGEST_KEY} printable characters are allowed")

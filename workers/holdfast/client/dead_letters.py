@@ -1,0 +1,64 @@
+"""Second chances: tasks that ended badly run again, dead letters are looked through and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.client.arguments import check_cursor, check_id, check_ids, check_limit, check_moment, check_reason
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.tasks import Page, Retried, RetryAnswer
+from holdfast.errors import CannotRetryError, UnknownTaskError
+from holdfast.store.protocol import ProducerStore
+
+_HELD_UP = {
+    "completed": "it has completed; submit a new task",
+    "submitted": "it waits to run already",
+    "working": "it runs now",
+    "input-required": "it waits for an answer; send it a message, or resume it",
+    "auth-required": "it waits to be authorized; send it a message, or resume it",
+    "suspended": "it is paused; resume it",
+    "long": "the id of its next run would have more than 128 characters; submit a new task",
+}
+
+
+class DeadLetters:
+    """The part of TaskManager that speaks of what was given up."""
+
+    def __init__(self, store: ProducerStore, patience: SubmitRetries | None) -> None:
+        self._store = store
+        self._call = (patience or SubmitRetries()).call
+
+    async def retry_task(self, task_id: str, reason: str = "retried by a producer") -> str:
+        """Run a failed, rejected or canceled task once more; the id of the task that runs. Or a delayed one at once.
+
+        What has ended stays as it ended. A new task, `<id>.r1`, is given the same operation, history and limits, and
+        begins with no attempts and no checkpoint; its idempotency key is a new one. To retry twice makes one. Raises
+        CannotRetryError, UnknownTaskError, StoreFullError.
+        """
+        return checked(await self.ask_retry(task_id, reason)).task_id
+
+    async def ask_retry(self, task_id: str, reason: str = "retried by a producer") -> RetryAnswer:
+        """The same, in the store's words."""
+        return await self._call(self._store.retry, check_id(task_id), check_reason(reason))
+
+    async def dead_letters(self, limit: int = 100, cursor: str = "", before_ms: int | None = None) -> Page:
+        """Tasks given up on (until `before_ms`, Unix time) and not retried, newest first, without payloads."""
+        before = None if before_ms is None else check_moment("before_ms", before_ms)
+        return await self._call(self._store.dead_letters, check_limit(limit), check_cursor(cursor), before)
+
+    async def purge_dead_letters(self, task_ids: Sequence[str]) -> int:
+        """Delete dead letters with all that is kept of them; how many of these there were."""
+        ids = check_ids(task_ids)
+        return await self._call(self._store.purge_dead, ids) if ids else 0
+
+
+def checked(answer: RetryAnswer) -> RetryAnswer:
+    """An answer that names the task which runs; raises for any other."""
+    match answer.word:
+        case Retried.NEW | Retried.AGAIN | Retried.DUE:
+            return answer
+        case "unknown":
+            raise UnknownTaskError(f"no task {answer.task_id}; one that ended long ago is forgotten")
+        case _:
+            told = _HELD_UP.get(answer.word, f"it is {answer.word}")
+            raise CannotRetryError(f"task {answer.task_id} cannot be retried: {told}")

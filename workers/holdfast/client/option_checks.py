@@ -1,0 +1,119 @@
+"""The terms of a task as its producer gives them: checked, and made what the store is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+
+from holdfast.client.arguments import LONGEST_ID, check_id, check_seconds
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.plain_json import check_json, shown
+from holdfast.core.submit_options import MOST_PARENTS, IfParentFails, SubmitOptions, key_digest
+from holdfast.errors import InvalidTaskError
+from holdfast_config import webhook_url
+
+
+def terms_of(spec: TaskSpec) -> SubmitOptions | None:
+    """None where there are none, as for most tasks."""
+    at = isinstance(spec.expires, datetime)
+    terms = SubmitOptions(
+        after=tuple(dict.fromkeys(spec.after or ())),
+        if_parent_fails=IfParentFails(spec.if_parent_fails or IfParentFails.FAIL),
+        expires_ms=unix_ms(spec.expires) if at else None,
+        expires_in_ms=None if isinstance(spec.expires, datetime) else ms(spec.expires),
+        debounce=key_digest(spec.debounce),
+        unique=key_digest(spec.unique),
+        unique_ms=ms(spec.unique_for),
+        webhook=spec.webhook or "",
+    )
+    return None if terms == SubmitOptions(if_parent_fails=terms.if_parent_fails) else terms
+
+
+def ms(seconds: float | None) -> int | None:
+    return None if seconds is None else max(1, round(seconds * 1000)) if seconds else 0
+
+
+def unix_ms(at: datetime | float | None) -> int | None:
+    return ms(at.timestamp() if isinstance(at, datetime) else at)
+
+
+def check_terms(spec: TaskSpec) -> None:
+    """Whether what `spec` says of when it may begin can be accepted; raises InvalidTaskError."""
+    _check_parents(spec)
+    _check_expiry(spec)
+    _check_webhook(spec.webhook)
+    for what, key in (("key", spec.key), ("debounce", spec.debounce), ("unique", spec.unique)):
+        _check_key(what, key)
+    if spec.key is not None and spec.task_id is not None:
+        raise InvalidTaskError("key and task_id exclude each other: the key makes the task id")
+    if spec.debounce is not None:
+        _check_debounce(spec)
+    if spec.unique_for is not None:
+        if spec.unique is None:
+            raise InvalidTaskError("unique_for needs unique: the key of which there is to be one task for so long")
+        check_seconds("unique_for", spec.unique_for, positive=True)
+
+
+def _check_parents(spec: TaskSpec) -> None:
+    after = _ids(spec.after)
+    if spec.task_id is not None and spec.task_id in after:
+        raise InvalidTaskError(f"after {spec.task_id}: a task cannot wait for itself")
+    if len(set(after)) > MOST_PARENTS:
+        raise InvalidTaskError(f"after {len(set(after))} tasks: a task waits for {MOST_PARENTS} others at most")
+    policy: object = spec.if_parent_fails
+    if policy is not None and policy not in tuple(IfParentFails):
+        raise InvalidTaskError(f"if_parent_fails {shown(policy)}: fail or run is allowed")
+    if policy is not None and not after:
+        raise InvalidTaskError("if_parent_fails needs after: the tasks that this one waits for")
+
+
+def _ids(given: object) -> list[str]:
+    if given is None:
+        return []
+    if not isinstance(given, list | tuple):
+        raise InvalidTaskError(f"after {shown(given)}: a list of task ids is expected")
+    return [check_id(one) for one in cast("Sequence[object]", given)]
+
+
+def _check_expiry(spec: TaskSpec) -> None:
+    expires = spec.expires
+    if isinstance(expires, datetime):
+        if expires.utcoffset() is None:
+            told = f"expires {expires.isoformat()}: has no time zone"
+            raise InvalidTaskError(f"{told}; add one, as in {expires.isoformat()}+00:00")
+        if expires.year < 1971:
+            raise InvalidTaskError(f"expires {expires.isoformat()}: a date from 1971 on is allowed")
+        return
+    if expires is None:
+        return
+    check_seconds("expires", expires, positive=True)
+    if spec.delay is not None and spec.delay >= expires:
+        raise InvalidTaskError(f"expires {shown(expires)}: is over before the delay of {shown(spec.delay)} s is")
+
+
+def _check_key(what: str, key: object) -> None:
+    if key is None:
+        return
+    if not isinstance(key, str):
+        raise InvalidTaskError(f"{what} {shown(key)}: text expected")
+    check_json(what, key)
+    if not 1 <= len(key) <= LONGEST_ID:
+        raise InvalidTaskError(f"{what} {shown(key)}: 1 to {LONGEST_ID} characters are allowed")
+
+
+def _check_webhook(url: object) -> None:
+    if url is None:
+        return
+    try:
+        webhook_url.parse(url if isinstance(url, str) else "")
+    except ValueError as error:
+        raise InvalidTaskError(f"webhook {shown(url)}: {error}") from None
+
+
+def _check_debounce(spec: TaskSpec) -> None:
+    if not spec.delay:
+        raise InvalidTaskError("debounce needs delay: how long a submission waits for a later one that replaces it")
+    for what, value in (("key", spec.key), ("unique", spec.unique)):
+        if value is not None:
+            raise InvalidTaskError(f"debounce and {what} exclude each other: one replaces, the other keeps the first")

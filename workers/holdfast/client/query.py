@@ -1,0 +1,115 @@
+"""Looking at tasks: one, a list, how many, and waiting for what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+
+import anyio
+
+from holdfast.client.arguments import (
+    check_cursor,
+    check_id,
+    check_ids,
+    check_lane,
+    check_limit,
+    check_name,
+    check_seconds,
+    check_states,
+)
+from holdfast.client.dead_letters import DeadLetters
+from holdfast.client.wait import outcomes
+from holdfast.core.served import ServedState
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Page, TaskRecord, Wanted
+from holdfast.errors import StoreUnavailableError, UnknownTaskError
+
+STEP = 100  # tasks of one look into the store
+
+
+class TaskQueries(DeadLetters):
+    """The part of TaskManager that changes nothing."""
+
+    async def get_task(self, task_id: str) -> TaskRecord:
+        """The whole task; raises UnknownTaskError."""
+        return await self._get(task_id, payloads=True)
+
+    async def _get(self, task_id: str, payloads: bool) -> TaskRecord:
+        record = await self._call(self._store.get, check_id(task_id), payloads=payloads)
+        if record is None:
+            raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
+        return record
+
+    async def list_tasks(
+        self,
+        *states: State | str,
+        state: State | str | None = None,
+        lane: str | None = None,
+        name: str | None = None,
+        older_than: float | None = None,
+        newer_than: float | None = None,
+        limit: int = 100,
+        cursor: str = "",
+    ) -> Page:
+        """A page of tasks without payloads: in these states, of this lane and handler's name, accepted at least
+        `older_than` and at most `newer_than` seconds ago; what is not given does not matter.
+
+        The page's cursor continues the list, and is empty at its end. What is looked at for a page is bounded, so it
+        may hold fewer than `limit`, even none, and have a cursor. While tasks change their state a list may miss or
+        repeat one.
+        """
+        wanted = Wanted(
+            states=check_states(states if state is None else (*states, state)),
+            lane="" if lane is None else check_lane(lane),
+            name="" if name is None else check_name(name),
+            older_ms=_age("older_than", older_than),
+            newer_ms=_age("newer_than", newer_than),
+        )
+        found, unreadable, place = list[TaskRecord](), list[str](), check_cursor(cursor)
+        for _ in range(check_limit(limit) // STEP + 1):
+            page = await self._call(self._store.tasks, wanted, limit - len(found), place)
+            found += page.tasks
+            unreadable += page.unreadable
+            place = page.cursor
+            if not place or len(found) == limit:
+                break
+        return Page(tuple(found), place, tuple(unreadable))
+
+    async def count_tasks(self, *states: State | str) -> int:
+        """How many tasks are in these states (none: in any)."""
+        wanted = check_states(states) or tuple(State)
+        counts = await self._call(self._store.counts)
+        return sum(counts.states.get(state, 0) for state in wanted)
+
+    async def wait(self, task_id: str, timeout: float | None = None) -> TaskRecord:
+        """The task once it has ended or asks for something; raises TimeoutError after `timeout` seconds."""
+        if timeout is not None:
+            check_seconds("timeout", timeout)
+        settled = self.wait_all([task_id])
+        with anyio.move_on_after(timeout):
+            async with aclosing(settled):
+                return await anext(settled)
+        raise TimeoutError(f"task {task_id} has not ended within {timeout:g} s")
+
+    def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
+        """Each of these tasks once it has ended or asks for something, in the order in which they do."""
+        return outcomes(self._store, self._get, check_ids(task_ids))
+
+    async def service(self, lane: str, name: str = "") -> ServedState:
+        """Who could run tasks of this lane that call the handler `name` ('' for tasks that name none), now."""
+        [state] = await self._call(self._store.service, [(check_lane(lane), name if name == "" else check_name(name))])
+        return state
+
+    async def health_check(self) -> bool:
+        """Whether the store answers now."""
+        try:
+            await self._store.ping()
+        except StoreUnavailableError:
+            return False
+        return True
+
+
+def _age(what: str, seconds: float | None) -> int | None:
+    if seconds is not None:
+        check_seconds(what, seconds)
+    return None if seconds is None else round(seconds * 1000)

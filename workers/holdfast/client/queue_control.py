@@ -1,0 +1,142 @@
+"""Operating a queue: pausing its lanes, emptying them, removing what has ended, and the end of it all."""
+
+from __future__ import annotations
+
+from holdfast.client.arguments import (
+    check_flag,
+    check_id,
+    check_lane,
+    check_limit,
+    check_name,
+    check_reason,
+    check_seconds,
+    check_states,
+)
+from holdfast.client.query import TaskQueries
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.plurals import counted
+from holdfast.core.task_states import TERMINAL, State
+from holdfast.core.tasks import TaskRecord, Wanted
+from holdfast.errors import HoldfastError, InvalidTaskError, QueueBusyError, TaskOpenError, UnknownTaskError
+from holdfast.store.protocol import Store
+
+CHUNK = 100  # submissions or tasks in one call of the store
+CLEARED = 50  # entries in one step of clearing a lane: a millisecond or two of the store
+KEYS = 1000  # looked at in one step of deleting a queue
+
+
+class QueueControl(TaskQueries):
+    """The part of TaskManager that is about the queue as a whole. A lane that is not named is the public queue."""
+
+    def __init__(self, store: Store, queue: str, patience: SubmitRetries | None) -> None:
+        super().__init__(store, patience)
+        self._queue = check_lane(queue)
+
+    async def queue_length(self, lane: str | None = None) -> int:
+        """How many entries wait in a lane (None: in all lanes)."""
+        wanted = None if lane is None else check_lane(lane).removeprefix(f"{{{self._queue}}}:lane:")
+        lanes = (await self._call(self._store.counts)).lanes
+        return sum(lanes.values()) if wanted is None else lanes.get(wanted, 0)
+
+    async def pause_queue(self, lane: str | None = None, reason: str = "paused by a producer") -> bool:
+        """Start nothing more from a lane, on any host, until it is resumed; it still accepts, and what runs goes on.
+        False: it was paused before, and has this reason now."""
+        return await self._call(self._store.pause_lane, self._lane(lane), check_reason(reason))
+
+    async def resume_queue(self, lane: str | None = None) -> bool:
+        """Let a paused lane go on. False: it was not paused."""
+        return await self._call(self._store.resume_lane, self._lane(lane))
+
+    async def clear_queue(self, lane: str | None = None, *, delayed: bool = False) -> int:
+        """Cancel what waits in a lane, in steps that do not hold up others; how many went. `delayed`: what is due later
+        as well. What runs goes on."""
+        cleared, cleared_lane, both = 0, self._lane(lane), check_flag("delayed", delayed)
+        while step := await self._call(self._store.clear, cleared_lane, CLEARED):
+            cleared += step
+        return cleared + (await self._cancel_delayed(cleared_lane) if both else 0)
+
+    async def _cancel_delayed(self, lane: str) -> int:
+        canceled, cursor = 0, ""
+        while True:
+            page = await self._call(self._store.tasks, Wanted((State.DELAYED,), lane), CHUNK, cursor)
+            for task in page.tasks:
+                answer = await self._call(self._store.cancel, task.task_id, "the queue was cleared")
+                canceled += answer == State.CANCELED
+            if not (cursor := page.cursor):
+                return canceled
+
+    async def remove_task(self, task_id: str) -> None:
+        """Delete a task that has ended, with all that is kept of it; its id may be used again. Raises UnknownTaskError,
+        and TaskOpenError where it has not ended: cancel it first."""
+        turn = 0
+        while not await self._call(self._store.forget_tasks, [check_id(task_id)]):
+            task = await self._call(self._store.get, task_id, payloads=False)
+            if task is None or task.state not in TERMINAL or task.turn == turn:
+                raise _not_removed(task_id, task)
+            turn = task.turn  # one of very many turns is deleted in steps
+
+    async def clean_tasks(
+        self,
+        *states: State | str,
+        older_than: float = 0.0,
+        lane: str | None = None,
+        name: str | None = None,
+        limit: int | None = None,
+    ) -> int:
+        """Delete tasks that ended so (none: however) at least `older_than` seconds ago, in this lane, of this handler,
+        at most `limit`, latest first; how many. What has not ended is left alone."""
+        check_seconds("older_than", older_than)
+        most = None if limit is None else check_limit(limit)
+        wanted = Wanted(
+            states=_ended(check_states(states)),
+            lane="" if lane is None else check_lane(lane),
+            name="" if name is None else check_name(name),
+        )
+        before_ms = await self._call(self._store.clock_ms) - round(older_than * 1000)
+        removed, cursor = 0, ""
+        while most is None or removed < most:
+            page = await self._call(self._store.tasks, wanted, CHUNK, cursor)
+            ids = [task.task_id for task in page.tasks if _ended_by(task, before_ms)]
+            removed += await self._forget(ids if most is None else ids[: most - removed])
+            if not (cursor := page.cursor):
+                break
+        return removed
+
+    async def _forget(self, task_ids: list[str]) -> int:
+        return await self._call(self._store.forget_tasks, task_ids) if task_ids else 0
+
+    async def obliterate_queue(self, *, force: bool = False) -> int:
+        """Delete everything of this queue: tasks in every state, lanes and their bounds, schedules, dead letters; how
+        many keys went. It cannot be undone. Raises QueueBusyError while workers are there, unless it is forced: what
+        they run then comes to nothing. Raises StoreRefusedError where PostgreSQL keeps the tasks."""
+        deleted, cursor, forced = 0, "", check_flag("force", force)
+        while True:
+            step = await self._call(self._store.obliterate, cursor, KEYS, force=forced)
+            if step.workers:
+                there = counted(step.workers, "worker")
+                raise QueueBusyError(f"queue {self._queue} has {there}: stop all workers first, or force it")
+            deleted += step.keys
+            if not (cursor := step.cursor):
+                return deleted
+
+    def _lane(self, lane: str | None) -> str:
+        return self._queue if lane is None else check_lane(lane)
+
+
+def _ended(states: tuple[State, ...]) -> tuple[State, ...]:
+    if open_ones := [state for state in states if state not in TERMINAL]:
+        ended = ", ".join(sorted(TERMINAL))
+        raise InvalidTaskError(f"state {open_ones[0]}: only what has ended can be deleted, so {ended} are allowed")
+    return states or tuple(sorted(TERMINAL))
+
+
+def _ended_by(task: TaskRecord, before_ms: int) -> bool:
+    return task.finished_ms is not None and task.finished_ms <= before_ms
+
+
+def _not_removed(task_id: str, task: TaskRecord | None) -> HoldfastError:
+    if task is None:
+        return UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
+    if task.state in TERMINAL:
+        return TaskOpenError(f"task {task_id} cannot be removed yet: tasks that wait for it are being told of its end")
+    return TaskOpenError(f"task {task_id} is {task.state} and cannot be removed: cancel it first")

@@ -1,0 +1,231 @@
+"""From what a user asks for to a definition: everything is checked before anything is written. InvalidScheduleError."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from holdfast.client.arguments import check
+from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.cadence import Cadence, Every, RecurrenceRule, cron, every, read, rule, stored
+from holdfast.core.cadence.every import LONGEST
+from holdfast.core.cadence.moments import moment_at, read_moment, zone
+from holdfast.core.cadence.once import At, Continue, Stop
+from holdfast.core.plain_json import shown
+from holdfast.core.schedule_records import Definition, read_misfire
+from holdfast.core.schedules import MOST_AT_ONCE, Bounds, Overlap, SchedulePolicy, expected_after
+from holdfast.errors import InvalidScheduleError, InvalidTaskError
+from holdfast_config import name_rules
+from holdfast_config.durations import seconds
+
+SECOND = 1000
+_ENDINGS = ("continue", "stop")
+_MOMENTS = ("at", "anchor", "start", "end")
+_MOST_FIRES = 1_000_000_000
+_LONGEST_OWNER = 200
+_WAYS = ("cron", "every", "rrule", "at", "schedule")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleChange:
+    """A definition, and the moment its first fire is expected; None: never (STOP)."""
+
+    definition: Definition
+    expected: int | None
+
+
+def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> ScheduleChange:
+    """What to store for `spec`. `after`: fires up to this moment count as made; else those up to `now`."""
+    check_schedule_id(schedule_id)
+    spec = _checked(spec)
+    _check_task(spec)
+    zone(spec.timezone)
+    cadence = _cadence(spec, now)
+    bounds, policy = _bounds(spec), _policy(spec, cadence)
+    cadence = _within(cadence, bounds)
+    backoff = _backoff(spec, cadence)
+    definition = Definition(
+        schedule_id,
+        spelled(spec),
+        stored(cadence),
+        spec.timezone,
+        bounds,
+        policy,
+        _one_of("on_failure", spec.on_failure, _ENDINGS),
+        backoff,
+        spec.owner,
+    )
+    expected = first_expected(definition, now if after is None else after)
+    if expected is None and not isinstance(cadence, Stop):
+        raise InvalidScheduleError("it never fires: no moment of it lies ahead, within its start, end and dates")
+    return ScheduleChange(definition, expected)
+
+
+def spelled(spec: ScheduleSpec) -> str:
+    """In one spelling: by it two schedules are the same."""
+    return msgspec.json.encode(spec, order="sorted").decode()
+
+
+def first_expected(definition: Definition, after: int) -> int | None:
+    """The moment of the first fire; one that happens once, and is past, is late but not lost."""
+    schedule = definition.schedule()
+    match schedule.cadence:
+        case At(moment) | Continue(moment):
+            return expected_after(schedule, min(after, moment - 1))
+        case RecurrenceRule(start, timezone) if 0 <= after - moment_at(start, timezone) < SECOND:
+            return expected_after(schedule, after - SECOND)  # it begins now, and its beginning is its first fire
+        case _:
+            return expected_after(schedule, after)
+
+
+def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
+    """A spec from names with values; InvalidScheduleError names what does not fit."""
+    dates = {name: one.isoformat() for name, one in values.items() if name in _MOMENTS and isinstance(one, datetime)}
+    try:
+        return msgspec.convert({**values, **dates}, ScheduleSpec)
+    except (msgspec.ValidationError, UnicodeError) as error:
+        raise InvalidScheduleError(f"schedule: {error}") from None
+
+
+def _checked(spec: object) -> ScheduleSpec:
+    """One made in code may hold anything."""
+    if not isinstance(spec, ScheduleSpec):
+        raise InvalidScheduleError(f"spec {shown(spec)}: a ScheduleSpec is expected")
+    values = msgspec.structs.asdict(spec)
+    for name, value in values.items():
+        if isinstance(value, str) and not _is_text(value):
+            raise InvalidScheduleError(f"{name} {shown(value)}: half a character of UTF-16 is no text")
+    read = read_spec(values)
+    check_owner(read.owner)
+    return read
+
+
+def check_owner(value: object) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_OWNER or not _is_text(value):
+        raise InvalidScheduleError(f"owner {shown(value)}: a text of at most {_LONGEST_OWNER} characters is expected")
+    return value
+
+
+def _is_text(value: str) -> bool:
+    """Halves of characters of UTF-16 are none."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def check_schedule_id(value: object) -> str:
+    if name_rules.is_name(value):
+        return value
+    raise InvalidScheduleError(f"schedule id {shown(value)}: {name_rules.RULE} are allowed")
+
+
+def _check_task(spec: ScheduleSpec) -> None:
+    if spec.schedule is not None and spec.schedule.strip().upper() == "STOP":
+        return  # nothing will run
+    try:
+        check(task_of(spec))
+    except InvalidTaskError as error:
+        raise InvalidScheduleError(str(error)) from None
+
+
+def task_of(spec: ScheduleSpec) -> TaskSpec:
+    """What each fire submits, but for its id."""
+    return TaskSpec(
+        text=spec.text,
+        data=spec.data,
+        name=spec.name,
+        kwargs=spec.kwargs,
+        lane=spec.lane,
+        max_attempts=spec.max_attempts,
+        timeout=spec.timeout,
+        metadata=spec.metadata,
+    )
+
+
+def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
+    given = [way for way in _WAYS if getattr(spec, way) is not None]
+    if len(given) != 1:
+        told = " and ".join(given) or "nothing"
+        raise InvalidScheduleError(f"when: {told} given; give one of {', '.join(_WAYS)}")
+    if spec.anchor is not None and spec.every is None:
+        raise InvalidScheduleError("anchor is for every alone: cron and rules have their own beginning")
+    if spec.cron is not None:
+        return cron(spec.cron, spec.timezone)
+    if spec.every is not None:
+        anchor = _moment("anchor", spec.anchor, spec.timezone)
+        return every(spec.every, now if anchor is None else anchor)
+    if spec.rrule is not None:
+        return rule(spec.rrule, spec.timezone, now)
+    if spec.at is not None:
+        moment = _moment("at", spec.at, spec.timezone)
+        assert moment is not None
+        return At(moment)
+    return read(spec.schedule or "", spec.timezone, now)
+
+
+def _within(cadence: Cadence, bounds: Bounds) -> Cadence:
+    """A CONTINUE begins with its bounds; one moment lies within them."""
+    match cadence:
+        case Continue(first):
+            return Continue(max(first, bounds.start or 0))
+        case At(moment) if not (bounds.start or 0) <= moment <= (moment if bounds.end is None else bounds.end):
+            raise InvalidScheduleError("its one moment lies before start or after end: it never fires")
+        case _:
+            return cadence
+
+
+def _bounds(spec: ScheduleSpec) -> Bounds:
+    start, end = _moment("start", spec.start, spec.timezone), _moment("end", spec.end, spec.timezone)
+    if start is not None and end is not None and end < start:
+        raise InvalidScheduleError(f"end {spec.end!r} lies before start {spec.start!r}")
+    if spec.limit is not None and not 1 <= spec.limit <= _MOST_FIRES:
+        raise InvalidScheduleError(f"limit {shown(spec.limit)}: a whole number from 1 to {_MOST_FIRES} is allowed")
+    return Bounds(start, end, spec.limit)
+
+
+def _policy(spec: ScheduleSpec, cadence: Cadence) -> SchedulePolicy:
+    misfire = read_misfire(spec.misfire)
+    if misfire is None or misfire.most > MOST_AT_ONCE:
+        raise InvalidScheduleError(
+            f"misfire {spec.misfire!r}: latest, skip and all:N, up to all:{MOST_AT_ONCE}, are allowed"
+        )
+    jitter = _length("jitter", spec.jitter)
+    if isinstance(cadence, Every) and jitter > cadence.interval:
+        raise InvalidScheduleError(f"jitter {spec.jitter!r} is longer than the interval {spec.every!r}")
+    deadline = None if spec.start_deadline is None else _length("start_deadline", spec.start_deadline)
+    return SchedulePolicy(Overlap(_one_of("overlap", spec.overlap, tuple(Overlap))), misfire, deadline, jitter)
+
+
+def _backoff(spec: ScheduleSpec, cadence: Cadence) -> int:
+    backoff = _length("backoff", spec.backoff)
+    if backoff and not isinstance(cadence, Continue | Stop):
+        raise InvalidScheduleError(f"backoff {spec.backoff!r} is for CONTINUE alone: the others have their own times")
+    return backoff
+
+
+def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise InvalidScheduleError(f"{what} {value!r}: {', '.join(allowed)} are allowed")
+    return value
+
+
+def _length(what: str, value: float | str) -> int:
+    try:
+        length = seconds(value)
+    except ValueError:
+        length = -1.0
+    if not 0 <= length <= LONGEST:
+        raise InvalidScheduleError(f"{what} {value!r}: seconds, or 5m, 1h30m, up to 3660d, are allowed")
+    return round(length * 1000)
+
+
+def _moment(what: str, value: float | str | None, timezone: str) -> int | None:
+    """Unix seconds or ISO 8601; local times on the clock of the zone."""
+    if value is None:
+        return None
+    try:
+        return read_moment(str(value) if not isinstance(value, float) else f"{value:.3f}", timezone)
+    except InvalidScheduleError as error:
+        raise InvalidScheduleError(f"{what}: {error}") from None

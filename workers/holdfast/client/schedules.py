@@ -1,0 +1,262 @@
+"""Schedules for those who define them: set, look at, pause, run now, remove.
+
+    await manager.schedules.upsert("nightly", cron="0 2 * * *", timezone="Europe/Berlin", name="billing.close_day")
+
+Everything is checked before anything is written. A schedule is known by the id that the user chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import anyio.lowlevel
+
+from holdfast.client.arguments import check_limit, check_list, check_moment, check_reason
+from holdfast.client.schedule_definition import (
+    ScheduleChange,
+    check_owner,
+    check_schedule_id,
+    define,
+    read_spec,
+    spelled,
+)
+from holdfast.client.schedule_fire import ScheduleFirer, resume
+from holdfast.client.schedule_spec import ScheduleSpec
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core import fire_order
+from holdfast.core.cadence.moments import local
+from holdfast.core.plain_json import shown
+from holdfast.core.schedule_records import Occurrence, Put, SchedulePage, ScheduleRecord
+from holdfast.core.schedules import due, expected_after, series
+from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError, UnreadableScheduleError
+from holdfast.store.protocol import ScheduleStore
+
+MOST_SHOWN = 1000
+_DIGITS = 12  # of a cursor
+
+
+class Schedules:
+    """The schedules of one queue."""
+
+    def __init__(
+        self, store: ScheduleStore, queue: str, max_bytes: int = 1048576, patience: SubmitRetries | None = None
+    ) -> None:
+        self._store = store
+        self._firing = ScheduleFirer(store, queue, max_bytes)
+        self._call = (patience or SubmitRetries()).call
+
+    async def upsert(self, schedule_id: str, /, **spec: Any) -> datetime | None:
+        """Have this schedule, with the arguments of ScheduleSpec; its next run, None if there is none.
+
+        The same once more changes nothing: not its next run, its pause or its end. Raises InvalidScheduleError.
+        """
+        expected = (await self.put(schedule_id, read_spec(spec))).expected
+        return None if expected is None else local(expected, "UTC").astimezone(UTC)
+
+    async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
+        """The same, for a spec. `again`: one that has ended begins anew. `after` (ms): what was due by then is made."""
+        if after is not None:
+            check_moment("after", after)
+        now = await self._now()
+        try:
+            defined = self._define(schedule_id, spec, now, after)
+        except InvalidScheduleError:
+            known = await self._same(schedule_id, spec)
+            if known is None:
+                raise
+            return Put("same", known.generation, known.expected)
+        return await self._put(defined, again=again)
+
+    async def declare(
+        self, schedule_id: str, spec: ScheduleSpec, application: str = "", asked: int | None = None
+    ) -> Put:
+        """The same, for one that the code of an application declares: it owns the schedule, also one that was set
+        before and is the same; but not one of another application that runs and declares it, which stays as it is.
+
+        `asked` (ms): when the worker asked first, which was answered so. What a worker of its application that began
+        later declares is not undone."""
+        try:
+            defined = self._define(schedule_id, spec, await self._now())
+        except InvalidScheduleError:
+            known = await self._same(schedule_id, spec)
+            if known is None:
+                raise
+            defined = ScheduleChange(known.definition, known.expected)
+        owned = replace(defined.definition, owner=spec.owner or check_owner(application), declared=True)
+        return await self._put(ScheduleChange(owned, defined.expected), asked=asked)
+
+    async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
+        """Have all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
+        for defined in await self._defined(specs):
+            await self._put(defined)
+
+    async def begin(self, schedule_id: str) -> None:
+        """Make its fires that are due, without waiting for a steward to do so. UnknownScheduleError."""
+        record = await self.get(schedule_id)
+        order = self._firing.order(record, await self._now())
+        if order is not None:
+            await self._call(self._store.fire, [order])
+
+    async def check(self, schedule_id: str, spec: ScheduleSpec) -> None:
+        """Whether `put` would take it; InvalidScheduleError. Writes nothing."""
+        self._define(schedule_id, spec, await self._now())
+
+    async def check_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
+        """Whether `put_all` would take them; InvalidScheduleError. Writes nothing."""
+        await self._defined(specs)
+
+    async def _now(self) -> int:
+        return await self._call(self._store.clock_ms)
+
+    async def _defined(self, specs: Mapping[str, ScheduleSpec]) -> list[ScheduleChange]:
+        _check_mapping(specs)
+        now, found = await self._now(), list[ScheduleChange]()
+        for schedule_id, spec in specs.items():
+            await anyio.lowlevel.checkpoint()  # of many: others may need the loop meanwhile
+            try:
+                found.append(self._define(schedule_id, spec, now))
+            except InvalidScheduleError as error:
+                if await self._same(schedule_id, spec) is None:
+                    raise InvalidScheduleError(f"schedules.{_name(schedule_id)}: {error}") from None
+        return found
+
+    async def _same(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleRecord | None:
+        """What was set before with this very spec, and has come to its end since: then it is not wrong today."""
+        found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
+        with suppress(TypeError, UnicodeError):  # never set, as it cannot be written
+            return found if found is not None and found.definition.spec == spelled(spec) else None
+        return None
+
+    def _define(self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> ScheduleChange:
+        defined = define(schedule_id, spec, now, after)
+        self._firing.check(defined.definition)
+        return defined
+
+    async def _put(self, defined: ScheduleChange, *, again: bool = False, asked: int | None = None) -> Put:
+        definition, expected = defined.definition, defined.expected
+        first = None if expected is None else due(definition.schedule(), expected)
+        return await self._call(self._store.put_schedule, definition, expected, first, again=again, asked=asked)
+
+    async def get(self, schedule_id: str) -> ScheduleRecord:
+        """The schedule; UnknownScheduleError, or UnreadableScheduleError."""
+        found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
+        if found is None:
+            raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
+        return found
+
+    async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
+        """The next to fire first, then those that will not."""
+        return await self._call(self._store.schedules, check_limit(limit), _place(cursor))
+
+    async def owned(self, owner: str) -> frozenset[str]:
+        """The ids of all schedules of an owner."""
+        found, cursor = set[str](), ""
+        while True:
+            page, cursor = await self._call(self._store.schedules_of, check_owner(owner), MOST_SHOWN, cursor)
+            found.update(page)
+            if not cursor:
+                return frozenset(found)
+
+    async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
+        """Of these, the ones that there are and can be read."""
+        ids = [check_schedule_id(one) for one in check_list("schedule_ids", schedule_ids, "ids")]
+        found = list[ScheduleRecord]()
+        for one in ids:
+            with suppress(UnreadableScheduleError):
+                record = await self._call(self._store.schedule, one)
+                found += [] if record is None else [record]
+        return tuple(found)
+
+    async def pause(
+        self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None
+    ) -> None:
+        """From now on no fire, until it is resumed or `until` has come. UnknownScheduleError."""
+        moment, told = _moment(until), check_reason(reason) or "paused"
+        if until is not None and moment is not None and moment <= await self._now():
+            raise InvalidScheduleError(f"until {until.isoformat()} has passed: a moment that is to come is allowed")
+        word = await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), told, moment)
+        _known(schedule_id, word)
+
+    async def resume(self, schedule_id: str) -> None:
+        """Go on with the next fire after now; those missed during the pause are not made up for."""
+        record = await self.get(schedule_id)
+        _known(schedule_id, await self._call(resume, self._store, record, await self._call(self._store.clock_ms)))
+
+    async def remove(self, schedule_id: str) -> None:
+        """Forget it, with its history; a task that it has made goes on. UnknownScheduleError."""
+        _known(schedule_id, await self._call(self._store.remove_schedule, check_schedule_id(schedule_id)))
+
+    async def run(self, schedule_id: str) -> str:
+        """One extra fire now, whatever its cadence and its pause say; the task's id. Its overlap policy counts:
+        ScheduleBusyError where that forbids a second run."""
+        record = await self.get(schedule_id)
+        order = fire_order.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
+        (word,) = await self._call(self._store.fire, [order])
+        _known(schedule_id, word)
+        (last, *_) = await self.history(schedule_id, 1)
+        task_id = order.fires[0].task.task_id
+        is_this = (
+            last.scheduled_at == order.fires[0].scheduled_at and last.task != task_id
+        )  # else the call was repeated
+        if last.what == "skipped" and is_this:
+            raise ScheduleBusyError(f"schedule {schedule_id} was not run: {last.detail} ({last.task})")
+        return task_id
+
+    async def history(self, schedule_id: str, limit: int = 20) -> tuple[Occurrence, ...]:
+        """What became of its fires, newest first."""
+        return await self._call(self._store.schedule_history, check_schedule_id(schedule_id), check_limit(limit))
+
+    async def preview(self, schedule_id: str, count: int, after: int | None = None) -> tuple[int, ...]:
+        """The moments of its next fires, at most a thousand, which a pause would skip. `after`: Unix milliseconds."""
+        if type(count) is not int or not 0 <= count <= MOST_SHOWN:
+            raise InvalidScheduleError(f"count {shown(count)}: a whole number up to {MOST_SHOWN} is allowed")
+        if after is not None:
+            check_moment("after", after)
+        record = await self.get(schedule_id)
+        first = record.expected if after is None else expected_after(record.schedule, after)
+        return tuple(islice(series(record.schedule, first), count))
+
+
+def _check_mapping(specs: object) -> None:
+    if not isinstance(specs, Mapping):
+        raise InvalidScheduleError(f"specs {shown(specs)}: ScheduleSpecs by their ids are expected")
+
+
+def _name(schedule_id: object) -> str:
+    """As an error names it."""
+    return schedule_id if isinstance(schedule_id, str) and schedule_id.isprintable() else shown(schedule_id)
+
+
+def _place(cursor: object) -> str:
+    """Where a page begins, as the page before said it."""
+    if isinstance(cursor, str) and (not cursor or (cursor.isascii() and cursor.isdigit() and len(cursor) <= _DIGITS)):
+        return cursor
+    raise InvalidScheduleError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")
+
+
+def _moment(until: object) -> int | None:
+    """Unix milliseconds of a date with its zone."""
+    if until is None:
+        return None
+    if not isinstance(until, datetime) or until.utcoffset() is None:
+        raise InvalidScheduleError(f"until {shown(until)}: a date with its time zone is expected")
+    return check_moment("until", round(until.timestamp() * 1000))
+
+
+def _known(schedule_id: str, word: str) -> None:
+    match word:
+        case "unknown" | "gone":
+            raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
+        case "changed" | "stale":
+            raise ScheduleBusyError(f"schedule {schedule_id} was changed by somebody else meanwhile; try again")
+        case "no-list":
+            raise InvalidScheduleError(
+                f"schedule {schedule_id}: its lane names a key that holds no list; nothing was submitted"
+            )
+        case _:
+            pass

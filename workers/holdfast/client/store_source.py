@@ -1,0 +1,100 @@
+"""Finds the store of a broker: the one that settings name; else the worker's, the running supervisor's, or memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from holdfast.client.running_supervisor import running_supervisor
+from holdfast.client.worker_store import CurrentStore, worker_store
+from holdfast.errors import StoreRefusedError
+from holdfast.store import open_store
+from holdfast_config import Settings
+from holdfast_config.trust import UntrustedError
+
+if TYPE_CHECKING:
+    from holdfast.store.protocol import Store
+
+IN_MEMORY = (
+    "no store is named, and no supervisor runs in {}: tasks are kept in the memory of this process and end with it; "
+    'set REDIS_URL, start a supervisor, or say create_broker(type="memory")'
+)
+
+PLACES = ("runtime_dir", "state_dir")  # the worker's count, which may come from flags of its supervisor
+
+_log = structlog.get_logger("holdfast")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSource:
+    """`settings` are those that name the store. `private`: nobody else can reach it. `told` and `warned` are log lines,
+    for when it has answered."""
+
+    settings: Settings
+    opening: AbstractAsyncContextManager[Store]
+    in_memory: bool = False
+    private: bool = False
+    told: str = ""
+    warned: str = ""
+
+    def announce(self) -> None:
+        if self.warned:
+            _log.warning(self.warned)
+        elif self.told:
+            _log.info(self.told)
+
+
+async def find_source(settings: Settings, said: Collection[str], *, in_memory: bool | None) -> StoreSource:
+    """`in_memory` is None where the settings do not say; `said` are the fields that the caller set itself."""
+    if in_memory:
+        return _memory(settings)
+    if in_memory is False:
+        return _redis(settings, f"Redis scheduler connected to {settings.redis.masked_url}")
+    if own := worker_store():
+        return _of_worker(own, settings, said)
+    if found := await running_supervisor(_trusted(settings)):
+        settings = found.settings(settings)
+        where = f"{settings.redis.masked_url}, queue {settings.queue_name}"
+        return _redis(settings, f"no store is named: using that of {found}: {where}")
+    return _memory(settings, IN_MEMORY.format(settings.runtime_dir))
+
+
+def _trusted(settings: Settings) -> Path:
+    """The runtime folder: another user who answered there could name a store that is not ours."""
+    try:
+        return settings.runtime_folder.check()
+    except UntrustedError as error:
+        raise StoreRefusedError(f"{error.filename}: {error.strerror}") from error
+
+
+def need_memory() -> None:
+    """Raises MissingPackageError where the store in memory cannot be had."""
+    import holdfast.store.memory  # noqa: F401  # pyright: ignore[reportUnusedImport]  # slow, and not for everybody
+
+
+def _redis(settings: Settings, told: str = "") -> StoreSource:
+    return StoreSource(settings, open_store(settings.redis, settings.postgres), told=told)
+
+
+def _memory(settings: Settings, warned: str = "") -> StoreSource:
+    from holdfast.store.memory import is_served, open_memory
+
+    queue = settings.queue_name
+    settings = settings.model_copy(update={"scheduler_type": "memory"})
+    return StoreSource(settings, open_memory(queue), in_memory=True, private=not is_served(queue), warned=warned)
+
+
+def _of_worker(own: CurrentStore, given: Settings, said: Collection[str]) -> StoreSource:
+    changed = {field: getattr(given, field) for field in said if field not in PLACES}
+    settings = own.settings.model_copy(update=changed)
+    if own.store is None:
+        return _redis(settings)
+    if settings.queue_name != own.settings.queue_name:
+        served = own.settings.queue_name
+        raise StoreRefusedError(f"this worker serves queue {served} in memory, not {settings.queue_name}")
+    return StoreSource(settings, nullcontext(own.store), in_memory=True)

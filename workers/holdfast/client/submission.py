@@ -1,0 +1,119 @@
+"""From what a producer asks for to what the store is given, and from the store's answers to errors."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
+
+from holdfast.client.arguments import check
+from holdfast.client.option_checks import check_terms, ms, terms_of, unix_ms
+from holdfast.client.task_spec import TaskSpec
+from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.identity import keyed_id
+from holdfast.core.plain_json import shown
+from holdfast.core.tasks import Accepted, Receipt, Submission
+from holdfast.errors import (
+    HoldfastError,
+    InvalidTaskError,
+    LaneTypeError,
+    MessageConflictError,
+    TaskEndedError,
+    TooManyMessagesError,
+    UnknownTaskError,
+)
+
+if TYPE_CHECKING:
+    from holdfast.handler.registry import Handlers
+
+
+def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
+    """What to submit for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
+    check(spec)
+    check_terms(spec)
+    keyed = keyed_id(queue, spec.key) if spec.key is not None else None
+    task_id = spec.task_id or keyed or str(uuid.uuid4())
+    trace_id, span_id = current_trace()
+    built = build_run(
+        task_id,
+        build_parts(spec.text, spec.data, spec.name, spec.kwargs),
+        context_id=spec.context_id,
+        message_id=spec.message_id or keyed,
+        metadata=spec.metadata,
+        trace_id=trace_id,
+        span_id=span_id,
+    )
+    if len(built.operation) > max_bytes:
+        raise InvalidTaskError(f"the message has {len(built.operation)} bytes: at most {max_bytes} are allowed")
+    return Submission(
+        task_id=task_id,
+        message_id=built.message_id,
+        digest=built.digest,
+        operation=built.operation,
+        lane=spec.lane or queue,
+        due_ms=unix_ms(spec.at),
+        delay_ms=ms(spec.delay),
+        name=spec.name or "",
+        max_attempts=spec.max_attempts,
+        timeout_ms=ms(spec.timeout),
+        terms=terms_of(spec),
+        concurrency_key=spec.concurrency_key or "",
+    )
+
+
+def registered(spec: TaskSpec, handlers: Handlers) -> TaskSpec:
+    """The task of a named handler as its registry has it: in its lane, its arguments fit. Raises InvalidTaskError."""
+    check(spec)
+    if spec.name is None:
+        return spec
+    known = handlers.named()
+    if spec.name not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise InvalidTaskError(f"name {shown(spec.name)}: no such handler; registered: {names}"[:500])
+    one = known[spec.name]
+    try:
+        one.signature.fit(spec.kwargs or {})
+    except ValueError as misfit:
+        raise InvalidTaskError(f"{spec.name}: {misfit}"[:1000]) from None
+    return replace(spec, lane=spec.lane or one.options.lane)
+
+
+def raise_refusals(batch: Sequence[Submission], answers: Sequence[Receipt]) -> None:
+    """Raise for the first submission that the store refused; all others were accepted."""
+    for one, answer in zip(batch, answers, strict=True):
+        if error := refusal(one, answer):
+            raise error
+
+
+def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
+    match answer.accepted:
+        case Accepted.CONFLICT:
+            told = f"message {one.message_id} of task {one.task_id} was sent before with other content"
+            return MessageConflictError(f"{told}; give new content a new message_id")
+        case Accepted.TERMINAL:
+            return TaskEndedError(f"task {one.task_id} has ended and takes no more messages; submit a new task")
+        case Accepted.FULL:
+            told = f"as many messages wait for task {one.task_id} as may (max_pending_messages of the supervisor)"
+            return TooManyMessagesError(f"{told}; send it again when some have had their turn")
+        case Accepted.UNKNOWN:
+            return UnknownTaskError(f"no task {one.task_id}; one that ended long ago is forgotten")
+        case Accepted.NO_PARENT:
+            told = f"task {answer.task_id}, after which {one.task_id} is to run, is not known"
+            return UnknownTaskError(f"{told}; submit it first, one that ended long ago is forgotten")
+        case Accepted.NO_LIST:
+            key = f"key {one.lane}" if ":" in one.lane else f"key, which ends in }}:lane:{one.lane},"
+            told = f"lane {shown(one.lane)}: its {key} holds something else than a list"
+            return LaneTypeError(f"{told}; rename it (RENAME), or name another lane")
+        case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
+            return None
+
+
+def current_trace() -> tuple[str | None, str | None]:
+    """The ids of the span in which the producer submits, so that the run appears in the same trace."""
+    span = get_current_span().get_span_context()
+    if not span.is_valid:
+        return None, None
+    return format_trace_id(span.trace_id), format_span_id(span.span_id)

@@ -1,0 +1,36 @@
+"""Is what a manager or a broker is made from what it should be? Callers need not be typed. Raises InvalidTaskError."""
+
+from __future__ import annotations
+
+from holdfast.client.submit_retries import SubmitRetries
+from holdfast.core.plain_json import shown
+from holdfast.errors import InvalidTaskError
+from holdfast_config import RedisSettings, Settings
+from holdfast_config.postgres_settings import PostgresSettings
+
+LARGEST = 536_870_912  # bytes: what one value of Redis can hold
+
+
+def check_parts(patience: object, handlers: object, max_message_bytes: object = LARGEST) -> None:
+    """The parts that every manager has; a registry is known by what it is asked, and need not be imported here."""
+    if patience is not None and not isinstance(patience, SubmitRetries):
+        raise InvalidTaskError(f"patience {shown(patience)}: a Patience is expected")
+    if handlers is not None and not callable(getattr(handlers, "named", None)):
+        raise InvalidTaskError(f"handlers {shown(handlers)}: a registry (holdfast.Handlers) is expected")
+    if type(max_message_bytes) is not int or not 1 <= max_message_bytes <= LARGEST:
+        raise InvalidTaskError(f"max_message_bytes {shown(max_message_bytes)}: 1 to {LARGEST} are allowed")
+
+
+def check_redis(settings: object) -> None:
+    if not isinstance(settings, RedisSettings):
+        raise InvalidTaskError(f"settings {shown(settings)}: RedisSettings are expected, as load().redis")
+
+
+def check_database(database: object) -> None:
+    if database is not None and not isinstance(database, PostgresSettings):
+        raise InvalidTaskError(f"database {shown(database)}: PostgresSettings are expected, as load().postgres")
+
+
+def check_settings(settings: object) -> None:
+    if settings is not None and not isinstance(settings, Settings):
+        raise InvalidTaskError(f"settings {shown(settings)}: Settings are expected, as load() answers")

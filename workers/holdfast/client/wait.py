@@ -1,0 +1,62 @@
+"""Wait until tasks have ended or ask for something, told by the store and not by asking again and again.
+
+The subscription stands before the first look, so an end between the two is seen by one of them. When no notice has
+come for a while the subscription is made anew and everything is looked at again: a notice is a hint, and one that was
+lost with a connection costs seconds, not the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+
+import anyio
+
+from holdfast.core.task_states import TERMINAL, State
+from holdfast.core.tasks import TaskRecord
+from holdfast.errors import StoreUnavailableError
+from holdfast.store.protocol import ProducerStore
+
+SETTLED = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}
+QUIET = 5.0  # seconds without a notice after which to look again
+LOOKS_PER_SECOND = 200  # looking again at many tasks is done less often
+
+Get = Callable[[str, bool], Awaitable[TaskRecord]]
+
+
+async def outcomes(
+    store: ProducerStore, get: Get, task_ids: Iterable[str], quiet: float = QUIET
+) -> AsyncGenerator[TaskRecord, None]:
+    """The record of each task once it has settled, in the order in which they do. `get(id, payloads)` is patient with
+    the store, raises for an unknown task. After `quiet` seconds without a notice all are looked at again."""
+    waiting = set(task_ids)
+    while waiting:
+        try:
+            async with _subscription(store, waiting) as notices:
+                while (named := await _next(notices, quiet + len(waiting) / LOOKS_PER_SECOND)) is not None:
+                    for task_id in waiting & {named} if named else sorted(waiting):
+                        if (await get(task_id, False)).state in SETTLED:
+                            waiting.discard(task_id)
+                            yield await get(task_id, True)
+                    if not waiting:
+                        return
+        except StoreUnavailableError:
+            # The subscription broke. The next look has the patience to wait for the store, or to give up.
+            await get(next(iter(waiting)), False)
+
+
+async def _next(notices: AsyncIterator[str], seconds: float) -> str | None:
+    """The next notice, or None after a quiet time: `notices` cannot be used after that."""
+    with anyio.move_on_after(seconds):
+        return await anext(notices, None)
+    return None
+
+
+@asynccontextmanager
+async def _subscription(store: ProducerStore, waiting: set[str]) -> AsyncGenerator[AsyncIterator[str], None]:
+    notices = store.settled(list(waiting))
+    try:
+        yield notices
+    finally:
+        if isinstance(notices, AsyncGenerator):
+            await notices.aclose()

@@ -1,0 +1,151 @@
+"""Reading one RRULE: each part is checked by name before dateutil sees it."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import datetime, timedelta
+from math import prod
+
+from holdfast.core.cadence.moments import moment_at
+from holdfast.core.cadence.recurrence import Recurrence
+from holdfast.core.cadence.rule_parts import Parts, numbers
+from holdfast.errors import InvalidScheduleError
+
+FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
+LONG = FREQUENCIES[:3]
+MOST_TIMES = 60  # of a day, where BYSETPOS has all of a period written out: 366 days of them at worst
+MOST = 10_000  # the largest COUNT: the times before are counted again at each search
+
+_NUMBERS = r"[+-]?\d{1,3}(?:,[+-]?\d{1,3})*"
+_SHAPES = {
+    "FREQ": "|".join(FREQUENCIES),
+    "INTERVAL": r"0*[1-9]\d{0,6}",
+    "COUNT": r"0*[1-9]\d{0,4}",
+    "UNTIL": r"\d{8}(?:T\d{6}Z?)?",
+    "WKST": "MO|TU|WE|TH|FR|SA|SU",
+    "BYDAY": r"(?:[+-]?\d{1,2})?(?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:[+-]?\d{1,2})?(?:MO|TU|WE|TH|FR|SA|SU))*",
+    "BYMONTH": _NUMBERS,
+    "BYMONTHDAY": _NUMBERS,
+    "BYYEARDAY": _NUMBERS,
+    "BYWEEKNO": _NUMBERS,
+    "BYHOUR": _NUMBERS,
+    "BYMINUTE": _NUMBERS,
+    "BYSECOND": _NUMBERS,
+    "BYSETPOS": _NUMBERS,
+}
+_BOUNDS = {
+    "BYMONTH": (1, 12),
+    "BYHOUR": (0, 23),
+    "BYMINUTE": (0, 59),
+    "BYSECOND": (0, 59),
+    "BYMONTHDAY": (-31, 31),
+    "BYYEARDAY": (-366, 366),
+    "BYWEEKNO": (-53, 53),
+    "BYSETPOS": (-366, 366),
+}
+
+
+def recurrence(text: str, timezone: str) -> Recurrence:
+    """What follows `RRULE:`; InvalidScheduleError names the part, its value and what is allowed."""
+    parts = _parts(text)
+    if "FREQ" not in parts:
+        raise InvalidScheduleError(f"rule {text!r} lacks FREQ, one of {', '.join(FREQUENCIES)}")
+    if "COUNT" in parts and "UNTIL" in parts:
+        raise InvalidScheduleError(f"rule {text!r} has both COUNT and UNTIL: give one")
+    made = Recurrence(
+        parts.pop("FREQ"),
+        int(parts.pop("INTERVAL", 1)),
+        count=_count(parts.pop("COUNT", None)),
+        until=_until(parts.pop("UNTIL", None), timezone),
+        parts=tuple(parts.items()),
+    )
+    return _accepted(made, text)
+
+
+def _parts(text: str) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for pair in filter(None, text.strip().upper().split(";")):
+        name, _, value = pair.partition("=")
+        if name not in _SHAPES:
+            raise InvalidScheduleError(f"rule {text!r}: {name!r} is no part of a rule; there are {', '.join(_SHAPES)}")
+        if name in parts:
+            raise InvalidScheduleError(f"rule {text!r} names {name} twice")
+        if not re.fullmatch(_SHAPES[name], value, re.ASCII) or not _within(name, value):
+            raise InvalidScheduleError(f"rule {text!r}: {name} is {value!r}, allowed: {_allowed(name)}")
+        parts[name] = value
+    return parts
+
+
+def _within(name: str, value: str) -> bool:
+    if name not in _BOUNDS:
+        return True
+    low, high = _BOUNDS[name]
+    numbers = [int(number) for number in value.split(",")]
+    return all(low <= number <= high and (number != 0 or low == 0) for number in numbers)
+
+
+def _allowed(name: str) -> str:
+    if name in _BOUNDS:
+        low, high = _BOUNDS[name]
+        return f"numbers from {low} to {high}{'' if low >= 0 else ' but 0'}, with commas"
+    return {
+        "FREQ": ", ".join(FREQUENCIES),
+        "INTERVAL": "a number from 1 to 9999999",
+        "COUNT": f"a number from 1 to {MOST}",
+        "UNTIL": "a date such as 20271231T235959Z",
+        "WKST": "a day, MO to SU",
+        "BYDAY": "days, MO to SU, with commas, with a number in front where it is the nth",
+    }[name]
+
+
+def _count(value: str | None) -> int | None:
+    if value is not None and int(value) > MOST:
+        raise InvalidScheduleError(
+            f"rule: COUNT is {value}, allowed: {_allowed('COUNT')}; a limit of fires has no such bound"
+        )
+    return None if value is None else int(value)
+
+
+def _until(value: str | None, timezone: str) -> int | None:
+    """The moment; a date without a time holds to its end."""
+    if value is None:
+        return None
+    try:
+        if "T" not in value:
+            day = datetime.strptime(value, "%Y%m%d")  # noqa: DTZ007 - a local date
+            return moment_at(day + timedelta(days=1), timezone) - 1000
+        wall = datetime.strptime(value.removesuffix("Z"), "%Y%m%dT%H%M%S")  # noqa: DTZ007 - a local time
+    except (ValueError, OverflowError) as error:
+        raise InvalidScheduleError(f"rule: UNTIL is {value!r}, allowed: {_allowed('UNTIL')}") from error
+    return moment_at(wall, "UTC" if value.endswith("Z") else timezone)
+
+
+def _accepted(made: Recurrence, text: str) -> Recurrence:
+    """What the parts say together is for dateutil to judge, but for what it would search for up to the year 9999."""
+    parts = dict(made.parts)
+    which = [int(number) for number in re.findall(r"[+-]?\d+", parts.get("BYDAY", ""))]
+    if which and made.frequency not in ("YEARLY", "MONTHLY"):
+        raise InvalidScheduleError(f"rule {text!r}: BYDAY may say which of a month only with FREQ=MONTHLY or YEARLY")
+    most = 53 if made.frequency == "YEARLY" and "BYMONTH" not in parts else 5
+    if not all(1 <= abs(number) <= most for number in which):
+        raise InvalidScheduleError(
+            f"rule {text!r}: BYDAY is {parts['BYDAY']!r}, allowed in front of a day: 1 to {most}, -1 to -{most}"
+        )
+    if not _has_such_a_day(parts):
+        raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
+    if "BYSETPOS" in parts and set(parts) <= {"BYSETPOS", "WKST"}:
+        raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among the times of another BY part; give one")
+    if "BYSETPOS" in parts and made.frequency in LONG and _times_a_day(made.parts) > MOST_TIMES:
+        raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among at most {MOST_TIMES} times a day")
+    return made
+
+
+def _has_such_a_day(parts: dict[str, str]) -> bool:
+    months = [int(month) for month in parts.get("BYMONTH", "1").split(",")]
+    days = [abs(int(day)) for day in parts.get("BYMONTHDAY", "1").split(",")]
+    return min(days) <= max(monthrange(2000, month)[1] for month in months)
+
+
+def _times_a_day(parts: Parts) -> int:
+    return prod(max(1, len(numbers(parts, name))) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))

@@ -1,0 +1,85 @@
+"""From a schedule as it was found to what is to be done about it: the order that the store carries out or refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from holdfast.core.cadence.moments import local
+from holdfast.core.identity import is_task_id, sha1_hex
+from holdfast.core.schedule_records import Fire, FireOrder, ScheduleRecord
+from holdfast.core.schedules import ON_TIME, Schedule, due, plan
+from holdfast.core.tasks import Submission
+
+_EARLIER = re.compile(r"[A-Za-z0-9._:-]{1,90}")  # ids that earlier versions allowed
+_PLAIN = re.compile(r"[A-Za-z0-9._-]{1,90}")  # leaves room for a moment, and for the numbers of retries
+
+MakeTask = Callable[[ScheduleRecord, str], Submission]
+
+
+def fire_id(schedule_id: str, scheduled_at: int) -> str:
+    """The id of the task of a fire: the same for the same fire, whoever makes it, and of no other.
+
+    An id that has other characters than a task id, or `@`, or is too long, is named by its digest. Such a name begins
+    with `@`, and before the moment of any other there is no `@`: so no two schedules have one name.
+    """
+    name = schedule_id if _PLAIN.fullmatch(schedule_id) else f"@{sha1_hex(schedule_id.encode())}"
+    return f"{name}@{_moment(scheduled_at)}"
+
+
+def earlier_fire_id(schedule_id: str, scheduled_at: int) -> str:
+    """The id that earlier versions gave this task, perhaps one of another schedule's, too; empty if it is the same, or
+    if they did not allow the schedule's id."""
+    earlier = f"{schedule_id.replace(':', '@')}@{_moment(scheduled_at)}"
+    known = ":" in schedule_id and _EARLIER.fullmatch(schedule_id) and is_task_id(earlier)
+    return earlier if known else ""
+
+
+def _moment(scheduled_at: int) -> str:
+    fraction = f".{scheduled_at % 1000:03}" if scheduled_at % 1000 else ""
+    return f"{local(scheduled_at, 'UTC'):%Y%m%dT%H%M%S}{fraction}Z"
+
+
+def order(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | None:
+    """What is due at `now`; None where nothing is."""
+    if record.paused:
+        return None
+    if record.pending is not None and record.released:
+        return _order(record, record.pending, "waited", (_fire(record, record.pending, make),), now)
+    decided = plan(record.schedule, now)
+    if not decided.fires and decided.missed is None:
+        return None
+    fires = tuple(_fire(record, moment, make) for moment in decided.fires)
+    return replace(
+        _order(record, record.expected, "due", fires, now, _in_time(record.schedule, decided.fires, now)),
+        following=decided.expected,
+        due=None if decided.expected is None else due(record.schedule, decided.expected),
+        missed=decided.missed,
+        why=decided.why,
+    )
+
+
+def out_of_turn(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder:
+    """One fire out of turn, as asked for by an operator; what is expected stays so."""
+    return _order(record, record.expected, "extra", (_fire(record, now, make),), now)
+
+
+def _order(
+    record: ScheduleRecord, seen: int | None, kind: str, fires: tuple[Fire, ...], now: int, within: int = ON_TIME
+) -> FireOrder:
+    return FireOrder(record.definition.schedule_id, record.generation, seen, kind, now, now + within, fires)
+
+
+def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
+    """How much later than `now` the same would be decided about these."""
+    deadline = schedule.policy.deadline
+    if deadline is None or not moments:
+        return ON_TIME
+    return min(ON_TIME, *(due(schedule, moment) + deadline - now for moment in moments))
+
+
+def _fire(record: ScheduleRecord, scheduled_at: int, make: MakeTask) -> Fire:
+    schedule_id = record.definition.schedule_id
+    task = make(record, fire_id(schedule_id, scheduled_at))
+    return Fire(scheduled_at, task, earlier_fire_id(schedule_id, scheduled_at))

@@ -1,0 +1,100 @@
+"""A worker's half of the pull protocol, without I/O: what it holds, what it has to report, which request comes next.
+
+Requests are numbered and one at a time. A request whose answer was lost is sent again under its number: the store then
+answers with the same claims. Such a repetition may carry more settlements than before, never fewer, and the slots it
+asked for stay reserved until it is answered.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, replace
+
+from holdfast.core.delivery import Delivery, Holding, Pulled, Settle, Settlement, Standing
+
+UNBOUNDED = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    number: int
+    slots: int
+    settlements: tuple[Settlement, ...]
+
+
+@dataclass(slots=True)
+class Exchange:
+    """`held`: task id → delivery, in the order of claiming. `unsettled`: outcomes that no answer has confirmed."""
+
+    capacity: int
+    answered: int = 0
+    held: dict[str, Delivery] = field(default_factory=dict[str, Delivery])
+    unsettled: list[Settlement] = field(default_factory=list[Settlement])
+    in_flight: Request | None = None
+
+    @property
+    def free(self) -> int:
+        """Slots that are neither taken nor asked for."""
+        asked = self.in_flight.slots if self.in_flight else 0
+        return max(0, self.capacity - len(self.held) - asked)
+
+    def next_request(self, most: int = UNBOUNDED) -> Request:
+        """The request to send now: the unanswered one again, with what has come since, or a new one for at most this
+        many deliveries."""
+        if self.in_flight:
+            self.in_flight = replace(self.in_flight, settlements=self._ordered())
+        else:
+            self.in_flight = Request(self.answered + 1, min(self.free, most), self._ordered())
+        return self.in_flight
+
+    def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:
+        """Take the answer in; the deliveries to start.
+
+        A turn that is already running goes on under its new claim. Another turn of a task that runs (a store that has
+        forgotten something gives an earlier one, or another life of the id) is to be started: its result is another.
+        """
+        sent = {(s.task_id, s.claim) for s in request.settlements}
+        self.unsettled = [s for s in self.unsettled if (s.task_id, s.claim) not in sent]
+        self.in_flight = None
+        self.answered = max(self.answered, request.number)
+        if pulled.standing not in {Standing.OK, Standing.APART, Standing.REPLAY}:
+            return []
+        fresh = [delivery for delivery in pulled.deliveries if not self._runs(delivery)]
+        self.held.update({delivery.task_id: delivery for delivery in pulled.deliveries})
+        return fresh
+
+    def finish(self, task_id: str, settlement: Settlement | None) -> None:
+        """A handler has ended. Nothing is reported of a task that is held no more, nor without a settlement."""
+        delivery = self.held.pop(task_id, None)
+        if delivery and settlement:
+            now = settlement.claim == delivery.claim  # else it runs on under another
+            self.unsettled.append(settlement if now else replace(settlement, claim=delivery.claim))
+
+    def holds(self, task_id: str, claim: str) -> bool:
+        delivery = self.held.get(task_id)
+        return delivery is not None and delivery.claim == claim
+
+    def holdings(self, notes: dict[str, Holding]) -> list[Holding]:
+        """Everything this worker answers for, for `renew`; `notes` add progress and checkpoints of running tasks."""
+        running = [notes.get(d.task_id) or Holding(d.task_id, d.claim) for d in self.held.values()]
+        return running + [Holding(s.task_id, s.claim) for s in self.unsettled]
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is held, nothing is left to report."""
+        return not (self.held or self.unsettled or self.in_flight)
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is held or left to report, though a request may be under way."""
+        return not (self.held or self.unsettled)
+
+    def _runs(self, delivery: Delivery) -> bool:
+        held = self.held.get(delivery.task_id)
+        return held is not None and (held.turn, held.operation) == (delivery.turn, delivery.operation)
+
+    def _ordered(self) -> tuple[Settlement, ...]:
+        """Releases last and backwards: each goes to the head of its lane, so the first claimed ends up first."""
+        outcomes = [s for s in self.unsettled if s.kind is not Settle.RELEASE]
+        releases = [s for s in self.unsettled if s.kind is Settle.RELEASE]
+        return (*outcomes, *reversed(releases))

@@ -1,0 +1,62 @@
+"""Hosts that were told to be quiet, or halted: their workers finish what they run, and claim nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ALL_HOSTS = "*"
+_HALT = "halt "
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """A host, or ALL_HOSTS, that claims nothing: since when (ms), who said so, and why.
+
+    With `is_halt` its supervised pools make no fires either, and `since_ms` is the halt's number: the moment of the
+    last one, higher than that of any before.
+    """
+
+    host: str
+    since_ms: int
+    by: str
+    reason: str
+    is_halt: bool = False
+
+    @property
+    def is_all(self) -> bool:
+        return self.host == ALL_HOSTS
+
+    def counts_for(self, host: str) -> bool:
+        """Whether a process of this host was told."""
+        return self.host in (ALL_HOSTS, host)
+
+
+@dataclass(frozen=True, slots=True)
+class HaltScope:
+    """The halts that count for a process: those of its host and of all, with a higher number than `seen`.
+
+    `seen` is the last number that there was when the process started, if it ends at a halt and may be started in spite
+    of one; 0: every halt counts. `ends`: it ends at the first of these, and says so itself.
+    """
+
+    host: str
+    seen: int = 0
+    ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QuietOrder:
+    """What came of telling a host something: whether it was new, and how many of its workers are so now."""
+
+    is_new: bool
+    workers: int
+
+
+def halt_mark(host: str) -> str:
+    """The name under which a halt of this host (ALL_HOSTS: all) is kept beside the hosts that are quiet."""
+    return f"{_HALT}{host}"
+
+
+def halted_host(mark: str) -> str | None:
+    """The host whose halt a mark is; None: it is no halt's."""
+    return mark.removeprefix(_HALT) if mark.startswith(_HALT) else None

@@ -1,0 +1,95 @@
+"""When a worker should be replaced, and how much it may still take on until then.
+
+Near its limits a worker goes on serving while its successor boots, but takes no task that would carry it past them: it
+never runs more tasks than it may, and of memory it keeps room for the growth that a task has cost it so far. What one
+costs is seen by trying: the first task of a life runs alone, until it has ended or has run for long enough to tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.core.plurals import counted
+from holdfast.core.pull_protocol import UNBOUNDED
+
+WORN = 0.8  # share of the memory limit at which a successor is asked for
+SPREAD = 0.1  # share of the tasks by which lives are shorter, so that a pool does not wear out all at once
+
+
+@dataclass(frozen=True, slots=True)
+class RecycleLimits:
+    """None: without limit. `tasks` is where this life is worn, at most `most_tasks`; memory in bytes."""
+
+    tasks: int | None = None
+    most_tasks: int | None = None
+    memory: int | None = None
+
+    @classmethod
+    def of(cls, max_tasks: int | None, max_memory: int | None, chance: float) -> RecycleLimits:
+        """For one life; `chance` in 0..1 spreads the lives."""
+        tasks = None if max_tasks is None else max_tasks - int(max_tasks * SPREAD * chance)
+        return cls(tasks, max_tasks, max_memory)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerUse:
+    """How far a life has come: tasks done, memory when it began and in the last two looks; `tried`: its first task has
+    run for so long that its growth tells what a task costs."""
+
+    done: int = 0
+    first: int = 0
+    before: int = 0
+    memory: int = 0
+    tried: bool = False
+
+    @property
+    def growth(self) -> float | None:
+        """Bytes that a task has cost so far; None while nobody knows."""
+        if not (self.done or self.tried):
+            return None
+        return max(0.0, (self.memory - self.first) / max(1, self.done))
+
+
+def worn(limits: RecycleLimits, wear: WorkerUse) -> str:
+    """Why the worker should be replaced, or empty. Memory counts when two looks in a row have found it."""
+    if limits.tasks is not None and wear.done >= limits.tasks:
+        return counted(wear.done, "task")
+    if limits.memory is None or not heavy(limits, wear) or not _heavy(limits.memory, wear.growth, wear.before):
+        return ""
+    return f"memory {_size(wear.memory)} of {_size(limits.memory)}"
+
+
+def refusal(limits: RecycleLimits, memory: int) -> str:
+    """Why a worker of this size, in bytes, can never do a task within its limits, or empty."""
+    if limits.memory is None or not _heavy(limits.memory, None, memory):
+        return ""
+    return f"max_memory: {_size(limits.memory)}: a worker takes {_size(memory)} before its first task; allow more"
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >> 20 else f"{count} bytes"
+
+
+def heavy(limits: RecycleLimits, wear: WorkerUse) -> bool:
+    """Whether the last look at its memory has found too much."""
+    return limits.memory is not None and _heavy(limits.memory, wear.growth, wear.memory)
+
+
+def _heavy(limit: int, growth: float | None, memory: int) -> bool:
+    return memory >= WORN * limit or memory + (growth or 0.0) > limit
+
+
+def appetite(limits: RecycleLimits, wear: WorkerUse, held: int) -> int:
+    """How many more tasks may be claimed beside those held."""
+    tasks = UNBOUNDED if limits.most_tasks is None else limits.most_tasks - wear.done
+    return max(0, min(tasks, _room(limits, wear)) - held)
+
+
+def _room(limits: RecycleLimits, wear: WorkerUse) -> int:
+    """For how many tasks at once there is memory."""
+    if limits.memory is None:
+        return UNBOUNDED
+    growth = wear.growth
+    if growth is None:
+        return 1
+    return int((limits.memory - wear.memory) / growth) if growth else UNBOUNDED

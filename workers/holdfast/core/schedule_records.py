@@ -1,0 +1,186 @@
+"""Schedules as they pass to and from a store. Moments and lengths are milliseconds."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from holdfast.core.cadence import restored
+from holdfast.core.schedules import Bounds, Misfire, Overlap, Schedule, SchedulePolicy
+from holdfast.core.tasks import Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`spec` is what the user asked for, in one spelling: the same spec is the same schedule. `declared`: the code of
+    an application declares it, which owns it where it has a name."""
+
+    schedule_id: str
+    spec: str
+    cadence: str
+    timezone: str
+    bounds: Bounds
+    policy: SchedulePolicy
+    on_failure: str = "continue"
+    backoff: int = 0
+    owner: str = ""
+    declared: bool = False
+
+    def schedule(self, expected: int | None = None, fires: int = 0) -> Schedule:
+        return Schedule(self.schedule_id, restored(self.cadence), self.bounds, self.policy, expected, fires)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRecord:
+    """A schedule as the store has it. `paused` is the reason, empty where it is not paused, `until` when that ends;
+    `ended` why there will be no more fires; `task` the last one; `pending` a fire that waits for it to end,
+    `released` when it has; `streak` how many tasks in a row have failed."""
+
+    definition: Definition
+    generation: int
+    expected: int | None
+    due: int | None
+    fires: int
+    paused: str
+    until: int | None
+    ended: str
+    task: str
+    pending: int | None
+    released: bool
+    streak: int
+    created: int
+    updated: int
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.definition.schedule(self.expected, self.fires)
+
+
+@dataclass(frozen=True, slots=True)
+class SpoiltSchedule:
+    """One whose record cannot be read, and why; `generation` as it stands there, empty where it does not."""
+
+    schedule_id: str
+    generation: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fire:
+    """One occurrence and the task that it makes. `earlier` is the id that earlier versions gave this task, empty where
+    it is the same; `made` the id under which it is known to have been made before."""
+
+    scheduled_at: int
+    task: Submission
+    earlier: str = ""
+    made: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FireOrder:
+    """What to do about one schedule, if it still is as it was seen: `generation` and `seen` (the expected moment,
+    or the one that waited) are compared; and if it is carried out between `good_from` and `good_until`, for which it
+    was decided. `following` and `due` are written then, unless the order is for an `extra` fire."""
+
+    schedule_id: str
+    generation: int
+    seen: int | None
+    kind: str
+    good_from: int
+    good_until: int
+    fires: tuple[Fire, ...]
+    following: int | None = None
+    due: int | None = None
+    missed: tuple[int, int] | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """What came of setting a schedule: `word` is new, changed or same; `expected` the moment of its next fire.
+
+    Of one that code declares, with nothing changed: `foreign`, another application owns it, and its live workers
+    declare it; `later`, a worker of this application that began later has declared it, and this one asks again.
+    """
+
+    word: str
+    generation: int
+    expected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """A schedule of the code that no live worker declares any more; `owner` is its application, empty for none."""
+
+    schedule_id: str
+    owner: str
+
+    @property
+    def remedy(self) -> str:
+        """The line that removes it."""
+        return f"supervisor schedules unset {shlex.quote(self.schedule_id)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """One step of a look: the schedules that were `removed`, and those that stay though no live worker declares them.
+
+    `token` goes with the next step. `begins`: the look has begun anew, steps before it count no more. `more`: it has
+    not ended."""
+
+    token: str
+    removed: tuple[Undeclared, ...] = ()
+    left: tuple[Undeclared, ...] = ()
+    begins: bool = False
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Schedules whose time has come by `now` of the store's clock, and how long until the next one (None: none).
+    `halted`: who asks is to make no fires, and is told of none."""
+
+    now: int
+    records: tuple[ScheduleRecord, ...]
+    wait: int | None
+    spoilt: tuple[SpoiltSchedule, ...] = ()
+    halted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePage:
+    """A page of a list; `spoilt` cannot be read; `cursor` continues it, empty at its end."""
+
+    schedules: tuple[ScheduleRecord, ...]
+    spoilt: tuple[SpoiltSchedule, ...] = ()
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A line of a schedule's history. `what`: fired, skipped, waits, missed, ended, set, paused, resumed, stopped."""
+
+    at: int
+    what: str
+    scheduled_at: int | None
+    task: str
+    detail: str
+
+
+def read_misfire(text: str) -> Misfire | None:
+    """`latest`, `skip` or `all:N`; None for anything else."""
+    kind, _, number = text.partition(":")
+    match kind:
+        case "latest" if text == kind:
+            return Misfire()
+        case "skip" if text == kind:
+            return Misfire(latest=False)
+        case "all" if number.isascii() and number.isdecimal() and int(number) > 0:
+            return Misfire(latest=False, most=int(number))
+        case _:
+            return None
+
+
+def read_policy(overlap: str, misfire: str, deadline: int | None, jitter: int) -> SchedulePolicy:
+    """What a store gives back."""
+    return SchedulePolicy(Overlap(overlap), read_misfire(misfire) or Misfire(), deadline, jitter)

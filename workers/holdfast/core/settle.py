@@ -1,0 +1,94 @@
+"""What an outcome means for the task: the settlement to report."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.core.delivery import Delivery, Settle, Settlement
+from holdfast.core.outcomes import (
+    Completed,
+    Deferred,
+    Failed,
+    Failure,
+    HandlerStopped,
+    InputAsked,
+    Outcome,
+    Raised,
+    Rejected,
+    UnreadableMessage,
+)
+from holdfast.core.result_document import failure_document
+from holdfast.core.retry import RetryPolicy, asked_wait, back_off
+
+REASON_LENGTH = 200
+
+# A task that was canceled, or that another process owns by now, is nobody's to report.
+_STOPPED = {"drain": Settle.RELEASE, "pause": Settle.SUSPENDED}
+
+
+class _Report(NamedTuple):
+    """`delay` in seconds."""
+
+    kind: Settle
+    result: bytes = b""
+    reason: str = ""
+    delay: float = 0.0
+
+
+def settlement(
+    outcome: Outcome | Deferred, delivery: Delivery, policy: RetryPolicy, jitter: float, checkpoint: bytes | None = None
+) -> Settlement | None:
+    """The settlement of `delivery`, or None where there is nothing to report. `jitter` is from 0 to 1; `checkpoint` is
+    the last one that the handler made."""
+    match outcome:
+        case Raised():
+            report = _after_raising(outcome, delivery, policy, jitter)
+        case HandlerStopped(why):
+            if why not in _STOPPED:
+                return None
+            report = _Report(_STOPPED[why], reason=why)
+        case Deferred(delay):
+            report = _Report(Settle.DEFER, delay=delay)
+        case _:
+            report = _as_said(outcome)
+    kind, result, reason, delay = report
+    delay_ms = round(delay * 1000)
+    return Settlement(delivery.task_id, delivery.claim, kind, result, delay_ms, one_line(reason), checkpoint)
+
+
+def _as_said(outcome: Completed | InputAsked | Failed | Rejected | UnreadableMessage) -> _Report:
+    match outcome:
+        case Completed(result, schedule, backoff):
+            return _Report(Settle.COMPLETED, result, schedule, asked_wait(backoff or 0.0))
+        case InputAsked(state, result):
+            return _Report(Settle(state), result)
+        case Failed(result, reason):
+            return _Report(Settle.FAILED, result, reason)
+        case Rejected(result, reason):
+            return _Report(Settle.REJECTED, result, reason)
+        case UnreadableMessage(reason):
+            return _Report(Settle.UNREADABLE, failure_document("rejected", Failure("Unreadable", reason)), reason)
+
+
+def _after_raising(raised: Raised, delivery: Delivery, policy: RetryPolicy, jitter: float) -> _Report:
+    summary = f"{raised.failure.type}: {raised.failure.message}"
+    if _may_try_again(raised, delivery, policy):
+        return _Report(Settle.RETRY, reason=summary, delay=_delay(raised, delivery, policy, jitter))
+    return _Report(Settle.EXHAUSTED, failure_document("failed", raised.failure), summary)
+
+
+def _may_try_again(raised: Raised, delivery: Delivery, policy: RetryPolicy) -> bool:
+    allowed = policy.max_attempts if delivery.max_attempts is None else delivery.max_attempts
+    return not raised.final and delivery.attempts + 1 < allowed
+
+
+def _delay(raised: Raised, delivery: Delivery, policy: RetryPolicy, jitter: float) -> float:
+    if raised.retry_after is not None:
+        return asked_wait(raised.retry_after)
+    return back_off(policy, delivery.attempts + 1, jitter)
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, at most REASON_LENGTH characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 1] + "…"

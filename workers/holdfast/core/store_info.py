@@ -1,0 +1,183 @@
+"""What a store says of itself when it is examined. None: it could not be seen; `StoreInfo.unseen` says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.core.lanes import LaneState
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.schedule_records import Undeclared
+from holdfast.core.tasks import Counts, LedgerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """`mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own words. `found_by`: url,
+    sentinel or cluster; `careful`: it takes writes only while somebody follows."""
+
+    engine: str
+    version: str
+    mode: str
+    role: str
+    found_by: str = "url"
+    address: str = ""
+    replicas: int = 0
+    careful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TimingInfo:
+    """`clock_ahead_ms`: the store's clock less ours, half a round trip taken off."""
+
+    round_trips_ms: tuple[float, ...]
+    clock_ahead_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInfo:
+    """Bytes; `limit` 0: none."""
+
+    used: int
+    limit: int
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersistenceInfo:
+    """`fsync` and `save` are settings (None: not shown to us); the others say how the last write of each kind went."""
+
+    aof: bool
+    fsync: str | None
+    save: str | None
+    aof_write: str
+    aof_rewrite: str
+    snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignClient:
+    """A client that is not ours and whose last command takes from lists; which list, the server does not say."""
+
+    name: str
+    address: str
+    command: str
+    idle_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientInfo:
+    """`idle_timeout` and `keepalive` are settings in seconds; `strangers` only of our database."""
+
+    connected: int
+    most: int
+    idle_timeout: int | None
+    keepalive: int | None
+    strangers: tuple[ForeignClient, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AclInfo:
+    """`forbidden`: commands we need that this user may not run on our keys; `scripts`: why they cannot be loaded."""
+
+    user: str
+    forbidden: tuple[str, ...]
+    scripts: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneHead:
+    """One look at the front of a lane. `first` and `second` are two entries near it, by which the next look knows what
+    was pushed at the front since: `pushed` foreign entries. `before`: the small foreign ones before them."""
+
+    kind: str = "none"
+    length: int = 0
+    first: bytes = b""
+    second: bytes = b""
+    pushed: int = 0
+    suspects: int = 0
+    turned: bool = False
+    before: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaneInfo:
+    """`kind` of key, as TYPE says. `pushed_at_head`: a foreign entry was seen to arrive before the front of the lane.
+
+    `suspects`: own entries that the audit misses now. `turned`: its front is the tail of its list.
+    """
+
+    name: str
+    kind: str
+    length: int
+    pushed_at_head: bool
+    suspects: int
+    turned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker of the namespace, with the number of its last heartbeat; `vouched_ago_ms` None: no steward ever spoke
+    for it."""
+
+    incarnation: str
+    host: str
+    state: str
+    beats: int
+    beat_ago_ms: int
+    vouched_ago_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """`schema`: found and ours. `members` are the first hundred, longest silent first. `emptied_ms`: when a steward saw
+    that the store had come back empty, and the number of tasks that it knew of before; None if that was never seen."""
+
+    schema: str | None
+    our_schema: str
+    now_ms: int
+    counts: Counts
+    members: tuple[WorkerInfo, ...]
+    lanes: tuple[LaneInfo, ...]
+    emptied_ms: int | None = None
+    lost: int = 0
+    states: tuple[LaneState, ...] = ()
+    quiet: tuple[Quiet, ...] = ()
+    undeclared: tuple[Undeclared, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """`url` without its password; `unseen`: what could not be looked at, and what the store said to that."""
+
+    url: str
+    server: ServerInfo | None
+    timing: TimingInfo | None
+    memory: MemoryInfo | None
+    persistence: PersistenceInfo | None
+    clients: ClientInfo | None
+    rights: AclInfo | None
+    queue: QueueInfo | None
+    unseen: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseInfo:
+    """PostgreSQL, which keeps tasks beside Redis. `tables`: the version that is there (0: none) and the one that is
+    `needed`; `lacking`: what our user may not do, as `SELECT on holdfast_tasks`; `standby`: it takes no writes."""
+
+    url: str
+    server: str
+    user: str
+    tables: int
+    needed: int
+    lacking: tuple[str, ...]
+    standby: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationInfo:
+    """How the ledger and this Redis stand to each other: the epochs that each of them names, empty for none."""
+
+    ledger: LedgerStatus
+    epoch: str
+    followed: str

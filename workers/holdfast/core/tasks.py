@@ -1,0 +1,318 @@
+"""What producers, workers and operators hand to a store, and what it shows of itself. Times are milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.core.served import ServedWork
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.task_states import State
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One operation to accept. `digest` identifies the message's content whatever its trace ids are."""
+
+    task_id: str
+    message_id: str
+    digest: str
+    operation: bytes
+    lane: str
+    due_ms: int | None = None
+    delay_ms: int | None = None
+    name: str = ""
+    max_attempts: int | None = None
+    timeout_ms: int | None = None
+    terms: SubmitOptions | None = None
+    concurrency_key: str = ""
+
+
+class Accepted(StrEnum):
+    """What became of a submission."""
+
+    NEW = "new"
+    TURN = "turn"  # a parked task goes on with this message
+    PENDING = "pending"  # waits for the running turn
+    DUPLICATE = "duplicate"  # seen before; nothing changed
+    CONFLICT = "conflict"  # the same message id with other content; nothing changed
+    TERMINAL = "terminal"  # the task has ended; nothing changed
+    FULL = "full"  # as many messages wait for the task as may; nothing changed
+    UNKNOWN = "unknown"  # `message` alone: there is no such task; nothing changed
+    NO_PARENT = "no-parent"  # a task that it is to wait for is not known; nothing changed
+    NO_LIST = "no-list"  # its lane is a key that holds something else; nothing changed
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a submission. `task_id`: the task that stands for it, which for a duplicate by its unique key is
+    another one; or the parent that is not known."""
+
+    accepted: Accepted
+    task_id: str
+
+
+MAX_CRASHES = 3  # runs of a task after its first death
+
+
+class WorkerKind(StrEnum):
+    """Which tasks a worker claims."""
+
+    WORKER = "worker"  # of a supervisor's pool: all but suspects
+    QUARANTINE = "quarantine"  # one suspect at a time, and nothing else
+    SINGLE = (
+        "single"  # of a process that cannot fork: also suspects of lanes without a supervisor, one at a time, alone
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """How many suspects may start now; `alone`: those of them that run while no other quarantine worker of their host
+    does."""
+
+    startable: int
+    alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """Who a worker is, for `register`, and what it serves; a worker that does not say so is taken to serve every lane
+    and every name. `halt`: of a process that ends at halts, the last one that there was when it started."""
+
+    incarnation: str
+    host: str
+    boot: str
+    pid: int
+    slot: int
+    service: ServedWork | None = None
+    kind: WorkerKind = WorkerKind.WORKER
+    halt: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """How a worker read the entry at the head of its inbox. `operation` is `unreadable` with a reason, or the verb;
+    `message_id` is empty for an order without a message; `name` is that of the handler it calls."""
+
+    digest: str
+    operation: str
+    task_id: str = ""
+    message_id: str = ""
+    reason: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task as the store has it. Payloads are bytes; `trail` lines are `<ms> <event> <detail>`."""
+
+    task_id: str
+    state: State
+    lane: str
+    turn: int
+    message_id: str
+    name: str
+    origin: str
+    created_ms: int
+    due_ms: int | None
+    finished_ms: int | None
+    deliveries: int
+    attempts: int
+    crashes: int
+    releases: int
+    owner: str
+    claim: str
+    solo: bool
+    progress: str
+    reason: str
+    dead: bool
+    operation: bytes | None = None
+    result: bytes | None = None
+    checkpoint: bytes | None = None
+    pending: int = 0
+    trail: tuple[str, ...] = ()
+    max_attempts: int | None = None
+    retry_of: str = ""
+    retried_as: str = ""
+    waits_for: tuple[str, ...] = ()
+    if_parent_fails: str = ""
+    expires_ms: int | None = None
+
+
+class Retried(StrEnum):
+    """What came of asking for a retry."""
+
+    NEW = "new"  # a new task runs what the ended one was asked
+    AGAIN = "again"  # it was retried before; nothing changed
+    DUE = "due"  # it waited for its time and is due now
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAnswer:
+    """`word`: one of Retried, with the task that runs; else why not: `unknown`, `long`, or the task's state."""
+
+    word: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """An incarnation as the store has it; `beat_ago_ms` since its last heartbeat; `quiet`: it is to claim nothing. Of a
+    dead one, remembered for a day: its cause, when it was recovered, and the first of the tasks it held then."""
+
+    incarnation: str
+    state: str
+    host: str
+    pid: int
+    slot: int
+    running: tuple[str, ...]
+    beat_ago_ms: int
+    cause: str = ""
+    died_ms: int | None = None
+    held: tuple[str, ...] = ()
+    quiet: bool = False
+    kind: str = WorkerKind.WORKER
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a submitted task waits: behind so many entries of its lane (or, if it is a suspect, behind so many of
+    those), exactly or at least. None: its entry was taken from the lane, the steward will put it back."""
+
+    before: int | None
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableEntry:
+    """An entry that was set aside: why, when, and its bytes (cut at 64 KiB; `size` is the whole). `address` names it as
+    long as it is kept; `lane` is where it was found, empty for the public queue."""
+
+    reason: str
+    at_ms: int
+    size: int
+    raw: bytes
+    address: str = ""
+    lane: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.raw) < self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One entry of the events stream. `position` is its place in it; `subject` a task's or a worker's id."""
+
+    position: str
+    event: str
+    subject: str
+    detail: str
+
+    @property
+    def at_ms(self) -> int:
+        return int(self.position.partition("-")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Happenings:
+    """A page of the events stream, oldest first. `missed`: some before them were trimmed before they could be read."""
+
+    events: tuple[Happening, ...]
+    missed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A working task whose owner is not there. `why`: dead, unknown, silent, not held."""
+
+    task_id: str
+    owner: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """What one page of all keys had; `cursor` continues, empty at the end."""
+
+    found: tuple[Stray, ...]
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Obliterated:
+    """One step of deleting a queue: how many keys went, where to go on ('' at the end). `workers`: so many are there,
+    and nothing was deleted."""
+
+    keys: int
+    cursor: str
+    workers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The namespace in numbers: `states` counts tasks, `lanes` entries per lane, `counters` since the beginning."""
+
+    states: dict[State, int]
+    lanes: dict[str, int]
+    dead: int
+    solo: int
+    unreadable: int
+    workers: int
+    oldest_ms: int | None
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One life of the store, which keeps its name as long as it keeps anything, and how many tasks it holds. Where a
+    steward saw it come back empty: how long ago, and how many tasks it had held as far as that steward knew."""
+
+    name: str
+    tasks: int
+    emptied_ago_ms: int | None = None
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which tasks a list is to hold: those in these states (none: in any), of this lane and handler's name (empty: of
+    any), that were accepted at least `older_ms` and at most `newer_ms` ago (None: whenever)."""
+
+    states: tuple[State, ...] = ()
+    lane: str = ""
+    name: str = ""
+    older_ms: int | None = None
+    newer_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list; `cursor` continues it, empty at its end. A page may hold fewer tasks than asked for, even none,
+    and not be the last one: what is looked at for one page is bounded. `unreadable`: ids of tasks that belong here and
+    whose records cannot be read."""
+
+    tasks: tuple[TaskRecord, ...]
+    cursor: str
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTask:
+    """What a round of keeping the ledger came to: whether another steward was at it, whether there is more to do."""
+
+    busy: bool = False
+    more: bool = False
+    rebuilding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerStatus:
+    """How the ledger stands: what it does now, how old the last event is that it has ingested while there are newer
+    ones, requests that wait to be given to Redis, how often Redis had lost data, tasks put back, ever."""
+
+    phase: str
+    behind_ms: int
+    waiting: int
+    losses: int
+    restored: int

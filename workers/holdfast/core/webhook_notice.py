@@ -1,0 +1,67 @@
+"""What is to be told to a webhook: that a task has ended, or that it asks for something."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.core.cadence.moments import local
+from holdfast.core.tasks import TaskRecord
+
+_ERROR = ("type", "message")  # of an error: its traceback names paths of the server, and the URL may be a stranger's
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """`name` identifies it, however often it is told; `tries` counts the one that is under way."""
+
+    name: str
+    task_id: str
+    turn: int
+    state: str
+    url: str
+    at_ms: int
+    tries: int
+
+    @property
+    def public_id(self) -> str:
+        """By it a receiver knows a notice that comes again."""
+        return self.name.replace("|", ".")
+
+
+@dataclass(frozen=True, slots=True)
+class SpoiltNotice:
+    """One whose record cannot be read, and why."""
+
+    name: str
+    why: str
+
+
+def body(notice: Notice, task: TaskRecord | None) -> bytes:
+    """The JSON that is sent. Of a task that was forgotten meanwhile only what the notice says."""
+    told: dict[str, Any] = {
+        "type": f"task.{notice.state}",
+        "id": notice.public_id,
+        "task_id": notice.task_id,
+        "turn": notice.turn,
+        "state": notice.state,
+        "timestamp": _iso(notice.at_ms),
+    }
+    if task is not None and task.turn == notice.turn:
+        told |= {"lane": task.lane, "name": task.name or None, "reason": task.reason or None}
+        told["result"] = _result(task.result)
+    return json.dumps(told, separators=(",", ":")).encode()
+
+
+def _iso(at_ms: int) -> str:
+    return f"{local(at_ms, 'UTC'):%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03}Z"
+
+
+def _result(content: bytes | None) -> dict[str, Any] | None:
+    """ValueError where it cannot be read."""
+    if not content:
+        return None
+    result: dict[str, Any] = json.loads(content)
+    error: dict[str, Any] | None = result.get("error")
+    return result if not error else {**result, "error": {name: error.get(name) for name in _ERROR}}

@@ -1,0 +1,34 @@
+"""What runs the tasks, as the settings say: a Python handler, or a command."""
+
+from __future__ import annotations
+
+from holdfast.errors import HandlerError
+from holdfast.handler.command import command_line
+from holdfast.handler.command.runner import CommandRunner
+from holdfast.handler.handler import Handler
+from holdfast.handler.resolve import resolve, target_of
+from holdfast_config import Settings
+from holdfast_config.environment import for_commands, search_path
+
+# Of the drain timeout, and in seconds at most: half of what the parent leaves between cancelling and the end.
+GRACE_SHARE = 0.05
+GRACE_MOST = 2.5
+
+
+def handler_of(settings: Settings) -> Handler:
+    """Imported, or found on PATH. Raises HandlerError."""
+    if settings.exec is None:
+        return resolve(settings.handler, settings.app_dir, settings)
+    grace = min(GRACE_MOST, settings.drain_timeout * GRACE_SHARE)
+    inherited = for_commands(wanted=settings.exec_env or ())
+    return Handler(settings.exec, CommandRunner(command_line.find(settings.exec, search_path()), inherited, grace))
+
+
+def check(settings: Settings) -> str:
+    """How the handler is named, once everything about it is right that needs no import. Raises HandlerError."""
+    if settings.exec is None:
+        return target_of(settings.handler, settings.app_dir)
+    if settings.preload:
+        raise HandlerError(f"exec {settings.exec[:200]!a}: a command cannot be preloaded: leave preload out")
+    command_line.find(settings.exec, search_path())
+    return settings.exec

@@ -1,0 +1,50 @@
+"""One function of the user's, with what is known of it before it is called."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from holdfast.errors import HandlerError
+from holdfast.handler.handler_options import HandlerOptions
+from holdfast.handler.signature import Signature, inspect_signature
+
+
+class FunctionKind(Enum):
+    """Where a handler runs: async ones on the event loop, every other in a thread."""
+
+    COROUTINE = auto()
+    ASYNC_GENERATOR = auto()
+    SYNC = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerFunction:
+    function: Callable[..., Any]
+    kind: FunctionKind
+    signature: Signature
+    options: HandlerOptions
+
+
+def callee(function: object, what: str, *, named: bool, options: HandlerOptions | None = None) -> HandlerFunction:
+    """The function, inspected. `what` names it in errors. Raises HandlerError."""
+    if inspect.isclass(function):
+        raise HandlerError(f"{what} is a class: name a function, an instance, or call a worker class: Worker('A')")
+    if not callable(function):
+        raise HandlerError(f"{what} is {type(function).__name__}, not a function or a Handlers registry")
+    return HandlerFunction(
+        function, _kind(function), inspect_signature(function, what, named=named), options or HandlerOptions()
+    )
+
+
+def _kind(function: Callable[..., object]) -> FunctionKind:
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = function if inspect.isroutine(function) else type(function).__call__
+    if inspect.iscoroutinefunction(code):
+        return FunctionKind.COROUTINE
+    return FunctionKind.ASYNC_GENERATOR if inspect.isasyncgenfunction(code) else FunctionKind.SYNC

@@ -1,0 +1,70 @@
+"""Calling a handler, of whatever kind, to its last value."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing
+from typing import Any, cast
+
+from holdfast.handler.function import FunctionKind, HandlerFunction
+from holdfast.handler.run_notes import RunNotes
+from holdfast.handler.threads import Threads, in_thread
+from holdfast.os.kill_points import Point, reached
+
+_FINISHED = frozenset({str, dict, list, int, float, type(None)})
+
+
+async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes, threads: Threads) -> Any:
+    """What the handler comes to; what it raises passes. Of a generator that is the last value, each one is progress."""
+    reached(Point.HANDLER)
+    match callee.kind:
+        case FunctionKind.COROUTINE:
+            value = await callee.function(**arguments)
+        case FunctionKind.ASYNC_GENERATOR:
+            value = await _last(callee.function(**arguments), notes)
+        case FunctionKind.SYNC:
+            value = await in_thread(functools.partial(_call_sync, callee, arguments, notes), notes, threads)
+    return await _awaited(value, notes, threads)
+
+
+async def _awaited(value: Any, notes: RunNotes, threads: Threads) -> Any:
+    """A handler may return what still has to be run: an awaitable, a generator."""
+    while type(value) not in _FINISHED:
+        if inspect.isawaitable(value):
+            value = await value
+        elif inspect.isasyncgen(value):
+            value = await _last(cast("AsyncGenerator[Any, None]", value), notes)
+        elif inspect.isgenerator(value):
+            rest = cast("Generator[Any, None, Any]", value)
+            value = await in_thread(functools.partial(_last_sync, rest, notes), notes, threads)
+        else:
+            break
+    return value
+
+
+def _call_sync(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes) -> Any:
+    value = callee.function(**arguments)
+    return _last_sync(cast("Generator[Any, None, Any]", value), notes) if inspect.isgenerator(value) else value
+
+
+async def _last(values: AsyncGenerator[Any, None], notes: RunNotes) -> Any:
+    last = None
+    async with aclosing(values):
+        async for last in values:
+            notes.show(last)
+    return last
+
+
+def _last_sync(values: Generator[Any, None, Any], notes: RunNotes) -> Any:
+    """The value it returns, if any, else the last one yielded. Between two it heeds being cancelled."""
+    last = None
+    try:
+        while not notes.cancelled:
+            last = next(values)
+            notes.show(last)
+    except StopIteration as end:
+        return last if end.value is None else end.value
+    values.close()
+    return last

@@ -1,0 +1,90 @@
+"""What a handler returned, as the outcome it means.
+
+A str is a text artifact, None none at all, any other JSON value a data artifact. A dict whose `state` is one a turn can
+end in chooses it; its text is the first of TEXT_KEYS that is one, its `result` becomes an artifact as if returned
+alone, and what else it holds is kept as data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+from holdfast.core.messages import Part, data_part, text_part
+from holdfast.core.outcomes import Completed, Failed, Failure, InputAsked, Outcome, Raised, Rejected
+from holdfast.core.result_document import NOTHING
+from holdfast.handler.failures import MESSAGE_BYTES, bounded
+from holdfast.handler.to_json import NotJsonError, to_json
+
+STATES = frozenset({"completed", "failed", "rejected", "input-required", "auth-required"})
+TEXT_KEYS = ("prompt", "message", "text", "reason", "error")
+
+_NOTHING = Completed(NOTHING)
+
+
+def outcome_of(value: object, max_bytes: int) -> Outcome:
+    """The outcome; one that cannot be kept, because it is no JSON or has more than `max_bytes`, is a final error."""
+    if value is None:
+        return _NOTHING
+    try:
+        outcome = _ending(cast("dict[str, Any]", value)) if _is_ending(value) else _completed(_parts(value))
+    except NotJsonError as error:
+        return _refused(f"the handler returned {_kind(value)} that cannot be kept: {error}")
+    if len(outcome.result) > max_bytes:
+        return _refused(f"the handler returned {len(outcome.result)} bytes: at most {max_bytes} are kept")
+    if isinstance(outcome, Completed) and type(value) is int and value >= 0:
+        return replace(outcome, backoff=float(value))  # where a CONTINUE ran it, these are seconds
+    return outcome
+
+
+def _is_ending(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    state = cast("dict[object, object]", value).get("state")
+    return isinstance(state, str) and state in STATES
+
+
+def _completed(parts: list[Part]) -> Completed:
+    return Completed(to_json({"state": "completed", "parts": parts}))
+
+
+def _ending(value: dict[str, Any]) -> Completed | InputAsked | Failed | Rejected:
+    state = value["state"]
+    key = next((key for key in TEXT_KEYS if isinstance(value.get(key), str)), None)
+    text = "" if key is None else value[key]
+    rest = {name: item for name, item in value.items() if name not in ("state", "result", key)}
+    parts = [*_text_parts(text), *_parts(value.get("result")), *([data_part(rest)] if rest else [])]
+    match state:
+        case "completed":
+            return _completed(parts)
+        case "failed" | "rejected":
+            return _declined(state, text, parts)
+        case _:
+            return InputAsked(state, to_json({"state": state, "parts": parts}))
+
+
+def _declined(state: str, text: str, parts: list[Part]) -> Failed | Rejected:
+    reason = bounded(text, MESSAGE_BYTES) or f"the handler answered {state}"
+    error = {"type": state.capitalize(), "message": reason, "traceback": ""}
+    document = to_json({"state": state, "parts": parts, "error": error})
+    return Failed(document, reason) if state == "failed" else Rejected(document, reason)
+
+
+def _text_parts(text: str) -> list[Part]:
+    return [text_part(text)] if text else []
+
+
+def _parts(value: object) -> list[Part]:
+    if value is None:
+        return []
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise NotJsonError("JSON has no bytes; decode them, or encode them as text")
+    return [text_part(value) if isinstance(value, str) else data_part(value)]
+
+
+def _kind(value: object) -> str:
+    return f"a value of type {type(value).__name__}"
+
+
+def _refused(message: str) -> Raised:
+    return Raised(Failure("ResultError", message), final=True)

@@ -1,0 +1,47 @@
+"""What a handler leaves for its worker while it runs. Written in the handler's thread, read in the event loop's."""
+
+from __future__ import annotations
+
+import reprlib
+
+from holdfast.core.settle import one_line
+from holdfast.handler.failures import bounded
+from holdfast.handler.to_json import NotJsonError, to_json
+
+PROGRESS_BYTES = 64
+
+
+class RunNotes:
+    """`progress` is one short line, `checkpoint` the last one made in this delivery, as JSON; `cancelled` tells a
+    handler in a thread to stop. Single assignments of finished values: no reader sees half of one."""
+
+    __slots__ = ("_stored", "cancelled", "checkpoint", "max_bytes", "progress")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.cancelled = False
+        self.progress = ""
+        self.checkpoint: bytes | None = None
+        self._stored: bytes | None = None
+
+    def show(self, value: object) -> None:
+        """Any value a generator yields is progress: a text as it is, others in brief."""
+        text = value[: 4 * PROGRESS_BYTES] if isinstance(value, str) else reprlib.repr(value)
+        self.progress = bounded(one_line(text), PROGRESS_BYTES)
+
+    def keep_checkpoint(self, data: object) -> None:
+        """Raises NotJsonError."""
+        encoded = to_json(data)
+        if len(encoded) > self.max_bytes:
+            raise NotJsonError(f"a checkpoint of {len(encoded)} bytes: at most {self.max_bytes} are kept")
+        self.checkpoint = encoded
+
+    @property
+    def unstored_checkpoint(self) -> bytes | None:
+        """The checkpoint, if it is a newer one than the store is known to have."""
+        checkpoint = self.checkpoint
+        return None if checkpoint is self._stored else checkpoint
+
+    def stored(self, checkpoint: bytes) -> None:
+        """The store has this one, which was told before; there may be a newer one by now."""
+        self._stored = checkpoint

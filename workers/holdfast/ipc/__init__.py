@@ -1,0 +1,1 @@
+"""Messages between a parent process and its children."""

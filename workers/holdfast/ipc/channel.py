@@ -1,0 +1,154 @@
+"""What a parent and its children say to each other over their socketpair: JSON, one message a line.
+
+Deadlines are absolute CLOCK_MONOTONIC seconds, the same in every process of a host. The parent's end closing means
+that the parent is gone; the child's end closing means nothing (a grandchild may hold it): a pidfd tells of its death.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """Child: booted. A worker is registered and about to listen; a steward has passed preflight."""
+
+
+class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
+    """Child: cannot start, and will exit with `code`. `error` is one line, `traceback` the user's if there is one."""
+
+    code: int
+    error: str
+    traceback: str = ""
+
+
+class Beat(msgspec.Struct, frozen=True, tag="beat"):
+    """Child: my event loop turns. Every second, and whenever running drops to none while draining.
+
+    `running` ids (at most 100), `settled` since the fork, `degraded`: why the store cannot be used, or empty; `worn`:
+    why this worker should be replaced, or empty.
+    """
+
+    running: list[str] = []
+    settled: int = 0
+    degraded: str = ""
+    worn: str = ""
+
+
+class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
+    """Steward: `died` was recorded in the store, `recovered` tasks were put back."""
+
+    incarnation: str
+    recovered: int
+
+
+class Drained(msgspec.Struct, frozen=True, tag="drained"):
+    """Worker: about to exit, this many tasks were released unfinished."""
+
+    released: int
+
+
+class Changed(msgspec.Struct, frozen=True, tag="changed"):
+    """Watcher: these files (some of them, if they are many) have changed."""
+
+    paths: list[str]
+
+
+class Left(msgspec.Struct, frozen=True, tag="left"):
+    """Steward of a burst: whether anything is `left` in the lanes of this pool, and the queue in numbers.
+
+    `ended` tasks since ever, by state; how many are `delayed`, `due_in` seconds until the next of them is due; how many
+    are `unserved`: they wait for handlers that no live worker has.
+    """
+
+    left: bool
+    ended: dict[str, int]
+    delayed: int = 0
+    due_in: float | None = None
+    unserved: int = 0
+
+
+class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
+    """Steward: so many suspects may start now in the lanes served here; on change, and each second while there are any.
+
+    `alone`: those of them that run while no other quarantine worker of this host does. `quiet`: that this host is to
+    claim nothing, and what ends it, in words; empty where it claims.
+    """
+
+    startable: int
+    alone: int = 0
+    quiet: str = ""
+
+
+class Drain(msgspec.Struct, frozen=True, tag="drain"):
+    """Parent: stop claiming, finish by `deadline`; cancel handlers at `cancel_at`, release what is left."""
+
+    cancel_at: float
+    deadline: float
+
+
+class Born(msgspec.Struct, frozen=True, tag="born"):
+    """Parent to steward: this worker incarnation lives; vouch for it until told that it died."""
+
+    incarnation: str
+
+
+class Died(msgspec.Struct, frozen=True, tag="died"):
+    """Parent to steward: this worker incarnation is gone and reaped; repeated until acknowledged.
+
+    `charged`: counts as a crash of the tasks it held (not for an operator's kill, a drain, a lost host). `ordered`: an
+    order has caused it (drain, scale, reload, recycle), or it left of itself: no task is suspected for it.
+    """
+
+    incarnation: str
+    cause: str
+    charged: bool
+    ordered: bool = False
+
+
+class Leave(msgspec.Struct, frozen=True, tag="leave"):
+    """Parent to steward: acknowledge what you were told and exit by `deadline`."""
+
+    deadline: float
+
+
+FromChild = Ready | BootFailed | Beat | Acknowledged | Drained | Left | Changed | SuspectsWaiting
+FromParent = Drain | Born | Died | Leave
+
+
+class Link(Protocol):
+    """A child's end of the channel."""
+
+    async def receive(self) -> FromParent | None:
+        """The next message, or None for ever once the parent is gone. For one reader at a time."""
+        ...
+
+    def send(self, message: FromChild) -> None:
+        """Hand a message over; never waits and never fails."""
+        ...
+
+    async def flush(self, within: float) -> None:
+        """Wait until everything is handed over, at most `within` seconds: before exiting."""
+        ...
+
+
+_encoder = msgspec.json.Encoder()
+_from_child = msgspec.json.Decoder[FromChild](FromChild)
+_from_parent = msgspec.json.Decoder[FromParent](FromParent)
+
+
+def encode(message: FromChild | FromParent) -> bytes:
+    return _encoder.encode(message) + b"\n"
+
+
+def decode_from_child(line: bytes) -> FromChild:
+    """Raises msgspec.DecodeError for what is no message of a child."""
+    message: FromChild = _from_child.decode(line)
+    return message
+
+
+def decode_from_parent(line: bytes) -> FromParent:
+    """Raises msgspec.DecodeError for what is no message of a parent."""
+    message: FromParent = _from_parent.decode(line)
+    return message

@@ -1,0 +1,89 @@
+"""A child's end of the channel to its parent, for an event loop.
+
+Sending never waits: what the kernel does not take at once stays in a bounded buffer and goes with the next message (a
+child beats every second). Past the bound a message is dropped whole: a parent that far behind does not read at all, and
+tells again whatever it has not seen acknowledged.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+
+import anyio
+import msgspec
+import structlog
+
+from holdfast.ipc.channel import FromChild, FromParent, decode_from_parent, encode
+
+CHUNK = 1 << 16  # bytes read at once
+LONGEST_OUTBOX = 1 << 18  # bytes
+
+_log = structlog.get_logger("holdfast.ipc.channel")
+
+
+class ParentLink:
+    """Messages of the parent in, this child's messages out. Takes over the socket."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.setblocking(False)
+        self._channel = channel
+        self._torn = b""  # the beginning of a line whose end has not come
+        self._lines: deque[bytes] = deque()
+        self._outbox = bytearray()
+
+    async def receive(self) -> FromParent | None:
+        """The next message, or None for ever once the parent is gone. For one reader at a time."""
+        while True:
+            while self._lines:
+                message = _read(self._lines.popleft())
+                if message is not None:
+                    return message
+            if not await self._fill():
+                return None
+
+    def send(self, message: FromChild) -> None:
+        """Hand a message over; never waits and never fails."""
+        line = encode(message)
+        if len(self._outbox) + len(line) <= LONGEST_OUTBOX:
+            self._outbox += line
+        self._push()
+
+    async def flush(self, within: float) -> None:
+        """Wait until everything is handed over, at most `within` seconds: before exiting."""
+        with anyio.move_on_after(within):
+            while self._outbox:
+                await anyio.wait_writable(self._channel)
+                self._push()
+
+    def close(self) -> None:
+        self._channel.close()
+
+    async def _fill(self) -> bool:
+        await anyio.wait_readable(self._channel)
+        try:
+            chunk = self._channel.recv(CHUNK)
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+        *lines, self._torn = (self._torn + chunk).split(b"\n")
+        self._lines.extend(lines)
+        return bool(chunk)
+
+    def _push(self) -> None:
+        try:
+            while self._outbox:
+                del self._outbox[: self._channel.send(self._outbox)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._outbox.clear()  # nobody is left to read it; `receive` says so
+
+
+def _read(line: bytes) -> FromParent | None:
+    try:
+        return decode_from_parent(line)
+    except msgspec.DecodeError:
+        _log.warning("a message of the parent cannot be read", line=line[:200])
+        return None

@@ -1,0 +1,51 @@
+"""Where the environment asks for it, a process ends itself at a named point; anywhere else `reached` does nothing."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from holdfast_config import environment, kill_spec
+from holdfast_config.kill_spec import KillPoint, Point
+
+__all__ = ["Point", "KillWatch", "armed", "reached"]
+
+
+class KillWatch:
+    """Counts how often this process, with what it was forked from, has come by each point."""
+
+    def __init__(self, asked: Sequence[KillPoint]) -> None:
+        self._asked = asked
+        self._times: Counter[Point] = Counter()
+
+    def reached(self, point: Point) -> None:
+        self._times[point] += 1
+        for each in self._asked:
+            if each.point is point and _is_due(each, self._times[point]):
+                os.kill(os.getpid(), each.signal)
+
+
+def _is_due(asked: KillPoint, times: int) -> bool:
+    if asked.order is None:
+        return times == asked.nth
+    return times >= asked.nth and _take(asked)
+
+
+def _take(asked: KillPoint) -> bool:
+    """Of all processes that come by, one removes the file."""
+    assert asked.order is not None
+    try:
+        asked.order.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _pass(point: Point) -> None:
+    """Nobody is to end here."""
+
+
+_asked = kill_spec.parse(environment.kill_at())
+armed = bool(_asked)
+reached: Callable[[Point], None] = KillWatch(_asked).reached if armed else _pass

@@ -1,0 +1,113 @@
+"""Giving Redis the requests that their producers could not give, in the order in which they were accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import structlog
+
+from holdfast.core.tasks import Accepted, Submission
+from holdfast.errors import StoreError, StoreUnavailableError
+from holdfast.store.ledger import change_requests
+from holdfast.store.ledger.request_order import PATIENCE
+from holdfast.store.ledger.tables import requests, tasks
+from holdfast.store.ledger.tables.requests import Waiting
+from holdfast.store.redis.connection import DAMAGED
+from holdfast.store.redis.kept_settings import RedisKeptSettings
+from holdfast.store.redis.ledger import ELSEWHERE, RedisLedger
+
+LIMIT = 100
+
+MESSAGES = ("run", "message")
+REFUSALS = {
+    Accepted.CONFLICT,
+    Accepted.TERMINAL,
+    Accepted.UNKNOWN,
+    Accepted.NO_PARENT,
+    Accepted.NO_LIST,
+}  # no FULL: see requests
+
+_log = structlog.get_logger("holdfast.ledger")
+
+
+async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:
+    """Give the oldest; whether there may be more. What Redis cannot take now waits on."""
+    waiting, more = await requests.waiting(sql, queue, PATIENCE, LIMIT)
+    for verb, group in groupby(waiting, lambda one: one.verb):
+        some = list(group)
+        give_some = _give_messages if verb in MESSAGES else _give_asks
+        if not await give_some(sql, queue, redis, epoch, some):
+            return False
+    return more
+
+
+async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, some: list[Waiting]) -> bool:
+    """What the ledger knows to be done is not given again: to a Redis that has forgotten it, it would be new."""
+    await requests.drop(sql, [one.request for one in some if one.known])
+    for one in some:
+        if one.ended and not one.known:
+            await _refused(sql, one, Accepted.TERMINAL)
+    ready = [one for one in some if not one.known and not one.ended]
+    batch = [one.submission for one in ready if one.submission]
+    await put_back_parents(sql, queue, redis, epoch, batch)
+    receipts = await redis.give(epoch, batch, some[0].verb) if batch else []
+    if receipts is None:
+        return False
+    for one, receipt in zip(ready, receipts, strict=True):
+        if receipt.accepted in REFUSALS:
+            await _refused(sql, one, receipt.accepted)
+        elif receipt.task_id != one.task_id:  # another task holds its unique key
+            await requests.drop(sql, [one.request])
+        else:
+            await requests.given(sql, [one.request])
+    return True
+
+
+async def put_back_parents(sql: Any, queue: str, redis: RedisLedger, epoch: str, batch: Sequence[Submission]) -> None:
+    """A task may be made to wait for one that has ended long ago: Redis is told how that ended."""
+    parents = {parent for one in batch if one.terms for parent in one.terms.after}
+    async for ended in tasks.ended_of(sql, queue, parents):
+        await redis.restore(epoch, ended)
+
+
+async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: list[Waiting]) -> bool:
+    for one in some:
+        word = await redis.ask(epoch, one.request, one.verb, one.task_id, one.reason)
+        if word is None:
+            return False
+        if word in {"unknown", DAMAGED}:  # it has ended long ago, or was never there; or nobody can carry it out
+            await requests.drop(sql, [one.request])
+        else:
+            await requests.given(sql, [one.request])
+    return True
+
+
+async def give_changes(
+    sql: Any, queue: str, redis: RedisKeptSettings, epoch: str, of: str = "", patience: float = 0.0
+) -> None:
+    """Carry out the changes that wait, of facts whose names begin so; those of the last `patience` seconds are their
+    producers' yet. Only when all events were read: one that was carried out is none that waits then."""
+    while some := await change_requests.waiting(sql, queue, of, patience, LIMIT):
+        for one in some:
+            await _give_change(sql, redis, epoch, one)
+
+
+async def _give_change(sql: Any, redis: RedisKeptSettings, epoch: str, one: change_requests.Change) -> None:
+    try:
+        answer = await redis.request(epoch, one.fact, one.request, one.operation, one.args)
+    except StoreUnavailableError:
+        raise
+    except StoreError as error:  # it will never be done, and the others wait behind it
+        _log.warning("a change was refused when its turn came", fact=one.fact, reason=str(error))
+        return await requests.drop(sql, [one.request])
+    if answer == ELSEWHERE:
+        raise StoreUnavailableError("this Redis is not the one that the ledger follows, any more")
+    return await requests.given(sql, [one.request])
+
+
+async def _refused(sql: Any, one: Waiting, word: Accepted) -> None:
+    message = one.submission.message_id if one.submission else ""
+    _log.warning("a message was refused when its turn came", task=one.task_id, message=message, reason=str(word))
+    await requests.refused(sql, one.request, word)

@@ -1,0 +1,80 @@
+"""Ingesting: writing tasks and facts as Redis has them, with whatever was asked for and is done by that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from holdfast.errors import StoreUnavailableError
+from holdfast.store.ledger import kept_settings
+from holdfast.store.ledger.tables import queues, requests, tasks
+from holdfast.store.ledger.tables.queues import Queue
+from holdfast.store.redis.kept_settings import RedisKeptSettings
+from holdfast.store.redis.ledger import EventPage
+
+TASKS = 100  # read from Redis in one call
+FACTS = 200
+EVENTS = 500  # read in one call
+
+
+class Ingestion:
+    def __init__(self, queue: str, redis: RedisKeptSettings) -> None:
+        self._name = queue
+        self._redis = redis
+
+    async def tasks(self, sql: Any, queue: Queue, task_ids: Sequence[str]) -> Queue | None:
+        """Write these tasks as they are; the queue with what was seen. None where this Redis has lost something."""
+        left = list(task_ids)
+        while left:
+            found = await self._redis.read(queue.epoch, queue.seen, left[:TASKS])
+            if found is None:
+                return None
+            dumps, count = found
+            queue = queue.saw(dumps.last)
+            await tasks.keep(sql, self._name, dumps)
+            await requests.confirm(sql, self._name, left[:count])
+            left = left[count:]
+        return queue
+
+    async def happened(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
+        """Write the tasks that these events name, and note the facts; the queue after them."""
+        after = await self.tasks(sql, replace(queue, position=look.position), look.ids)
+        if after is None:
+            raise _forgotten()
+        await kept_settings.note(sql, self._name, look.facts)
+        return after
+
+    async def facts(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
+        """Read those to which something has happened, and all tasks of which something has happened until then.
+        Whether there are more."""
+        names = await kept_settings.unread(sql, self._name, FACTS)
+        if not names:
+            return queue, False
+        last = await self.these_facts(sql, queue, names)
+        if last is None:
+            raise _forgotten()
+        after = await self._catch_up(sql, queue.saw(last), last)
+        return after, bool(await kept_settings.unread(sql, self._name, 1))
+
+    async def these_facts(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
+        """Write these facts as they are; the last event there was then. None where this Redis has lost something."""
+        found = await self._redis.facts(queue.epoch, queue.seen, names)
+        if found is None:
+            return None
+        last, some = found
+        await kept_settings.keep(sql, self._name, some, queues.moment(last))
+        return last
+
+    async def _catch_up(self, sql: Any, queue: Queue, last: str) -> Queue:
+        """Facts were read when this event was the last: so are the tasks of all events until then."""
+        while queues.is_before(queue.position, last):
+            look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
+            if look.word != "ok":
+                raise _forgotten()
+            queue = await self.happened(sql, queue, look)
+        return queue
+
+
+def _forgotten() -> StoreUnavailableError:
+    return StoreUnavailableError("Redis has lost data while it was read: what was read is not believed")

@@ -1,0 +1,99 @@
+"""Facts: schedules and what is said of lanes and hosts, as they were read from Redis.
+
+A fact is read when its events were, and only where all events of its moment were, too: what it tells of fires is
+never ahead of the tasks that the ledger knows. One that lags behind is harmless: a fire whose task is known is not
+made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.store.redis.kept_settings import KeptSetting
+
+BEFORE_TASKS = ("rules|", "quiet|", "webhook|")  # they count as soon as a task is there
+
+_pack = msgspec.msgpack.Encoder().encode
+_content = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
+
+_NOTE = """
+INSERT INTO holdfast_facts AS f (queue, name, asked, unread) SELECT $1, name, asked, true
+FROM unnest($2::text[], $3::bigint[]) AS n (name, asked) ORDER BY name
+ON CONFLICT (queue, name) DO UPDATE SET unread = true, asked = greatest(f.asked, EXCLUDED.asked)"""
+_UNREAD = "SELECT name FROM holdfast_facts WHERE queue = $1 AND unread ORDER BY name LIMIT $2"
+_KEEP = """
+INSERT INTO holdfast_facts AS f (queue, name, content, removed, seen_ms)
+SELECT $1, n.*, $5 FROM unnest($2::text[], $3::bytea[], $4::boolean[]) AS n
+ON CONFLICT (queue, name) DO UPDATE SET content = CASE WHEN EXCLUDED.removed THEN f.content ELSE EXCLUDED.content END,
+    removed = EXCLUDED.removed, seen_ms = EXCLUDED.seen_ms, unread = false, doubtful = false"""
+_CONFIRM = """
+DELETE FROM holdfast_requests r USING holdfast_facts f
+WHERE r.queue = $1 AND r.verb = 'change' AND r.task_id = ANY($2)
+    AND f.queue = r.queue AND f.name = r.task_id AND r.id <= f.asked"""
+_PAGE = """
+SELECT name, content, removed FROM holdfast_facts WHERE queue = $1 AND (name = ANY($2)) = $3 AND name > $4
+    AND seen_ms >= greatest($5::bigint, 1) AND NOT doubtful ORDER BY name LIMIT $6"""
+_LOST = "UPDATE holdfast_facts SET doubtful = $2 AND NOT removed WHERE queue = $1"
+_DOUBT = "UPDATE holdfast_facts SET doubtful = true WHERE queue = $1 AND NOT removed"
+_GONE = "UPDATE holdfast_facts SET removed = true, doubtful = false, seen_ms = $2 WHERE queue = $1 AND doubtful"
+_TRIM = "DELETE FROM holdfast_facts WHERE queue = $1 AND removed AND NOT unread AND seen_ms < $2"
+
+
+async def note(sql: Any, queue: str, named: Mapping[str, int]) -> None:
+    """Something has happened to these, each with the last request that was carried out on it (0: none)."""
+    if named:
+        await sql.execute(_NOTE, queue, list(named), list(named.values()))
+
+
+async def unread(sql: Any, queue: str, limit: int) -> list[str]:
+    return [row["name"] for row in await sql.fetch(_UNREAD, queue, limit)]
+
+
+async def keep(sql: Any, queue: str, facts: Sequence[KeptSetting], seen_ms: int) -> None:
+    """Write these as they are; requests whose effect they show are none any more.
+
+    `seen_ms`: when the last event was that Redis knew then.
+    """
+    names = [fact.name for fact in facts]
+    await sql.execute(
+        _KEEP, queue, names, [_pack(fact.content) for fact in facts], [fact.removed for fact in facts], seen_ms
+    )
+    await sql.execute(_CONFIRM, queue, names)
+
+
+async def before_tasks(sql: Any, queue: str, since_ms: int) -> list[KeptSetting]:
+    """What is said of lanes, and the queue's webhook, where they were seen since then."""
+    return await _page(sql, queue, since_ms, before=True, cursor="", limit=len(BEFORE_TASKS))
+
+
+async def after_tasks(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> list[KeptSetting]:
+    """The others, a page of them in the order of their names."""
+    return await _page(sql, queue, since_ms, before=False, cursor=cursor, limit=limit)
+
+
+async def lost(sql: Any, queue: str, *, only_events: bool) -> None:
+    """Redis has lost what it knew; or `only_events`: what is not there any more was removed, not lost."""
+    await sql.execute(_LOST, queue, only_events)
+
+
+async def doubt(sql: Any, queue: str) -> None:
+    """Whatever Redis knows is read from now on: what is not among it was removed."""
+    await sql.execute(_DOUBT, queue)
+
+
+async def all_read(sql: Any, queue: str, now_ms: int) -> None:
+    """Whatever Redis knows was read: what is in doubt still is not there."""
+    await sql.execute(_GONE, queue, now_ms)
+
+
+async def trim(sql: Any, queue: str, before_ms: int) -> None:
+    """Forget what was removed before that."""
+    await sql.execute(_TRIM, queue, before_ms)
+
+
+async def _page(sql: Any, queue: str, since_ms: int, *, before: bool, cursor: str, limit: int) -> list[KeptSetting]:
+    rows = await sql.fetch(_PAGE, queue, list(BEFORE_TASKS), before, cursor, since_ms, limit)
+    return [KeptSetting(row["name"], _content(row["content"]), row["removed"]) for row in rows]

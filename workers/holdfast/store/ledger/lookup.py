@@ -1,0 +1,91 @@
+"""What Redis does not know (any more), told from the ledger in the words of the port."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from holdfast.core.task_states import TERMINAL, State
+from holdfast.core.tasks import Submission, TaskRecord, Wanted
+from holdfast.errors import InvalidTaskError
+from holdfast.store.ledger.tables import requests, tasks
+from holdfast.store.redis import decode
+from holdfast.store.redis.ledger import Dump
+
+MARK = "ledger"  # begins a cursor
+_NEWEST = (1 << 62, "")
+_CURSOR = re.compile(rf"{MARK}(?:(?P<at>\d{{1,15}}):(?P<id>[\w.@-]+))?", re.ASCII)
+
+
+async def task(sql: Any, queue: str, task_id: str, *, payloads: bool) -> TaskRecord | None:
+    """A task that was read by the ledger, or one that is on its way to Redis."""
+    found = await tasks.these(sql, queue, [task_id])
+    if found:
+        return record(found[0], payloads=payloads)
+    accepted = await requests.first_of(sql, queue, task_id)
+    return None if accepted is None else _accepted(accepted, payloads=payloads)
+
+
+def ended_of(wanted: Wanted) -> list[str]:
+    """The terminal ones of these states (none: of all)."""
+    return sorted(TERMINAL.intersection(wanted.states or TERMINAL))
+
+
+async def ended(
+    sql: Any, queue: str, wanted: Wanted, limit: int, cursor: str, now_ms: int
+) -> tuple[str, list[TaskRecord]]:
+    """The next cursor, and tasks without their payloads, newest first; fewer than `limit` where some do not fit."""
+    place = _CURSOR.fullmatch(cursor)
+    if place is None:
+        raise InvalidTaskError(f"cursor {cursor!r}: the cursor of the page before is expected, or none to begin")
+    before = (int(place["at"]), place["id"]) if place["at"] else _NEWEST
+    ids = await tasks.ended(sql, queue, ended_of(wanted), before, limit)
+    found = {dump.task_id: dump for dump in await tasks.these(sql, queue, [each for each, _ in ids])}
+    following = f"{MARK}{ids[-1][1]}:{ids[-1][0]}" if len(ids) == limit else ""
+    records = (record(found[each], payloads=False) for each, _ in ids)
+    return following, [task for task in records if _fits(task, wanted, now_ms - task.created_ms)]
+
+
+def _fits(task: TaskRecord, wanted: Wanted, age_ms: int) -> bool:
+    of_place = wanted.lane in {"", task.lane} and wanted.name in {"", task.name}
+    young_enough = wanted.newer_ms is None or age_ms <= wanted.newer_ms
+    return of_place and young_enough and (wanted.older_ms is None or age_ms >= wanted.older_ms)
+
+
+def record(dump: Dump, *, payloads: bool) -> TaskRecord:
+    """As `show` answers."""
+    flat = [word for name, value in dump.record.items() for word in (name.encode(), value)]
+    before = next(filter(None, reversed(dump.history[1::2])), b"")
+    told = (list(dump.trail), dump.operation, dump.result or before, dump.checkpoint)
+    bare: tuple[list[bytes], bytes, bytes, bytes] = ([], b"", b"", b"")
+    content = told if payloads else bare
+    parents = [parent.encode() for parent in dump.parents]
+    return decode.task_record(dump.task_id, [flat, int(bool(dump.dead)), len(dump.pending), *content, parents])
+
+
+def _accepted(one: Submission, *, payloads: bool) -> TaskRecord:
+    """Redis does not know it yet."""
+    return TaskRecord(
+        task_id=one.task_id,
+        state=State.SUBMITTED,
+        lane=one.lane,
+        turn=1,
+        message_id=one.message_id,
+        name=one.name,
+        origin="own",
+        created_ms=0,
+        due_ms=one.due_ms,
+        finished_ms=None,
+        deliveries=0,
+        attempts=0,
+        crashes=0,
+        releases=0,
+        owner="",
+        claim="",
+        solo=False,
+        progress="",
+        reason="waits in PostgreSQL until Redis can take it",
+        dead=False,
+        operation=one.operation if payloads else None,
+        max_attempts=one.max_attempts,
+    )

@@ -1,0 +1,81 @@
+"""The schema of the tables: which there is, which is needed, and the steps between.
+
+Starting never changes tables: the user a service runs as need not have the right to, and hosts that still run the
+earlier version would be surprised. `supervisor db upgrade` does it, one at a time under an advisory lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from holdfast.errors import StoreRefusedError
+from holdfast.store.ledger.database import Database
+from holdfast.store.ledger.error_mapping import UPGRADE
+
+_LOCK = 0x686F6C6466617374  # "holdfast"
+_TABLE = """
+CREATE TABLE IF NOT EXISTS holdfast_schema (
+    version integer PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT clock_timestamp()
+)"""
+_THERE = "SELECT to_regclass('holdfast_schema') IS NOT NULL"
+_VERSION = "SELECT coalesce(max(version), 0) FROM holdfast_schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    version: int
+    name: str
+    sql: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All that there are, in order."""
+    found = sorted(
+        (entry.name, entry.read_text())
+        for entry in files("holdfast.store.ledger.migrations").iterdir()
+        if entry.name.endswith(".sql")
+    )
+    return tuple(Migration(int(name[:4]), name[5:-4], sql) for name, sql in found)
+
+
+def newest() -> int:
+    """The version that this code needs."""
+    return migrations()[-1].version
+
+
+async def version(database: Database) -> int:
+    """The version of the tables; 0: there are none."""
+    async with database.transaction() as sql:
+        return await _version(sql)
+
+
+async def check(database: Database) -> None:
+    """StoreRefusedError, unless the tables are what this code needs."""
+    found = await version(database)
+    where = f"PostgreSQL at {database.url}"
+    if found < newest():
+        told = f"has tables of version {found}" if found else "does not have our tables"
+        raise StoreRefusedError(f"{where} {told}, this version needs {newest()}: {UPGRADE}")
+    if found > newest():
+        raise StoreRefusedError(f"{where} has tables of version {found}, this version knows {newest()}: upgrade it")
+
+
+async def upgrade(database: Database) -> tuple[Migration, ...]:
+    """Run what is missing, all or nothing; what was run. Who comes second waits, and finds nothing left to do."""
+    async with database.transaction() as sql:
+        await sql.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        await sql.execute(_TABLE)
+        before = await sql.fetchval(_VERSION)
+        missing = tuple(each for each in migrations() if each.version > before)
+        for each in missing:
+            await sql.execute(each.sql, timeout=None)
+            await sql.execute("INSERT INTO holdfast_schema (version, name) VALUES ($1, $2)", each.version, each.name)
+        return missing
+
+
+async def _version(sql: Any) -> int:
+    return int(await sql.fetchval(_VERSION)) if await sql.fetchval(_THERE) else 0

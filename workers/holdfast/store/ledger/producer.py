@@ -1,0 +1,139 @@
+"""What producers ask for: accepted when PostgreSQL has it. It is given to Redis at once; where that cannot be, the
+steward gives it later, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from holdfast.core.tasks import (
+    Accepted,
+    Receipt,
+    Submission,
+)
+from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
+from holdfast.os.kill_points import Point, reached
+from holdfast.store.ledger import deliver, lookup, request_order
+from holdfast.store.ledger.base import LedgerStore
+from holdfast.store.ledger.tables import requests
+from holdfast.store.redis.connection import DAMAGED
+
+UNKNOWN = "unknown"
+
+T = TypeVar("T")
+
+
+class LedgerProducer(LedgerStore):
+    """The requests of producers and operators."""
+
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        return [receipt.accepted for receipt in await self._accept(submissions, "run")]
+
+    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        return await self._accept(submissions, "run")
+
+    async def message(self, submission: Submission) -> Accepted:
+        return (await self._accept([submission], "message"))[0].accepted
+
+    async def _accept(self, submissions: Sequence[Submission], verb: str) -> list[Receipt]:
+        async with self.database.transaction() as sql:
+            epoch = await self._epoch(sql)
+            entries = await requests.enter(sql, self._queue, submissions, verb, self._most_pending)
+        reached(Point.WRITTEN)
+        ready = await self._ready(entries) if epoch else []
+        batch = [entry.submission for entry in ready]
+        await self._put_back_parents(epoch, batch)
+        receipts = await self._try(self.give(epoch, batch, verb)) if epoch and batch else None
+        reached(Point.GIVEN)
+        told = list(zip(ready, receipts or (), strict=False))
+        await self._mark(told)
+        answers = {id(entry): receipt for entry, receipt in told}
+        return [answers.get(id(entry)) or _receipt(entry, verb) for entry in entries]
+
+    async def cancel(self, task_id: str, reason: str) -> str:
+        return await self._ask_for("cancel", task_id, reason)
+
+    async def pause(self, task_id: str, reason: str) -> str:
+        return await self._ask_for("pause", task_id, reason)
+
+    async def resume(self, task_id: str, reason: str) -> str:
+        return await self._ask_for("resume", task_id, reason)
+
+    async def _ready(self, entries: Sequence[requests.Entry]) -> list[requests.Entry]:
+        """Those that may be given now. One that others are ahead of waits until their producers have given them."""
+        fresh = [entry for entry in entries if entry.word is None]
+        ours = [entry.request for entry in fresh]
+        return [entry for entry in fresh if not entry.blocked or await self._try(self._comes_next(entry, ours))]
+
+    async def _comes_next(self, entry: requests.Entry, ours: Sequence[int]) -> bool:
+        one = entry.submission
+        names = [one.task_id, *(one.terms.after if one.terms else ())]
+        return await request_order.wait(self.database, self._queue, names, entry.request, ours)
+
+    async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
+        """Not in the transaction that accepts: its locks do not wait for Redis."""
+        if any(one.terms and one.terms.after for one in batch):
+            with suppress(LedgerUnavailableError):
+                async with self.database.transaction() as sql:
+                    await self._try(deliver.put_back_parents(sql, self._queue, self, epoch, batch))
+
+    async def _try(self, giving: Awaitable[T]) -> T | None:
+        """None where the steward is to do it later: Redis is away, full, or not this one."""
+        try:
+            return await giving
+        except StoreError:
+            return None
+
+    async def _mark(self, told: Sequence[tuple[requests.Entry, Receipt]]) -> None:
+        """What cannot be noted now is found out by giving it again."""
+        taken = {entry.request for entry, receipt in told if _is_taken(entry, receipt)}
+        with suppress(LedgerUnavailableError):
+            async with self.database.transaction() as sql:
+                await requests.given(sql, list(taken))
+                await requests.drop(sql, [entry.request for entry, _ in told if entry.request not in taken])
+
+    async def _ask_for(self, verb: str, task_id: str, reason: str) -> str:
+        async with self.database.transaction() as sql:
+            epoch = await self._epoch(sql)
+            asked = await requests.ask(sql, self._queue, verb, task_id, reason)
+        reached(Point.WRITTEN)
+        if not epoch or (
+            asked.blocked and not await request_order.wait(self.database, self._queue, [task_id], asked.request)
+        ):
+            raise StoreUnavailableError(_kept(verb, task_id, "Redis is being rebuilt, or was away until now"))
+        try:
+            word = await self.ask(epoch, asked.request, verb, task_id, reason)
+        except StoreUnavailableError as error:
+            raise StoreUnavailableError(_kept(verb, task_id, str(error))) from error
+        if word is None:
+            raise StoreUnavailableError(_kept(verb, task_id, "Redis is another one, or is being rebuilt"))
+        reached(Point.GIVEN)
+        return await self._answered(asked.request, task_id, word)
+
+    async def _answered(self, request: int, task_id: str, word: str) -> str:
+        """A task that Redis does not know may have ended long ago."""
+        async with self.database.transaction() as sql:
+            if word not in {UNKNOWN, DAMAGED}:
+                await requests.given(sql, [request])
+                return word
+            await requests.drop(sql, [request])
+            found = await lookup.task(sql, self._queue, task_id, payloads=False)
+        if word == DAMAGED:
+            await self._connection.refuse_damaged(task_id)
+        return UNKNOWN if found is None else str(found.state)
+
+
+def _is_taken(entry: requests.Entry, receipt: Receipt) -> bool:
+    """Whether Redis has it; what was refused, or is another task by its unique key, is no request any more."""
+    return receipt.accepted not in deliver.REFUSALS and receipt.task_id == entry.submission.task_id
+
+
+def _receipt(entry: requests.Entry, verb: str) -> Receipt:
+    """Of what the ledger knows, or of what waits to be given."""
+    waits = Accepted.NEW if entry.first and verb == "run" else Accepted.PENDING
+    return Receipt(entry.word or waits, entry.submission.task_id)
+
+
+def _kept(verb: str, task_id: str, why: str) -> str:
+    return f"{why}; the request to {verb} {task_id} is kept in PostgreSQL and is carried out as soon as that is over"

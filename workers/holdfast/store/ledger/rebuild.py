@@ -1,0 +1,148 @@
+"""Rebuilding a Redis that has lost data, step by step, each in a transaction that notes how far it has come.
+
+What is said of lanes and hosts goes back first, so that no task starts that a pause keeps; then tasks, page by page;
+then schedules, which fire nothing until the Redis is followed again. What was asked of lanes and schedules, and is not
+known to be done, is asked again before that. Then everything that Redis knows is read once. What was accepted of tasks
+since is given when it is followed. A Redis that was followed too slowly, so that events were trimmed unread, is treated
+the same: what it still knows is left as it is, and what is not there was removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from holdfast.os.kill_points import Point, reached
+from holdfast.store.ledger import change_requests, deliver, kept_settings
+from holdfast.store.ledger.ingest import Ingestion
+from holdfast.store.ledger.tables import requests, tasks
+from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, moment
+from holdfast.store.redis.kept_settings import KeptSetting, RedisKeptSettings
+from holdfast.store.redis.ledger import Dump, EventPage
+
+TASKS = 100  # put back in one step
+FACTS = 200  # put back, or read, in one step
+KEYS = 1000  # looked at in one step of a sweep
+
+_log = structlog.get_logger("holdfast.ledger")
+
+
+class Rebuild:
+    """`where`: the database, without its password."""
+
+    def __init__(self, queue: str, where: str, redis: RedisKeptSettings, ingesting: Ingestion) -> None:
+        self._name = queue
+        self._where = where
+        self._redis = redis
+        self._ingesting = ingesting
+
+    async def begin(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
+        """Redis has forgotten something: a new epoch begins."""
+        only_events = look.word == "missed"
+        await requests.give_again(sql, self._name)
+        await kept_settings.lost(sql, self._name, only_events=only_events)
+        told = {"queue": self._name, "postgres": self._where}
+        if only_events:
+            _log.warning("events were trimmed before they were ingested; everything is read anew", **told)
+        else:
+            _log.error("REDIS HAS LOST DATA: it is rebuilt from PostgreSQL", since=look.position or "ever", **told)
+        return Queue(
+            epoch=uuid4().hex,
+            phase=RebuildPhase.BOUNDING,
+            cursor="",
+            position="",
+            witness="",
+            since_ms=moment(look.position),
+            losses=queue.losses + (look.word == "lost"),
+            restored=queue.restored,
+        )
+
+    async def step(self, sql: Any, queue: Queue) -> Queue:
+        """What is next; the beginning, where Redis was lost again in the midst of it."""
+        if queue.phase is RebuildPhase.BOUNDING:
+            return await self._bound(sql, queue)
+        if await self._redis.rebuilding() != queue.epoch and await self._redis.owner() != queue.epoch:
+            return await self._begin_again(sql, queue)
+        match queue.phase:
+            case RebuildPhase.CORRECTING:
+                page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
+                return await self._put_back(sql, queue, page, RebuildPhase.RESTORING)
+            case RebuildPhase.RESTORING:
+                page = await tasks.to_put_back(sql, self._name, queue.cursor, TASKS)
+                return await self._put_back(sql, queue, page, RebuildPhase.SCHEDULING)
+            case RebuildPhase.SCHEDULING:
+                return await self._schedule(sql, queue)
+            case RebuildPhase.SWEEPING:
+                return await self._sweep(sql, queue)
+            case _:
+                return await self._list(sql, queue)
+
+    async def _begin_again(self, sql: Any, queue: Queue) -> Queue:
+        await requests.give_again(sql, self._name)
+        await kept_settings.lost(sql, self._name, only_events=False)
+        return replace(queue, phase=RebuildPhase.BOUNDING, cursor="", since_ms=0)
+
+    async def _bound(self, sql: Any, queue: Queue) -> Queue:
+        await self._redis.begin_rebuild(queue.epoch)
+        await self._put_facts_back(queue, await kept_settings.before_tasks(sql, self._name, queue.since_ms))
+        await deliver.give_changes(sql, self._name, self._redis, queue.epoch, of="rules|")
+        await deliver.give_changes(sql, self._name, self._redis, queue.epoch, of="quiet|")
+        return replace(queue, phase=RebuildPhase.CORRECTING if queue.since_ms else RebuildPhase.RESTORING)
+
+    async def _put_back(self, sql: Any, queue: Queue, page: tuple[list[Dump], str], following: RebuildPhase) -> Queue:
+        dumps, cursor = page
+        if not dumps:
+            return replace(queue, phase=following, cursor="")
+        async for parents in tasks.ended_parents(sql, self._name, dumps):
+            await self._redis.restore(queue.epoch, parents)
+        words = await self._redis.restore(queue.epoch, dumps)
+        reached(Point.RESTORED)
+        for dump, word in zip(dumps, words, strict=False):
+            if word == "damaged":
+                _log.warning("a task is damaged in the ledger or in Redis; it is not put back", task=dump.task_id)
+        restored = words.count("restored") + words.count("merged")
+        return replace(queue, cursor=cursor, restored=queue.restored + restored)
+
+    async def _schedule(self, sql: Any, queue: Queue) -> Queue:
+        page = await kept_settings.after_tasks(sql, self._name, queue.since_ms, queue.cursor, FACTS)
+        if page:
+            await self._put_facts_back(queue, page)
+            return replace(queue, cursor=page[-1].name)
+        await deliver.give_changes(sql, self._name, self._redis, queue.epoch)
+        return replace(queue, phase=RebuildPhase.SWEEPING, cursor="")
+
+    async def _put_facts_back(self, queue: Queue, page: Sequence[KeptSetting]) -> None:
+        await self._redis.restore_facts(queue.epoch, page, set_back=queue.since_ms > 0)
+        reached(Point.RESTORED)
+
+    async def _sweep(self, sql: Any, queue: Queue) -> Queue:
+        if not queue.cursor:  # what happens from here on is followed
+            last = (await self._redis.dump([])).last
+            queue = replace(queue, position=last, witness=last)
+        cursor, ids = await self._redis.known(queue.cursor, KEYS)
+        after = await self._ingesting.tasks(sql, queue, ids)
+        if after is None:
+            return await self._begin_again(sql, queue)
+        return replace(after, cursor=cursor) if cursor else replace(after, phase=RebuildPhase.LISTING, cursor="")
+
+    async def _list(self, sql: Any, queue: Queue) -> Queue:
+        """Facts last: what they tell of fires is not ahead of the tasks that were read."""
+        if not queue.cursor:
+            await kept_settings.doubt(sql, self._name)
+        cursor, ids = await self._redis.known_schedules(queue.cursor, FACTS)
+        names = [*kept_settings.BEFORE_TASKS, *(f"schedule|{each}" for each in ids)]
+        last = await self._ingesting.these_facts(sql, queue, names)
+        if last is None:
+            return await self._begin_again(sql, queue)
+        queue = queue.saw(last)
+        if cursor:
+            return replace(queue, cursor=cursor)
+        await kept_settings.all_read(sql, self._name, moment(last))
+        await change_requests.carried_out(sql, self._name)
+        await self._redis.end_rebuild(queue.epoch)
+        _log.info("the ledger follows Redis", queue=self._name, put_back=queue.restored, losses=queue.losses)
+        return replace(queue, phase=RebuildPhase.FOLLOWING, cursor="")

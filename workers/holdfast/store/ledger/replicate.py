@@ -1,0 +1,130 @@
+"""Keeping the ledger: one round of a steward's duty, in one transaction.
+
+While all is well a round follows: it reads the events since the last one, writes the tasks that they name as they are
+now, and moves the position, all or nothing; then it gives Redis the requests that still wait. Any steward may do the
+next round, whoever holds the queue's row does this one.
+
+Redis may lose what it knew: flushed, replaced, restarted empty, or set back to an earlier moment. It is known by the
+epoch that a followed Redis bears, and by the last event that was seen, which must still be there. Then a new epoch
+begins, and it is rebuilt: see `rebuilding`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from holdfast.core.tasks import KeptTask, LedgerStatus
+from holdfast.errors import StoreRefusedError
+from holdfast.os.kill_points import Point, reached
+from holdfast.store.ledger import deliver, request_order
+from holdfast.store.ledger.database import Database
+from holdfast.store.ledger.ingest import Ingestion
+from holdfast.store.ledger.rebuild import Rebuild
+from holdfast.store.ledger.tables import queues, requests
+from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
+from holdfast.store.redis.kept_settings import RedisKeptSettings
+from holdfast.store.redis.ledger import EventPage
+
+EVENTS = 500  # ingested in one round
+
+
+class Replication:
+    """`redis` is where claims are decided."""
+
+    def __init__(self, queue: str, database: Database, redis: RedisKeptSettings) -> None:
+        self._name = queue
+        self._database = database
+        self._redis = redis
+        self._ingesting = Ingestion(queue, redis)
+        self._rebuilding = Rebuild(queue, database.url, redis, self._ingesting)
+        self._position = ""
+
+    async def round(self) -> KeptTask:
+        """Do what is next, unless somebody else does."""
+        async with self._database.transaction() as sql:
+            queue = await queues.lock(sql, self._name) or await self._begun(sql)
+            if queue is None:
+                return KeptTask(busy=True)
+            after, more = await self._step(sql, queue)
+            if after != queue:
+                await queues.write(sql, self._name, after)
+            reached(Point.INGESTING)
+        self._position = after.position
+        if after != queue:
+            reached(Point.INGESTED)
+        return KeptTask(
+            more=more or after.phase is not RebuildPhase.FOLLOWING, rebuilding=after.phase is not RebuildPhase.FOLLOWING
+        )
+
+    async def _begun(self, sql: Any) -> Queue | None:
+        """The row of a queue that this database has not kept before; None where another steward is at it."""
+        if await queues.read(sql, self._name) is not None:
+            return None
+        if await self._redis.owner():
+            raise self._stranger()
+        await queues.make(sql, self._name, uuid4().hex)
+        return await queues.lock(sql, self._name)
+
+    async def read_until(self, sql: Any) -> int:
+        """What happened before this moment (Redis's clock, ms) was read; 0 while that is not known."""
+        queue = await queues.read(sql, self._name)
+        if queue is None or queue.phase is not RebuildPhase.FOLLOWING:
+            return 0
+        look = await self._redis.follow(queue.epoch, queue.position, queue.seen, 1)
+        if look.word != "ok":
+            return 0
+        return queue.position_ms if look.ids or look.more else look.now_ms
+
+    async def standing(self, sql: Any) -> LedgerStatus:
+        """How the ledger stands, for operators."""
+        waiting = await requests.count(sql, self._name)
+        queue = await queues.read(sql, self._name)
+        if queue is None:
+            return LedgerStatus("not begun", 0, waiting, 0, 0)
+        last = await self._redis.dump([])
+        behind = last.now_ms - queue.position_ms if last.last and last.last != queue.position else 0
+        return LedgerStatus(queue.phase, behind, waiting, queue.losses, queue.restored)
+
+    async def check_owner(self) -> None:
+        """StoreRefusedError where this Redis is another ledger's."""
+        async with self._database.transaction() as sql:
+            queue = await queues.read(sql, self._name)
+        owner = await self._redis.owner()
+        if owner and (queue is None or (queue.epoch != owner and queue.phase is RebuildPhase.FOLLOWING)):
+            raise self._stranger()
+
+    def next_event(self, key: str, seconds: float) -> tuple[str | int, ...]:
+        """The command that waits for something to ingest."""
+        wait = ("COUNT", 1, "BLOCK", max(1, round(seconds * 1000)))
+        return ("XREAD", *wait, "STREAMS", key, self._position or "0-0")
+
+    def _stranger(self) -> StoreRefusedError:
+        return StoreRefusedError(
+            f"queue {self._name} in Redis is kept by another database than PostgreSQL at {self._database.url}: "
+            "is DATABASE_URL right? If this one is to take over, run `supervisor db adopt`"
+        )
+
+    async def _step(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
+        if queue.phase is RebuildPhase.FOLLOWING:
+            return await self._follow(sql, queue)
+        return await self._rebuilding.step(sql, queue), True
+
+    async def _follow(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
+        look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
+        match look.word:
+            case "ok":
+                return await self._ingest(sql, queue, look)
+            case "other":
+                raise self._stranger()
+            case _:
+                return await self._rebuilding.begin(sql, queue, look), True
+
+    async def _ingest(self, sql: Any, queue: Queue, look: EventPage) -> tuple[Queue, bool]:
+        after = await self._ingesting.happened(sql, queue, look)
+        more = look.more
+        if not look.more:
+            after, more = await self._ingesting.facts(sql, after)
+            await deliver.give_changes(sql, self._name, self._redis, queue.epoch, patience=request_order.PATIENCE)
+        gave = await deliver.give(sql, self._name, self._redis, queue.epoch)
+        return after, more or gave

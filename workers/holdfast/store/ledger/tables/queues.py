@@ -1,0 +1,95 @@
+"""The row of a queue: which Redis the ledger follows, and how far it has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+
+class RebuildPhase(StrEnum):
+    """What the steward does next; in this order after a loss."""
+
+    BOUNDING = "bounding"  # what is said of lanes and hosts goes back, before any task
+    CORRECTING = "correcting"  # what Redis has forgotten of tasks that had ended
+    RESTORING = "restoring"  # tasks that have not ended, dead letters, and those with a webhook to be told go back
+    SCHEDULING = "scheduling"  # schedules go back, and what was asked of them since is asked again
+    SWEEPING = "sweeping"  # whatever tasks Redis knows are read once
+    LISTING = "listing"  # and whatever else
+    FOLLOWING = "following"  # events are ingested, requests are given
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """See the comments of the table."""
+
+    epoch: str
+    phase: RebuildPhase
+    cursor: str
+    position: str
+    witness: str
+    since_ms: int
+    losses: int
+    restored: int
+
+    @property
+    def position_ms(self) -> int:
+        """When the last event was that was ingested; 0: there was none."""
+        return moment(self.position)
+
+    @property
+    def seen(self) -> str:
+        """The last event that was there when anything was read: a Redis that has forgotten it has lost something."""
+        return self.witness if is_before(self.position, self.witness) else self.position
+
+    def saw(self, event: str) -> Queue:
+        """Something was read when this event was the last ('' for none)."""
+        return replace(self, witness=event) if is_before(self.seen, event) else self
+
+
+def moment(position: str) -> int:
+    """When an event was, by its position; 0 for none."""
+    return int(position.partition("-")[0] or 0)
+
+
+def is_before(position: str, other: str) -> bool:
+    """Whether the first of two events came before the second; none came before any."""
+
+    def number(one: str) -> tuple[int, int]:
+        ms, _, part = one.partition("-")
+        return int(ms or 0), int(part or 0)
+
+    return number(position) < number(other)
+
+
+_COLUMNS = "epoch, phase, cursor, position, witness, since_ms, losses, restored"
+_READ = f"SELECT {_COLUMNS} FROM holdfast_queues WHERE queue = $1"  # noqa: S608 - of our own words
+_LOCK = f"{_READ} FOR UPDATE SKIP LOCKED"
+_MAKE = "INSERT INTO holdfast_queues (queue, epoch, phase) VALUES ($1, $2, 'bounding') ON CONFLICT DO NOTHING"
+_WRITE = f"UPDATE holdfast_queues SET ({_COLUMNS}) = ($2, $3, $4, $5, $6, $7, $8, $9) WHERE queue = $1"  # noqa: S608 - as above
+
+
+async def read(sql: Any, queue: str) -> Queue | None:
+    """None: no steward has ever kept this queue."""
+    return _queue(await sql.fetchrow(_READ, queue))
+
+
+async def lock(sql: Any, queue: str) -> Queue | None:
+    """The same, for whoever works on it until the end of the transaction; None, too, where somebody else does."""
+    return _queue(await sql.fetchrow(_LOCK, queue))
+
+
+async def make(sql: Any, queue: str, epoch: str) -> None:
+    await sql.execute(_MAKE, queue, epoch)
+
+
+async def write(sql: Any, queue: str, row: Queue) -> None:
+    place = (row.epoch, row.phase, row.cursor, row.position, row.witness)
+    await sql.execute(_WRITE, queue, *place, row.since_ms, row.losses, row.restored)
+
+
+def _queue(row: Any) -> Queue | None:
+    if row is None:
+        return None
+    epoch, phase, *rest = row
+    return Queue(epoch, RebuildPhase(phase), *rest)

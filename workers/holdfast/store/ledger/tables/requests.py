@@ -1,0 +1,253 @@
+"""Requests: what a producer asked for, from the moment it is accepted until the ledger has seen what came of it.
+
+A request waits, then it is given to Redis, and it is deleted in the transaction that ingests its effect. After a loss
+of Redis those that are left are given again, in their order: every one of them may be given twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from holdfast.core.tasks import Accepted, Submission
+from holdfast.store.ledger import request_order
+from holdfast.store.redis.ledger import PAGE_BYTES
+
+_pack = msgspec.msgpack.Encoder().encode
+_submission = msgspec.msgpack.Decoder(Submission).decode
+
+# OFFSET 0: each is looked up by itself. Of a table that was never analyzed the planner would read a whole queue's rows.
+_LEDGER = """
+SELECT t.* FROM unnest($2::text[]) AS n (task_id), LATERAL (
+    SELECT task_id, finished_ms, message_ids, digests, substring(pending FROM 1 FOR 5) AS pending FROM holdfast_tasks
+    WHERE queue = $1 AND task_id = n.task_id OFFSET 0) AS t"""
+_ENTER = """
+INSERT INTO holdfast_requests (queue, verb, task_id, message_id, digest, content)
+SELECT $1, $6, n.task_id, n.message_id, n.digest, n.content
+FROM unnest($2::text[], $3::text[], $4::text[], $5::bytea[]) WITH ORDINALITY
+    AS n (task_id, message_id, digest, content, place)
+ORDER BY n.place
+ON CONFLICT (queue, task_id, message_id) WHERE message_id <> '' AND refused IS NULL DO NOTHING
+RETURNING task_id, message_id"""
+_ENTERED = """
+SELECT id, verb, task_id, message_id, digest, given IS NULL AS waits FROM holdfast_requests
+WHERE queue = $1 AND task_id = ANY($2) AND refused IS NULL ORDER BY id"""
+_ASK = "INSERT INTO holdfast_requests (queue, verb, task_id, content) VALUES ($1, $2, $3, $4) RETURNING id"
+_GIVEN = "UPDATE holdfast_requests SET given = clock_timestamp() WHERE id = ANY($1)"
+_REFUSED = "UPDATE holdfast_requests SET refused = $2 WHERE id = $1"
+_DROP = "DELETE FROM holdfast_requests WHERE id = ANY($1)"
+_WAITING = """
+SELECT * FROM (SELECT *, sum(octet_length(content)) OVER (ORDER BY id) - octet_length(content) AS before,
+    count(*) OVER () AS found FROM (
+SELECT r.id, r.verb, r.content, r.task_id, r.message_id, t.finished_ms, r.message_id = ANY(t.message_ids) AS known,
+    floor(extract(epoch FROM clock_timestamp() - r.created) * 1000)::bigint AS age_ms
+FROM holdfast_requests r LEFT JOIN holdfast_tasks t ON t.queue = r.queue AND t.task_id = r.task_id
+WHERE r.queue = $1 AND r.given IS NULL AND r.refused IS NULL AND r.verb <> 'change'
+    AND r.created < clock_timestamp() - $2::float8 * interval '1 second'
+ORDER BY r.id LIMIT $3) AS page) AS weighed WHERE before < $4 ORDER BY id"""
+_CONFIRM = """
+DELETE FROM holdfast_requests r USING holdfast_tasks t
+WHERE r.queue = $1 AND r.task_id = ANY($2) AND r.refused IS NULL AND t.queue = r.queue AND t.task_id = r.task_id
+    AND CASE WHEN r.message_id <> '' THEN r.message_id = ANY(t.message_ids) ELSE r.id <= t.asked END"""
+_AGAIN = "UPDATE holdfast_requests SET given = NULL WHERE queue = $1 AND given IS NOT NULL AND refused IS NULL"
+_COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS NULL AND refused IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A submission as it was entered. `word` where the ledger knows the answer; `first`: nothing is known of its task;
+    `blocked`: earlier requests on its task wait to be given, so it must not overtake them."""
+
+    submission: Submission
+    request: int = 0
+    word: Accepted | None = None
+    first: bool = False
+    blocked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that is to be given. `ended`, `known`: what the ledger knows of its task, and of its message."""
+
+    request: int
+    verb: str
+    task_id: str
+    ended: bool
+    known: bool
+    submission: Submission | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRequest:
+    request: int
+    blocked: bool
+
+
+async def enter(
+    sql: Any, queue: str, batch: Sequence[Submission], verb: str = "run", most_pending: int = 1000
+) -> list[Entry]:
+    """Accept these: from the end of this transaction on they will reach Redis. In the order of the batch.
+
+    `verb`: `run`, or `message` for those that are only for a task that there is. `most_pending`: messages that may wait
+    for one task; what is accepted here is never refused for that later.
+    """
+    ids = sorted({one.task_id for one in batch})
+    await request_order.lock(sql, queue, ids)
+    parents = {parent for one in batch if one.terms for parent in one.terms.after}
+    ledger = {row["task_id"]: row for row in await sql.fetch(_LEDGER, queue, ids)}
+    told = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
+    fresh = [one for one, word in told if word is None]
+    columns = zip(*((one.task_id, one.message_id, _digest(one), _pack(one)) for one in fresh), strict=True)
+    new: set[tuple[str, str]] = set()
+    if fresh:
+        new = {(row["task_id"], row["message_id"]) for row in await sql.fetch(_ENTER, queue, *map(list, columns), verb)}
+    entered: dict[str, list[Any]] = {task_id: [] for task_id in {*ids, *parents}}
+    for row in await sql.fetch(_ENTERED, queue, list(entered)):
+        entered[row["task_id"]].append(row)
+    mine = {(one.task_id, one.message_id) for one in fresh}
+    entries = [Entry(one, word=word) if word else _entry(one, entered, ledger, mine) for one, word in told]
+    full = [_is_new(each, new) and _is_full(each, entered, ledger, most_pending) for each in entries]
+    await drop(sql, [each.request for each, no_room in zip(entries, full, strict=True) if no_room])
+    return [replace(each, word=Accepted.FULL) if no_room else each for each, no_room in zip(entries, full, strict=True)]
+
+
+async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> AskedRequest:
+    """Accept a request for a task; one that waits already is not entered twice."""
+    await request_order.lock(sql, queue, [task_id])
+    waiting = [row for row in await sql.fetch(_ENTERED, queue, [task_id]) if row["waits"]]
+    if waiting and waiting[-1]["verb"] == verb:
+        return AskedRequest(waiting[-1]["id"], len(waiting) > 1)
+    content = reason.encode("utf-8", "surrogatepass")
+    return AskedRequest(await sql.fetchval(_ASK, queue, verb, task_id, content), bool(waiting))
+
+
+async def given(sql: Any, requests: Sequence[int]) -> None:
+    await sql.execute(_GIVEN, list(requests))
+
+
+async def refused(sql: Any, request: int, word: str) -> None:
+    """Redis did not take it; the row stays, for whoever asks what became of it."""
+    await sql.execute(_REFUSED, request, word)
+
+
+async def drop(sql: Any, requests: Sequence[int]) -> None:
+    await sql.execute(_DROP, list(requests))
+
+
+async def confirm(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
+    """The ledger has read these tasks anew: what it has seen done is no request any more."""
+    await sql.execute(_CONFIRM, queue, list(task_ids))
+
+
+async def give_again(sql: Any, queue: str) -> None:
+    """Redis has lost what it was given: whatever is not confirmed is to be given once more."""
+    await sql.execute(_AGAIN, queue)
+
+
+async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> tuple[list[Waiting], bool]:
+    """The oldest that wait, entered more than so many seconds ago, as many as a call should hold; whether there may be
+    more."""
+    rows = await sql.fetch(_WAITING, queue, older_than, limit, PAGE_BYTES)
+    more = bool(rows) and (len(rows) == limit or rows[0]["found"] > len(rows))
+    return [_waiting(row) for row in rows], more
+
+
+async def count(sql: Any, queue: str) -> int:
+    """How many wait to be given."""
+    return int(await sql.fetchval(_COUNT, queue))
+
+
+async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
+    """These tasks were deleted, with what they were asked."""
+    delete = "DELETE FROM holdfast_requests WHERE queue = $1 AND task_id = ANY($2) AND given IS NOT NULL"
+    await sql.execute(delete, queue, list(task_ids))
+
+
+async def trim(sql: Any, queue: str, keep_ms: int) -> None:
+    """Forget what was refused so long ago."""
+    delete = "DELETE FROM holdfast_requests WHERE queue = $1 AND refused IS NOT NULL AND created < clock_timestamp() - "
+    await sql.execute(f"{delete} $2::float8 * interval '1 millisecond'", queue, keep_ms)
+
+
+async def first_of(sql: Any, queue: str, task_id: str) -> Submission | None:
+    """What made a task that the ledger has not seen yet."""
+    content = await sql.fetchval(
+        "SELECT content FROM holdfast_requests WHERE queue = $1 AND task_id = $2 AND verb = 'run' AND refused IS NULL "
+        "ORDER BY id LIMIT 1",
+        queue,
+        task_id,
+    )
+    return None if content is None else _submission(content)
+
+
+def _digest(one: Submission) -> str:
+    return f"o{one.digest}"
+
+
+def _same(known: str, one: Submission) -> Accepted:
+    """Digests of one kind (own or foreign) tell whether the content is the same."""
+    return Accepted.CONFLICT if known[:1] == "o" and known != _digest(one) else Accepted.DUPLICATE
+
+
+def _known(row: Any, one: Submission) -> Accepted | None:
+    if row is None:
+        return None
+    digests = dict(zip(row["message_ids"], row["digests"], strict=True))
+    if one.message_id in digests:
+        return _same(digests[one.message_id], one)
+    return None if row["finished_ms"] is None else Accepted.TERMINAL
+
+
+def _entry(
+    one: Submission, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, object], mine: set[tuple[str, str]]
+) -> Entry:
+    rows = entered[one.task_id]
+    place = next((n for n, row in enumerate(rows) if row["message_id"] == one.message_id), None)
+    if place is None:  # entered earlier, and confirmed this moment
+        return Entry(one, word=Accepted.DUPLICATE)
+    row, before = rows[place], rows[:place]
+    if row["digest"] != _digest(one):
+        return Entry(one, word=Accepted.CONFLICT)
+    parents = [row for parent in (one.terms.after if one.terms else ()) for row in entered[parent]]
+    blocked = any(each["waits"] and (each["task_id"], each["message_id"]) not in mine for each in [*before, *parents])
+    return Entry(one, row["id"], first=not before and one.task_id not in ledger, blocked=blocked)
+
+
+def _is_new(entry: Entry, new: set[tuple[str, str]]) -> bool:
+    return entry.word is None and (entry.submission.task_id, entry.submission.message_id) in new
+
+
+def _is_full(entry: Entry, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, Any], most: int) -> bool:
+    """Whether as many messages wait before this one as may: those that the ledger has seen wait, and those that are on
+    their way to Redis. The first of a task that the ledger has not seen is the task itself."""
+    known = ledger.get(entry.submission.task_id)
+    before = [row for row in entered[entry.submission.task_id] if row["id"] < entry.request and row["message_id"]]
+    return len(before) + (_length(known["pending"]) if known else -1) >= most
+
+
+def _length(packed: bytes) -> int:
+    """Of a list as MessagePack, by its first bytes."""
+    sizes = {0xDC: 3, 0xDD: 5}
+    return int.from_bytes(packed[1 : sizes[packed[0]]]) if packed[0] in sizes else packed[0] & 0x0F
+
+
+def _waiting(row: Any) -> Waiting:
+    speaks = row["message_id"] != ""
+    return Waiting(
+        request=row["id"],
+        verb=row["verb"],
+        task_id=row["task_id"],
+        ended=row["finished_ms"] is not None,
+        known=bool(row["known"]),
+        submission=_later(_submission(row["content"]), row["age_ms"]) if speaks else None,
+        reason="" if speaks else row["content"].decode("utf-8", "surrogatepass"),
+    )
+
+
+def _later(one: Submission, age_ms: int) -> Submission:
+    """Its delay counts from the moment it was accepted."""
+    return one if one.delay_ms is None else replace(one, delay_ms=max(0, one.delay_ms - age_ms))

@@ -1,0 +1,246 @@
+"""The tasks of the ledger and their turns: kept as Redis has them, read back as Redis takes them.
+
+What came of a turn is written once. A task that has ended never goes back, except as another life of the same id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import structlog
+
+from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.ledger import PAGE_BYTES, Dump, Dumps
+
+_Turn = tuple[str, int, bytes, bytes | None]
+
+_log = structlog.get_logger("holdfast.ledger")
+
+PAGE_TASKS = 100
+
+_pack = msgspec.msgpack.Encoder().encode
+_record = msgspec.msgpack.Decoder(dict[str, bytes]).decode
+_list = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
+
+# OFFSET 0: each is looked up by itself. Of a table that was never analyzed the planner would read a whole queue's rows.
+_EARLIER_LIVES = """
+SELECT n.task_id FROM unnest($2::text[], $3::bigint[]) AS n (task_id, created_ms) WHERE EXISTS (
+    SELECT FROM holdfast_tasks t
+    WHERE t.queue = $1 AND t.task_id = n.task_id AND t.created_ms <> n.created_ms OFFSET 0)"""
+_FORGET = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"
+_KEPT = (
+    *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
+    *("record", "pending", "checkpoint", "trail", "ties", "webhooks"),
+)
+_KEEP = f"""
+INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
+VALUES ({", ".join(f"${n + 1}" for n in range(len(_KEPT) + 2))})
+ON CONFLICT (queue, task_id) DO UPDATE SET {", ".join(f"{name} = EXCLUDED.{name}" for name in _KEPT)}
+WHERE EXCLUDED.turn >= t.turn AND (t.finished_ms IS NULL OR EXCLUDED.finished_ms IS NOT NULL)"""  # noqa: S608 - of our own words
+_KEEP_TURN = """
+INSERT INTO holdfast_turns AS t (queue, task_id, turn, operation, result)
+SELECT $1, n.* FROM unnest($2::text[], $3::integer[], $4::bytea[], $5::bytea[]) AS n
+ON CONFLICT (queue, task_id, turn) DO UPDATE SET result = EXCLUDED.result
+WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
+
+_COLUMNS = """
+task_id, turn, dead, record, pending, checkpoint, trail, ties, webhooks, message_ids, digests, seq, created_ms, seen_ms
+"""
+# What a task weighs, without reading it.
+_BYTES = """
+octet_length(record) + octet_length(pending) + octet_length(checkpoint) + octet_length(trail)
+    + pg_column_size(message_ids) + pg_column_size(digests)
+    + (SELECT coalesce(sum(octet_length(operation) + coalesce(octet_length(result), 0)), 0)
+       FROM holdfast_turns u WHERE u.queue = t.queue AND u.task_id = t.task_id)"""
+
+
+def _page(which: str, order: str, limit: int) -> str:
+    """The first of these tasks, at most the parameter `limit` of them and, but for one, the next parameter of bytes."""
+    return f"""
+SELECT {_COLUMNS} FROM (
+    SELECT *, sum(bytes) OVER (ORDER BY {order}) - bytes AS before FROM (
+        SELECT *, {_BYTES} AS bytes FROM holdfast_tasks t WHERE queue = $1 AND {which} ORDER BY {order} LIMIT ${limit}
+    ) AS page) AS weighed
+WHERE before < ${limit + 1} ORDER BY {order}"""  # noqa: S608 - of our own words
+
+
+_OPEN = _page(
+    "(finished_ms IS NULL OR dead <> '' OR webhooks <> '\\x90') AND (seq, created_ms, task_id) > ($2, $3, $4)",
+    "seq, created_ms, task_id",
+    5,
+)
+_ENDED_SINCE = _page(
+    "finished_ms IS NOT NULL AND seen_ms >= $2 AND (seen_ms, task_id) > ($3, $4)", "seen_ms, task_id", 5
+)
+_ENDED_OF = _page("finished_ms IS NOT NULL AND task_id = ANY($2) AND task_id > $3", "task_id", 4)
+_THESE = f"""
+SELECT {_COLUMNS} FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2)"""  # noqa: S608 - of our own words
+_TURNS = """
+SELECT task_id, turn, operation, result FROM holdfast_turns
+WHERE queue = $1 AND task_id = ANY($2) ORDER BY task_id, turn"""
+_ENDED = """
+SELECT task_id, finished_ms FROM holdfast_tasks WHERE queue = $1 AND state = ANY($2) AND finished_ms IS NOT NULL
+    AND (finished_ms, task_id) < ($3, $4) ORDER BY finished_ms DESC, task_id DESC LIMIT $5"""
+
+_TRIM = """
+DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id IN (
+    SELECT task_id FROM holdfast_tasks WHERE queue = $1 AND finished_ms < $2 ORDER BY finished_ms, task_id LIMIT $3)"""
+
+
+async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
+    """Write these tasks as they were at that moment. Of a damaged one nothing is written, so what was known stays."""
+    whole = list(_whole(queue, dumps))
+    if not whole:
+        return
+    dumped, rows, turns = zip(*whole, strict=True)
+    lives = [(dump.task_id, dump.number("created")) for dump in dumped]
+    earlier = await sql.fetch(_EARLIER_LIVES, queue, *map(list, zip(*lives, strict=True)))
+    if earlier:
+        await sql.execute(_FORGET, queue, [row["task_id"] for row in earlier])
+    await sql.executemany(_KEEP, rows)
+    last = {turn[:2]: turn for some in turns for turn in some}
+    await sql.execute(_KEEP_TURN, queue, *map(list, zip(*last.values(), strict=True)))
+
+
+def _whole(queue: str, dumps: Dumps) -> Iterator[tuple[Dump, tuple[object, ...], list[_Turn]]]:
+    """What is written of each task that can be read: one that somebody has damaged does not keep the others back."""
+    damaged = list(dumps.damaged)
+    for dump in dumps.tasks:
+        try:
+            found = (dump, _row(queue, dump, dumps.seen_ms), list(_turns(dump)))
+        except (ValueError, OverflowError):
+            damaged.append(dump.task_id)
+        else:
+            if dump.operation and dump.number("turn") > 0:
+                yield found
+            else:
+                damaged.append(dump.task_id)
+    for task_id in damaged:
+        _log.warning("a task is damaged in Redis; it is not copied", task=task_id)
+
+
+async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
+    """Tasks that have not ended, dead letters, and those with a webhook to be told, in the order of their lanes; and
+    the next cursor."""
+    after = msgspec.json.decode(cursor, type=tuple[int, int, str]) if cursor else (-1, 0, "")
+    rows = await sql.fetch(_OPEN, queue, *after, limit, PAGE_BYTES)
+    last = (rows[-1]["seq"], rows[-1]["created_ms"], rows[-1]["task_id"]) if rows else ()
+    return await _dumps(sql, queue, rows), msgspec.json.encode(last).decode() if rows else ""
+
+
+async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> tuple[list[Dump], str]:
+    """Tasks that were seen to have ended since that moment; and the next cursor."""
+    after = msgspec.json.decode(cursor, type=tuple[int, str]) if cursor else (-1, "")
+    rows = await sql.fetch(_ENDED_SINCE, queue, since_ms, *after, limit, PAGE_BYTES)
+    last = (rows[-1]["seen_ms"], rows[-1]["task_id"]) if rows else ()
+    return await _dumps(sql, queue, rows), msgspec.json.encode(last).decode() if rows else ""
+
+
+async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
+    return await _dumps(sql, queue, await sql.fetch(_THESE, queue, list(task_ids)))
+
+
+async def known(sql: Any, queue: str, task_ids: Sequence[str]) -> set[str]:
+    """Those of these tasks that the ledger has ever seen, and not forgotten."""
+    query = """SELECT n.task_id FROM unnest($2::text[]) AS n (task_id)
+WHERE EXISTS (SELECT FROM holdfast_tasks t WHERE t.queue = $1 AND t.task_id = n.task_id OFFSET 0)"""  # as above
+    return {row["task_id"] for row in await sql.fetch(query, queue, list(task_ids))}
+
+
+def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> AsyncIterator[list[Dump]]:
+    """Of the tasks that these wait for, those that have ended: Redis must know them to tell their children."""
+    return ended_of(sql, queue, {parent for dump in dumps for parent in dump.parents})
+
+
+async def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIterator[list[Dump]]:
+    """Those of these tasks that have ended, in pages."""
+    cursor = ""
+    while task_ids and (rows := await sql.fetch(_ENDED_OF, queue, list(task_ids), cursor, PAGE_TASKS, PAGE_BYTES)):
+        yield await _dumps(sql, queue, rows)
+        cursor = rows[-1]["task_id"]
+
+
+async def ended(
+    sql: Any, queue: str, states: Sequence[str], before: tuple[int, str], limit: int
+) -> list[tuple[str, int]]:
+    """Ids of tasks in these terminal states and when they ended, newest first."""
+    rows = await sql.fetch(_ENDED, queue, list(states), *before, limit)
+    return [(row["task_id"], row["finished_ms"]) for row in rows]
+
+
+async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
+    """Delete those of these tasks that are dead letters; how many."""
+    delete = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2) AND dead <> '' RETURNING 1"
+    return len(await sql.fetch(delete, queue, list(task_ids)))
+
+
+async def forget_ended(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
+    """Delete those of these tasks that have ended; how many."""
+    delete = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2) AND finished_ms IS NOT NULL RETURNING 1"
+    return len(await sql.fetch(delete, queue, list(task_ids)))
+
+
+async def trim(sql: Any, queue: str, before_ms: int, limit: int) -> None:
+    """Forget tasks that ended before that, at most so many, the oldest first."""
+    await sql.execute(_TRIM, queue, before_ms, limit)
+
+
+def message_ids(dump: Dump) -> dict[str, str]:
+    """Every message the task has been given, with its digest."""
+    seen = {message: digest.decode() for message, digest in pairs(dump.messages)}
+    return {dump.text("message"): dump.text("digest")} | seen
+
+
+def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
+    seen = message_ids(dump)
+    finished = dump.number("finished") or None
+    numbers = (dump.number("seq"), dump.number("created"), finished, seen_ms, dump.number("asked"), dump.number("turn"))
+    packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, _pack(dump.trail))
+    return (
+        queue,
+        dump.task_id,
+        dump.text("state"),
+        *numbers,
+        dump.dead.decode(),
+        list(seen),
+        list(seen.values()),
+        *packed,
+        _pack(dump.ties),
+        _pack(dump.webhooks),
+    )
+
+
+def _turns(dump: Dump) -> Iterable[_Turn]:
+    for turn, (operation, result) in enumerate(zip(dump.history[::2], dump.history[1::2], strict=True), 1):
+        yield dump.task_id, turn, operation, result or None
+    yield dump.task_id, dump.number("turn"), dump.operation, dump.result or None
+
+
+async def _dumps(sql: Any, queue: str, rows: Sequence[Any]) -> list[Dump]:
+    turns: dict[str, dict[int, tuple[bytes, bytes]]] = {row["task_id"]: {} for row in rows}
+    for turn in await sql.fetch(_TURNS, queue, list(turns)) if rows else ():
+        turns[turn["task_id"]][turn["turn"]] = (turn["operation"], turn["result"] or b"")
+    return [_dump(row, turns[row["task_id"]]) for row in rows]
+
+
+def _dump(row: Any, turns: dict[int, tuple[bytes, bytes]]) -> Dump:
+    operation, result = turns[row["turn"]]
+    history = tuple(part for turn in range(1, row["turn"]) for part in turns[turn])
+    seen = zip(row["message_ids"], row["digests"], strict=True)
+    several = len(row["message_ids"]) > 1  # as Redis keeps them
+    return Dump(
+        task_id=row["task_id"],
+        record=_record(row["record"]),
+        dead=row["dead"].encode(),
+        operation=operation,
+        history=history,
+        result=result,
+        pending=_list(row["pending"]),
+        messages=tuple(word.encode() for pair in seen for word in pair) if several else (),
+        checkpoint=row["checkpoint"],
+        trail=_list(row["trail"]),
+        ties=_list(row["ties"]),
+        webhooks=_list(row["webhooks"]),
+    )

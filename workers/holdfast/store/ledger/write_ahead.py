@@ -1,0 +1,113 @@
+"""Asking for a change: written to PostgreSQL first, then carried out by Redis. Whoever gets an answer may forget it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from holdfast.core.tasks import KeptTask
+from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
+from holdfast.os.kill_points import Point, reached
+from holdfast.store.ledger import change_requests, request_order
+from holdfast.store.ledger.change_requests import ChangeReceipt
+from holdfast.store.ledger.database import Database
+from holdfast.store.ledger.tables import queues, requests
+from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
+from holdfast.store.redis.connection import Value
+from holdfast.store.redis.kept_settings import OVERTAKEN, RedisKeptSettings
+from holdfast.store.redis.ledger import ELSEWHERE
+
+Run = Callable[..., Awaitable[Any]]
+FIRST_ROUNDS = 50  # of a queue that nobody has kept yet: enough to begin with an empty one
+
+
+class WriteAhead:
+    """`run` is that of the connection, with changes written first. `keep`: a round of the keeper's work."""
+
+    def __init__(
+        self,
+        queue: str,
+        database: Database,
+        redis: RedisKeptSettings,
+        run: Run,
+        keep: Callable[[], Awaitable[KeptTask]],
+    ) -> None:
+        self._queue = queue
+        self._database = database
+        self._redis = redis
+        self._run = run
+        self._keep = keep
+
+    async def run(self, name: str, *args: Value) -> Any:
+        """As Connection.run; StoreUnavailableError says so where a change is kept, and is carried out later."""
+        fact = change_requests.fact_of(name, args)
+        if not fact:
+            return await self._run(name, *args)
+        epoch, entered = await self._enter(fact, name, args)
+        reached(Point.WRITTEN)
+        if not epoch or (
+            entered.blocked and not await request_order.wait(self._database, self._queue, [fact], entered.request)
+        ):
+            raise StoreUnavailableError(_kept(fact, "Redis is being rebuilt, or was away until now"))
+        answer = await self._carry_out(epoch, fact, entered, name, args)
+        reached(Point.GIVEN)
+        with suppress(LedgerUnavailableError):  # it is seen from what has happened
+            async with self._database.transaction() as sql:
+                await requests.given(sql, [entered.request])
+        return answer
+
+    async def word(self, name: str, *args: Value) -> str:
+        answer: bytes = await self.run(name, *args)
+        return answer.decode()
+
+    async def number(self, name: str, *args: Value) -> int:
+        answer: int = await self.run(name, *args)
+        return answer
+
+    async def _enter(self, fact: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
+        """The epoch of the Redis that may be told, empty where none is; and the change as it was accepted."""
+        async with self._database.transaction() as sql:
+            if (queue := await queues.read(sql, self._queue)) is not None:
+                return _epoch(queue), await change_requests.enter(sql, self._queue, fact, operation, args)
+        await self._begin()
+        async with self._database.transaction() as sql:
+            queue = await queues.read(sql, self._queue)
+            return _epoch(queue), await change_requests.enter(sql, self._queue, fact, operation, args)
+
+    async def _begin(self) -> None:
+        """Nobody has kept this queue yet: schedules may be set before the first supervisor is started."""
+        for _ in range(FIRST_ROUNDS):
+            kept = await self._keep()
+            if kept.busy or not kept.rebuilding:
+                return
+
+    async def _carry_out(
+        self, epoch: str, fact: str, entered: ChangeReceipt, operation: str, args: tuple[Value, ...]
+    ) -> object:
+        try:
+            answer: object = await self._redis.request(epoch, fact, entered.request, operation, args)
+        except StoreUnavailableError as error:
+            raise StoreUnavailableError(_kept(fact, str(error))) from error
+        except StoreError:  # refused, and will be again
+            async with self._database.transaction() as sql:
+                await requests.drop(sql, [entered.request])
+            raise
+        if answer == ELSEWHERE:
+            raise StoreUnavailableError(_kept(fact, "Redis is another one, or is being rebuilt"))
+        if answer == OVERTAKEN:
+            raise StoreError(f"what was asked of {_named(fact)} was carried out long ago, and its answer is forgotten")
+        return answer
+
+
+def _epoch(queue: Queue | None) -> str:
+    return queue.epoch if queue is not None and queue.phase is RebuildPhase.FOLLOWING else ""
+
+
+def _kept(fact: str, why: str) -> str:
+    return f"{why}; what was asked of {_named(fact)} is kept in PostgreSQL and is carried out as soon as that is over"
+
+
+def _named(fact: str) -> str:
+    kind, _, name = fact.partition("|")
+    return f"schedule {name}" if kind == "schedule" else {"rules": "lanes", "quiet": "hosts"}[kind]

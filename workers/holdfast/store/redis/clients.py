@@ -1,0 +1,106 @@
+"""The one place where Redis clients are made.
+
+Every timeout is ours: the library's defaults cut blocking calls short and send commands twice. Retries inside the
+client are off; the one retry loop sits outside, around idempotent calls.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import redis.asyncio as aioredis
+from redis.asyncio.connection import SSLConnection, parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from holdfast.store.protocol.steward import MOST_PEEKS
+from holdfast.store.redis.failover import ClusterLocator, SentinelLocator, ServerLocator, following_pool
+from holdfast_config import redis_topology
+
+if TYPE_CHECKING:
+    from holdfast_config import RedisSettings
+
+NAME = "holdfast"  # how our clients are told from others in CLIENT LIST
+PROBED = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 3}  # seconds of silence, between probes; how many
+MOST_BLOCKED = 100  # a process blocks in a few calls, and waits for tasks in one; more than this is a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """`commands`: for calls that answer at once; a bounded pool that waits for a free connection.
+    `blocking`: for calls that block; the caller bounds each one, and a call that is cancelled closes its connection.
+    `peeking`: for those that block on a lane, one for each of MOST_PEEKS lanes.
+    `guide`: who knows where the server is, if it may be another one tomorrow."""
+
+    commands: Any
+    blocking: Any
+    peeking: Any
+    guide: ServerLocator | None = None
+
+
+def clients_of(settings: RedisSettings) -> Clients:
+    """Nothing is connected before the first call. UntrustedError where another user could be behind the socket."""
+    if settings.folder is not None:
+        settings.folder.check()
+    bounds = {"max_connections": settings.max_connections, "timeout": settings.answer_timeout}
+    for_commands = {**_options(settings), **bounds, "socket_timeout": settings.answer_timeout}
+    for_blocking = {**_options(settings), "max_connections": MOST_BLOCKED, "socket_timeout": None}
+    for_peeking = {**for_blocking, "max_connections": MOST_PEEKS}
+    if settings.url.partition("://")[0] in redis_topology.SCHEMES:
+        return _following(redis_topology.parse(settings.url), settings, (for_commands, for_blocking, for_peeking))
+    bounded: Any = aioredis.BlockingConnectionPool  # the library types no option
+    unbounded: Any = aioredis.ConnectionPool
+    return Clients(
+        _client(bounded.from_url(settings.url, **for_commands)),
+        _client(unbounded.from_url(settings.url, **for_blocking)),
+        _client(unbounded.from_url(settings.url, **for_peeking)),
+    )
+
+
+def _following(
+    servers: redis_topology.RedisTopology, settings: RedisSettings, options_of: tuple[dict[str, Any], ...]
+) -> Clients:
+    login = dict[str, Any](parse_url(servers.server))
+    tls = login.pop("connection_class", None) is SSLConnection
+    del login["host"]
+    asking = {**_options(settings), **login, "socket_timeout": None}
+    if servers.form == "sentinel":
+        for unknown in ("username", "password", "db"):  # a sentinel has its own users, and no databases
+            asking.pop(unknown, None)
+        asking.update(servers.sentinel_login)
+    kind = SentinelLocator if servers.form == "sentinel" else ClusterLocator
+    guide = kind(servers.hosts, asking, tls=tls)
+    name = servers.master or settings.queue
+    pools = [following_pool(guide, name, {**options, **login}, tls=tls) for options in options_of]
+    commands, blocking, peeking = map(_client, pools)
+    return Clients(commands, blocking, peeking, guide)
+
+
+def _options(settings: RedisSettings) -> dict[str, Any]:
+    return {
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 0),
+        "socket_connect_timeout": settings.connect_timeout,
+        "health_check_interval": 15,
+        "client_name": NAME,
+        "driver_info": None,  # looking up the library's version costs each child 2 MB and a round trip
+        **_probed(settings.url),
+    }
+
+
+def _probed(url: str) -> dict[str, Any]:
+    """The kernel asks whether a silent peer is still there: who waits for a bell hears of a peer that has vanished
+    within seconds, and asks nothing of the server for it."""
+    if url.startswith("unix:"):
+        return {}
+    options = {getattr(socket, name): value for name, value in PROBED.items() if hasattr(socket, name)}
+    return {"socket_keepalive": True, "socket_keepalive_options": options}
+
+
+def _client(pool: Any) -> Any:
+    """Answers as the protocol gives them: the library would guess their meaning from the command's name."""
+    client: Any = aioredis.Redis.from_pool(pool)
+    client.response_callbacks.clear()
+    return client

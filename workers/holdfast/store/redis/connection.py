@@ -1,0 +1,185 @@
+"""A namespace's connections: one operation by name, plain commands, blocking commands."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import anyio
+from redis.exceptions import NoScriptError, RedisError
+
+from holdfast.errors import StoreRefusedError, UnreadableRecordError
+from holdfast.os.kill_points import armed
+from holdfast.store.redis.clients import Clients, clients_of
+from holdfast.store.redis.error_mapping import explained
+from holdfast.store.redis.keys import Keys
+from holdfast.store.redis.kill_point_connection import watched
+from holdfast.store.redis.notifications import Notifications
+from holdfast.store.redis.redirects import Redirecting
+from holdfast.store.redis.scripts import Script, build, operations, product
+from holdfast_config import redis_topology
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast_config import RedisSettings
+
+Value = str | bytes | int | float
+
+DAMAGED = "damaged"  # an operation's answer: the key of the task's record holds something else
+
+
+class Connection:
+    """Calls raise only errors of our tree. `replaced` is for tests: other text for parts of the scripts. `clients`: for
+    calls that answer at once, and for those that block; else such as the settings ask for."""
+
+    def __init__(
+        self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
+    ) -> None:
+        self.in_cluster = redis_topology.is_cluster(settings.url)
+        self.keys = Keys(settings.queue, in_cluster=self.in_cluster)
+        self.url = settings.masked_url
+        self._answer_timeout = settings.answer_timeout
+        made = clients or clients_of(settings)
+        self.client, self.blocking, self._guide = made.commands, made.blocking, made.guide
+        self._peeking = made.peeking
+        self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
+        self._execute: Any = self.client.execute_command
+        self._execute_blocking: Any = self.blocking.execute_command
+        self._execute_peeking: Any = self._peeking.execute_command
+        if made.guide is not None:
+            redirecting = Redirecting(made)
+            self._evaluate, self._execute = redirecting.over(self._evaluate), redirecting.over(self._execute)
+            self._execute_blocking = redirecting.over(self._execute_blocking)
+            self._execute_peeking = redirecting.over(self._execute_peeking)
+        self._replaced = replaced
+        self._scripts = {name: build(name, replaced) for name in operations()} if replaced else product()
+        self._guarded: dict[str, Script] = {}
+        self.notices = Notifications(self)
+
+    async def run(self, name: str, *args: Value) -> Any:
+        """Run one Lua operation; load it first where the server does not know it."""
+        return await self._evaluated(self._scripts[name], *args)
+
+    async def run_behind(self, guard: str, name: str, *args: Value) -> Any:
+        """The same, with a shared part before it that may answer in its place and takes the last arguments."""
+        if name not in self._guarded:
+            self._guarded[name] = build(name, self._replaced, guard)
+        return await self._evaluated(self._guarded[name], *args)
+
+    async def _evaluated(self, script: Script, *args: Value) -> Any:
+        try:
+            with explained(self.url):
+                try:
+                    return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
+                except NoScriptError:
+                    await self._execute("SCRIPT", "LOAD", script.source)
+                    return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
+        except StoreRefusedError as error:
+            if "WRONGTYPE" in str(error):
+                await self.check_types()
+                await self._check_types_of(str(args[0]) if args else "")
+            raise
+
+    async def load(self) -> None:
+        """Have the server compile and keep every operation."""
+        for script in self._scripts.values():
+            await self.command("SCRIPT", "LOAD", script.source)
+
+    async def check_types(self) -> None:
+        """Raises StoreRefusedError, which names the first key of this queue that is of another type. What this user may
+        not look at is left out."""
+        for key, wanted in self.keys.types.items():
+            found = await self._type_of(key)
+            if found not in {wanted, "none"}:
+                raise StoreRefusedError(
+                    f"Redis at {self.url}: key {key} is a {found}, and queue {self.keys.queue} keeps a {wanted} there; "
+                    f"rename it (RENAME {key} …), or use another queue name"
+                )
+
+    async def _check_types_of(self, task_id: str) -> None:
+        """The same of the keys of a task; of what is no task's id there are none."""
+        for key, wanted in self.keys.types_of(task_id).items():
+            found = await self._type_of(key)
+            if found not in {wanted, "none"}:
+                raise StoreRefusedError(
+                    f"Redis at {self.url}: key {key} is a {found}, and a task has a {wanted} there; "
+                    f"rename it (RENAME {key} …)"
+                )
+
+    async def refuse_damaged(self, task_id: str) -> NoReturn:
+        """Of a task whose record could not be read: raises StoreRefusedError with the key's name."""
+        await self._check_types_of(task_id)
+        raise UnreadableRecordError(f"the record of task {task_id!a} could not be read; ask again")
+
+    async def _type_of(self, key: str) -> str:
+        try:
+            return str((await self.command("TYPE", key)).decode())
+        except StoreRefusedError:
+            return "none"
+
+    @property
+    def found_by(self) -> str:
+        """How the server is found: url, sentinel or cluster."""
+        return "url" if self._guide is None else self._guide.form
+
+    @property
+    def address(self) -> str:
+        """Where the server is that was found last; empty where the URL says it."""
+        return "" if self._guide is None else self._guide.address
+
+    @property
+    def database(self) -> int:
+        """The number of the database that the URL names."""
+        return int(self.client.connection_pool.connection_kwargs.get("db", 0))
+
+    async def word(self, name: str, *args: Value) -> str:
+        """Run an operation that answers with one word."""
+        answer: bytes = await self.run(name, *args)
+        return answer.decode()
+
+    async def number(self, name: str, *args: Value) -> int:
+        """Run an operation that answers with one number."""
+        answer: int = await self.run(name, *args)
+        return answer
+
+    async def command(self, *args: Value) -> Any:
+        """Run one plain command."""
+        with explained(self.url):
+            return await self._execute(*args)
+
+    async def block(self, seconds: float, *args: Value) -> Any:
+        """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
+        with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
+            return await self._execute_blocking(*args)
+
+    async def peek(self, seconds: float, *args: Value) -> Any:
+        """The same, over the connections that are for peeks at lanes."""
+        with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
+            return await self._execute_peeking(*args)
+
+    async def aclose(self) -> None:
+        # A server that is gone cannot be taken leave of.
+        for client in (self.client, self.blocking, self._peeking):
+            with suppress(RedisError, OSError):
+                await client.aclose()
+                await client.connection_pool.disconnect()
+
+
+def given(value: int | None) -> Value:
+    """A number as a script takes it, nothing where there is none."""
+    return "" if value is None else value
+
+
+class Role:
+    """A part of the store: methods over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._keys = connection.keys
+        self._run = connection.run
+        self._run_behind = connection.run_behind
+        self._word = connection.word
+        self._number = connection.number
+        self._command = connection.command
+        self._block = connection.block

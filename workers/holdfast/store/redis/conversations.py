@@ -1,0 +1,97 @@
+"""Conversations and what is kept beside tasks, in Redis."""
+
+from __future__ import annotations
+
+from holdfast.core.conversations import About, Conversation, NotedWrite
+from holdfast.store.redis import decode
+from holdfast.store.redis.connection import Role, Value
+
+NAME = "+"  # goes before the name of a field of metadata
+
+
+class RedisConversations(Role):
+    async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> str:
+        return await self._word("conversation_note", task_id, context_id, owner, message)
+
+    async def note_state(self, task_id: str, state: str, wanted: tuple[str, ...] = ()) -> NotedWrite:
+        return NotedWrite(await self._word("conversation_state", task_id, state, *wanted))
+
+    async def noted(self, limit: int, offset: int) -> tuple[dict[str, str], int]:
+        following, flat = await self._run("conversation_noted", offset, limit)
+        return {task_id: state.decode() for task_id, state in decode.pairs(flat)}, following
+
+    async def noted_state(self, task_id: str) -> str:
+        found = await self._command("HGET", self._keys.about(task_id), "state")
+        return found.decode() if found is not None else ""
+
+    async def add(
+        self,
+        task_id: str,
+        *,
+        ran: bool = False,
+        metadata: dict[str, bytes] | None = None,
+        added: tuple[bytes, ...] = (),
+        feedback: bytes | None = None,
+        push: bytes | None = None,
+    ) -> None:
+        told: list[Value] = ["ran", ""] if ran else []
+        for name, value in (metadata or {}).items():
+            told += [f"{NAME}{name}", value]
+        for value in added:
+            told += ["added", value]
+        if feedback is not None:
+            told += ["feedback", feedback]
+        if push is not None:
+            told += ["push", push]
+        if told:
+            await self._run("conversation_add", task_id, *told)
+
+    async def about(self, task_id: str) -> About:
+        flat, added, earlier = await self._run("conversation_show", task_id)
+        fields = dict(decode.pairs(flat))
+        return About(
+            context_id=fields.get("context", b"").decode(),
+            owner=fields.get("owner", b"").decode(),
+            at_ms=int(fields.get("at", b"0")),
+            message=fields.get("message"),
+            state=fields.get("state", b"").decode(),
+            changed_ms=int(fields.get("changed", b"0")),
+            metadata={name[1:]: value for name, value in fields.items() if name.startswith(NAME)},
+            added=tuple(added),
+            earlier=tuple(earlier),
+        )
+
+    async def cancel_if(self, task_id: str, states: tuple[str, ...], reason: str) -> bool:
+        return await self._number("cancel_if", task_id, reason, *states) == 1
+
+    async def conversation(self, context_id: str) -> Conversation | None:
+        key = self._keys.conversation(context_id)
+        owner, data = await self._command("HMGET", key, "owner", "data")
+        if owner is None:
+            return None
+        ids = await self._command("ZRANGE", f"{key}:tasks", 0, -1)
+        return Conversation(context_id, owner.decode(), data, tuple(each.decode() for each in ids))
+
+    async def conversations(self, owner: str | None, limit: int, offset: int) -> list[str]:
+        key = self._keys.conversations(owner)
+        ids = await self._command("ZRANGE", key, offset, offset + limit - 1, "REV")
+        return [each.decode() for each in ids]
+
+    async def write_conversation(self, context_id: str, data: bytes) -> None:
+        await self._run("conversation_write", context_id, data)
+
+    async def clear_conversation(self, context_id: str, limit: int) -> int:
+        return await self._number("conversation_clear", context_id, limit)
+
+    async def feedback(self, task_id: str) -> list[bytes]:
+        return list(await self._command("LRANGE", self._keys.feedback(task_id), 0, -1))
+
+    async def push(self, task_id: str) -> bytes | None:
+        found: bytes | None = await self._command("HGET", self._keys.pushes, task_id)
+        return found
+
+    async def pushes(self) -> dict[str, bytes]:
+        return dict(decode.pairs(await self._command("HGETALL", self._keys.pushes)))
+
+    async def forget_push(self, task_id: str) -> None:
+        await self._command("HDEL", self._keys.pushes, task_id)

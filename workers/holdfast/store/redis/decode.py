@@ -1,0 +1,182 @@
+"""Answers of the Lua operations, turned into values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
+from holdfast.core.identity import sha1_hex
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Happening, TaskRecord, UnreadableEntry, WorkerKind, WorkerRecord
+from holdfast.errors import UnreadableRecordError
+
+
+def pairs(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
+    """`key value key value …` as pairs."""
+    items = iter(flat)
+    for key in items:
+        yield key.decode(), next(items)
+
+
+def _optional(value: bytes) -> int | None:
+    return int(value) if value else None
+
+
+def _delivery(row: list[Any]) -> Delivery:
+    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, operation, checkpoint, *past = row
+    history, earlier = past
+    return Delivery(
+        task_id=task_id.decode(),
+        claim=claim.decode(),
+        lane=lane.decode(),
+        operation=operation,
+        turn=int(turn),
+        delivery=int(delivery),
+        attempts=int(attempts),
+        crashes=int(crashes),
+        max_attempts=_optional(limit),
+        timeout_ms=_optional(timeout),
+        solo=solo == b"1",
+        checkpoint=checkpoint or None,
+        history=tuple(history),
+        earlier=earlier,
+    )
+
+
+def pulled(answer: list[Any]) -> Pulled:
+    standing, verdicts, rows, backlog, inbox, *fires = answer
+    return Pulled(
+        standing=Standing(standing.decode()),
+        verdicts=tuple(Verdict(verdict.decode()) for verdict in verdicts),
+        deliveries=tuple(_delivery(row) for row in rows),
+        backlog=backlog,
+        inbox=inbox,
+        fires=tuple(schedule_id.decode() for schedule_id in fires[0]) if fires else (),
+    )
+
+
+def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
+    """Raises UnreadableRecordError where a field is missing, or holds what no task has."""
+    try:
+        return _task_record(task_id, answer)
+    except KeyError as error:
+        raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: no {error.args[0]}") from None
+    except (ValueError, OverflowError) as error:
+        raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: {error}") from None
+
+
+def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
+    flat, dead, pending, trail, operation, result, checkpoint, parents = answer
+    fields = {name: value.decode() for name, value in pairs(flat)}
+
+    def number(name: str) -> int:
+        try:
+            return int(float(fields.get(name) or 0))
+        except (ValueError, OverflowError):
+            raise ValueError(f"{name} {fields[name][:80]!a}") from None
+
+    def state() -> State:
+        try:
+            return State(fields["state"])
+        except ValueError:
+            raise ValueError(f"state {fields['state'][:80]!a}") from None
+
+    return TaskRecord(
+        task_id=task_id,
+        state=state(),
+        lane=fields["lane"],
+        turn=number("turn"),
+        message_id=fields["message"],
+        name=fields.get("name", ""),
+        origin=fields["origin"],
+        created_ms=number("created"),
+        due_ms=number("due") or None,
+        finished_ms=number("finished") or None,
+        deliveries=number("delivery"),
+        attempts=number("attempts"),
+        crashes=number("crashes"),
+        releases=number("releases"),
+        owner=fields.get("owner", ""),
+        claim=fields.get("claim", ""),
+        solo=fields.get("solo") == "1",
+        progress=fields.get("progress", ""),
+        reason=fields.get("reason", ""),
+        dead=dead == 1,
+        operation=operation or None,
+        result=result or None,
+        checkpoint=checkpoint or None,
+        pending=pending,
+        trail=tuple(line.decode(errors="replace") for line in trail),
+        max_attempts=number("max_attempts") or None,
+        retry_of=fields.get("retry_of", ""),
+        retried_as=fields.get("retried_as", ""),
+        waits_for=tuple(sorted(parent.decode() for parent in parents)),
+        if_parent_fails=fields.get("if_parent_fails", ""),
+        expires_ms=number("expires") or None,
+    )
+
+
+def worker_record(
+    incarnation: str, fields: Mapping[str, bytes], running: Sequence[bytes], beat_ago_ms: int
+) -> WorkerRecord:
+    def text(name: str) -> str:
+        return fields.get(name, b"").decode(errors="replace")
+
+    return WorkerRecord(
+        incarnation=incarnation,
+        state=text("state"),
+        host=text("host"),
+        pid=int(text("pid") or 0),
+        slot=int(text("slot") or 0),
+        running=tuple(task_id.decode() for task_id in running),
+        beat_ago_ms=max(0, beat_ago_ms),
+        cause=text("cause"),
+        died_ms=int(text("died") or 0) or None,
+        held=tuple(text("held").split()),
+        quiet=text("quiet") == "1",
+        kind=text("kind") or WorkerKind.WORKER,
+    )
+
+
+def happening(entry: list[Any]) -> Happening:
+    position, flat = entry
+    fields = {name: value.decode(errors="replace") for name, value in pairs(flat)}
+    return Happening(position.decode(), fields.get("event", ""), fields.get("id", ""), fields.get("detail", ""))
+
+
+def unreadable(item: bytes) -> UnreadableEntry:
+    at, place, reason, raw = item.split(b"|", 3)
+    size, _, lane = place.partition(b"@")
+    return UnreadableEntry(
+        reason=reason.decode(errors="replace"),
+        at_ms=int(at),
+        size=int(size),
+        raw=raw,
+        address=f"{int(at)}-{sha1_hex(item)[:8]}",
+        lane=unquote(lane.decode(errors="replace")),
+    )
+
+
+def _plain(content: Any) -> Any:
+    match content:
+        case bytes():
+            return content.decode(errors="surrogateescape")
+        case list():
+            return [_plain(item) for item in content]  # pyright: ignore[reportUnknownVariableType] - nested answers
+        case _:
+            return content
+
+
+def snapshot(answer: list[Any]) -> dict[str, object]:
+    """Key → {type, ttl, content}; hashes and sorted sets as dicts, streams as lists of dicts."""
+    taken: dict[str, object] = {}
+    for i in range(0, len(answer), 4):
+        key, kind, ttl, content = (_plain(item) for item in answer[i : i + 4])
+        if kind in {"hash", "zset"}:
+            content = dict(zip(content[::2], content[1::2], strict=True))
+        elif kind == "stream":
+            content = [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in content]
+        taken[key] = {"type": kind, "ttl": ttl, "content": content}
+    return taken

@@ -1,0 +1,139 @@
+"""Connections to whichever server serves now: before it connects, each asks a guide where that is.
+
+The library's own pool for Sentinel does the following; a Cluster's guide answers the same question. Its RedisCluster is
+not used: all keys of a namespace are in one slot, so that one node at a time serves us, commands without a key too; and
+it follows ASK, which is wrong for a script whose other keys may not have moved yet.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+import anyio
+import redis.asyncio as aioredis
+from redis.asyncio.connection import BlockingConnectionPool, Connection, SSLConnection
+from redis.asyncio.sentinel import SentinelConnectionPool, SentinelManagedConnection, SentinelManagedSSLConnection
+from redis.crc import key_slot
+from redis.exceptions import AuthenticationError, ConnectionError, RedisError, ResponseError  # noqa: A004 - the library's name
+
+Address = tuple[str, int]
+ASKING_TIMEOUT = 2.0  # seconds for one server to say where ours is, before another is asked
+
+
+class FailoverPool(SentinelConnectionPool, BlockingConnectionPool):
+    """Bounded: who finds all connections in use waits for one."""
+
+
+def following_pool(guide: ServerLocator, name: str, options: Mapping[str, Any], *, tls: bool) -> Any:
+    """`name` is what the guide is asked about; `options` are the pool's and its connections'."""
+    kind = SentinelManagedSSLConnection if tls else SentinelManagedConnection
+    pool: Any = FailoverPool  # the library types no option
+    return pool(name, guide, connection_class=kind, **options)
+
+
+class ServerLocator(ABC):
+    """Asks the servers that it knows where ours is, one after the other, those first that answered last."""
+
+    form: ClassVar[str]
+
+    def __init__(self, hosts: Iterable[Address], options: Mapping[str, Any], *, tls: bool) -> None:
+        self._hosts = list(hosts)
+        self._options = {"connection_class": SSLConnection if tls else Connection, **options}
+        self._found: Address | None = None
+        self.changed: Callable[[], Awaitable[None]] | None = None  # called when it is another one than before
+
+    @property
+    def address(self) -> str:
+        """Where ours was, when it was last asked for."""
+        return f"{self._found[0]}:{self._found[1]}" if self._found else ""
+
+    def prefer(self, host: Address) -> None:
+        """Ask this one first."""
+        self._hosts = [host, *(each for each in self._hosts if each != host)]
+
+    async def discover_master(self, service_name: str) -> Address:
+        """Where to connect to; the pool's word for it."""
+        found = await self._ask_around(service_name)
+        earlier, self._found = self._found, found
+        if earlier not in {None, found} and self.changed is not None:
+            await self.changed()
+        return found
+
+    async def _ask_around(self, name: str) -> Address:
+        errors: dict[Address, Exception] = {}
+        for host in tuple(self._hosts):
+            try:
+                with anyio.fail_after(ASKING_TIMEOUT):
+                    found = await self._ask(host, name)
+            except (RedisError, OSError) as error:
+                errors[host] = error
+            else:
+                self.prefer(host)
+                return found
+        raise _of_all(errors)
+
+    async def _ask(self, host: Address, name: str) -> Address:
+        pool: Any = aioredis.ConnectionPool  # the library types no option
+        client: Any = aioredis.Redis.from_pool(pool(host=host[0], port=host[1], **self._options))
+        client.response_callbacks.clear()
+        try:
+            return await self._answer(client, host, name)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await client.aclose()
+
+    @abstractmethod
+    async def _answer(self, client: Any, host: Address, name: str) -> Address:
+        """What the server `host` says; ResponseError where it does not know."""
+
+
+def _of_all(errors: Mapping[Address, Exception]) -> RedisError:
+    """Whether waiting helps: not where everybody has answered, and refuses."""
+    told = "; ".join(f"{host}:{port}: {str(error) or type(error).__name__}" for (host, port), error in errors.items())
+    for kind in (AuthenticationError, ResponseError):
+        if all(isinstance(error, kind) for error in errors.values()):
+            return kind(told)
+    return ConnectionError(told)
+
+
+class SentinelLocator(ServerLocator):
+    """Asked about a master by its name."""
+
+    form = "sentinel"
+
+    async def _answer(self, client: Any, host: Address, name: str) -> Address:
+        found = await client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
+        if found is None:
+            raise ResponseError(f"knows no master {name!r}")
+        return found[0].decode(), int(found[1])
+
+
+class ClusterLocator(ServerLocator):
+    """Asked about the slot of a queue."""
+
+    form = "cluster"
+
+    async def _answer(self, client: Any, host: Address, name: str) -> Address:
+        slot = slot_of(name)
+        owner: Address | None = None
+        for first, last, *nodes in await client.execute_command("CLUSTER", "SLOTS"):
+            masters_and_replicas = [(_host(node[0]) or host[0], int(node[1])) for node in nodes]
+            self._hosts += [each for each in masters_and_replicas if each not in self._hosts]
+            if first <= slot <= last:
+                owner = masters_and_replicas[0]
+        if owner is None:
+            raise ConnectionError(f"no node serves slot {slot}")
+        return owner
+
+
+def _host(told: bytes | None) -> str | None:
+    """A node that does not know its own name means the one it was asked under."""
+    name = (told or b"").decode()
+    return name if name not in {"", "?"} else None
+
+
+def slot_of(queue: str) -> int:
+    """The Cluster slot of a namespace."""
+    return key_slot(queue.encode())

@@ -1,0 +1,28 @@
+"""What happened, and where things stand: the events stream, and a task's place in its lane."""
+
+from __future__ import annotations
+
+from holdfast.core.tasks import Happening, Happenings, Place
+from holdfast.store.redis import decode
+from holdfast.store.redis.connection import Role
+
+
+class RedisHistory(Role):
+    async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
+        if timeout > 0:
+            wait = ("COUNT", 1, "BLOCK", max(1, round(timeout * 1000)))
+            await self._block(timeout, "XREAD", *wait, "STREAMS", self._keys.events, after or "0-0")
+        missed, entries = await self._run("events", after, limit)
+        return Happenings(tuple(decode.happening(entry) for entry in entries), missed == 1)
+
+    async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
+        newest = f"({position}" if position else "+"
+        entries = await self._command("XREVRANGE", self._keys.events, newest, "-", "COUNT", limit)
+        return tuple(decode.happening(entry) for entry in entries)
+
+    async def place(self, task_id: str) -> Place | None:
+        answer = await self._run("place", task_id)
+        if not answer:
+            return None
+        before, exact = answer
+        return Place(None if before < 0 else before, exact == 1)

@@ -1,0 +1,50 @@
+"""What operators ask of Redis about hosts: have them be quiet, halt them, let them go on, who was told so."""
+
+from __future__ import annotations
+
+from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder, halt_mark, halted_host
+from holdfast.store.redis.connection import Role
+from holdfast.store.redis.decode import pairs
+
+
+class RedisHosts(Role):
+    async def quiet_host(self, host: str, by: str, reason: str) -> QuietOrder:
+        word, workers = await self._run("quiet_host", host, _line(by), _line(reason))
+        return QuietOrder(word == b"quiet", workers)
+
+    async def resume_host(self, host: str, by: str) -> QuietOrder:
+        word, workers = await self._run("resume_host", host, _line(by))
+        return QuietOrder(word == b"resumed", workers)
+
+    async def halt_host(self, host: str, by: str, reason: str) -> QuietOrder:
+        """A mark like that of a quiet host, under a name that no host has: an earlier version that keeps it in
+        PostgreSQL, or carries it out there, knows the operation."""
+        if not host.strip() or not by.strip():
+            raise ValueError(f"a halt of host {host!r}, said by {by!r}: name a host, or * for all, and who says so")
+        _, workers = await self._run("quiet_host", halt_mark(host), _line(by), _line(reason))
+        return QuietOrder(is_new=True, workers=workers)
+
+    async def end_halt(self, host: str, by: str) -> QuietOrder:
+        word, workers = await self._run("resume_host", halt_mark(host), _line(by))
+        return QuietOrder(word == b"resumed", workers)
+
+    async def quiet_hosts(self) -> tuple[Quiet, ...]:
+        found = pairs(await self._command("HGETALL", self._keys.quiet))
+        quiet = [_quiet(mark, said.decode(errors="replace")) for mark, said in found]
+        return tuple(sorted(quiet, key=lambda one: (one.is_halt, not one.is_all, one.host)))
+
+    async def last_halt(self, host: str) -> int:
+        marks = halt_mark(ALL_HOSTS), halt_mark(host)
+        lasting = await self._command("HMGET", self._keys.quiet, *marks)
+        ended = await self._command("HMGET", self._keys.meta, *marks)
+        return max((int(said.split(b"\n", 1)[0]) for said in (*lasting, *ended) if said), default=0)
+
+
+def _quiet(mark: str, said: str) -> Quiet:
+    since, by, reason = said.split("\n", 2)
+    host = halted_host(mark)
+    return Quiet(mark if host is None else host, int(since), by, reason, is_halt=host is not None)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

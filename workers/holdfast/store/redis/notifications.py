@@ -1,0 +1,205 @@
+"""Who waits for a task is told on its channel when a turn settles.
+
+All who wait in one process share one subscription: a thousand of them take one connection. One of them reads it for
+all, and when that one leaves another goes on, so that no task runs in the background. Where the connection breaks, each
+is told so, looks at its tasks and comes back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from holdfast.errors import StoreError
+from holdfast.store.redis.error_mapping import explained
+
+if TYPE_CHECKING:
+    from holdfast.store.redis.connection import Connection
+
+_SINGLY = 32  # tasks that one waits for by their own channels; for more of them it hears of every task
+_SPECIAL = re.compile(r"([*?\[\]\\])")
+
+
+class Waiter:
+    """One who waits. `names`: the channels, or the pattern, to subscribe to; `unconfirmed`: those of them that do not
+    stand yet; `notices`: what it has not taken."""
+
+    def __init__(self, channels: frozenset[str], names: frozenset[str]) -> None:
+        self.channels = channels
+        self.names = names
+        self.unconfirmed = set(names)
+        self.notices = deque[str]()
+        self.error: StoreError | None = None
+
+    def confirm(self, name: str) -> None:
+        """One of its names stands; with the last one, it is told that its subscription does."""
+        if name in self.unconfirmed:
+            self.unconfirmed.discard(name)
+            if not self.unconfirmed:
+                self.notices.append("")
+
+    @property
+    def is_served(self) -> bool:
+        return bool(self.notices) or self.error is not None
+
+
+class Notifications:
+    """The subscription of one process. `waiters`: by each channel and pattern that they hear of."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._prefix = connection.keys.done("")
+        self._waiters: dict[str, dict[Waiter, None]] = {}
+        self._changing = anyio.Lock()
+        self._channel: Any = None
+        self._asked = set[str]()  # names that a subscription was sent for
+        self._standing = set[str]()  # those of them that the server has confirmed
+        self._asleep: dict[Waiter, anyio.Event] = {}
+        self._is_read = False
+
+    async def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+        """'' once the subscription stands, then ids of these tasks as turns settle; ends with StoreUnavailableError."""
+        waiter = self._waiter(task_ids)
+        self._enter(waiter)
+        try:
+            await self._subscribe(waiter)
+            while True:
+                yield await self._next(waiter)
+        finally:
+            self._leave(waiter)
+            if not self._waiters:
+                with anyio.CancelScope(shield=True):
+                    await self._forget()
+
+    def _waiter(self, task_ids: Sequence[str]) -> Waiter:
+        channels = frozenset(self._prefix + task_id for task_id in task_ids)
+        everything = _SPECIAL.sub(r"\\\1", self._prefix) + "*"
+        return Waiter(channels, channels if len(channels) <= _SINGLY else frozenset([everything]))
+
+    def _enter(self, waiter: Waiter) -> None:
+        for name in waiter.channels | waiter.names:
+            self._waiters.setdefault(name, {})[waiter] = None
+
+    def _leave(self, waiter: Waiter) -> None:
+        for name in waiter.channels | waiter.names:
+            self._waiters[name].pop(waiter, None)
+            if not self._waiters[name]:
+                del self._waiters[name]
+
+    async def _forget(self) -> None:
+        channel, self._channel = self._channel, None
+        self._asked.clear()
+        self._standing.clear()
+        if channel is not None:
+            await channel.aclose()
+
+    async def _subscribe(self, waiter: Waiter) -> None:
+        async with self._changing:
+            if self._channel is None:
+                self._channel = self._connection.blocking.pubsub()
+            await self._send(self._channel, waiter)
+        for name in waiter.names & self._standing:
+            waiter.confirm(name)
+
+    async def _send(self, channel: Any, waiter: Waiter) -> None:
+        new = sorted(waiter.names - self._asked)
+        subscribe = channel.subscribe if waiter.names == waiter.channels else channel.psubscribe
+        self._asked.update(new)
+        try:
+            with explained(self._connection.url):
+                await self._unsubscribe()
+                if new:
+                    await subscribe(*new)
+        except StoreError as error:
+            await self._break(channel, error)
+        except BaseException:  # cancelled: sent or not
+            self._asked.difference_update(new)
+            raise
+
+    async def _unsubscribe(self) -> None:
+        """Channels that nobody needs any more, when they are more than those that somebody does."""
+        unused = self._asked - self._waiters.keys()
+        if len(unused) > _SINGLY + len(self._waiters):
+            self._asked -= unused
+            self._standing -= unused
+            channels = sorted(name for name in unused if not name.endswith("*"))
+            await self._channel.unsubscribe(*channels)
+
+    async def _next(self, waiter: Waiter) -> str:
+        while not waiter.is_served:
+            await (self._sleep(waiter) if self._is_read else self._read_for_all(waiter))
+        if waiter.notices:
+            return waiter.notices.popleft()
+        assert waiter.error is not None
+        raise type(waiter.error)(*waiter.error.args) from waiter.error
+
+    async def _sleep(self, waiter: Waiter) -> None:
+        """Until somebody who reads has something for this one, or there is nobody who reads."""
+        self._asleep[waiter] = anyio.Event()
+        try:
+            await self._asleep[waiter].wait()
+        finally:
+            del self._asleep[waiter]
+            if not self._is_read:
+                self._wake_another()
+
+    async def _read_for_all(self, waiter: Waiter) -> None:
+        self._is_read = True
+        try:
+            while not waiter.is_served:
+                await self._read()
+        finally:
+            self._is_read = False
+            self._wake_another()
+
+    def _wake_another(self) -> None:
+        """So that it reads."""
+        for asleep in self._asleep.values():
+            return asleep.set()
+        return None
+
+    def _wake(self, waiter: Waiter) -> None:
+        if waiter.is_served and waiter in self._asleep:
+            self._asleep[waiter].set()
+
+    async def _read(self) -> None:
+        channel = self._channel
+        try:
+            with explained(self._connection.url):
+                notice = await channel.get_message(timeout=None)
+        except StoreError as error:
+            await self._break(channel, error)
+            return
+        match notice:
+            case {"type": "subscribe" | "psubscribe", "channel": name}:
+                self._confirm(name.decode())
+            case {"type": "message" | "pmessage", "channel": name}:
+                self._tell(name.decode())
+            case _:
+                pass
+
+    def _confirm(self, name: str) -> None:
+        if name not in self._asked:
+            return
+        self._standing.add(name)
+        for waiter in self._waiters.get(name, ()):
+            waiter.confirm(name)
+            self._wake(waiter)
+
+    def _tell(self, name: str) -> None:
+        for waiter in self._waiters.get(name, ()):
+            waiter.notices.append(name.removeprefix(self._prefix))
+            self._wake(waiter)
+
+    async def _break(self, channel: Any, error: StoreError) -> None:
+        """The connection has failed: whoever waits on it hears of that."""
+        if channel is not self._channel:
+            return
+        for waiter in {waiter for waiters in self._waiters.values() for waiter in waiters}:
+            waiter.error = error
+            self._wake(waiter)
+        await self._forget()

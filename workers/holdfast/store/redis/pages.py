@@ -1,0 +1,65 @@
+"""Pages of lists: their rows, and the cursors between them, which travel as one word."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast.core.plain_json import shown
+from holdfast.core.tasks import Page, TaskRecord
+from holdfast.errors import InvalidTaskError, UnreadableRecordError
+from holdfast.store.redis.decode import task_record
+
+WIDTH = 4  # items of one row
+DIGITS = 15  # of a rank
+
+
+def read_cursor(cursor: str) -> str:
+    """What the script put into it: index, score, id. Raises InvalidTaskError."""
+    try:
+        place = urlsafe_b64decode(cursor.encode()).decode()
+    except ValueError:
+        place = "unreadable"
+    if cursor and not _is_place(place):
+        raise _strange(cursor)
+    return place
+
+
+def _is_place(place: str) -> bool:
+    index, *rest = place.split("\n")
+    return len(rest) == 2 and index[:1] in set("12345") and rest[0].isdigit()
+
+
+def read_position(cursor: str) -> int:
+    """How many were listed before, for lists that go by rank. Raises InvalidTaskError."""
+    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= DIGITS):
+        raise _strange(cursor)
+    return int(cursor or 0)
+
+
+def _strange(cursor: str) -> InvalidTaskError:
+    return InvalidTaskError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")
+
+
+def page(answer: list[Any]) -> Page:
+    cursor, *items = answer
+    tasks, unreadable = readable(_row(*items[start : start + WIDTH]) for start in range(0, len(items), WIDTH))
+    return Page(tasks, urlsafe_b64encode(cursor).decode(), unreadable)
+
+
+def _row(task_id: bytes, record: list[bytes], dead: int, pending: int) -> tuple[bytes, list[Any]]:
+    return task_id, [record, dead, pending, [], b"", b"", b"", []]
+
+
+def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:
+    """The tasks of ids and answers, and the ids of those whose records cannot be read: one must not hide the others."""
+    tasks: list[TaskRecord] = []
+    unreadable: list[str] = []
+    for raw, answer in rows:
+        task_id = raw.decode(errors="backslashreplace")
+        try:
+            tasks.append(task_record(task_id, answer))
+        except UnreadableRecordError:
+            unreadable.append(task_id)
+    return tuple(tasks), tuple(unreadable)

@@ -1,0 +1,80 @@
+"""What producers ask of Redis."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.tasks import Accepted, Receipt, Submission, TaskRecord
+from holdfast.store.redis import decode
+from holdfast.store.redis.connection import DAMAGED, Role, Value, given
+from holdfast.store.redis.keys import Keys
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def _packed(terms: SubmitOptions | None) -> Value:
+    if terms is None:
+        return ""
+    expiry = (given(terms.expires_ms), given(terms.expires_in_ms))
+    keys = (terms.debounce, terms.unique, given(terms.unique_ms), terms.webhook)
+    return _pack((terms.after, terms.if_parent_fails, *expiry, *keys))
+
+
+def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
+    """A submission as `submit` takes it."""
+    when = (given(s.due_ms), given(s.delay_ms))
+    what = (s.task_id, s.message_id, f"o{s.digest}", s.operation, keys.name(s.lane))
+    return (*what, *when, s.name, given(s.max_attempts), given(s.timeout_ms), s.concurrency_key)
+
+
+def submitted_on_terms(keys: Keys, s: Submission) -> tuple[Value, ...]:
+    """The same, as `submit_on_terms` takes it."""
+    return (*submitted(keys, s), _packed(s.terms))
+
+
+class RedisProducer(Role):
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        if any(one.terms for one in submissions):
+            raise ValueError("a submission with terms: submit_on_terms is for those")
+        args = [value for one in submissions for value in submitted(self._keys, one)]
+        answers: list[bytes] = await self._run("submit", *args) if args else []
+        return [Accepted(answer.decode()) for answer in answers]
+
+    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        args = [value for one in submissions for value in submitted_on_terms(self._keys, one)]
+        answers: list[list[bytes]] = await self._run("submit_on_terms", *args) if args else []
+        return [Receipt(Accepted(word.decode()), task_id.decode()) for word, task_id in answers]
+
+    async def message(self, submission: Submission) -> Accepted:
+        s = submission
+        return Accepted(await self._word("message", s.task_id, s.message_id, f"o{s.digest}", s.operation))
+
+    async def cancel(self, task_id: str, reason: str) -> str:
+        return await self._order("cancel", task_id, reason)
+
+    async def pause(self, task_id: str, reason: str) -> str:
+        return await self._order("pause", task_id, reason)
+
+    async def resume(self, task_id: str, reason: str) -> str:
+        return await self._order("resume", task_id, reason)
+
+    async def _order(self, name: str, task_id: str, reason: str) -> str:
+        word = await self._word(name, task_id, reason)
+        if word == DAMAGED:
+            await self._connection.refuse_damaged(task_id)
+        return word
+
+    async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
+        answer = await self._run("show", task_id, int(payloads))
+        if answer == DAMAGED.encode():
+            await self._connection.refuse_damaged(task_id)
+        return decode.task_record(task_id, answer) if answer else None
+
+    def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+        return self._connection.notices.settled(task_ids)
+
+    async def ping(self) -> None:
+        await self._command("PING")

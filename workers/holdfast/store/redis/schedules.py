@@ -1,0 +1,261 @@
+"""What schedules ask of Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.core.quiet_hosts import HaltScope
+from holdfast.core.schedule_records import (
+    Definition,
+    Due,
+    Fire,
+    FireOrder,
+    Occurrence,
+    Put,
+    Retired,
+    SchedulePage,
+    ScheduleRecord,
+    SpoiltSchedule,
+    Undeclared,
+    read_policy,
+)
+from holdfast.core.schedules import Bounds
+from holdfast.errors import UnreadableScheduleError
+from holdfast.store.redis.connection import Role, Value
+from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.pages import read_position
+
+UNDECLARED_AT_ONCE = 100  # schedules
+UNDECLARED_STEPS = 1000  # a look that begins anew again and again ends
+HALTED = b"halted"  # who asks for what is due is to make no fires
+GONE = b"gone"  # of a schedule that is one, and has no record
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def _text(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+class RedisSchedules(Role):
+    async def put_schedule(
+        self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
+    ) -> Put:
+        fields = [value for pair in _fields(definition) for value in pair]
+        moments = (_text(expected), _text(due), _text(asked))
+        answer = await self._run("schedule_put", definition.schedule_id, int(again), *moments, *fields)
+        word, generation, moment = answer
+        return Put(word.decode(), generation, int(moment) if moment else None)
+
+    async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
+        return found_due(await self._run("schedule_due", limit, *halts_of(scope)))
+
+    async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
+        return _records(await self._run("schedule_soon", after, until, offset, limit))[0]
+
+    async def set_schedule_aside(self, one: SpoiltSchedule) -> str:
+        return await self._word("schedule_aside", one.schedule_id, one.generation)
+
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+        answers = await self._run("schedule_fire", self._packed(orders), *halts_of(scope))
+        return [answer.decode() for answer in answers]
+
+    def _packed(self, orders: Sequence[FireOrder]) -> Value:
+        packed: bytes = _pack([_order(one, self._keys.name) for one in orders])
+        return packed
+
+    async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
+        return await self._word("schedule_pause", schedule_id, reason, _text(until))
+
+    async def resume_schedule(self, schedule_id: str, generation: int, expected: int | None, due: int | None) -> str:
+        return await self._word("schedule_resume", schedule_id, generation, _text(expected), _text(due))
+
+    async def remove_schedule(self, schedule_id: str) -> str:
+        return await self._word("schedule_remove", schedule_id)
+
+    async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
+        found = await self._read(schedule_id)
+        if isinstance(found, SpoiltSchedule):
+            raise UnreadableScheduleError(
+                f"schedule {schedule_id}: {found.why}; remove it with `supervisor schedules unset {schedule_id}`, "
+                "and set it again"
+            )
+        return found
+
+    async def _read(self, schedule_id: str) -> ScheduleRecord | SpoiltSchedule | None:
+        fields = await self._run("schedule_show", schedule_id)
+        return _readable(schedule_id, [] if fields == GONE else fields) if fields else None
+
+    async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
+        start = read_position(cursor)
+        names = await self._command("ZRANGE", self._keys.schedules, start, start + limit - 1)
+        found = [await self._read(name.decode()) for name in names]
+        following = str(start + limit) if len(names) == limit else ""
+        return SchedulePage(*_sorted(found), cursor=following)
+
+    async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
+        start = read_position(cursor)
+        found = await self._command("ZRANGE", self._keys.owner(owner), start, start + limit - 1)
+        return tuple(name.decode() for name in found), str(start + limit) if len(found) == limit else ""
+
+    async def retire_schedules(self, seen: str, limit: int) -> Retired:
+        (token, begins, more), removed, left = await self._run("schedule_retire", seen, limit)
+        return Retired(token.decode(), _undeclared(removed), _undeclared(left), begins=begins == 1, more=more == 1)
+
+    async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
+        found: dict[Undeclared, None] = {}
+        token = b""
+        for _ in range(UNDECLARED_STEPS):
+            (token, begins, more), flat = await self._run("schedule_undeclared", token, UNDECLARED_AT_ONCE)
+            found = dict.fromkeys((*(() if begins else found), *_undeclared(flat)))
+            if not more or len(found) >= limit:
+                break
+        return tuple(found)[:limit]
+
+    async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
+        lines = await self._run("schedule_history", schedule_id, limit)
+        return tuple(_occurrence(line.decode()) for line in reversed(lines[-limit:]))
+
+    async def wait_fires(self, timeout: float) -> bool:
+        return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
+
+
+def halts_of(scope: HaltScope | None) -> tuple[Value, ...]:
+    """The arguments of an operation that halts may keep from being carried out."""
+    return ("", "") if scope is None else (scope.host, scope.seen)
+
+
+def found_due(answer: Any) -> Due:
+    """What `schedule_due` answers."""
+    if answer == HALTED:
+        return Due(0, (), None, halted=True)
+    now, wait, *found = answer
+    records, spoilt = _records(found)
+    return Due(now, records, None if wait < 0 else wait, spoilt)
+
+
+def _undeclared(flat: Sequence[bytes]) -> tuple[Undeclared, ...]:
+    return tuple(Undeclared(name.decode(), owner.decode()) for name, owner in zip(flat[::2], flat[1::2], strict=True))
+
+
+def _fields(definition: Definition) -> list[tuple[str, Value]]:
+    bounds, policy = definition.bounds, definition.policy
+    return [
+        ("spec", definition.spec),  # first: by it two definitions are the same
+        ("cadence", definition.cadence),
+        ("timezone", definition.timezone),
+        ("start", _text(bounds.start)),
+        ("end", _text(bounds.end)),
+        ("limit", _text(bounds.limit)),
+        ("overlap", policy.overlap),
+        ("misfire", str(policy.misfire)),
+        ("deadline", _text(policy.deadline)),
+        ("jitter", policy.jitter),
+        ("on_failure", definition.on_failure),
+        ("backoff", definition.backoff),
+        ("owner", definition.owner),
+        ("declared", "1" if definition.declared else ""),
+    ]
+
+
+def _records(found: Sequence[Any]) -> tuple[tuple[ScheduleRecord, ...], tuple[SpoiltSchedule, ...]]:
+    return _sorted([_readable(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True)])
+
+
+def _sorted(
+    found: Sequence[ScheduleRecord | SpoiltSchedule | None],
+) -> tuple[tuple[ScheduleRecord, ...], tuple[SpoiltSchedule, ...]]:
+    return (
+        tuple(one for one in found if isinstance(one, ScheduleRecord)),
+        tuple(one for one in found if isinstance(one, SpoiltSchedule)),
+    )
+
+
+def _readable(schedule_id: str, flat: Any) -> ScheduleRecord | SpoiltSchedule:
+    """One record that cannot be read does not keep others from being read."""
+    if not flat:
+        return SpoiltSchedule(schedule_id, "", "its record is gone")
+    try:
+        return _record(schedule_id, flat)
+    except (KeyError, ValueError, OverflowError) as error:
+        why = f"its record is unreadable: {type(error).__name__} {error}"
+        return SpoiltSchedule(schedule_id, dict(pairs(flat)).get("generation", b"").decode(errors="replace"), why)
+
+
+def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
+    fields = {name: value.decode() for name, value in pairs(flat)}
+
+    def number(name: str) -> int | None:
+        return int(float(fields[name])) if fields.get(name) else None
+
+    definition = Definition(
+        schedule_id,
+        fields["spec"],
+        fields["cadence"],
+        fields["timezone"],
+        Bounds(number("start"), number("end"), number("limit")),
+        read_policy(fields["overlap"], fields["misfire"], number("deadline"), number("jitter") or 0),
+        fields["on_failure"],
+        number("backoff") or 0,
+        fields.get("owner", ""),
+        fields.get("declared") == "1",
+    )
+    return ScheduleRecord(
+        definition,
+        generation=number("generation") or 0,
+        expected=number("expected"),
+        due=number("due"),
+        fires=number("fires") or 0,
+        paused=fields.get("paused", ""),
+        until=number("until"),
+        ended=fields.get("ended", ""),
+        task=fields.get("task", ""),
+        pending=number("pending"),
+        released=fields.get("released") == "1",
+        streak=number("streak") or 0,
+        created=number("created") or 0,
+        updated=number("updated") or 0,
+    )
+
+
+def _order(order: FireOrder, lane_name: Any) -> list[Any]:
+    first, last = order.missed or (None, None)
+    return [
+        order.schedule_id,
+        order.generation,
+        _text(order.seen),
+        order.kind,
+        order.good_from,
+        order.good_until,
+        _text(order.following),
+        _text(order.due),
+        _text(first),
+        _text(last),
+        order.why,
+        [_fire(fire, lane_name) for fire in order.fires],
+    ]
+
+
+def _fire(fire: Fire, lane_name: Any) -> list[Any]:
+    task = fire.task
+    return [
+        str(fire.scheduled_at),
+        task.task_id,
+        task.message_id,
+        f"o{task.digest}",
+        task.operation.decode(),
+        lane_name(task.lane),
+        task.name,
+        _text(task.max_attempts),
+        _text(task.timeout_ms),
+        fire.made,
+        fire.earlier,
+    ]
+
+
+def _occurrence(line: str) -> Occurrence:
+    at, what, scheduled_at, task, detail = line.split("|", 4)
+    return Occurrence(int(at), what, int(scheduled_at) if scheduled_at else None, task, detail)

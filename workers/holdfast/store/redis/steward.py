@@ -1,0 +1,136 @@
+"""What a steward asks of Redis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from holdfast.core.store_info import LaneHead
+from holdfast.core.tasks import MAX_CRASHES, Epoch, Startable
+from holdfast.errors import StoreError, StoreRefusedError
+from holdfast.store.redis.connection import Role
+from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.error_mapping import node_of_cluster
+from holdfast.store.redis.keys import SCHEMA
+from holdfast.store.redis.lane_heads import look
+from holdfast.store.redis.server_report import info
+
+_OLDEST = (7, 0)
+VOUCHED_AT_ONCE = 1000
+
+
+class RedisSteward(Role):
+    async def preflight(self) -> None:
+        await self._command("PING")
+        await self._check_server()
+        await self._check_eviction()
+        await self._connection.check_types()
+        await self._check_schema()
+
+    async def _check_server(self) -> None:
+        told = info(await self._command("INFO", "server"))
+        version = told.get("redis_version", "0")
+        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+        if numbers < _OLDEST:
+            raise StoreRefusedError(
+                f"Redis at {self._connection.url} is {version}; Redis 7.0 or later, or Valkey, is needed"
+            )
+        if "cluster" in {told.get("redis_mode"), told.get("server_mode")} and not self._connection.in_cluster:
+            raise StoreRefusedError(node_of_cluster(self._connection.url))
+
+    async def _check_eviction(self) -> None:
+        memory = info(await self._command("INFO", "memory"))
+        policy = memory.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            raise StoreRefusedError(
+                f"Redis at {self._connection.url} evicts keys (maxmemory-policy {policy}), tasks would vanish; "
+                "set maxmemory-policy noeviction"
+            )
+
+    async def _check_schema(self) -> None:
+        found: bytes | None = await self._command("HGET", self._keys.meta, "schema")
+        if found is None:  # written only where it is missing: a store out of memory may still be served
+            await self._command("HSETNX", self._keys.meta, "schema", SCHEMA)
+            found = await self._command("HGET", self._keys.meta, "schema")
+        schema = (found or b"").decode(errors="replace")
+        if schema != str(SCHEMA):
+            raise StoreRefusedError(
+                f"queue {self._keys.queue} holds schema {schema!r}, this version speaks {SCHEMA}; "
+                "run the version that wrote it, or use another queue name"
+            )
+
+    async def vouch(self, incarnations: Sequence[str]) -> None:
+        for first in range(0, len(incarnations), VOUCHED_AT_ONCE):
+            await self._run("vouch", *incarnations[first : first + VOUCHED_AT_ONCE])
+
+    async def recover(
+        self, incarnation: str, cause: str, charged: bool, *, ordered: bool = False, max_crashes: int = MAX_CRASHES
+    ) -> int:
+        return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes)
+
+    async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
+        answer = await self._run("reap", lease_ms, grace_ms, max_crashes)
+        return {name: int(count) for name, count in pairs(answer)}
+
+    async def promote(self, limit: int) -> tuple[int, int | None]:
+        promoted, wait = await self._run("promote", limit)
+        return promoted, None if wait < 0 else wait
+
+    async def suspects(self, lanes: Sequence[str], workers: Sequence[str] = ()) -> Startable:
+        startable, alone = await self._run("suspects", len(workers), *workers, *map(self._keys.name, lanes))
+        return Startable(startable, alone)
+
+    async def unserved(self, timeout_ms: int, limit: int) -> int:
+        return await self._number("unserved", timeout_ms, limit)
+
+    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
+        left, wait, unserved = await self._run("left", *map(self._keys.name, lanes))
+        return left == 1, None if wait < 0 else wait, unserved
+
+    async def peek(self, lane: str, timeout: float) -> bool:
+        """BLMOVE from the head to the head of the same list: blocks while it is empty and leaves it unchanged."""
+        key = self._keys.lane(lane)
+        return await self._connection.peek(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout) is not None
+
+    async def ring(self, *lanes: str) -> int:
+        return await self._number("ring", *map(self._keys.name, lanes))
+
+    async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
+        return await look(self._connection, self._keys.name(lane), earlier)
+
+    async def note_wrong_end(self, lane: str, front: LaneHead, steward: str) -> int:
+        return await self._number("wrong_end", self._keys.name(lane), front.pushed, steward, int(front.turned))
+
+    async def limit_messages(self, most: int) -> None:
+        await self._command("HSET", self._keys.meta, "most_pending", most)
+
+    async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
+        put_back, following = await self._run("audit", self._keys.name(lane), limit, cursor)
+        return put_back, following.decode()
+
+    async def trim(self, keep_ms: int, limit: int) -> int:
+        return await self._trim_before(keep_ms, limit, "")
+
+    async def _trim_before(self, keep_ms: int, limit: int, before_ms: int | str) -> int:
+        return await self._number("trim", keep_ms, limit, before_ms)
+
+    async def wait_alarm(self, timeout: float) -> bool:
+        # BRPOP, so that whoever counts the clients in BLPOP counts workers.
+        return await self._block(timeout, "BRPOP", self._keys.alarm, timeout) is not None
+
+    async def run_id(self) -> str:
+        told = info(await self._command("INFO", "server"))
+        if "run_id" not in told:
+            raise StoreError(f"Redis at {self._connection.url} tells no run id")
+        return told["run_id"]
+
+    async def epoch(self, known: Epoch, fresh: str) -> Epoch:
+        name, tasks, emptied_ago_ms, lost = await self._run("epoch", known.name, fresh, known.tasks)
+        return Epoch(name.decode(), tasks, None if emptied_ago_ms < 0 else emptied_ago_ms, lost)
+
+    async def latest(self, seen: str) -> tuple[str, int | None]:
+        last, gone_ms = await self._run("latest", seen)
+        return last.decode(), None if gone_ms < 0 else gone_ms
+
+    async def clock_ms(self) -> int:
+        return await self._number("now")

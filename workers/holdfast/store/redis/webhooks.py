@@ -1,0 +1,35 @@
+"""What webhooks ask of Redis."""
+
+from __future__ import annotations
+
+from holdfast.core.webhook_notice import Notice, SpoiltNotice
+from holdfast.store.redis.connection import Role
+from holdfast.store.redis.decode import pairs
+
+
+class RedisWebhooks(Role):
+    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice | SpoiltNotice], int | None]:
+        wait, *found = await self._run("webhooks_take", limit, lease_ms)
+        taken = [_notice(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True)]
+        return taken, None if wait < 0 else wait
+
+    async def notice_done(self, name: str, why: str = "") -> bool:
+        return await self._number("webhook_done", name, why) == 1
+
+    async def notice_later(self, name: str, delay_ms: int) -> None:
+        await self._run("webhook_later", name, delay_ms)
+
+    async def set_webhook(self, url: str) -> None:
+        await self._run("webhook_set", url)
+
+    async def wait_notices(self, timeout: float) -> bool:
+        return await self._block(timeout, "BRPOP", self._keys.control("webhooks"), timeout) is not None
+
+
+def _notice(name: str, flat: list[bytes]) -> Notice | SpoiltNotice:
+    try:
+        fields = {key: value.decode() for key, value in pairs(flat)}
+        turn, at, tries = (int(fields[key]) for key in ("turn", "at", "tries"))
+        return Notice(name, fields["task"], turn, fields["state"], fields["url"], at, tries)
+    except (KeyError, ValueError) as error:
+        return SpoiltNotice(name, f"its record is unreadable: {type(error).__name__} {error}")

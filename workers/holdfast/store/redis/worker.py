@@ -1,0 +1,114 @@
+"""What a worker asks of Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
+from holdfast.core.served import ServedWork
+from holdfast.core.tasks import Admission, Introduction
+from holdfast.store.redis import decode
+from holdfast.store.redis.connection import Role, Value
+
+_pack = msgspec.msgpack.Encoder().encode
+_json = msgspec.json.Encoder().encode
+
+
+def _flat(s: Settlement) -> tuple[str | int, ...]:
+    """Results and checkpoints are JSON, and as text they are what the server's MessagePack can read."""
+    checkpoint = s.checkpoint.decode() if s.checkpoint else ""
+    return s.task_id, s.claim, s.kind, s.delay_ms, s.reason, s.result.decode(), checkpoint
+
+
+def _declared(service: ServedWork | None) -> tuple[str, bytes]:
+    if service is None or service.schedules is None:
+        return "", b""
+    return service.application, _pack(sorted(service.schedules))
+
+
+class RedisWorker(Role):
+    async def register(self, who: Introduction) -> Standing:
+        lanes, names, limits = self._served(who.service)
+        place = (who.host, who.boot, who.pid, who.slot)
+        halt = "" if who.halt is None else who.halt
+        declared = _declared(who.service)
+        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind, limits, halt, *declared)
+        return Standing(word)
+
+    def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes]:
+        if service is None:
+            return b"", b"", b""
+        lanes = [(self._keys.name(lane.name), lane.weight, lane.timeout) for lane in service.lanes]
+        names = b"" if service.names is None else _pack(sorted(service.names))
+        return _json(lanes), names, b"" if service.limits is None else _json(service.limits)
+
+    async def pull(
+        self,
+        incarnation: str,
+        request: int,
+        slots: int,
+        lanes: Sequence[str],
+        settlements: Sequence[Settlement],
+        weights: Sequence[int] = (),
+    ) -> Pulled:
+        packed = _pack([_flat(settlement) for settlement in settlements])
+        shares = " ".join(map(str, weights))
+        names = map(self._keys.name, lanes)
+        return decode.pulled(await self._run("pull", incarnation, request, slots, packed, shares, *names))
+
+    async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
+        items, first = await self._run("earlier", task_id, before)
+        return tuple(items), first
+
+    async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
+        head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)
+        if head is None:
+            return None
+        lane, raw = head.split(b"\n", 1)
+        return lane.decode(), raw
+
+    async def admit(self, incarnation: str, admission: Admission) -> str:
+        return await self._word(
+            "admit",
+            incarnation,
+            admission.digest,
+            admission.operation,
+            admission.task_id,
+            admission.message_id,
+            admission.reason,
+            admission.name,
+        )
+
+    async def renew(
+        self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding], lanes: Sequence[str] = ()
+    ) -> Renewed:
+        args: list[Value] = [incarnation, state, answered, len(lanes), *map(self._keys.name, lanes)]
+        for held in holdings:
+            args += (held.task_id, held.claim, held.progress, held.checkpoint or b"")
+        standing, lost, returned, vouched, waiting, quiet, to_pause = await self._run("renew", *args)
+        return Renewed(
+            standing=Standing(standing.decode()),
+            lost=tuple(task_id.decode() for task_id in lost),
+            returned=returned,
+            vouched_ago_ms=None if vouched < 0 else vouched,
+            waiting=waiting,
+            quiet=quiet == 1,
+            to_pause=tuple(task_id.decode() for task_id in to_pause),
+        )
+
+    async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
+        keys = [self._keys.control(incarnation), *(self._keys.bell(lane) for lane in lanes)]
+        popped = await self._block(timeout, "BLPOP", *keys, timeout)
+        if popped is None:
+            return None
+        key, word = popped
+        if key.decode() != keys[0]:
+            return Hint("bell")
+        kind, _, rest = word.decode().partition(":")
+        task_id, _, claim = rest.partition(":")
+        return Hint(kind, task_id, claim)
+
+    async def wake(self, incarnation: str) -> None:
+        await self._number("wake", incarnation)

@@ -1,0 +1,98 @@
+"""What is done with jobs, over the schedules of a TaskManager."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+
+from holdfast.client.manager import TaskManager
+from holdfast.core.schedule_records import Put, ScheduleRecord
+from holdfast.errors import UnknownScheduleError, UnknownTaskError
+from holdfast.timeline.job import STOP, USUAL, JobKind, schedule_of, spec_of
+from holdfast.timeline.job_status import JobEvent, JobStatus, has_run, status
+
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class JobAnswer:
+    """A job: `next_run` in Unix seconds, None where none is known."""
+
+    jobid: str
+    status: JobStatus
+    schedule: str | None
+    next_run: int | None
+
+    @property
+    def document(self) -> dict[str, object]:
+        is_working = self.status.event is JobEvent.WORKED
+        return {
+            "status": str(self.status),
+            "next_run": self.next_run,
+            "schedule": self.schedule,
+            "working": is_working,
+        }
+
+
+NOTHING: dict[str, object] = {"status": None, "next_run": None, "schedule": None, "working": False}
+
+
+async def set_job(
+    manager: TaskManager, jobid: str, schedule: str, after: int | None = None, manner: JobKind = USUAL
+) -> Put:
+    """Give a job its schedule; what is due is queued at once. InvalidScheduleError, and nothing is written.
+
+    Fires up to `after` (ms) count as made; else those up to now.
+    """
+    put = await manager.schedules.put(jobid, spec_of(jobid, schedule, manner), again=True, after=after)
+    await manager.schedules.begin(jobid)
+    return put
+
+
+async def unset_job(manager: TaskManager, jobid: str) -> None:
+    """Forget a job. A run that goes on is completed, one that waits in its lane is taken back. UnknownScheduleError."""
+    await manager.schedules.get(jobid)
+    await manager.schedules.put(jobid, spec_of(jobid, STOP), again=True)  # takes back what waits
+    await manager.schedules.remove(jobid)
+
+
+async def tell_job(manager: TaskManager, jobid: str) -> JobAnswer:
+    """How it stands; UnknownScheduleError."""
+    return await _told(manager, await manager.schedules.get(jobid))
+
+
+async def jobs(manager: TaskManager) -> AsyncGenerator[JobAnswer]:
+    """All of them, the next to run first."""
+    async with aclosing(records(manager)) as found:
+        async for record in found:
+            try:
+                yield await _told(manager, record)
+            except UnknownScheduleError:
+                continue  # unset meanwhile
+
+
+async def records(manager: TaskManager) -> AsyncGenerator[ScheduleRecord]:
+    """The schedule of every job, once."""
+    seen: set[str] = set()
+    cursor = ""
+    while True:
+        page = await manager.schedules.list(PAGE, cursor)
+        for record in page.schedules:
+            name = record.definition.schedule_id
+            if name not in seen:  # one that has moved on in the list is met again
+                seen.add(name)
+                yield record
+        if not (cursor := page.cursor):
+            return
+
+
+async def _told(manager: TaskManager, record: ScheduleRecord) -> JobAnswer:
+    jobid = record.definition.schedule_id
+    newest = next(iter(await manager.schedules.history(jobid, 1)), None)
+    task = None
+    if record.task and has_run(newest):
+        with suppress(UnknownTaskError):  # it ended so long ago that it is forgotten
+            task = await manager.get_task(record.task)
+    due = record.due if record.due is not None else record.expected
+    return JobAnswer(jobid, status(record, newest, task), schedule_of(record), None if due is None else due // 1000)

@@ -1,0 +1,86 @@
+"""Worker classes: `work(jobid)` runs a job, `queue_names()` says which lanes are taken from and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from holdfast.client.arguments import check_seconds
+from holdfast.core.messages import Message, text_of
+from holdfast.errors import HandlerError, InvalidTaskError
+from holdfast.handler.failures import user_traceback
+from holdfast.handler.function import callee
+from holdfast.handler.handler import Handler
+from holdfast.handler.provider import Provider
+from holdfast.timeline.bike import Bike
+from holdfast_config import Settings, load
+from holdfast_config.handler_call import spelled_lanes
+from holdfast_config.lanes import Lane
+
+
+class Worker(Provider):
+    """What runs jobs. A subclass says how, and which lanes it takes from."""
+
+    _settings: Settings | None = None
+
+    def work(self, jobid: str) -> Any:
+        """Run the job. A whole number is after how many seconds a CONTINUE runs again; any other value, and any value
+        elsewhere, is the run's result. Raises StopWork or UnsetJob to end the job; what else it raises ends it, too."""
+        raise NotImplementedError(f"{type(self).__name__} has no work(jobid)")
+
+    def queue_names(self) -> Sequence[str]:
+        """The lanes to take from; one that is named twice weighs two."""
+        raise NotImplementedError(f"{type(self).__name__} has no queue_names()")
+
+    def timeout(self, queue: str) -> float | None:
+        """Seconds that a run of this lane's jobs may take; None: what is usual."""
+        del queue
+        return None
+
+    @cached_property
+    def bike(self) -> Bike:
+        """The jobs of the queue that this worker takes from, for `self.bike.set(jobid, schedule)`."""
+        return Bike(self._settings or load(timeline=True))
+
+    def __handler__(self, target: str, settings: Settings | None) -> Handler:
+        """As the pool runs it. Raises HandlerError."""
+        self._settings = settings
+        return Handler(target, callee(_runner(self.work), target, named=False), lanes=self._lanes(target))
+
+    def _lanes(self, target: str) -> tuple[Lane, ...]:
+        try:
+            lanes = spelled_lanes([str(name) for name in self.queue_names()])
+            timed = tuple(replace(lane, timeout=self._seconds(lane.name)) for lane in lanes)
+        except (InvalidTaskError, ValueError) as error:
+            raise HandlerError(f"{target}: queue_names() and timeout(queue): {error}") from None
+        except Exception as error:  # border to the user's code
+            raise HandlerError(f"{target}: {type(error).__name__}: {error}", user_traceback(error)) from error
+        if not timed:
+            raise HandlerError(f"{target}: queue_names() names no lane")
+        return timed
+
+    def _seconds(self, queue: str) -> float | None:
+        seconds = self.timeout(queue)
+        if seconds is None:
+            return None
+        check_seconds(f"timeout of {queue}", seconds, positive=True)
+        return float(seconds)
+
+
+class RoundRobin(Worker):
+    """Takes from the lanes of `A:A:B`, in this proportion: while both hold jobs, two from A and one from B."""
+
+    def __init__(self, initstring: str) -> None:
+        self.initstring = str(initstring)
+
+    def queue_names(self) -> Sequence[str]:
+        return self.initstring.split(":")
+
+
+def _runner(work: Callable[[str], Any]) -> Callable[..., Any]:
+    def run(messages: list[Message]) -> Any:
+        return work(text_of(messages[-1]["parts"]) if messages else "")
+
+    return run

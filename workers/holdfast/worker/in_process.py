@@ -1,0 +1,128 @@
+"""A worker inside this process, beside whatever else runs on its event loop: the same life, without a fork."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import anyio
+
+from holdfast.client.worker_store import belong_to_context
+from holdfast.core.delivery import Settlement, Verdict
+from holdfast.core.pull_protocol import Exchange
+from holdfast.errors import HandlerError
+from holdfast.exits import ChildExit
+from holdfast.handler.handler import Handler
+from holdfast.ipc.channel import BootFailed, Drain, Drained, Ready
+from holdfast.ipc.in_process_channel import InProcessLink
+from holdfast.store.protocol import Store
+from holdfast.telemetry import open_inside
+from holdfast.worker.context import WorkerContext, nobody
+from holdfast.worker.spec import WorkerSpec
+from holdfast.worker.worker import CANCEL_SHARE, Worker
+from holdfast_config import Settings
+
+GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
+
+
+@dataclass(slots=True)
+class InProcessWorker:
+    """`drained` is set when it claims and settles no more, having given back `released` tasks unfinished; `over` when
+    its life has ended, threads included, with the status `code`. `seek`: what it could not begin may be begun now."""
+
+    incarnation: str = field(default_factory=lambda: uuid4().hex)
+    link: InProcessLink = field(default_factory=InProcessLink)
+    drained: anyio.Event = field(default_factory=anyio.Event)
+    released: int = 0
+    over: anyio.Event = field(default_factory=anyio.Event)
+    code: ChildExit = ChildExit.BUG
+    seek: Callable[[], None] = lambda: None
+
+    def drain(self, seconds: float) -> None:
+        """Finish within so many seconds. A later call can only hasten an earlier one."""
+        now = time.monotonic()
+        self.link.tell(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
+
+    def hasten(self) -> None:
+        """Cancel what runs now, and give it back."""
+        now = time.monotonic()
+        self.link.tell(Drain(now, now + GIVE_BACK))
+
+    async def ready(self) -> None:
+        """Wait until it serves; raises HandlerError where it cannot."""
+        while not isinstance(message := await self.link.hear(), Ready):
+            if isinstance(message, BootFailed):
+                raise HandlerError(message.error, message.traceback)
+
+    async def attend(self) -> None:
+        """Hear it out, for ever: most of it is for a parent that could replace it."""
+        while True:
+            if isinstance(message := await self.link.hear(), Drained):
+                self.released = message.released
+                self.drained.set()
+
+
+@asynccontextmanager
+async def open_worker(
+    store: Store,
+    handler: Handler,
+    settings: Settings,
+    slot: int = 0,
+    beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
+    ready: Callable[[], bool] = lambda: True,
+    heard: Callable[[Settlement, Verdict], None] = nobody,
+    halt: int | None = None,
+) -> AsyncGenerator[InProcessWorker]:
+    """A worker that serves while the block runs, or until it is drained; then `drain_timeout` of the settings counts.
+
+    `beside`: what else runs for ever while it lives; `ready` and `heard` are those of its Post, `halt` that of its
+    WorkerSpec. A block that raises ends it at once, and gives back what it runs. A thread that will not stop is waited
+    for.
+    """
+    worker = InProcessWorker()
+    post = WorkerContext(
+        WorkerSpec(worker.incarnation, slot, settings, halt=halt),
+        store,
+        Exchange(settings.concurrency),
+        ready=ready,
+        heard=heard,
+    )
+    telemetry = open_inside(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol)
+
+    async def live() -> None:
+        belong_to_context(settings, store)
+        async with anyio.create_task_group() as parts:
+            life = Worker(post, handler, worker.link, telemetry, parts, own_process=False)
+            worker.seek = life.seek
+            worker.code = await life.live()
+            parts.cancel_scope.cancel()
+        worker.over.set()
+
+    failure: Exception | None = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(live)
+        try:
+            await worker.ready()
+            for each in (worker.attend, *beside):
+                group.start_soon(each)
+            yield worker
+        except Exception as error:
+            failure = error  # raised outside of the group, which would wrap it
+            worker.hasten()
+        except BaseException:
+            worker.hasten()
+            raise
+        else:
+            worker.drain(settings.drain_timeout)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await worker.over.wait()
+            group.cancel_scope.cancel()
+    worker.link.close()
+    telemetry.shutdown()
+    if failure is not None:
+        raise failure
