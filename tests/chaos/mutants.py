@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.resources import files
 from typing import Any
 
 import anyio
@@ -21,12 +20,11 @@ from holdfast.store.redis import connection, scripts
 from tests.faults import clock
 
 
-def script(file: str, old: str, new: str) -> dict[str, str]:
-    """The product's script with one place changed, for whoever loads scripts."""
-    text = files("holdfast.lua").joinpath(file).read_text()
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
-    name = file.removeprefix("shared/").removesuffix(".lua") if file.startswith("shared/") else file
-    return {name: text.replace(old, new)}
+def script(name: str, old: str, new: str) -> dict[str, str]:
+    """The product's operation or shared part of this name with one place changed, as the loader takes it."""
+    source = scripts.text(name)
+    assert source.count(old) == 1, f"{old!r} stands {source.count(old)} times in {name}"
+    return {name: source.replace(old, new)}
 
 
 def forget_what_was_settled() -> None:
@@ -102,54 +100,48 @@ class Mutant:
 
 MUTANTS: dict[str, Mutant] = {
     "a settlement needs no claim": Mutant(
-        script("shared/settling.lua", "r[2] ~= s.claim or not OPEN[state]", "not OPEN[state]"), ("host frozen",)
+        script("settlement", "r[2] ~= s.claim or not OPEN[state]", "not OPEN[state]"), ("host frozen",)
     ),
-    "a claim needs no state": Mutant(
-        script("pull.lua", "if state ~= 'submitted' or solo == '1' or", "if solo == '1' or")
-    ),
+    "a claim needs no state": Mutant(script("pull", "if state ~= 'submitted' or solo == '1' or", "if solo == '1' or")),
     "recover puts nothing back": Mutant(
-        script(
-            "shared/recovery.lua", "if r[1] ~= 'working' or r[2] ~= claim then return end", "if true then return end"
-        ),
+        script("recovery", "if r[1] ~= 'working' or r[2] ~= claim then return end", "if true then return end"),
         ("worker killed",),
     ),
     "waiting messages are dropped": Mutant(
-        script("shared/message.lua", "  if not item then return false end", "  if true then return false end")
+        script("messages", "  if not item then return false end", "  if true then return false end")
     ),
     "a cancel is forgotten": Mutant(
-        script("shared/control.lua", "  finish(id, 'canceled', reason, has_rest(id))", "  to_tail(id)")
+        script("task_control", "  finish(id, 'canceled', reason, has_rest(id))", "  to_tail(id)")
     ),
     "every crash puts back at once": Mutant(
-        script("shared/recovery.lua", "  elseif crashes < SUSPECT_CRASHES then", "  elseif true then"),
+        script("recovery", "  elseif crashes < SUSPECT_CRASHES then", "  elseif true then"),
         ("worker killed",),
     ),
     "audit puts nothing back": Mutant(
-        script("audit.lua", "if not is_there(id, seq) then", "if false then"), ("entries stolen",)
+        script("audit", "if not is_there(id, seq) then", "if false then"), ("entries stolen",)
     ),
     "outcomes go with a lost answer": Mutant({}, ("server killed", "connections killed"), forget_what_was_settled),
     "outcomes go with a dropped request": Mutant({}, ("requests dropped",), forget_what_was_settled),
     "a message is taken as often as it comes": Mutant(
         script(
-            "shared/message.lua",
+            "messages",
             "  local r = read(id, 'message', 'digest')\n  if r[1] == message",
             "  if true then return end\n  local r = read(id, 'message', 'digest')\n  if r[1] == message",
         ),
         ("requests doubled",),
     ),
     "two deaths are enough": Mutant(
-        script("shared/recovery.lua", "  if crashes > death.runs then", "  if crashes > 1 then"),
+        script("recovery", "  if crashes > death.runs then", "  if crashes > 1 then"),
         ("worker killed", "worker crashed"),
     ),
     "results are kept for ever": Mutant(
-        script(
-            "shared/forgetting.lua", "for turn = turns, math.max(1, turns - room + 1), -1 do", "for turn = 0, 1, -1 do"
-        ),
+        script("deletion", "for turn = turns, math.max(1, turns - room + 1), -1 do", "for turn = 0, 1, -1 do"),
         ("worker stopped",),
         retention=True,
     ),
     "what is given back counts as done": Mutant({}, ("restarted",), settle_before_the_end),
     "recoveries in a row make no suspect": Mutant(
-        script("shared/recovery.lua", "recoveries >= SUSPECT_RECOVERIES and r[1] ~= '1'", "false"),
+        script("recovery", "recoveries >= SUSPECT_RECOVERIES and r[1] ~= '1'", "false"),
         ("supervisor killed by a task",),
     ),
     "a handler that cancels itself keeps its slot": Mutant(
@@ -158,14 +150,14 @@ MUTANTS: dict[str, Mutant] = {
     "one webhook stops the others": Mutant({}, ("webhook impossible",), stop_at_an_impossible_webhook),
     "one schedule stops the others": Mutant({}, ("schedule gone",), stop_at_a_schedule_that_is_gone),
     "a death forgets the pause": Mutant(
-        script("shared/recovery.lua", "  carry_out_pause(id, claim)\n", ""), ("pauses beside deaths",)
+        script("recovery", "  carry_out_pause(id, claim)\n", ""), ("pauses beside deaths",)
     ),
     "a beat from later than now stays": Mutant(
-        script("reap.lua", "call('ZRANGEBYSCORE', T .. 'workers', '(' .. NOW, '+inf', 'LIMIT', 0, 256)", "{}"),
+        script("reap", "call('ZRANGEBYSCORE', T .. 'workers', '(' .. NOW, '+inf', 'LIMIT', 0, 256)", "{}"),
         ("clock set forward",),
     ),
     "messages wait without bound": Mutant(
-        script("shared/message.lua", "return is_first_to_accept and", "return false and"), ("messages flooded",)
+        script("messages", "return is_first_to_accept and", "return false and"), ("messages flooded",)
     ),
 }
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 
 import pytest
 
 from holdfast.core.trail import CHRONICLE, EVENTS, KEPT, LAYOUTS, TrailStep, read_step
+from holdfast.store.redis import scripts
 
 CLAIM = "2:ab12:7"
 
@@ -54,14 +54,12 @@ def test_a_claim_tells_delivery_and_incarnation() -> None:
     assert (read_step("5 promoted ").delivery, read_step("5 promoted ").incarnation) == (0, "")
 
 
-def scripts() -> str:
-    folders = (files("holdfast.lua"), files("holdfast.lua") / "shared")
-    found = (entry for folder in folders for entry in folder.iterdir() if entry.name.endswith(".lua"))
-    return "\n".join(entry.read_text() for entry in found)
+def every_script() -> str:
+    return "\n".join(scripts.text(name) for name in (*scripts.operations(), *scripts.shared_parts()))
 
 
 def test_every_event_that_a_script_writes_is_known() -> None:
-    text = scripts()
+    text = every_script()
     noted = set(re.findall(r"\bnote\('([a-z-]+)'", text)) | {
         "retry",
         "release",
@@ -76,4 +74,4 @@ def test_every_event_that_a_script_writes_is_known() -> None:
 
 
 def test_as_many_lines_are_expected_as_are_kept() -> None:
-    assert f"TRAIL_KEPT = {KEPT} " in scripts()
+    assert f"TRAIL_KEPT = {KEPT} " in every_script()

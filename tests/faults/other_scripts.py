@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 
 from holdfast.store.redis import connection, scripts
 from holdfast.store.redis.scripts import Script
@@ -11,7 +10,7 @@ from holdfast.store.redis.scripts import Script
 
 def other() -> Mapping[str, Script]:
     """Each operation with its text a little changed."""
-    base = files("holdfast.lua").joinpath("shared/base.lua").read_text() + "local VERSION = 2\n"
+    base = scripts.text("base") + "local VERSION = 2\n"
     return {name: scripts.build(name, {"base": base}) for name in scripts.operations()}
 
 

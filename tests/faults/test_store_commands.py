@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import redis
 from holdfast.core.tasks import Accepted
 from holdfast.errors import StoreFullError
 from holdfast.store.redis import RedisStore
+from holdfast.store.redis.scripts import text
 from holdfast_config import RedisSettings
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE, entry, named_pipe, submission
@@ -18,7 +18,7 @@ from tests.faults.work import QUEUE, entry, named_pipe, submission
 pytestmark = pytest.mark.anyio
 
 TASKS = [f"t{number}" for number in range(300)]
-ANOTHER = files("holdfast.lua").joinpath("shared/limits.lua").read_text() + "local VERSION = 2\n"
+ANOTHER = text("limits") + "local VERSION = 2\n"
 
 
 async def load(scene: Scene) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 import uvloop
 
 from holdfast.errors import StoreError
+from holdfast.store.redis.scripts import text
 from tests.lua.breakages import BREAKAGES
 from tests.lua.fuzz import BreachError, play
 from tests.lua.namespace import namespace
@@ -36,11 +36,11 @@ NOTICED = (
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`file` below holdfast/lua, in which `old` stands exactly once. `test`: the directed test that notices (else the
-    fuzz), with its arguments."""
+    """`script`: the operation or shared part in which `old` stands exactly once. `test`: the directed test that notices
+    (else the fuzz), with its arguments."""
 
     name: str
-    file: str
+    script: str
     old: str
     new: str
     test: Callable[..., Awaitable[None]] | None = None
@@ -49,11 +49,10 @@ class Mutant:
     @property
     def replaced(self) -> dict[str, str]:
         """What the loader takes in place of the product's text."""
-        text = files("holdfast.lua").joinpath(self.file).read_text()
-        if text.count(self.old) != 1:
-            raise LookupError(f"{self.name}: {self.old!r} stands {text.count(self.old)} times in {self.file}")
-        part = self.file.removeprefix("shared/").removesuffix(".lua") if "shared/" in self.file else self.file
-        return {part: text.replace(self.old, self.new)}
+        source = text(self.script)
+        if source.count(self.old) != 1:
+            raise LookupError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.script}")
+        return {self.script: source.replace(self.old, self.new)}
 
 
 MUTANTS = [Mutant(*breakage) for breakage in BREAKAGES]

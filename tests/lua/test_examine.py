@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from importlib.resources import files
 from pathlib import Path
 
 import anyio
@@ -15,7 +14,7 @@ import pytest
 from holdfast.core.store_info import AclInfo, StoreInfo
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
-from holdfast.store.redis import acl
+from holdfast.store.redis import acl, scripts
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from tests.lua.namespace import Namespace, namespace
@@ -146,11 +145,13 @@ async def test_a_server_that_is_away_is_told_so(short_path: Path) -> None:
 
 def called() -> Iterator[str]:
     """Every command that the product runs, inside its scripts and outside."""
-    lua = (file for file in (ROOT / "workers/holdfast/lua").rglob("*.lua") if file.stem not in FOR_OPERATORS)
-    roles = (ROOT / f"workers/holdfast/broker/redis/{role}.py" for role in ("worker", "steward", "producer"))
-    for path in (*lua, *roles):
+    lua = (scripts.text(name) for name in (*scripts.operations(), *scripts.shared_parts()) if name not in FOR_OPERATORS)
+    roles = (
+        (ROOT / f"workers/holdfast/store/redis/{role}.py").read_text() for role in ("worker", "steward", "producer")
+    )
+    for source in (*lua, *roles):
         for pattern in CALLED:
-            yield from re.findall(pattern, path.read_text())
+            yield from re.findall(pattern, source)
 
 
 def test_rights_are_asked_about_for_every_command_that_is_run() -> None:
@@ -160,4 +161,4 @@ def test_rights_are_asked_about_for_every_command_that_is_run() -> None:
 
 
 def test_operations_are_shipped_where_they_are_looked_for() -> None:
-    assert all((files("holdfast.lua") / f"{name}.lua").is_file() for name in FOR_OPERATORS)
+    assert set(scripts.operations()) >= set(FOR_OPERATORS)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 
 import pytest
 
+from holdfast.store.redis import scripts
 from tests.lua.namespace import Namespace
 
 pytestmark = pytest.mark.anyio
@@ -54,10 +54,9 @@ async def test_a_queue_of_many_lanes_is_obliterated(space: Namespace) -> None:
 
 def test_no_script_unpacks_what_nothing_bounds() -> None:
     found = set[str]()
-    for entry in [*files("holdfast.lua").iterdir(), *files("holdfast.lua").joinpath("shared").iterdir()]:
-        if entry.name.endswith(".lua"):
-            text = re.sub(r"--.*", "", entry.read_text())
-            found |= {_argument(text, at.end()) for at in re.finditer(r"(?<!cmsgpack\.)\bunpack\(", text)}
+    for name in (*scripts.operations(), *scripts.shared_parts()):
+        text = re.sub(r"--.*", "", scripts.text(name))
+        found |= {_argument(text, at.end()) for at in re.finditer(r"(?<!cmsgpack\.)\bunpack\(", text)}
     assert found <= BOUNDED
 
 

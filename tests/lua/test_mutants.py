@@ -24,13 +24,10 @@ PASSING += ("readmit", "purge_unreadable", "purge_dead")
 
 # Rule 12: what needs memory is refused before it writes, everything else passes.
 FULL = [
-    Mutant("submit passes", "submit.lua", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
-    Mutant("submit on terms passes", "submit_on_terms.lua", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
-    Mutant("retry passes", "retry.lua", "-- flags:\n", "-- flags: allow-oom\n", full_refuses_a_retry),
-    *(
-        Mutant(f"{name} is refused", f"{name}.lua", "-- flags: allow-oom\n", "-- flags:\n", full_goes_on)
-        for name in PASSING
-    ),
+    Mutant("submit passes", "submit", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
+    Mutant("submit on terms passes", "submit_on_terms", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
+    Mutant("retry passes", "retry", "-- flags:\n", "-- flags: allow-oom\n", full_refuses_a_retry),
+    *(Mutant(f"{name} is refused", name, "-- flags: allow-oom\n", "-- flags:\n", full_goes_on) for name in PASSING),
 ]
 
 

@@ -1,4 +1,4 @@
--- use: record clock limits journal agenda
+-- use: task_record clock limits journal agenda
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
 local function list_of(lane)
   if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end

@@ -1,4 +1,4 @@
--- use: record lane journal ending gates pauses
+-- use: task_record lane journal task_end gates pause_requests
 -- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- tasks that a tombstone names

@@ -4,7 +4,7 @@
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet host it claims nothing from its first pull on.
 -- flags: allow-oom
--- use: clock record journal hosts
+-- use: clock task_record journal hosts
 local incarnation, host, boot, pid, slot, lanes, names = unpack(ARGV)
 local worker = T .. 'worker:' .. incarnation
 

@@ -13,8 +13,7 @@ from holdfast.core.tasks import Submission
 
 _HERE = Path(__file__).parent
 
-SCRIPTS = {path.name: path.read_text() for path in _HERE.glob("schedule_*.lua")}
-SCRIPTS["scheduling"] = (_HERE / "scheduling.lua").read_text()
+SCRIPTS = {path.stem: path.read_text() for path in _HERE.glob("*.lua")}
 
 
 class EarlierFiring(ScheduleFirer):

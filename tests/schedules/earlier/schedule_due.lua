@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: limit.
 -- Answers: {now (ms), ms until the next one (-1: none), id, fields, id, fields, …}.
 -- flags: allow-oom
--- use: scheduling
+-- use: schedules
 call('DEL', T .. 'control:schedules')
 local schedules = scheduling()
 local ids = call('ZRANGEBYSCORE', T .. 'schedules', '-inf', NOW, 'LIMIT', 0, ARGV[1])

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: id, reason, until (ms, '' for ever).
 -- Answers: paused, or unknown.
 -- flags: allow-oom
--- use: scheduling
+-- use: schedules
 local schedules, id = scheduling(), ARGV[1]
 if call('EXISTS', schedules.hash(id)) == 0 then return 'unknown' end
 schedules.pause(id, ARGV[2], ARGV[3])

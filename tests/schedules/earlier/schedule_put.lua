@@ -6,7 +6,7 @@
 -- Keeps: one schedule an id; a fire of an earlier generation is refused.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: scheduling control
+-- use: schedules task_control
 local id, again, expected, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local schedules = scheduling()
 local key = schedules.hash(id)

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: id.
 -- Answers: removed, or unknown.
 -- flags: allow-oom
--- use: scheduling
+-- use: schedules
 local schedules = scheduling()
 local known = call('EXISTS', schedules.hash(ARGV[1])) == 1
 schedules.forget(ARGV[1])

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: id, generation seen, expected (ms, ''), due (ms, '').
 -- Answers: resumed, running (it was not paused), changed, or unknown.
 -- flags: allow-oom
--- use: scheduling
+-- use: schedules
 local schedules, id = scheduling(), ARGV[1]
 local r = call('HMGET', schedules.hash(id), 'generation', 'paused', 'ended')
 if not r[1] then return 'unknown' end

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-KEPT = 64  # lines of a trail that the scripts keep (lua/shared/limits.lua)
+KEPT = 64  # lines of a trail that the scripts keep (store/lua/shared/limits.lua)
 
 _CLAIM = r"(?P<claim>\d+:[^ ]+:\d+)"
 
@@ -48,7 +48,7 @@ LAYOUTS: dict[str, str] = {
     "retry-of": r"(?P<other>.*)",
 }
 
-# What becomes of schedules and their fires (lua/shared/scheduling.lua).
+# What becomes of schedules and their fires (store/lua/shared/schedules.lua).
 CHRONICLE = ("set", "fired", "skipped", "waits", "missed", "ended", "paused", "resumed", "stopped", "restored")
 
 # What the events stream holds besides: the beginning of a task, and the lives of workers and schedules.

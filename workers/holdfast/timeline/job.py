@@ -17,7 +17,7 @@ STOP = "STOP"
 USUAL_SECONDS = 10.0
 
 _RULES = ("FREQ=", "RDATE")
-_BY_HANDLER = "its handler stopped it"  # as shared/scheduling.lua writes it
+_BY_HANDLER = "its handler stopped it"  # as shared/schedules.lua writes it
 
 _read_spec = msgspec.json.Decoder(ScheduleSpec).decode
 

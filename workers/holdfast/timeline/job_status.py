@@ -12,7 +12,7 @@ from holdfast.core.tasks import TaskRecord
 _FIRES = frozenset({"fired", "waits", "skipped"})  # lines of a history that leave the job's run as it is
 _WAITING = frozenset({State.SUBMITTED, State.DELAYED, State.WAITING})
 _BAD = "cannot be fired"  # the reason of a pause by a steward
-_FAILED = "its task "  # as shared/scheduling.lua begins it
+_FAILED = "its task "  # as shared/schedules.lua begins it
 
 
 class JobEvent(StrEnum):

@@ -1,4 +1,4 @@
-"""The store in memory: the operations of `holdfast/lua`, run inside this process over a key space of its own.
+"""The store in memory: the operations of `store/lua`, run inside this process over a key space of its own.
 
 There is one protocol, in Lua. `fakeredis` keeps the keys and runs the operations (`lupa` is its Lua); everything that
 blocks waits here, on the event loop. What is in it is gone when the process ends.

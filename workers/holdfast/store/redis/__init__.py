@@ -1,4 +1,4 @@
-"""The Redis (and Valkey) store: design section 6. One Lua operation a file in `holdfast/lua`, one typed method each."""
+"""The Redis (and Valkey) store: design section 6. One Lua operation a file in `store/lua`, one typed method each."""
 
 from __future__ import annotations
 

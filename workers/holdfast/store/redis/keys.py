@@ -1,4 +1,4 @@
-"""How keys are spelled. The Lua operations spell the same ones (`lua/shared/base.lua` and below)."""
+"""How keys are spelled. The Lua operations spell the same ones (`store/lua/shared/base.lua` and below)."""
 
 from __future__ import annotations
 

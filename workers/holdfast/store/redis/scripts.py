@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 _USE = re.compile(r"^-- use: (.*)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags:(.*)$", re.MULTILINE)
@@ -32,30 +33,50 @@ class Script:
 
 
 @cache
-def _text(path: str) -> str:
-    return files("holdfast.lua").joinpath(path).read_text()
+def _files(*, shared: bool) -> Mapping[str, Traversable]:
+    """The files of the shared parts, or those of the operations, by name: no two files have the same one."""
+    folders = [folder for folder in files("holdfast.store").joinpath("lua").iterdir() if folder.is_dir()]
+    found = (entry for folder in folders if (folder.name == "shared") == shared for entry in folder.iterdir())
+    return {entry.name.removesuffix(".lua"): entry for entry in found if entry.name.endswith(".lua")}
 
 
-def _parts(text: str, taken: dict[str, str], replaced: Mapping[str, str]) -> Iterator[str]:
-    use = _USE.search(text)
+def operations() -> list[str]:
+    """The names of all operations, in order."""
+    return sorted(_files(shared=False))
+
+
+def shared_parts() -> list[str]:
+    """The names of all shared parts, in order."""
+    return sorted(_files(shared=True))
+
+
+@cache
+def text(name: str) -> str:
+    """The Lua source of an operation or of a shared part, by its name."""
+    found = _files(shared=False).get(name) or _files(shared=True)[name]
+    return found.read_text()
+
+
+def _parts(source: str, taken: dict[str, str], replaced: Mapping[str, str]) -> Iterator[str]:
+    use = _USE.search(source)
     for name in use[1].split() if use else ():
         if name in taken:
             continue
-        part = taken[name] = replaced.get(name) or _text(f"shared/{name}.lua")
+        part = taken[name] = replaced.get(name) or text(name)
         yield from _parts(part, taken, replaced)
         yield part
 
 
 def build(name: str, replaced: Mapping[str, str] | None = None, before: str = "") -> Script:
-    """The script of one operation. `replaced` gives other text for shared parts (a test's clock) or for itself;
+    """The script of one operation. `replaced` gives other text for parts or operations, by name (a test's clock);
     `before` names a shared part that may answer in the operation's place; if it has a function `carry_out`, that one
     calls the operation."""
     replaced = replaced or {}
-    body = replaced.get(f"{name}.lua") or _text(f"{name}.lua")
+    body = replaced.get(name) or text(name)
     wanted = [f"-- use: {before}\n", body] if before else [body]
     taken: dict[str, str] = {}
-    shared = [part for text in wanted for part in _parts(text, taken, replaced)]
-    parts = [replaced.get("base") or _text("shared/base.lua"), *shared]
+    shared = [part for each in wanted for part in _parts(each, taken, replaced)]
+    parts = [replaced.get("base") or text("base"), *shared]
     flags = _FLAGS.search(body)
     if _CARRY_OUT.search("\n".join(shared)):
         body = f"return carry_out(function()\n{body}\nend)"
@@ -65,8 +86,8 @@ def build(name: str, replaced: Mapping[str, str] | None = None, before: str = ""
 
 
 @cache
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text))
+def _words(source: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(source))
 
 
 def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
@@ -75,7 +96,7 @@ def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
     Every call of a script makes its functions anew. For each local that one of them refers to, the server searches all
     that were referred to before; for a name from further outside it copies a reference.
     """
-    words = [_words(text) for text in (*parts, body)]
+    words = [_words(each) for each in (*parts, body)]
     outside: set[str] = set()
     levels = 0
     for place, part in enumerate(parts, 1):
@@ -92,10 +113,3 @@ def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
 def product() -> Mapping[str, Script]:
     """Every operation as it is shipped. The parent asks once before it forks, so that children share the text."""
     return {name: build(name) for name in operations()}
-
-
-def operations() -> list[str]:
-    """The names of all operations, in order."""
-    return sorted(
-        entry.name.removesuffix(".lua") for entry in files("holdfast.lua").iterdir() if entry.name.endswith(".lua")
-    )

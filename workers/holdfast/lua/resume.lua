@@ -1,7 +1,0 @@
--- Let a parked task go on.
--- KEYS: the public queue. ARGV: task id, reason.
--- Answers: the state afterwards, unknown or damaged.
--- Keeps: I1, I3, I5, I9.
--- flags: allow-oom
--- use: control
-return resume(ARGV[1], ARGV[2])

@@ -1,6 +1,0 @@
--- What became of the fires of a schedule.
--- KEYS: the public queue. ARGV: id, limit.
--- Answers: lines, the newest last; where earlier versions write beside us, up to twice as many.
--- flags: no-writes, allow-oom
--- use: scheduling
-return scheduling().lines(ARGV[1], tonumber(ARGV[2]))

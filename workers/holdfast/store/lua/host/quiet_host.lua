@@ -1,0 +1,24 @@
+-- Have a host, or all, claim nothing more until that is taken back, whatever starts anew meanwhile. What runs goes on to
+-- its end, what is submitted waits, schedules fire. A halt does more: stewards of supervised pools make no fires, and what was
+-- started before it and ends at halts (`work`, `dispatch`) ends.
+-- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), who says it, why.
+-- Answers: {quiet, or again if it was said before (who and why are the new ones, since stays), or halted: each halt is a new one;
+--           workers of it that claim nothing}.
+-- Keeps: I18: a worker is marked exactly if its host, or all, were told; the number of a halt is higher than that of any before.
+-- flags: allow-oom
+-- use: host_marks
+local mark, by, reason = unpack(ARGV)
+local host, is_halt = mark_of(mark)
+
+local function next_number()
+  local number = math.max(NOW, tonumber(call('HGET', T .. 'meta', 'halt') or '0') + 1)
+  call('HSET', T .. 'meta', 'halt', number, mark, number)
+  return number
+end
+
+local known = call('HGET', T .. 'quiet', mark)
+local first = is_halt and next_number() or known and string.match(known, '^%d+') or NOW
+call('HSET', T .. 'quiet', mark, first .. '\n' .. by .. '\n' .. reason)
+if is_halt then tell('host-halted', host, first .. ' ' .. by .. ' ' .. reason)
+elseif not known then tell('host-quiet', host, by .. ' ' .. reason) end
+return {is_halt and 'halted' or known and 'again' or 'quiet', mark_workers(host, true)}

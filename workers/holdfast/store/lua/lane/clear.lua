@@ -1,0 +1,37 @@
+-- Empty a lane from its head, then its gates and its suspects, in steps bounded by count and bytes: own entries' tasks are canceled,
+-- foreign entries are dropped, counted.
+-- KEYS: the public queue. ARGV: lane, limit.
+-- Answers: how many entries went; 0: the lane is empty.
+-- flags: allow-oom
+-- use: task_record lane lane_front journal task_control
+local entries = front_of(ARGV[1], tonumber(ARGV[2]))
+for _, raw in ipairs(entries) do
+  local id = own(raw)
+  if not id then
+    count('cleared')
+  elseif read(id, 'state')[1] == 'submitted' then
+    cancel(id, 'the queue was cleared')
+  end
+end
+if #entries > 0 then on_lane('LPOP', ARGV[1], #entries) end
+if #entries > 0 then return #entries end
+
+-- The list is empty: now those at the lane's gates, and its suspects.
+-- One whose record was deleted by somebody is only taken away.
+local function cancel_known(id) return read(id, 'state')[1] and cancel(id, 'the queue was cleared') end
+
+local went = 0
+for _, id in ipairs(call('ZRANGE', T .. 'suspects:' .. ARGV[1], 0, tonumber(ARGV[2]) - 1)) do
+  if cancel_known(id) ~= 'canceled' then call('ZREM', T .. 'suspects:' .. ARGV[1], id) end
+  went = went + 1
+end
+if went > 0 then return went end
+local gates = call('ZRANGE', T .. 'gates:' .. ARGV[1], 0, 0)
+for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. ARGV[1], 0, 0)) do gates[#gates + 1] = 'unknown:' .. name end
+for _, gate in ipairs(gates) do
+  for _, id in ipairs(call('ZRANGE', held_of(ARGV[1], gate), 0, tonumber(ARGV[2]) - 1)) do
+    if cancel_known(id) ~= 'canceled' then leave_gate(id, ARGV[1], gate, true) end
+    went = went + 1
+  end
+end
+return went

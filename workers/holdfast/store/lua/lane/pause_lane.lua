@@ -1,0 +1,10 @@
+-- Start nothing more from a lane until it is resumed, on any host; it still accepts. What runs goes on.
+-- KEYS: the public queue. ARGV: lane, reason.
+-- Answers: paused, or again if it was paused before (its reason is the new one, its time stays).
+-- flags: allow-oom
+-- use: bound_changes
+local lane, reason = ARGV[1], ARGV[2]
+local known = call('HGET', T .. 'rules', 'paused:' .. lane)
+bounding().close(lane, (known and string.match(known, '^%d+') or NOW) .. ' ' .. reason)
+tell('lane-paused', lane, reason)
+return known and 'again' or 'paused'

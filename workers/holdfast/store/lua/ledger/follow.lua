@@ -1,0 +1,49 @@
+-- What has happened after a position, if this is the Redis that a ledger follows and it has forgotten nothing since.
+-- KEYS: the public queue. ARGV: the ledger's epoch, position of the last event ingested ('' for none), the last event
+--       that was seen ('' for none), limit.
+-- Answers: {word (see the shared part `standing`), position of the last of these events ('' for none; if lost: of the last one that
+--       is left of what was seen), 1 if there are more, tasks they name, time (ms), facts they name, of each the last request that
+--       was carried out on it ('' for none)}.
+-- flags: no-writes, allow-oom
+-- use: ledger_standing
+local epoch, after, witness, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local key = T .. 'events'
+local word = standing(epoch, witness, after)
+if word == 'lost' and witness ~= '' then
+  local left = call('XREVRANGE', key, witness, '-', 'COUNT', 1)[1]
+  return {word, left and left[1] or '', 0, {}, NOW, {}, {}}
+end
+if word ~= 'ok' then return {word, '', 0, {}, NOW, {}, {}} end
+
+local ids, named, facts, requests, places = {}, {}, {}, {}, {}
+
+local function name_fact(name, request)
+  local place = places[name]
+  if not place then
+    place = #facts + 1
+    places[name], facts[place], requests[place] = place, name, ''
+  end
+  if request then requests[place] = request end
+end
+
+local function name_task(id)
+  if id == '' or named[id] then return end
+  named[id] = true
+  ids[#ids + 1] = id
+end
+
+local function read_event(fields)
+  local e = {}
+  for i = 1, #fields, 2 do e[fields[i]] = fields[i + 1] end
+  local of = string.match(e.event, '^%a+')
+  if e.event == 'requested' then return name_fact(e.id, e.detail) end
+  if of == 'schedule' then return name_fact('schedule|' .. e.id) end
+  if of == 'lane' then return name_fact('rules|') end
+  if of == 'host' then return name_fact('quiet|') end
+  if e.event == 'webhook-set' then return name_fact('webhook|') end
+  name_task(e.id)
+end
+
+local events = call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', limit)
+for _, event in ipairs(events) do read_event(event[2]) end
+return {'ok', #events > 0 and events[#events][1] or after, #events == limit and 1 or 0, ids, NOW, facts, requests}

@@ -1,0 +1,214 @@
+-- Put tasks back that a ledger knows and this Redis has lost: whole, in this order, each in the state it was in. What was
+-- being worked on waits again; a late result still counts as long as nobody has claimed anew.
+-- KEYS: the public queue.
+-- ARGV: the ledger's epoch, then per task what `dump` tells of it, each list with its length before it.
+-- Answers: other: this Redis is not that ledger's, nothing was written. Or a word per task. restored.
+--       there: it knows the task, and nothing less of it but messages, which it is given. merged: another task of this id was made since, and takes over
+--       the messages that had not run yet. ended: while it is not being rebuilt only what has ended can be put back.
+--       damaged: what the ledger has of it is no whole record, or a key of it here holds something else; the others are put back.
+-- A task that waits for others may come before them; those that have ended must come first.
+-- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
+-- flags: allow-oom
+-- use: acceptance messages ties parents gates webhook_outbox pause_requests joined_messages envelope damage
+local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
+local REBUILDING = meta[1] == ARGV[1]
+is_first_to_accept = false   -- a ledger has accepted these: see guard
+local at = 1
+local function take()
+  at = at + 1
+  return ARGV[at]
+end
+
+local function take_list()
+  local items = {}
+  for i = 1, tonumber(take()) do items[i] = take() end
+  return items
+end
+
+local function take_task()
+  local t = {id = take(), record = take_list(), dead = take(), operation = take(), history = take_list(), result = take(),
+    pending = take_list(), messages = take_list(), checkpoint = take(), trail = take_list(), ties = take_list(),
+    webhooks = take_list(), has = {}}
+  for i = 1, #t.record, 2 do t.has[t.record[i]] = t.record[i + 1] end
+  return t
+end
+
+-- Where a life stands: it never goes back to an earlier turn, from an outcome to none, to fewer deliveries, or to before an
+-- order that was carried out.
+local function is_later(has, turn, state, delivery, asked)
+  local function settled(word) return (TERMINAL[word] or (PARKED[word] and word ~= 'suspended')) and 1 or 0 end
+  local a = {tonumber(has.turn), settled(has.state), tonumber(has.delivery or '0'), tonumber(has.asked or '0')}
+  local b = {tonumber(turn), settled(state), tonumber(delivery or '0'), tonumber(asked or '0')}
+  for i = 1, #a do
+    if a[i] ~= b[i] then return a[i] > b[i] end
+  end
+  return false
+end
+
+local tied = ties()
+
+-- Make room for a later moment of the same life. A worker that runs the earlier one is told that it is lost.
+local function remove(id)
+  local r = read(id, 'state', 'lane', 'owner')
+  if r[1] == 'working' then bounds().vacate(id) end
+  leave_index(id, r[1], r[2], r[3])
+  tied.undo_all(id)
+  call('DEL', T .. 'task:' .. id, T .. 'history:' .. id, T .. 'pending:' .. id, T .. 'messages:' .. id, T .. 'checkpoint:' .. id,
+    T .. 'trail:' .. id, T .. 'retrying:' .. id)
+end
+
+local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true, held = true,
+  permits = true, unknown_at = true}
+
+local function push_all(key, items)
+  for _, item in ipairs(items) do call('RPUSH', key, item) end
+end
+
+local function put_content(t)
+  local id = t.id
+  for field, value in pairs(t.has) do
+    if not OF_THE_PLACE[field] then write(id, field, value) end
+  end
+  call('SET', T .. 'op:' .. id, t.operation)
+  push_all(T .. 'history:' .. id, t.history)
+  for turn = 1, #t.history / 2 do
+    if t.history[2 * turn] ~= '' then call('SET', T .. 'result:' .. id .. ':' .. turn, t.history[2 * turn]) end
+  end
+  if t.result ~= '' then call('SET', T .. 'result:' .. id .. ':' .. t.has.turn, t.result) end
+  push_all(T .. 'pending:' .. id, t.pending)
+  for i = 1, #t.messages, 2 do call('HSET', T .. 'messages:' .. id, t.messages[i], t.messages[i + 1]) end
+  if t.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, t.checkpoint) end
+  push_all(T .. 'trail:' .. id, t.trail)
+end
+
+local PATIENCE_MS = 3600000
+
+local function tie_parent(id, parent)
+  call('ZADD', tied.children_of(parent), call('HGET', T .. 'counters', 'accepted'), id)
+  tied.tie(id, 'parent', parent)
+  local state = read(parent, 'state')[1]
+  if not state then
+    tied.agenda.put(NOW + PATIENCE_MS, 'settle', parent)   -- it may still be put back; else it is gone
+  elseif TERMINAL[state] then
+    tied.agenda.put(NOW, 'settle', parent)
+  end
+end
+
+local function put_ties(t)
+  for _, one in ipairs(t.ties) do
+    local kind, name = string.match(one, '^(%a+)|(.*)$')
+    if kind == 'parent' then
+      tie_parent(t.id, name)
+    elseif kind == 'expires' then
+      tied.tie(t.id, 'expires', '')
+      tied.agenda.put(t.has.expires, 'expire', t.id)
+    elseif call('HSETNX', T .. kind, name, t.id .. '|') == 1 then
+      tied.tie(t.id, kind, name)
+    end
+  end
+end
+
+local function put_ended(t)
+  write(t.id, 'state', t.has.state, 'seq', 0, 'owner', '', 'due', '')
+  call('ZADD', T .. 'finished', t.has.finished, t.id)
+  tally(t.has.state, 1)
+  if t.dead ~= '' then call('ZADD', T .. 'dead', t.dead, t.id) end
+  if call('EXISTS', tied.children_of(t.id)) == 1 then tied.agenda.put(NOW, 'settle', t.id) end
+  tell_waiters(t.id, t.has.state)
+end
+
+local function put_in_place(t)
+  local id, state = t.id, t.has.state
+  if not TERMINAL[state] then tied.agenda.strike('settle', id) end
+  if TERMINAL[state] then
+    put_ended(t)
+  elseif PARKED[state] then
+    write(id, 'seq', 0)
+    park(id, state, t.has.reason or '')
+    if t.has.joining then joins().keep_on(id) end
+  elseif state == 'delayed' then
+    write(id, 'seq', 0)
+    to_later(id, tonumber(t.has.due))
+  elseif state == 'waiting' then
+    write(id, 'seq', 0)
+    waiting().hold(id)
+  else
+    to_tail(id)
+    if state == 'working' then carry_out_pause(id, t.has.claim) end
+  end
+end
+
+-- Messages that had not run yet are given to the task that is there. Their digests tell what it has seen.
+local function give_messages(t, why)
+  for _, item in ipairs(t.pending) do
+    local message, digest, operation = string.match(item, '^([^|]*)|([^|]*)|(.*)$')
+    local verdict = deliver_message(t.id, operation, message, digest)
+    if verdict == 'terminal' or verdict == 'conflict' then
+      set_aside('task ' .. t.id .. ' ' .. why .. ' before this message ran', operation, t.has.lane)
+    end
+  end
+end
+
+-- Earlier messages of a turn that has several stand in its history without a result.
+local function prepend_joined(t)
+  local digests = {}
+  for i = 1, #t.messages, 2 do digests[t.messages[i]] = t.messages[i + 1] end
+  for i = #t.history, 2, -2 do
+    if t.history[i] ~= '' then return end
+    local _, _, message = understand(t.history[i - 1])
+    if digests[message] then table.insert(t.pending, 1, message .. '|' .. digests[message] .. '|' .. t.history[i - 1]) end
+  end
+end
+
+-- Another task of this id: what had not run yet becomes messages for it.
+local function merge(t)
+  if TERMINAL[t.has.state] then return 'there' end
+  if not PARKED[t.has.state] or t.has.state == 'suspended' then
+    table.insert(t.pending, 1, t.has.message .. '|' .. t.has.digest .. '|' .. t.operation)
+    prepend_joined(t)
+  end
+  give_messages(t, 'was made anew')
+  return 'merged'
+end
+
+local function put_webhooks(t)
+  local box = outbox()
+  for i = 1, #t.webhooks, 5 do
+    local name, turn, state, url, moment = unpack(t.webhooks, i, i + 4)
+    if call('EXISTS', box.hash(name)) == 0 then box.put(t.id, turn, state, url, moment) end
+  end
+end
+
+local function is_whole(t)
+  local r = {}
+  for i, name in ipairs(FACTS) do r[i] = t.has[name] or false end
+  return r[12] and not flaw_in(r)
+end
+
+local function restore(t)
+  local there = facts(t.id)
+  if not is_whole(t) or (there[12] ~= false and flaw_in(there)) then return 'damaged' end
+  if not REBUILDING and not TERMINAL[t.has.state] then return 'ended' end
+  local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked')
+  if r[1] and r[1] ~= t.has.created then return merge(t) end
+  if r[1] and not is_later(t.has, r[2], r[3], r[4], r[5]) then
+    give_messages(t, 'had ended')   -- this Redis may have been set back to before they came
+    return 'there'
+  end
+  if r[1] then remove(t.id) else count('accepted') end
+  put_content(t)
+  put_ties(t)
+  if #t.webhooks > 0 then put_webhooks(t) end
+  note('restored', t.id, t.has.state .. ' ' .. t.has.turn)
+  put_in_place(t)
+  return 'restored'
+end
+
+if not REBUILDING and meta[2] ~= ARGV[1] then return {'other'} end
+local answers = {}
+while at < #ARGV do
+  local whole, answer = pcall(restore, take_task())
+  if not whole and not is_wrong_type(answer) then error(answer) end
+  answers[#answers + 1] = whole and answer or 'damaged'
+end
+return answers

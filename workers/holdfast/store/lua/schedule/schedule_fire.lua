@@ -1,0 +1,106 @@
+-- Make the fires of schedules: submit each task under the fire's id, note what became of it, and what is expected next.
+-- KEYS: the public queue.
+-- ARGV: a MessagePack list of orders: id, generation, seen, kind (due, waited, extra), good from, good until, expected,
+--       due, first missed, last missed, why missed, fires; a fire: scheduled at, task id, message id, digest, operation, lane, name,
+--       max attempts, timeout, the task that is known to have been made for it, the id that earlier versions give its task; ''
+--       where there is none. Then the host of who asks ('' for one that no halt is for), the last halt that counts no more for it.
+-- Answers: per order fired, stale (decided for another moment), paused, changed (it is not as it was seen), gone, no-list:
+--       the key of its lane holds something else, so it is paused; or halted: this host is to make no fires.
+-- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
+-- Refused when out of memory, before anything is written: the fire is late then, not lost.
+-- flags:
+-- use: schedules messages task_control lane_type hosts
+local schedules = scheduling()
+
+-- The task of a fire that was made before, perhaps by an earlier version, whose id another fire's may have been, too.
+local function made_before(id, fire)
+  local task, made, earlier = fire[2], fire[10], fire[11]
+  if made ~= '' then return made end
+  if call('EXISTS', T .. 'task:' .. task) == 1 then return task end
+  return earlier ~= '' and read(earlier, 'schedule')[1] == id and earlier
+end
+
+local function submit(id, generation, fire)
+  local at, task, message, digest, operation, lane, name, attempts, timeout = unpack(fire)
+  create(task, lane, operation, message, digest, 'schedule', 0)
+  local fields = {'schedule', id, 'generation', generation}
+  local function add(field, value)
+    if value ~= '' then fields[#fields + 1], fields[#fields + 2] = field, value end
+  end
+  add('name', name)
+  add('max_attempts', attempts)
+  add('timeout', timeout)
+  write(task, unpack(fields))
+  to_tail(task)
+end
+
+-- The task of the last fire, if it has not ended.
+local function busy(task)
+  local state = task ~= '' and read(task, 'state')[1]
+  return state and not TERMINAL[state] and task
+end
+
+-- `last`: the task of the fire before. Answers that of the last one now.
+local function make(id, generation, overlap, last, fire)
+  local before, at = busy(last), fire[1]
+  if before and overlap == 'forbid' then schedules.chronicle(id, 'skipped', at, before, 'the one before has not ended') return last end
+  if before and overlap == 'queue-one' then
+    if call('HGET', schedules.hash(id), 'pending') ~= '' then
+      schedules.chronicle(id, 'skipped', at, before, 'another waits for the one before')
+    else
+      call('HSET', schedules.hash(id), 'pending', at, 'released', '')
+      schedules.chronicle(id, 'waits', at, before)
+    end
+    return last
+  end
+  if before and overlap == 'replace' then cancel(before, 'replaced by the next fire of its schedule') end
+  local made = made_before(id, fire)
+  local task = made or fire[2]
+  call('HSET', schedules.hash(id), 'task', task, 'last', at)
+  if not made then submit(id, generation, fire) end
+  local detail = made and 'made before' or string.format('%d ms late', NOW - tonumber(at))
+  schedules.chronicle(id, made and 'skipped' or 'fired', at, task, detail)
+  return task
+end
+
+local function obey(order)
+  local id, generation, seen, kind, from, till, expected, due, first, last, why, fires = unpack(order)
+  local r = schedules.fields(id, 'generation', 'expected', 'paused', 'pending', 'overlap', 'task', 'fires', 'released')
+  if not r[1] then return 'gone' end
+  if kind ~= 'extra' and r[3] ~= '' then return 'paused' end
+  if tonumber(r[1]) ~= generation then return 'changed' end
+  if kind == 'due' and r[2] ~= seen then return 'changed' end
+  if kind == 'waited' and r[4] ~= seen then return 'changed' end
+  if NOW < from or NOW > till then return 'stale' end
+  if fires[1] and not is_list(fires[1][6]) then
+    if kind ~= 'extra' then schedules.pause(id, 'cannot be fired: the key of its lane is no list', '') end
+    return 'no-list'
+  end
+  if kind == 'waited' then call('HSET', schedules.hash(id), 'pending', '', 'released', '') end
+  -- Skipped ones count as well.
+  if kind == 'due' then call('HSET', schedules.hash(id), 'expected', expected, 'due', due, 'fires', r[7] + #fires) end
+  if first ~= '' then schedules.chronicle(id, 'missed', first, '', last .. ' ' .. why) end
+  local task = r[6]
+  local continues = kind == 'due' and expected == '' and string.sub(call('HGET', schedules.hash(id), 'cadence'), 1, 8) == 'continue'
+  -- A CONTINUE that was skipped would have no run to go on after: it waits for what an earlier definition started.
+  local overlap = continues and r[5] == 'forbid' and 'queue-one' or r[5]
+  for _, fire in ipairs(fires) do task = make(id, r[1], overlap, task, fire) end
+  if kind == 'due' and expected ~= '' and r[8] ~= '1' then   -- later than it was: nobody needs to be told
+    call('ZADD', T .. 'schedules', due, id)
+    return 'fired'
+  end
+  if kind == 'due' and expected == '' then
+    if continues then
+      schedules.catch_up(id)   -- if its task was made and has ended before
+    else
+      call('HSET', schedules.hash(id), 'ended', 'it has fired for the last time')
+    end
+  end
+  schedules.index(id)
+  return 'fired'
+end
+
+local answers = {}
+local halted = (ARGV[2] or '') ~= '' and is_halted(ARGV[2], ARGV[3])
+for i, order in ipairs(cmsgpack.unpack(ARGV[1])) do answers[i] = halted and 'halted' or obey(order) end
+return answers

@@ -1,0 +1,46 @@
+-- Set a schedule: a new one, or what an id of this name means from now on. It stays paused if it was.
+-- KEYS: the public queue.
+-- ARGV: id, again (1: one that has ended begins anew), expected (ms, '' for never), due (ms, ''), when a worker that asks again
+--       asked first (ms, '' for the first time), then fields with values; the first field is `spec`, by which two definitions are
+--       the same, whoever owns them. `declared` '1': code declares it.
+-- Answers: {new, changed or same; generation; expected}; with nothing changed `foreign`: another application owns it, and a live
+--          worker of that one declares it, or `later`: a worker of the same application has declared it after this one did first.
+-- Keeps: one schedule an id; a fire of an earlier generation is refused. The same one gets the owner that declares it. A worker that
+--        asks again, as its schedule was foreign, does not undo what a later one declares.
+-- Refused when out of memory, before anything is written.
+-- flags:
+-- use: schedules catalogs task_control
+local id, again, expected, due, asked = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local schedules = scheduling()
+local key = schedules.hash(id)
+schedules.make_way(id)
+local given = {}
+for i = 6, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
+local r = call('HMGET', key, 'generation', 'spec', 'expected', 'task', 'ended', 'owner', 'declared', 'asked')
+local owner, declares = r[6] or '', given.declared == '1'
+
+if declares and r[7] == '1' then
+  local others = owner ~= '' and owner ~= given.owner
+  if others and catalogs().is_declared(id, owner) then return {'foreign', tonumber(r[1]), r[3]} end
+  if not others and asked ~= '' and tonumber(asked) < (tonumber(r[8] or '') or 0) then return {'later', tonumber(r[1]), r[3]} end
+end
+local since = asked ~= '' and asked or NOW   -- the last worker to begin has the last word
+local over = r[5] and r[5] ~= ''
+if r[2] == given.spec and not (again == '1' and over) then
+  local stays = owner == given.owner or given.owner == ''
+  if declares and not (r[7] == '1' and stays) then schedules.adopt(id, owner, given.owner, since) end
+  return {'same', tonumber(r[1]), r[3]}
+end
+
+local generation = (r[1] or 0) + 1
+call('HSET', key, 'generation', generation, 'expected', expected, 'due', due, 'fires', 0, 'pending', '', 'released', '',
+  'ended', expected == '' and 'stopped' or '', 'streak', 0, 'updated', NOW, 'asked', declares and since or '', unpack(ARGV, 6))
+if not r[1] then call('HSET', key, 'created', NOW, 'paused', '', 'until', '', 'task', '') end
+schedules.belong(id, owner, given.owner)
+schedules.mark(id, given.declared)
+schedules.index(id)
+schedules.chronicle(id, 'set', expected, '', '')
+-- What was to stop does not begin: a fire that still waits in its lane is taken back.
+local state = expected == '' and r[4] and r[4] ~= '' and read(r[4], 'state')[1]
+if state == 'submitted' or state == 'delayed' then cancel(r[4], 'its schedule was stopped') end
+return {r[1] and 'changed' or 'new', generation, expected}

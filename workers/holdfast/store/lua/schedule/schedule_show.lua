@@ -1,0 +1,8 @@
+-- The record of a schedule.
+-- KEYS: the public queue. ARGV: id.
+-- Answers: its fields as pairs, empty where there is no such schedule; gone where it is one and its record is none.
+-- flags: no-writes, allow-oom
+-- use: schedules
+local fields = scheduling().all_fields(ARGV[1])
+if #fields == 0 and call('ZSCORE', T .. 'schedules', ARGV[1]) then return 'gone' end
+return fields

@@ -1,0 +1,48 @@
+-- use: task_record
+-- Which schedules the code of workers declares. A worker registers the name of its application ('' for none) and its catalog: the
+-- ids of the schedules that its code declares, in a set that is called by their digest, once for all workers that declare the same;
+-- NONE where it declares none. A worker without a catalog is of an earlier version: nothing is known of its code.
+-- A function that makes functions: it is seldom needed.
+local function catalogs()
+  local NONE, AT_ONCE = '-', 1000
+
+  local function set_of(digest) return T .. 'catalog:' .. digest end
+
+  -- Keep a catalog that comes as MessagePack; answers its digest.
+  local function keep(packed)
+    local ids = cmsgpack.unpack(packed)
+    if #ids == 0 then return NONE end
+    local digest = redis.sha1hex(packed)
+    if call('SADD', T .. 'catalog_digests', digest) == 0 and call('EXISTS', set_of(digest)) == 1 then return digest end
+    for i = 1, #ids, AT_ONCE do call('SADD', set_of(digest), unpack(ids, i, math.min(i + AT_ONCE - 1, #ids))) end
+    return digest
+  end
+
+  local function forget_but(used)
+    for _, digest in ipairs(call('SMEMBERS', T .. 'catalog_digests')) do
+      if not used[digest] then
+        call('UNLINK', set_of(digest))
+        call('SREM', T .. 'catalog_digests', digest)
+      end
+    end
+  end
+
+  local function is_known(digest) return digest == NONE or call('EXISTS', set_of(digest)) == 1 end
+
+  local function holds(digest, id) return call('SISMEMBER', set_of(digest), id) == 1 end
+
+  -- Whether a live worker of this application declares this schedule.
+  local function is_declared(id, application)
+    local known = {}
+    for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'application', 'catalog')
+      if r[1] == 'live' and r[2] == application and r[3] and not known[r[3]] then
+        known[r[3]] = true
+        if holds(r[3], id) then return true end
+      end
+    end
+    return false
+  end
+
+  return {keep = keep, forget_but = forget_but, is_known = is_known, holds = holds, is_declared = is_declared}
+end

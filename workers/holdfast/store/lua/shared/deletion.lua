@@ -1,0 +1,32 @@
+-- use: task_record limits journal agenda
+-- Delete all that is kept of tasks that have ended. One whose children have not all been told of its end, or
+-- whose messages have not all been set aside, stays for now.
+-- Answers how many were deleted, and whether there is more to delete of these: results go in bounded steps.
+local function forget(all)
+  local ids = {}
+  for _, id in ipairs(all) do
+    if call('EXISTS', T .. 'children:' .. id, T .. 'left:' .. id) == 0 then ids[#ids + 1] = id else agenda().put(NOW, 'settle', id) end
+  end
+  local room, forgotten = RESULTS_AT_ONCE, 0
+  for _, id in ipairs(ids) do
+    local r = read(id, 'turn', 'state')
+    local said = string.match(r[1] or '', '^%d+$')
+    local turns = said and #said < 10 and tonumber(said) or 0   -- 0 where somebody has damaged it: counting down from 1e30 never ends
+    for turn = turns, math.max(1, turns - room + 1), -1 do call('UNLINK', T .. 'result:' .. id .. ':' .. turn) end
+    if turns > room then   -- the next call goes on here
+      write(id, 'turn', turns - room)
+      break
+    end
+    room, forgotten = room - turns, forgotten + 1
+    if r[2] then
+      tally(r[2], -1)
+      count(r[2])
+    end
+    call('UNLINK', T .. 'task:' .. id, T .. 'op:' .. id, T .. 'history:' .. id, T .. 'checkpoint:' .. id, T .. 'pending:' .. id,
+      T .. 'messages:' .. id, T .. 'trail:' .. id, T .. 'retrying:' .. id)
+    call('ZREM', T .. 'finished', id)
+    call('ZREM', T .. 'dead', id)
+  end
+  if forgotten > 0 then count('trimmed', forgotten) end
+  return forgotten, forgotten < #ids
+end

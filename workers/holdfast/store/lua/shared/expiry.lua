@@ -1,0 +1,32 @@
+-- use: task_record journal task_end ties
+-- A task that no worker has taken by its time ends as canceled, wherever it waits. The first claim makes it last.
+local function expiry()
+  local EXPIRED = 'expired'
+  local ties = ties()
+
+  local function set(id, at)
+    write(id, 'expires', at)
+    ties.tie(id, 'expires', '')
+    ties.agenda.put(at, 'expire', id)
+  end
+
+  local function may_expire(state, delivery, expires)
+    return state and not TERMINAL[state] and state ~= 'working' and (delivery or '0') == '0' and expires and tonumber(expires) <= NOW
+  end
+
+  -- Whether it has expired, and has ended with that.
+  local function expire(id)
+    local r = read(id, 'state', 'lane', 'delivery', 'expires')
+    if not may_expire(r[1], r[3], r[4]) then return false end
+    leave_index(id, r[1], r[2])
+    finish(id, 'canceled', EXPIRED, true)
+    note('expired', id, EXPIRED)
+    return true
+  end
+
+  local function outlast(id)
+    if ties.cut(id, 'expires', '') then ties.agenda.strike('expire', id) end
+  end
+
+  return {set = set, expire = expire, outlast = outlast}
+end

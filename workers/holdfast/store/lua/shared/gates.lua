@@ -1,0 +1,112 @@
+-- use: rules task_record lane journal
+-- Who may start, and where those wait who may not. What a lane's own limit or rate keeps back stays in the lane. What a
+-- task's key or its handler's rate keeps back waits at a gate of the lane, `key:<key>` or `name:<handler>`, beside the
+-- list, so that it keeps nobody else back: still submitted, in the order of its numbers, looked at when the gate may be
+-- open again (`gates:<lane>`: gate → when; inf: when a task of the key has ended).
+-- A permit is the name of a running task in a set, taken with the claim and given back when the task runs no longer,
+-- however that came about: counted twice or given back twice it is still one, and a set can be compared with the truth.
+local NEVER = 'inf'
+local freed, ring_later = {}, false   -- a pull rings once, at its end, for lanes in which something may start again
+
+local function add_gates(b)
+  -- Something may start again in this lane: bells are of use.
+  function b.reopen(lane)
+    if b.is_paused(lane) then return end
+    call('HDEL', T .. 'closed', lane)
+    freed[lane] = true
+    if not ring_later then ring(lane) end
+  end
+
+  -- With the claim: permits taken, rates used.
+  function b.occupy(id, lane, key, name)
+    local permits = ''
+    if key then
+      call('SADD', T .. 'keyed:' .. key, id)
+      permits = 'k'
+    end
+    if b.rule('limit', lane) then
+      call('SADD', T .. 'active:' .. lane, id)
+      permits = permits .. 'l'
+    end
+    if permits ~= '' then write(id, 'permits', permits) end
+    b.spend('rate', lane)
+    if name then b.spend('name', name) end
+  end
+
+  function b.open_key_gates(key)
+    for _, lane in ipairs(call('SMEMBERS', T .. 'gated')) do
+      if call('ZSCORE', T .. 'gates:' .. lane, 'key:' .. key) then
+        call('ZADD', T .. 'gates:' .. lane, NOW, 'key:' .. key)
+        b.reopen(lane)
+      end
+    end
+  end
+
+  -- It runs no longer: give its permits back.
+  function b.vacate(id)
+    local r = read(id, 'permits', 'lane', 'concurrency_key')
+    if not r[1] or r[1] == '' then return end
+    write(id, 'permits', '')
+    call('SREM', T .. 'active:' .. r[2], id)
+    b.reopen(r[2])
+    if r[3] then
+      call('SREM', T .. 'keyed:' .. r[3], id)
+      b.open_key_gates(r[3])
+    end
+  end
+
+  -- How many tasks of a lane may start now, and what keeps others back: paused, limit or rate.
+  function b.room_of(lane)
+    if b.is_paused(lane) then return 0, 'paused' end
+    local limit = b.rule('limit', lane)
+    local places = limit and tonumber(limit) - call('SCARD', T .. 'active:' .. lane) or math.huge
+    local starts = b.allowed('rate', lane)
+    if places <= starts then return math.max(0, places), 'limit' end
+    return math.max(0, starts), 'rate'
+  end
+
+  -- When this task should be looked at again, if its key or its handler's rate keeps it back now; else nil.
+  function b.kept_back(lane, key, name)
+    if key and call('SCARD', T .. 'keyed:' .. key) >= tonumber(b.rule('keys', lane) or '1') then return NEVER end
+    if name and b.allowed('name', name) < 1 then return b.ready_at('name', name) end
+  end
+
+  -- A task with a key waits at the gate of its key alone, whatever keeps it back: so those of one key keep their order.
+  local function gate_of(key, name)
+    if key then return 'key:' .. key end
+    return name and b.rule('name', name) and 'name:' .. name
+  end
+
+  -- To the gate, if it is closed or others wait there; whether it was.
+  function b.hold_back(id, lane, key, name, seq)
+    local gate = gate_of(key, name)
+    if not gate then return false end
+    local gates, held = T .. 'gates:' .. lane, held_of(lane, gate)
+    local waits = call('ZSCORE', gates, gate)
+    local at = not waits and b.kept_back(lane, key, name)
+    if not waits and not at then return false end
+    if at then call('ZADD', gates, at, gate) end
+    call('SADD', T .. 'gated', lane)
+    call('ZADD', T .. 'submitted:' .. lane, seq, id)
+    hold_in_order(held, id, tonumber(seq))
+    write(id, 'held', gate)
+    return true
+  end
+end
+
+local made
+
+local function bounds()
+  if not made then
+    made = {}
+    add_rules(made)
+    add_gates(made)
+  end
+  return made
+end
+
+-- The one look that a task without a key needs where nothing is bounded.
+local function room_of(lane)
+  if not is_bounded() then return math.huge end
+  return bounds().room_of(lane)
+end

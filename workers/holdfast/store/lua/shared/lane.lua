@@ -1,0 +1,111 @@
+-- use: task_record clock limits journal agenda
+-- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
+local function list_of(lane)
+  if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
+  return T .. 'lane:' .. lane
+end
+
+-- The front of a turned lane (`end=tail`, for producers that LPUSH) is the tail of its list.
+local any_turned
+local function is_turned(lane)
+  if any_turned == nil then any_turned = call('EXISTS', T .. 'turned') == 1 end
+  return any_turned and call('SISMEMBER', T .. 'turned', lane) == 1
+end
+
+-- LPUSH, RPUSH or LPOP, where left is the front.
+local function on_lane(command, lane, ...)
+  if is_turned(lane) then command = command == 'LPOP' and 'RPOP' or command == 'LPUSH' and 'RPUSH' or 'LPUSH' end
+  return call(command, list_of(lane), ...)
+end
+
+local rung = {}   -- lanes whose bell waits to be heard: in one call that stays so
+
+-- In a lane that is closed (paused, or at its limit) nothing can start: whoever opens it rings.
+local function ring(lane)
+  if rung[lane] then return end
+  local bell = T .. 'bell:' .. lane
+  if call('LLEN', bell) < BELLS and call('HEXISTS', T .. 'closed', lane) == 0 then rung[lane] = call('RPUSH', bell, '1') end
+end
+
+local function entry(id, seq, operation)
+  local brace = string.find(operation, '{', 1, true)
+  return '{"_b":"' .. id .. ':' .. seq .. '",' .. string.sub(operation, brace + 1)
+end
+
+-- id and sequence of an own entry; nil for anybody else's.
+local function own(raw)
+  return string.match(raw, '^{"_b":"([^:"]+):(%d+)",')
+end
+
+-- Beside the list of its lane: see suspects. In `solo` it goes behind what was not moved from there yet.
+local function add_suspect(id, lane, seq)
+  call('ZADD', T .. 'suspects:' .. lane, seq, id)
+  if any_reserves() then call('ZADD', T .. 'solo', string.format('%.0f', MOVED + seq), id) end
+end
+
+-- What its entry is made of; nil where somebody has damaged that.
+local function operation_of(id)
+  local operation = redis.pcall('GET', T .. 'op:' .. id)
+  return type(operation) == 'string' and string.find(operation, '{', 1, true) and operation or nil
+end
+
+-- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
+local function enqueue(id, lane, seq, solo, push, operation)
+  if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '') end
+  call('ZADD', T .. 'submitted:' .. lane, seq, id)
+  if solo == '1' then   -- its lane is not rung: suspects are for no worker that waits for its bell
+    return add_suspect(id, lane, seq)
+  end
+  local body = operation or operation_of(id)
+  if not body then return end   -- it cannot run; it stays submitted, and those behind it go on
+  on_lane(push, lane, entry(id, seq, body))
+  ring(lane)
+end
+
+-- At the tail, under a new sequence number. `lane` and `operation`: of a task that was just made.
+local function to_tail(id, lane, operation)
+  local solo
+  if not lane then lane, solo = unpack(read(id, 'lane', 'solo')) end
+  enqueue(id, lane, call('HINCRBY', T .. 'seq', lane, 1), solo, 'RPUSH', operation)
+end
+
+-- Back at the head, under its old number: the list stays sorted, so audit can trust it. Where others wait for the same
+-- key, it goes before them.
+local function to_head(id)
+  local r = read(id, 'lane', 'solo', 'seq', 'concurrency_key')
+  local gate = r[4] and r[2] ~= '1' and 'key:' .. r[4]
+  if not gate or not call('ZSCORE', T .. 'gates:' .. r[1], gate) then return enqueue(id, r[1], r[3], r[2], 'LPUSH') end
+  write(id, 'state', 'submitted', 'owner', '', 'due', '', 'held', gate)
+  call('ZADD', T .. 'submitted:' .. r[1], r[3], id)
+  call('ZADD', held_of(r[1], gate), r[3], id)
+  ring(r[1])
+end
+
+-- What an incarnation owns, as far as `wanted(id, claim)`, in the order in which it goes back to the head: the lowest
+-- number last. Foreign tasks share a number; of those, the last one claimed goes first.
+local function owned_last_first(incarnation, wanted)
+  local held, running = {}, call('HGETALL', running_of(incarnation))
+  for i = 1, #running, 2 do
+    local id, claim = running[i], running[i + 1]
+    if not wanted or wanted(id, claim) then
+      held[#held + 1] = {id = id, claim = claim, seq = tonumber(read(id, 'seq')[1] or nil) or 0, place = i}
+    end
+  end
+  table.sort(held, function(a, b)
+    if a.seq ~= b.seq then return a.seq > b.seq end
+    return a.place > b.place
+  end)
+  return held
+end
+
+-- Not before `due`.
+local function to_later(id, due)
+  write(id, 'state', 'delayed', 'owner', '', 'due', due)
+  note('delayed', id, due)
+  call('ZADD', T .. 'due', due, id)
+  alarm(T .. 'due', id)
+end
+
+local function begin(id, at, lane, operation)
+  if at > NOW then to_later(id, at) else to_tail(id, lane, operation) end
+end

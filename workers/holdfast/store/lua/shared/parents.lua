@@ -1,0 +1,60 @@
+-- use: task_record lane journal task_end ties
+-- Tasks that wait for others to end. A parent is there before its child, and what a task waits for is only ever said when
+-- it is made: so nobody waits in a circle.
+local function waiting()
+  local FATES = {failed = 'failed', rejected = 'was rejected', canceled = 'was canceled', gone = 'is gone'}
+  local ties = ties()
+
+  local function hold(id)
+    write(id, 'state', 'waiting', 'owner', '')
+    call('ZADD', T .. 'waiting', NOW, id)
+    note('waits', id, read(id, 'waits_for')[1])
+  end
+
+  local function fail(id, parent, fate)
+    finish(id, 'failed', 'parent ' .. parent .. ' ' .. FATES[fate], true)
+    note('parent-failed', id, parent .. ' ' .. fate)
+  end
+
+  -- What the end of a parent means to a child, once for each of the two.
+  local function tell_child(id, parent, fate)
+    if not ties.cut(id, 'parent', parent) then return end
+    local r = read(id, 'state', 'lane', 'if_parent_fails', 'begins', 'waits_for')
+    if not r[1] then   -- its record was deleted by somebody
+      ties.undo_all(id)
+      return
+    end
+    write(id, 'waits_for', r[5] - 1)
+    if fate ~= 'completed' and r[3] ~= 'run' then
+      leave_index(id, r[1], r[2])
+      fail(id, parent, fate)
+    elseif r[5] == '1' and r[1] == 'waiting' then
+      leave_index(id, 'waiting')
+      note('ready', id)
+      begin(id, tonumber(r[4]))
+    end
+  end
+
+  -- Children of a parent that has ended, the first ones first, until `most` was worked off; how much that was. A child costs
+  -- as much as it has ties, for it may end.
+  local function tell_children(parent, most)
+    local key, work = ties.children_of(parent), 1
+    local fate = read(parent, 'state')[1] or 'gone'
+    local ids = (fate == 'gone' or TERMINAL[fate]) and call('ZRANGE', key, 0, most - 1) or {}
+    for _, id in ipairs(ids) do
+      if work > most then return work end
+      work = work + 1 + ties.count(id)
+      tell_child(id, parent, fate)
+      call('ZREM', key, id)
+    end
+    if #ids == 0 or call('EXISTS', key) == 0 then ties.agenda.strike('settle', parent) end
+    return work
+  end
+
+  return {hold = hold, fail = fail, tell_children = tell_children}
+end
+
+-- A task that was paused before its parents had ended waits on.
+local function go_on(id)
+  if tonumber(read(id, 'waits_for')[1] or '0') > 0 then waiting().hold(id) else to_tail(id) end
+end

@@ -1,0 +1,94 @@
+-- use: task_record lane journal task_end gates pause_requests shared_deaths damage
+-- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
+local TOMBSTONE_MS = 86400000
+local NAMED = 8   -- tasks that a tombstone names
+
+-- A death: {incarnation, cause, charged: it counts as a crash of its tasks, ordered: an order has caused it, runs: how many a
+-- task has after its first death}.
+local function crash(id, claim, death)
+  local crashes = call('HINCRBY', T .. 'task:' .. id, 'crashes', 1)
+  note('crashed', id, crashes .. ' ' .. death.cause .. ' ' .. claim)
+  count('crashes')
+  if crashes > death.runs then
+    call('ZADD', T .. 'dead', NOW, id)
+    count('dead')
+    finish(id, 'failed', 'ended its worker ' .. crashes .. ' times', has_rest(id))
+    note('dead-letter', id, crashes .. ' crashes')
+  elseif crashes < SUSPECT_CRASHES then
+    to_head(id)
+  else
+    write(id, 'solo', '1')
+    to_later(id, NOW + math.min(1000 * 5 ^ (crashes - 1), 25000))
+  end
+end
+
+-- The third recovery in a row that no order has caused: the task may have ended more than its worker, which nobody was
+-- there to report.
+local function suspect_for_recoveries(id, counts, crashes)
+  write(id, 'solo', '1', 'alone', '1')
+  if not counts and crashes == 0 then write(id, 'crashes', 1, 'raised', '1') end
+end
+
+-- Of a suspect each recovery counts, whatever was charged. Answers whether it counted as a crash.
+local function put_back_from(id, claim, death)
+  local r = read(id, 'solo', 'crashes')
+  local crashes = tonumber(r[2] or '0')
+  local recoveries = not death.ordered and call('HINCRBY', T .. 'task:' .. id, 'recoveries', 1) or 0
+  local counts = not death.ordered and (death.charged or r[1] == '1')
+  if not counts then note('recovered', id, death.cause .. ' ' .. claim) end
+  local is_new = recoveries >= SUSPECT_RECOVERIES and r[1] ~= '1'
+  if is_new then suspect_for_recoveries(id, counts, crashes) end
+  if counts then crash(id, claim, death) else to_head(id) end
+  if is_new and not (counts and crashes > 0) then note('suspected', id, recoveries .. ' recoveries') end
+  return counts
+end
+
+-- The claim stays on the record: a late commit of the last owner counts as long as nobody claims anew.
+local function recover_task(id, claim, death)
+  local r = read(id, 'state', 'claim')
+  if r[1] ~= 'working' or r[2] ~= claim then return end
+  if flaw_in(facts(id)) then return end   -- somebody has damaged its record: the others go back
+  write(id, 'owner', '')
+  bounds().vacate(id)
+  local counted = put_back_from(id, claim, death)
+  if death.shared then remember_death(id, death.incarnation, counted) end
+  carry_out_pause(id, claim)
+end
+
+-- Entries that no worker has read yet go back as they came.
+local function return_inbox(incarnation)
+  local entries = call('LRANGE', inbox_of(incarnation), 0, -1)
+  for i = #entries, 1, -1 do
+    local lane, raw = string.match(entries[i], '^([^\n]*)\n(.*)$')
+    on_lane('LPUSH', lane, raw)
+    ring(lane)
+  end
+  call('DEL', inbox_of(incarnation))
+end
+
+local function recover(death)
+  local incarnation = death.incarnation
+  local worker = T .. 'worker:' .. incarnation
+  if call('HGET', worker, 'state') == 'dead' and call('EXISTS', running_of(incarnation)) == 0 then return 0 end
+  call('HSET', worker, 'state', 'dead', 'cause', death.cause, 'died', NOW)
+  call('PEXPIRE', worker, TOMBSTONE_MS)
+  call('ZREM', T .. 'workers', incarnation)
+  call('SREM', T .. 'quarantine', incarnation)
+  local held, named = owned_last_first(incarnation), {}
+  for i = #held, math.max(1, #held - NAMED + 1), -1 do named[#named + 1] = held[i].id end
+  call('HSET', worker, 'held', table.concat(named, ' '))
+  call('HDEL', worker, 'lanes', 'names', 'limits', 'application', 'catalog')   -- of a living worker; 200 lanes are 6 KB for each death of a day
+  death.shared = #held > 1 and not death.ordered
+  local alone = #held == 1 and death.charged and call('HGET', worker, 'kind') == 'quarantine'
+  if alone and read(held[1].id, 'claim')[1] == held[1].claim then clear_others(held[1].id) end
+  for _, task in ipairs(held) do
+    recover_task(task.id, task.claim, death)
+    call('HDEL', running_of(incarnation), task.id)
+  end
+  if death.shared then forget_deaths() end
+  return_inbox(incarnation)
+  call('DEL', T .. 'control:' .. incarnation)
+  count('recovered', #held)
+  tell('worker-died', incarnation, death.cause .. ' ' .. #held)
+  return #held
+end

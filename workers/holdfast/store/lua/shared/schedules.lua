@@ -1,0 +1,172 @@
+-- use: task_record journal
+-- Schedules: a hash each, all ids in one sorted set by when something is to be done about them (+inf: nothing is). Ids may
+-- hold any `:`, so an id is the last part of each key, and no two kinds of keys begin alike.
+-- Expressions are read and moments computed by whoever calls; here is compared, counted and written.
+local go_on_now = {}   -- ids of the schedules that go on at once after a task of theirs has ended in this call
+-- A function that makes functions: few tasks are fires, and each function of a script costs every call of it.
+local function scheduling()
+  local HISTORY_KEPT = 100
+
+  local function schedule_of(id) return T .. 'schedule:' .. id end
+
+  local function history_of(id) return T .. 'fires:' .. id end
+
+  -- Earlier versions keep the history of X in `schedule:X:history`, where the schedule `X:history` is kept. What they wrote,
+  -- and still write beside us, goes behind what is here; a hash there is that schedule's, and answers an error.
+  local function take_over_history(id)
+    local earlier = schedule_of(id) .. ':history'
+    local lines = redis.pcall('LRANGE', earlier, -HISTORY_KEPT, -1)
+    if lines.err or #lines == 0 then return end
+    call('RPUSH', history_of(id), unpack(lines))
+    call('LTRIM', history_of(id), -HISTORY_KEPT, -1)
+    call('DEL', earlier)
+  end
+
+  -- The last lines, the newest last.
+  local function lines_of(id, limit)
+    local lines = call('LRANGE', history_of(id), -limit, -1)
+    local earlier = redis.pcall('LRANGE', schedule_of(id) .. ':history', -limit, -1)
+    for _, line in ipairs(earlier) do lines[#lines + 1] = line end   -- of an error nothing
+    return lines
+  end
+
+  -- Some fields, as HMGET answers them: nothing where the record is none, which is its own trouble and not that of others.
+  local function fields_of(id, ...)
+    local r = redis.pcall('HMGET', schedule_of(id), ...)
+    return r.err and {} or r
+  end
+
+  local function all_fields_of(id)
+    local r = redis.pcall('HGETALL', schedule_of(id))
+    return r.err and {} or r
+  end
+
+  -- Before a schedule is looked up to be changed: an earlier version's history may lie at its key.
+  local function make_way(id)
+    local owner = string.match(id, '^(.+):history$')
+    if not owner then return end
+    take_over_history(owner)
+    if not call('ZSCORE', T .. 'schedules', owner) then call('UNLINK', history_of(owner)) end
+  end
+
+  local function chronicle(id, what, scheduled_at, task, detail)
+    take_over_history(id)
+    local history = history_of(id)
+    local line = NOW .. '|' .. what .. '|' .. scheduled_at .. '|' .. task .. '|' .. (detail or '')
+    local length = redis.pcall('RPUSH', history, line)
+    if type(length) ~= 'number' then   -- no list: nobody but us writes there
+      call('UNLINK', history)
+      length = call('RPUSH', history, line)
+    end
+    if length > HISTORY_KEPT then call('LTRIM', history, -HISTORY_KEPT, -1) end
+    tell('schedule-' .. what, id, scheduled_at .. ' ' .. task .. ' ' .. (detail or ''))
+  end
+
+  -- The steward sleeps until the earliest one: tell it if that has changed.
+  local function index_schedule(id)
+    local r = call('HMGET', schedule_of(id), 'due', 'paused', 'until', 'pending', 'released')
+    local at = r[1]
+    if r[2] ~= '' then at = r[3] elseif r[4] ~= '' and r[5] == '1' then at = NOW end
+    call('ZADD', T .. 'schedules', at ~= '' and at or '+inf', id)
+    local alarm = T .. 'control:schedules'
+    if at ~= '' and call('ZRANK', T .. 'schedules', id) == 0 and call('LLEN', alarm) == 0 then call('RPUSH', alarm, 'due') end
+  end
+
+  -- Whose it is: who prunes what it has made finds it without a look at all others.
+  local function belong(id, before, owner)
+    if before == owner then return end
+    if before and before ~= '' then call('ZREM', T .. 'owner:' .. before, id) end
+    if owner ~= '' then call('ZADD', T .. 'owner:' .. owner, 0, id) end
+  end
+
+  local function owner_of(id) return fields_of(id, 'owner')[1] or '' end
+
+  -- `declared`: '1' where the code of an application declares it.
+  local function mark(id, declared) call(declared == '1' and 'SADD' or 'SREM', T .. 'declared', id) end
+
+  -- The same schedule, declared by the code of this application from now on; `asked`: when its worker did so first (ms).
+  local function adopt(id, before, owner, asked)
+    call('HSET', schedule_of(id), 'owner', owner, 'declared', '1', 'asked', asked)
+    belong(id, before, owner)
+    mark(id, '1')
+    tell('schedule-owned', id, owner)
+  end
+
+  local function forget_schedule(id, why)
+    belong(id, owner_of(id), '')
+    mark(id, '')
+    take_over_history(id)
+    if call('UNLINK', schedule_of(id), history_of(id)) > 0 then tell('schedule-removed', id, why) end
+    call('ZREM', T .. 'schedules', id)
+  end
+
+  local function pause_schedule(id, reason, till)
+    call('HSET', schedule_of(id), 'paused', reason, 'until', till)
+    index_schedule(id)
+    chronicle(id, 'paused', '', '', reason)
+  end
+
+  local function stop_schedule(id, why)
+    call('HSET', schedule_of(id), 'expected', '', 'due', '', 'pending', '', 'ended', why)
+    chronicle(id, 'stopped', '', '', why)
+    index_schedule(id)
+  end
+
+  -- Whether the bounds allow one more fire at this moment.
+  local function may_go_on(id, at)
+    local r = call('HMGET', schedule_of(id), 'fires', 'limit', 'end')
+    return (r[2] == '' or tonumber(r[1]) < tonumber(r[2])) and (r[3] == '' or at <= tonumber(r[3]))
+  end
+
+  -- At once: in this millisecond, or in the next where this one has had a fire of it.
+  local function note_going_on(id, at)
+    local now = at <= NOW + 1 and call('HGET', schedule_of(id), 'paused') == ''
+    if now and #go_on_now < GO_ON_AT_ONCE then go_on_now[#go_on_now + 1] = id end
+  end
+
+  -- CONTINUE: the next fire is counted from the end of the one before.
+  local function go_on(id, asked)
+    -- Each fire has a moment of its own, however fast the run was: by it the next task has another id.
+    local at = math.max(asked, 1 + (tonumber(call('HGET', schedule_of(id), 'last') or nil) or 0))
+    if not may_go_on(id, at) then return stop_schedule(id, 'it has fired for the last time') end
+    call('HSET', schedule_of(id), 'expected', at, 'due', at)
+    index_schedule(id)
+    note_going_on(id, at)
+  end
+
+  -- Its last task may have ended unnoticed, while this Redis had lost it: what waits for that end waits no longer.
+  local function catch_up(id)
+    local r = call('HMGET', schedule_of(id), 'task', 'pending', 'cadence', 'expected', 'ended', 'backoff')
+    local state = r[1] ~= '' and read(r[1], 'state')[1]
+    if r[1] == '' or (state and not TERMINAL[state]) then return end
+    if r[2] ~= '' then
+      call('HSET', schedule_of(id), 'released', '1')
+    elseif string.sub(r[3], 1, 8) == 'continue' and r[4] == '' and r[5] == '' then
+      go_on(id, NOW + r[6])
+    end
+  end
+
+  -- What the end of a fire's task means for its schedule. `backoff`: what the handler asked for, ms, nil for nothing.
+  local function fire_ended(id, generation, task, state, reason, backoff)
+    local r = fields_of(id, 'generation', 'cadence', 'task', 'pending', 'on_failure', 'backoff', 'streak', 'ended')
+    if not r[1] then return end
+    local failed = state == 'failed' or state == 'rejected'
+    chronicle(id, 'ended', '', task, state)
+    call('HSET', schedule_of(id), 'streak', failed and r[7] + 1 or 0)
+    if r[3] ~= task then return end              -- it has fired again meanwhile
+    local same = r[1] == generation              -- else it was set anew meanwhile: what ran has no say in it
+    if same and reason == 'unset-schedule' then return forget_schedule(id) end
+    if same and reason == 'stop-schedule' then return stop_schedule(id, 'its handler stopped it') end
+    if same and failed and r[5] == 'stop' then return stop_schedule(id, 'its task ' .. state) end
+    if r[4] ~= '' then
+      call('HSET', schedule_of(id), 'released', '1')
+      index_schedule(id)
+      note_going_on(id, NOW)
+    elseif same and string.sub(r[2], 1, 8) == 'continue' and r[8] == '' then
+      go_on(id, NOW + (backoff or tonumber(r[6])))
+    end
+  end
+
+  return {hash = schedule_of, fields = fields_of, all_fields = all_fields_of, lines = lines_of, make_way = make_way, chronicle = chronicle, index = index_schedule, belong = belong, mark = mark, adopt = adopt, owner = owner_of, forget = forget_schedule,
+    pause = pause_schedule, fire_ended = fire_ended, catch_up = catch_up}
+end

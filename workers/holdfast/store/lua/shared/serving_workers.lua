@@ -1,0 +1,88 @@
+-- use: task_record
+-- Which workers serve a lane and a handler's name ('' for tasks that name none). One that registered neither is of an earlier
+-- version and is taken to serve all; one that drains, and one that claims suspects alone, serves nothing.
+local have = {}   -- names and name → whether, once that was looked for: many workers register the same
+-- Whether a worker that registered `names` ('*', a digest, or false) has a handler of this name.
+local function has_name(names, name)
+  if not names or names == '*' then return true end
+  local asked = names .. ' ' .. name
+  if have[asked] == nil then have[asked] = call('SISMEMBER', T .. 'names:' .. names, name) == 1 end
+  return have[asked]
+end
+
+-- A function that makes functions: it is seldom needed.
+local function serving()
+  local workers, pool, known = nil, nil, {}
+
+  -- What is served, read once: many workers register the same text.
+  local function lanes_in(text)
+    if not known[text] then
+      known[text] = {}
+      for _, lane in ipairs(cjson.decode(text)) do known[text][lane[1]] = lane end
+    end
+    return known[text]
+  end
+
+  -- Every live worker, of any kind.
+  local function living()
+    if workers then return workers end
+    workers = {}
+    for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits',
+        'application', 'catalog', 'joins')
+      if r[1] == 'live' then
+        workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], kind = r[4], host = r[5],
+          slot = r[6], pid = r[7], quiet = r[8], limits = r[9], application = r[10], catalog = r[11], joins = r[12] == '1'}
+      end
+    end
+    return workers
+  end
+
+  local function all()
+    if pool then return pool end
+    pool = {}
+    for _, worker in ipairs(living()) do
+      if worker.kind ~= 'quarantine' then pool[#pool + 1] = worker end
+    end
+    return pool
+  end
+
+  local function has_lane(worker, lane) return not worker.lanes or worker.lanes[lane] ~= nil end
+
+  -- Those that serve this lane and, if one is given, this name.
+  local function servers(lane, name)
+    local found = {}
+    for _, worker in ipairs(all()) do
+      if has_lane(worker, lane) and (not name or has_name(worker.names, name)) then found[#found + 1] = worker end
+    end
+    return found
+  end
+
+  -- Whether a supervisor that forks quarantine workers serves this lane and name.
+  local function is_supervised(lane, name)
+    for _, worker in ipairs(living()) do
+      local forks = worker.kind == 'worker' or worker.kind == 'quarantine'
+      if forks and has_lane(worker, lane) and has_name(worker.names, name) then return true end
+    end
+    return false
+  end
+
+  -- Whether all that may claim a task of this lane and name, as a suspect too, run a turn with all messages that joined it.
+  local function all_join(lane, name)
+    for _, worker in ipairs(living()) do
+      if not worker.joins and has_lane(worker, lane) and has_name(worker.names, name) then return false end
+    end
+    return true
+  end
+
+  -- Every lane that somebody serves.
+  local function lanes()
+    local found = {}
+    for _, worker in ipairs(all()) do
+      for lane in pairs(worker.lanes or {}) do found[lane] = true end
+    end
+    return found
+  end
+
+  return {living = living, all = all, servers = servers, lanes = lanes, is_supervised = is_supervised, all_join = all_join}
+end

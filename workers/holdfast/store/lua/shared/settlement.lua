@@ -1,0 +1,87 @@
+-- use: task_record lane journal unreadable task_end messages gates pause_requests damage joined_messages
+-- Report what came of a claim. The claim is compared for equality, never order: a number that regresses when Redis
+-- loses writes would let a zombie commit.
+local COMMITS = {
+  completed = 'completed', failed = 'failed', rejected = 'rejected', exhausted = 'failed', unreadable = 'rejected',
+  ['input-required'] = 'input-required', ['auth-required'] = 'auth-required',
+}
+local OPEN = {working = true, submitted = true, delayed = true}
+
+local function let_go(id, s)
+  write(id, 'last_claim', s.claim, 'claim', '', 'owner', '', 'progress', '')
+end
+
+local function commit(id, s, state, turn)
+  call('SET', T .. 'result:' .. id .. ':' .. turn, s.result)
+  note('settled', id, s.kind .. ' ' .. turn .. ' ' .. s.claim .. ' ' .. s.reason)
+  if s.kind == 'exhausted' then
+    call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
+    call('ZADD', T .. 'dead', NOW, id)
+    count('dead')
+  elseif s.kind == 'unreadable' then
+    set_aside(s.reason, operation_of(id) or '', read(id, 'lane')[1])
+  end
+  local rest = has_rest(id)
+  if PARKED[state] or (state == 'completed' and rest) then let_go(id, s) end
+  if rest and (state == 'completed' or PARKED[state]) and next_pending(id) then
+    tell_waiters(id, 'turn')
+    carry_out_pause(id, s.claim)
+  elseif PARKED[state] then
+    park(id, state, s.reason)
+    tell_webhook(id, state, turn, s.known[4])
+  else
+    if s.known[5] then call('HDEL', T .. 'task:' .. id, 'progress') end
+    finish(id, state, s.reason, rest, s.known, 'last_claim', s.claim)
+  end
+end
+
+-- Whether a message has withdrawn the pause: what the pause has interrupted runs again with it.
+local function is_message(id, why)
+  local message = string.match(why, '^message (%S+)$')
+  return message and call('HEXISTS', T .. 'messages:' .. id, message) == 1
+end
+
+local function put_back(id, s)
+  let_go(id, s)
+  local word, why = pause_in(s.pause, s.claim)
+  local is_withdrawn = s.kind == 'suspended' and word == 'withdrawn'
+  local is_answered = is_withdrawn and is_message(id, why) and joins().may_join(id)
+  if is_withdrawn and not is_answered then s.kind, s.reason = 'release', 'its pause was withdrawn' end
+  note(s.kind, id, s.claim .. ' ' .. s.reason)
+  if s.kind == 'retry' then
+    call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
+    write(id, 'reason', s.reason)
+    to_later(id, NOW + s.delay)
+  elseif s.kind == 'release' then
+    call('HINCRBY', T .. 'task:' .. id, 'releases', 1)
+    to_head(id)
+  elseif s.kind == 'defer' then
+    to_later(id, NOW + s.delay)
+  else
+    park(id, 'suspended', s.reason)
+    if is_answered then joins().go_on(id, read(id, 'lane')[1]) end
+  end
+  if s.kind ~= 'suspended' then carry_out_pause(id, s.claim) end
+end
+
+-- s: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE.
+local function settle(s)
+  local id = s.id
+  local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits', 'schedule', 'generation',
+    'webhook', 'progress', 'pause', 'recoveries')
+  local state, committed = r[1], COMMITS[s.kind]
+  if not state or flaw_in(facts(id)) then return 'GONE' end
+  if r[3] == s.claim then return 'ALREADY' end
+  -- Not working: its owner was declared dead and nobody has claimed since. A result still counts, a return does not.
+  if r[2] ~= s.claim or not OPEN[state] or (state ~= 'working' and not committed) then return 'LOST' end
+  leave_index(id, state, r[6], r[4])
+  if r[7] then bounds().vacate(id) end
+  if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
+  s.known = {r[8], r[9], r[5], r[10], r[11]}   -- see finish
+  s.pause = r[12]
+  -- A run that came to an end of its own has not ended its worker, nor more than that: the row ends there.
+  if r[13] and s.kind ~= 'release' and s.kind ~= 'defer' then write(id, 'recoveries', 0) end
+  backoff_asked = s.delay ~= 0 and tonumber(s.delay) or nil
+  if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
+  return 'OK'
+end

@@ -1,0 +1,79 @@
+-- use: task_record lane journal damage
+-- Which tasks have shared the death of a worker: `death:<incarnation>` holds task id → crash or recovery, as it counted for
+-- that task; the task names the last of them in its field `deaths`. When a suspect ends its quarantine worker, it was the one
+-- that ended the others, too: who shared those deaths with it is charged with them no more.
+local SHARED = 128        -- tasks remembered of one death
+local DEATHS = 8          -- deaths that a task remembers
+local DEATHS_KEPT = 1000  -- deaths remembered, for a day at most
+local FORGOTTEN = 16      -- deaths forgotten in one step
+local DEATH_MS = 86400000
+
+local function remember_death(id, incarnation, counted)
+  local key = T .. 'death:' .. incarnation
+  if TERMINAL[read(id, 'state')[1]] or call('HLEN', key) >= SHARED then return end
+  call('HSET', key, id, counted and 'crash' or 'recovery')
+  call('ZADD', T .. 'deaths', NOW, incarnation)
+  local names = {}
+  for name in string.gmatch(read(id, 'deaths')[1] or '', '%S+') do names[#names + 1] = name end
+  names[#names + 1] = incarnation
+  write(id, 'deaths', table.concat(names, ' ', math.max(1, #names - DEATHS + 1)))
+end
+
+local function forget_death(incarnation)
+  call('UNLINK', T .. 'death:' .. incarnation)
+  call('ZREM', T .. 'deaths', incarnation)
+end
+
+local function forget_deaths()
+  for _, one in ipairs(call('ZRANGEBYSCORE', T .. 'deaths', '-inf', NOW - DEATH_MS, 'LIMIT', 0, FORGOTTEN)) do forget_death(one) end
+  local most = math.min(FORGOTTEN, call('ZCARD', T .. 'deaths') - DEATHS_KEPT)
+  if most > 0 then
+    for _, one in ipairs(call('ZRANGE', T .. 'deaths', 0, most - 1)) do forget_death(one) end
+  end
+end
+
+-- It is no suspect any more: one that waits goes to its lane under its old number, one that is delayed is due now.
+local function let_go_on(id, state, lane)
+  write(id, 'solo', '', 'alone', '')
+  if state == 'submitted' then
+    leave_index(id, state, lane)
+    to_head(id)
+  elseif state == 'delayed' then
+    write(id, 'due', NOW)
+    call('ZADD', T .. 'due', NOW, id)
+    alarm(T .. 'due', id)
+  end
+end
+
+-- Take back what one shared death has counted. Answers whether this ends a suspicion.
+local function discharge(id, as, by)
+  local r = read(id, 'crashes', 'recoveries', 'raised', 'solo')
+  local crashes, recoveries = tonumber(r[1] or '0'), math.max(0, tonumber(r[2] or '0') - 1)
+  if as == 'crash' then crashes = crashes - 1 end
+  if r[3] == '1' and recoveries < SUSPECT_RECOVERIES then
+    crashes = crashes - 1
+    write(id, 'raised', '')
+  end
+  crashes = math.max(0, crashes)
+  write(id, 'crashes', crashes, 'recoveries', recoveries)
+  note('cleared', id, by)
+  return r[4] == '1' and crashes < SUSPECT_CRASHES and recoveries < SUSPECT_RECOVERIES
+end
+
+local function clear_others(by)
+  local free = {}
+  for incarnation in string.gmatch(read(by, 'deaths')[1] or '', '%S+') do
+    local shared = call('HGETALL', T .. 'death:' .. incarnation)
+    for i = 1, #shared, 2 do
+      local id = shared[i]
+      local r = read(id, 'state', 'deaths', 'lane', 'seq')
+      local names = string.find(' ' .. (r[2] or '') .. ' ', ' ' .. incarnation .. ' ', 1, true)
+      if id ~= by and r[1] and not TERMINAL[r[1]] and names and not flaw_in(facts(id)) and discharge(id, shared[i + 1], by) then
+        free[#free + 1] = {id = id, state = r[1], lane = r[3], seq = tonumber(r[4])}
+      end
+    end
+    forget_death(incarnation)
+  end
+  table.sort(free, function(a, b) return a.seq > b.seq end)   -- to the head: the lowest number last
+  for _, one in ipairs(free) do let_go_on(one.id, one.state, one.lane) end
+end

@@ -1,0 +1,54 @@
+-- use: task_record task_control ties parents
+-- A submission on terms: what it waits for, and what it replaces.
+local UNDECIDED = {delayed = true, waiting = true}   -- what a later submission with the same key replaces
+local tied, held = ties(), waiting()
+
+-- The next submission with this key replaces this one. Answers the task that held it before, or nil.
+local function hold_debounce(id, key)
+  local before = tied.holder_of('debounce', key)
+  call('HSET', T .. 'debounce', key, id .. '|')
+  tied.tie(id, 'debounce', key)
+  if before then tied.cut(before, 'debounce', key) end
+  return before
+end
+
+local function replace(before, id)
+  local r = read(before, 'state', 'delivery')
+  if UNDECIDED[r[1]] and (r[2] or '0') == '0' then cancel(before, 'replaced by ' .. id) end
+end
+
+-- The first of these tasks that is not known, or nil.
+local function unknown_of(ids)
+  for _, id in ipairs(ids) do
+    if call('EXISTS', T .. 'task:' .. id) == 0 then return id end
+  end
+end
+
+-- Wait for those that have not ended. Answers how many, and a parent whose end is a reason to fail with how it ended.
+local function wait_for(id, parents, policy)
+  local place, count, parent, fate = call('HGET', T .. 'counters', 'accepted'), 0, nil, nil
+  for _, name in ipairs(parents) do
+    local state = read(name, 'state')[1]
+    if not TERMINAL[state] then
+      call('ZADD', tied.children_of(name), place, id)
+      tied.tie(id, 'parent', name)
+      count = count + 1
+    elseif state ~= 'completed' and policy ~= 'run' then
+      parent, fate = name, state
+    end
+  end
+  return count, parent, fate
+end
+
+-- Begin, wait, or end with a parent that has ended before.
+local function start_after(id, parents, policy, at)
+  local count, parent, fate = wait_for(id, parents, policy)
+  if #parents > 0 then write(id, 'if_parent_fails', policy, 'waits_for', count, 'begins', at) end
+  if parent then
+    held.fail(id, parent, fate)
+  elseif count > 0 then
+    held.hold(id)
+  else
+    begin(id, at)
+  end
+end

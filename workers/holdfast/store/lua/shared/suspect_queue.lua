@@ -1,0 +1,117 @@
+-- use: task_record lane gates
+-- Suspects wait in `suspects:<lane>`, beside the list, in the order of their numbers: a quarantine worker claims one of
+-- them and nothing else. One that its key or its handler's rate keeps back waits at that gate. When it is the first there
+-- and the gate is open, it stands among the suspects as well, and the gate lets nobody overtake it.
+-- A function that makes functions: few calls need them.
+local function suspects()
+  local RECHECK_MS = 1000   -- a gate whose first task is a suspect is looked at again: others may be the first by then
+
+  local function remove(id, lane) call('ZREM', T .. 'suspects:' .. lane, id) end
+
+  -- The first task of a gate that is open.
+  local function offer(id, lane, gate)
+    call('ZADD', T .. 'suspects:' .. lane, read(id, 'seq')[1], id)
+    call('ZADD', T .. 'gates:' .. lane, NOW + RECHECK_MS, gate)
+  end
+
+  local function offer_gates(lane)
+    for _, gate in ipairs(call('ZRANGEBYSCORE', T .. 'gates:' .. lane, '-inf', NOW, 'LIMIT', 0, GATES)) do
+      local id = call('ZRANGE', held_of(lane, gate), 0, 0)[1]
+      local r = id and read(id, 'solo', 'seq')
+      if id and r[1] == '1' and tonumber(r[2] or '') then offer(id, lane, gate) end
+    end
+  end
+
+  -- {state, solo, seq, key, handler's name, gate, alone} of one that waits here; nil where the record says otherwise.
+  local function facts_of(id, lane, seq)
+    local r = read(id, 'state', 'solo', 'seq', 'concurrency_key', 'name', 'held', 'alone')
+    if r[1] == 'submitted' and r[2] == '1' and tonumber(r[3]) == tonumber(seq) then return r end
+    remove(id, lane)
+  end
+
+  -- Whether nothing keeps it back; else it goes to its gate, or stays there.
+  local function may_start(id, lane, r)
+    local key, name, gate = r[4], r[5], r[6]
+    if not key and not is_bounded() then return true end
+    if not gate or gate == '' then
+      local kept_back = bounds().hold_back(id, lane, key, name, r[3])
+      if kept_back then remove(id, lane) end
+      return not kept_back
+    end
+    local at = bounds().kept_back(lane, key, name)
+    if at then
+      call('ZADD', T .. 'gates:' .. lane, at, gate)
+      remove(id, lane)
+    end
+    return not at
+  end
+
+  -- Those of a lane that may start now, as far as `most` looks: `visit(id, lane, facts)` until it answers 'enough'. What it
+  -- answers 'counts' to has a place of the lane. Answers how many looks are left, 0 after 'enough'.
+  local function visit_lane(lane, most, visit)
+    if call('EXISTS', T .. 'suspects:' .. lane, T .. 'gates:' .. lane) == 0 then return most end
+    local room = room_of(lane)
+    if room < 1 then return most end
+    offer_gates(lane)
+    local found = call('ZRANGE', T .. 'suspects:' .. lane, 0, most - 1, 'WITHSCORES')
+    for i = 1, #found, 2 do
+      local id, r = found[i], facts_of(found[i], lane, found[i + 1])
+      most = most - 1
+      if r and may_start(id, lane, r) then
+        local answer = visit(id, lane, r)
+        if answer == 'enough' then return 0 end
+        if answer == 'counts' then room = room - 1 end
+      end
+      if room < 1 then return most end
+    end
+    return most
+  end
+
+  -- The same of several lanes, beginning with another one at each moment, so that none waits for ever for the others.
+  local function visit_all(lanes, visit)
+    local most = SUSPECTS
+    for i = 1, #lanes do
+      if most <= 0 then return end
+      most = visit_lane(lanes[(NOW + i) % #lanes + 1], most, visit)
+    end
+  end
+
+  -- It was claimed: it waits nowhere any more, and those behind it at its gate may be next.
+  local function leave(id, lane, gate)
+    remove(id, lane)
+    call('ZREM', T .. 'solo', id)
+    if not gate or gate == '' then return end
+    leave_gate(id, lane, gate)
+    if call('ZSCORE', T .. 'gates:' .. lane, gate) then
+      call('ZADD', T .. 'gates:' .. lane, NOW, gate)
+      bounds().reopen(lane)
+    end
+  end
+
+  -- Whether other quarantine workers of this host run something, and whether that is to run while no other does.
+  local function others_run(incarnation, host)
+    local any, apart = false, false
+    for _, other in ipairs(call('SMEMBERS', T .. 'quarantine')) do
+      if other ~= incarnation and call('HGET', T .. 'worker:' .. other, 'host') == host then
+        for _, id in ipairs(call('HKEYS', running_of(other))) do
+          any, apart = true, apart or read(id, 'alone')[1] == '1'
+        end
+      end
+    end
+    return any, apart
+  end
+
+  return {offer = offer, visit_all = visit_all, leave = leave, others_run = others_run}
+end
+
+-- What versions without quarantine workers have put into `solo`, at most so many, to the suspects of its lane. While a
+-- worker of such a version is registered it stays there, too: nobody else may be left to run it.
+local function move_solo(limit)
+  local reserves = any_reserves()
+  for _, id in ipairs(call('ZRANGEBYSCORE', T .. 'solo', '-inf', reserves and string.format('(%.0f', MOVED) or '+inf', 'LIMIT', 0, limit)) do
+    local r = read(id, 'state', 'solo', 'lane', 'seq', 'held')
+    local waits = r[1] == 'submitted' and r[2] == '1'
+    if not waits or not reserves then call('ZREM', T .. 'solo', id) end
+    if waits and (r[5] or '') == '' then add_suspect(id, r[3], r[4]) end
+  end
+end

@@ -1,0 +1,70 @@
+-- use: task_record lane journal task_end messages limits parents gates pause_requests hint joined_messages
+-- What operators and producers may do to a task in any state: cancel, pause, resume. Each answers `damaged` where the key of
+-- its record holds something else.
+-- A cancel may overtake its task: another lane, another connection. It is kept for a while; see canceled_early.
+local function cancel_early(id)
+  local cancels = T .. 'cancels'
+  cancels_wait = 1
+  call('ZADD', cancels, NOW, id)
+  call('ZREMRANGEBYSCORE', cancels, '-inf', NOW - CANCELS_KEPT_MS)
+  call('ZREMRANGEBYRANK', cancels, 0, -CANCELS_KEPT - 1)
+end
+
+-- The compare-and-set that decides a cancel: afterwards no settlement of this task is recorded.
+local function cancel(id, reason)
+  local r = read(id, 'state', 'lane', 'owner', 'claim')
+  local state = r[1]
+  if state == nil then return 'damaged' end
+  if not state then
+    cancel_early(id)
+    return 'unknown'
+  end
+  if TERMINAL[state] then return state end
+  leave_index(id, state, r[2], r[3])
+  if state == 'working' then
+    bounds().vacate(id)
+    hint(r[3], 'cancel:' .. id .. ':' .. r[4])
+  end
+  finish(id, 'canceled', reason, has_rest(id))
+  note('canceled', id, reason)
+  return 'canceled'
+end
+
+-- A waiting task is parked at once; a running one is asked to save a checkpoint and settle as suspended. The record keeps
+-- the request, in case that worker and hint are lost.
+local function pause(id, reason)
+  local r = read(id, 'state', 'lane', 'owner', 'claim')
+  local state = r[1]
+  if not state then return state == nil and 'damaged' or 'unknown' end
+  if state == 'working' then
+    keep_pause(id, 'asked', r[4], reason)
+    hint(r[3], 'pause:' .. id .. ':' .. r[4])
+    note('pause-asked', id, reason)
+  elseif state == 'submitted' or state == 'delayed' or state == 'waiting' then
+    leave_index(id, state, r[2])
+    park(id, 'suspended', reason)
+    note('suspended', id, reason)
+    return 'suspended'
+  elseif state == 'suspended' then
+    joins().stop(id)   -- it goes on no more
+  end
+  return state
+end
+
+-- A parked task goes on: the same turn if it was suspended, else the turn it had asked about, again. Of a working task the
+-- pause that it was asked for is withdrawn.
+local function resume(id, reason)
+  local r = read(id, 'state', 'lane', 'claim', 'pause', 'joining')
+  local state = r[1]
+  if not state then return state == nil and 'damaged' or 'unknown' end
+  if state == 'working' then withdraw_pause(id, r[3], r[4], reason) end
+  if not PARKED[state] or (state == 'suspended' and r[5] == '1') then return state end   -- it goes on as soon as its messages have joined
+  leave_index(id, state, r[2])
+  if state ~= 'suspended' then
+    local m = read(id, 'message', 'digest', 'turn')
+    new_turn(id, m[1], m[2], call('GET', T .. 'op:' .. id))
+  end
+  note('resumed', id, reason)
+  go_on(id)
+  return read(id, 'state')[1]
+end

@@ -1,0 +1,45 @@
+-- use: task_record limits journal unreadable ties schedules webhook_outbox
+-- Set aside messages that still waited for a task when it ended, in bounded steps: `promote` does the rest.
+local function set_rest_aside(id)
+  local r, bytes = read(id, 'state', 'lane'), 0
+  for _ = 1, ASIDE_AT_ONCE do
+    local item = bytes < WINDOW_BYTES and call('LPOP', T .. 'left:' .. id)
+    if not item then break end
+    set_aside('task ' .. id .. ' was ' .. r[1] .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'), r[2])
+    bytes = bytes + #item
+  end
+  call(call('EXISTS', T .. 'left:' .. id) == 1 and 'SADD' or 'SREM', T .. 'leftover', id)
+end
+
+-- Messages that still waited for a task that has ended are set aside, reported; nothing points at it any more.
+local function drop_rest(id)
+  if call('EXISTS', T .. 'pending:' .. id) == 1 then
+    call('RENAME', T .. 'pending:' .. id, T .. 'left:' .. id)
+    set_rest_aside(id)
+  end
+  call('DEL', T .. 'checkpoint:' .. id)
+  ties().undo_all(id)
+end
+
+-- Whether messages or other tasks wait for it, a checkpoint is kept, something points at it: for most tasks one look spares
+-- several.
+local function has_rest(id)
+  return call('EXISTS', T .. 'pending:' .. id, T .. 'checkpoint:' .. id, T .. 'ties:' .. id, T .. 'children:' .. id) > 0
+end
+
+-- What the handler that has just completed asked for, ms: its schedule may be one that goes on from there.
+local backoff_asked = nil
+
+-- The end of a task. `rest`: whether has_rest; `known`: the fields that are read here, from who has read them before;
+-- what follows are further fields to write. Its record is kept for days: without empty fields it is smaller.
+local function finish(id, state, reason, rest, known, ...)
+  call('HDEL', T .. 'task:' .. id, 'owner', 'claim', 'due', 'deaths')
+  write(id, 'state', state, 'finished', NOW, 'reason', reason, ...)
+  call('ZADD', T .. 'finished', NOW, id)
+  tally(state, 1)
+  if rest then drop_rest(id) end
+  tell_waiters(id, state)
+  local r = known or read(id, 'schedule', 'generation', 'turn', 'webhook')
+  tell_webhook(id, state, r[3], r[4])
+  if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, backoff_asked) end
+end

@@ -1,0 +1,46 @@
+-- use: task_record agenda
+-- What points at a task until it ends, as a set: `parent|<task it waits for>`, `expires|`, `unique|<key>`, `debounce|<key>`.
+-- Whoever ends a task undoes them, so nothing points at a task that has ended; the end of a parent is put on the agenda,
+-- as its children may be many.
+local function ties()
+  local agenda = agenda()
+  local function key_of(id) return T .. 'ties:' .. id end
+  local function children_of(id) return T .. 'children:' .. id end
+
+  local function tie(id, kind, name) call('SADD', key_of(id), kind .. '|' .. name) end
+
+  -- Whether there was such a tie: exactly one caller is told so.
+  local function cut(id, kind, name) return call('SREM', key_of(id), kind .. '|' .. name) == 1 end
+
+  -- The task that holds a key, until when (ms, '' for its own end); nil where nobody does.
+  local function holder_of(index, key) return string.match(call('HGET', T .. index, key) or '', '^([^|]+)|(.*)$') end
+
+  -- A parent that has ended has nobody left to tell when its last child has.
+  local function leave_parent(id, parent)
+    call('ZREM', children_of(parent), id)
+    if call('EXISTS', children_of(parent)) == 0 then agenda.strike('settle', parent) end
+  end
+
+  local function undo(id, kind, name)
+    if kind == 'parent' then leave_parent(id, name)
+    elseif kind == 'expires' then agenda.strike('expire', id)
+    elseif holder_of(kind, name) == id then call('HDEL', T .. kind, name) end
+  end
+
+  local function undo_all(id)
+    for _, one in ipairs(call('SMEMBERS', key_of(id))) do undo(id, string.match(one, '^(%a+)|(.*)$')) end
+    call('DEL', key_of(id))
+    if call('EXISTS', children_of(id)) == 1 then agenda.put(NOW, 'settle', id) end
+  end
+
+  local function parents_of(id)
+    local parents = {}
+    for _, one in ipairs(call('SMEMBERS', key_of(id))) do parents[#parents + 1] = string.match(one, '^parent|(.*)$') end
+    return parents
+  end
+
+  local function count(id) return call('SCARD', key_of(id)) end
+
+  return {tie = tie, cut = cut, undo_all = undo_all, count = count, holder_of = holder_of, children_of = children_of,
+    parents_of = parents_of, agenda = agenda}
+end

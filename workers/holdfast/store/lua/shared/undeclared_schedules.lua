@@ -1,0 +1,121 @@
+-- use: clock task_record roster schedules catalogs
+-- A look for schedules of the code that no live worker declares, in steps: first at all workers, then at all such schedules. A
+-- token tells how far it came, in lines: what the look was begun with (`mark`), when (ms), what it looks at (workers, schedules, or
+-- nothing: it has ended), the cursor there, then each sort of worker: digest of its catalog, state, kind, application.
+-- It begins anew when a worker comes, goes or begins to drain, when a schedule of the code comes or goes, and after AGAIN.
+-- Only a supervisor's pool tells that its application serves: it may run elsewhere in part, as in one process.
+-- A function that makes functions: it is seldom needed.
+local function undeclared(token)
+  local WORKERS = 500      -- of one step
+  local AGAIN = 60000      -- ms: of a worker that comes or begins to drain an earlier version does not tell
+  local schedules, code = scheduling(), catalogs()
+
+  local function mark() return roster() .. ' ' .. call('SCARD', T .. 'declared') end
+
+  local function read_token()
+    local lines, sorts = {}, {}
+    for line in string.gmatch(token, '[^\n]+') do
+      if #lines < 4 then lines[#lines + 1] = line else sorts[#sorts + 1] = line end
+    end
+    return {mark = lines[1], since = tonumber(lines[2]), at = lines[3], cursor = lines[4], sorts = sorts}
+  end
+
+  local look = read_token()
+  local begins = look.mark ~= mark() or (look.at == 'nothing' and math.abs(NOW - look.since) >= AGAIN)
+  local idle = not begins and look.at == 'nothing'
+  if begins then look = {since = NOW, at = 'workers', cursor = '0', sorts = {}} end
+
+  local known = {}
+  for _, sort in ipairs(look.sorts) do known[sort] = true end
+
+  local function go_to(place) look.at, look.cursor = place, '0' end
+
+  -- Nothing can be told while the code of a live worker is not known.
+  local function see_worker(incarnation)
+    local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'catalog', 'kind', 'application')
+    if r[1] == 'live' and not r[2] then return go_to('nothing') end
+    local sort = r[2] and r[2] .. ' ' .. r[1] .. ' ' .. tostring(r[3]) .. ' ' .. (r[4] or '')
+    if sort and not known[sort] then
+      known[sort] = true
+      look.sorts[#look.sorts + 1] = sort
+    end
+  end
+
+  -- Answers the catalogs that are used, once all workers were seen.
+  local function see_workers()
+    local r = call('ZSCAN', T .. 'workers', look.cursor, 'COUNT', WORKERS)
+    local cursor, found = r[1], r[2]
+    for i = 1, #found, 2 do
+      see_worker(found[i])
+      if look.at ~= 'workers' then return nil end
+    end
+    look.cursor = cursor
+    if cursor ~= '0' then return nil end
+    go_to('schedules')
+    local used = {}
+    for _, sort in ipairs(look.sorts) do used[string.match(sort, '^%S+')] = true end
+    return used
+  end
+
+  -- The catalogs of live workers, and the applications that serve; nil where a catalog is not known, or no worker lives.
+  local function declaring()
+    local digests, pools, met = {}, {}, {}
+    for _, sort in ipairs(look.sorts) do
+      local digest, state, kind, application = string.match(sort, '^(%S+) (%S+) (%S+) (.*)$')
+      if state == 'live' and not met[digest] then
+        if not code.is_known(digest) then return nil end
+        met[digest] = true
+        digests[#digests + 1] = digest
+      end
+      if state == 'live' and application ~= '' and kind == 'worker' then pools[application] = true end
+    end
+    return #digests > 0 and digests, pools
+  end
+
+  local function is_declared(id, digests)
+    for _, digest in ipairs(digests) do
+      if code.holds(digest, id) then return true end
+    end
+    return false
+  end
+
+  -- {id, owner} of each that no live worker declares: those whose application serves, and the others.
+  local function see_schedules(count)
+    local gone, rest = {}, {}
+    local digests, pools = declaring()
+    if not digests then
+      go_to('nothing')
+      return gone, rest
+    end
+    local r = call('SSCAN', T .. 'declared', look.cursor, 'COUNT', count)
+    local cursor, found = r[1], r[2]
+    for _, id in ipairs(found) do
+      if not is_declared(id, digests) then
+        local owner = schedules.owner(id)
+        local into = pools[owner] and gone or rest
+        into[#into + 1] = {id, owner}
+      end
+    end
+    look.cursor = cursor
+    if cursor == '0' then go_to('nothing') end
+    return gone, rest
+  end
+
+  -- One step, with about `count` schedules: those that are gone, the rest, and the catalogs that are used where that has come out.
+  local function step(count)
+    local used = look.at == 'workers' and see_workers() or nil
+    if look.at ~= 'schedules' then return {}, {}, used end
+    local gone, rest = see_schedules(count)
+    return gone, rest, used
+  end
+
+  -- {token, 1 where the look has begun anew, 1 where it has more steps}. The mark is of now: what the caller removed is no news.
+  local function progress()
+    if idle then return {token, 0, 0} end
+    local lines = {mark(), look.since, look.at, look.cursor}
+    for _, sort in ipairs(look.sorts) do lines[#lines + 1] = sort end
+    return {table.concat(lines, '\n'), begins and 1 or 0, look.at == 'nothing' and 0 or 1}
+  end
+
+  return {step = step, progress = progress}
+end

@@ -1,0 +1,58 @@
+-- use: task_record journal lane limits hint serving_workers
+-- Tasks whose handler the worker that met them does not have wait beside their lane at the gate `unknown:<name>`, uncharged,
+-- until a worker of that name takes them. Such a gate bounds nothing, and no worker looks at one of a name it does not serve.
+--   unknown:<lane>: name → the lowest number at its gate. unserved: `<lane> <name>` of all gates → when it was last looked at.
+--   clocks: `<lane> <name>` → for how long (ms) nobody could have served it while its lane was open, how much of that counts
+--   no more, as somebody has served it since, and a task's own `unknown_at`: what the clock showed when the task came.
+local function unknown()
+  local serving = serving()
+  local function held_at(lane, name) return held_of(lane, 'unknown:' .. name) end
+  local function known_by(lane) return T .. 'unknown:' .. lane end
+
+  -- What the clock of a gate shows, and up to where it does not count.
+  local function clock_of(lane, name)
+    local shown, since = string.match(call('HGET', T .. 'clocks', lane .. ' ' .. name) or '0 0', '^(%d+) (%d+)$')
+    return tonumber(shown), tonumber(since)
+  end
+
+  -- A worker of an earlier version knows of gates by time alone: this one is open to it.
+  local function open_to_earlier(lane, name)
+    call('ZADD', T .. 'gates:' .. lane, NOW, 'unknown:' .. name)
+    call('SADD', T .. 'gated', lane)
+  end
+
+  -- Have those look that serve it.
+  local function call_servers(lane, name)
+    for _, worker in ipairs(serving.servers(lane, name)) do
+      if not worker.names then open_to_earlier(lane, name) end
+      if not worker.quiet and call('LLEN', T .. 'control:' .. worker.incarnation) == 0 then hint(worker.incarnation, 'look') end
+    end
+  end
+
+  local function hold(id, lane, name, seq)
+    call('ZADD', T .. 'submitted:' .. lane, seq, id)
+    hold_in_order(held_at(lane, name), id, tonumber(seq))
+    call('ZADD', known_by(lane), 'LT', seq, name)
+    call('ZADD', T .. 'unserved', 'NX', NOW, lane .. ' ' .. name)
+    write(id, 'held', 'unknown:' .. name, 'unknown_at', (clock_of(lane, name)))
+    note('unknown-handler', id, name)
+  end
+
+  -- The names of this lane's gates that a worker serves which registered `names`, the lowest number first.
+  local function names_for(lane, names)
+    if not names or names == '*' then return call('ZRANGE', known_by(lane), 0, GATES - 1) end
+    return call('ZINTER', 2, known_by(lane), T .. 'names:' .. names, 'WEIGHTS', 1, 0)
+  end
+
+  local function first_at(lane, name) return call('ZRANGE', held_at(lane, name), 0, 0)[1] end
+
+  -- How many wait at those gates of a lane, as far as one looks.
+  local function count_for(lane, names)
+    local count, served = 0, names_for(lane, names)
+    for i = 1, math.min(#served, GATES) do count = count + call('ZCARD', held_at(lane, served[i])) end
+    return count
+  end
+
+  return {hold = hold, names_for = names_for, count_for = count_for, first_at = first_at, held_at = held_at, clock_of = clock_of,
+    call_servers = call_servers, open_to_earlier = open_to_earlier, servers = serving.servers, all = serving.all, lanes = serving.lanes}
+end

@@ -1,0 +1,48 @@
+-- use: task_record clock limits journal
+-- What is still to be told to whoever left a URL: a hash each, their names in one sorted set by when to try next.
+-- A function that makes functions: few tasks have a webhook, and each function of a script costs every call of it.
+local function outbox()
+  local index = T .. 'webhooks'
+  local function hash_of(name) return T .. 'webhook:' .. name end
+
+  local function put(id, turn, state, url, at)
+    local name = id .. '|' .. turn .. '|' .. state
+    if call('ZCARD', index) >= OUTBOX_KEPT then return tell('webhook-dropped', id, 'the outbox is full') end
+    call('HSET', hash_of(name), 'task', id, 'turn', turn, 'state', state, 'url', url, 'at', at or NOW, 'tries', 0)
+    call('ZADD', index, NOW, name)
+    if call('LLEN', T .. 'control:webhooks') == 0 then call('RPUSH', T .. 'control:webhooks', 'due') end
+  end
+
+  local function drop(name)
+    call('UNLINK', hash_of(name))
+    return call('ZREM', index, name) == 1
+  end
+
+  -- Those of a task that wait: name, turn, state, URL and moment of each.
+  local function of(id)
+    local found = {}
+    local function add(turn, state)
+      local name = id .. '|' .. turn .. '|' .. state
+      local r = call('HMGET', hash_of(name), 'url', 'at')
+      if r[1] then for _, word in ipairs({name, tostring(turn), state, r[1], r[2]}) do found[#found + 1] = word end end
+    end
+    local r = read(id, 'turn', 'state')
+    for turn = 1, tonumber(r[1]) do
+      add(turn, 'input-required')
+      add(turn, 'auth-required')
+    end
+    if TERMINAL[r[2]] then add(r[1], r[2]) end
+    return found
+  end
+
+  return {index = index, hash = hash_of, put = put, drop = drop, of = of}
+end
+
+local of_queue   -- its webhook, false for none, once it was looked for
+
+-- The task has ended or asks for something: its own webhook, else the queue's.
+local function tell_webhook(id, state, turn, own)
+  if of_queue == nil then of_queue = call('HGET', T .. 'meta', 'webhook') end
+  local url = own or of_queue
+  if url then outbox().put(id, turn, state, url) end
+end

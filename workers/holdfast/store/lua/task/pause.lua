@@ -1,0 +1,7 @@
+-- Park a task: a waiting one at once, a running one is asked to save a checkpoint and settle as suspended.
+-- KEYS: the public queue. ARGV: task id, reason.
+-- Answers: the state afterwards (working: asked), unknown or damaged.
+-- Keeps: I1, I3, I5, I9.
+-- flags: allow-oom
+-- use: task_control
+return pause(ARGV[1], ARGV[2])

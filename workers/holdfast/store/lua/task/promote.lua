@@ -1,0 +1,15 @@
+-- Submit the tasks whose time has come, end those that have expired, tell children that their parents have ended, set aside
+-- messages of tasks that have ended, join those that wait to turns that go on with them, ring in lanes whose rate allows a start again.
+-- KEYS: the public queue. ARGV: limit.
+-- Answers: {how many were submitted as due, ms until something is to be done (-1: nothing is)}.
+-- Keeps: I3.
+-- flags: allow-oom
+-- use: promotion lane_alarms
+call('DEL', T .. 'control:steward')
+if call('EXISTS', T .. 'due', T .. 'agenda', T .. 'alarms', T .. 'solo', T .. 'leftover', T .. 'joining') == 0 then return {0, -1} end
+local promoted = promote(tonumber(ARGV[1]))
+sound_alarms()
+if call('EXISTS', T .. 'leftover', T .. 'joining') > 0 then return {promoted, 0} end
+local function first(index) return tonumber(call('ZRANGE', T .. index, 0, 0, 'WITHSCORES')[2] or 'inf') end
+local wait = math.min(first('due'), first('agenda'), first('alarms')) - NOW
+return {promoted, wait < math.huge and math.max(0, wait) or -1}

@@ -1,0 +1,26 @@
+-- Accept operations: each makes a task or is one more message for one.
+-- KEYS: the public queue.
+-- ARGV: per submission task id, message id, digest, operation, lane, due (ms, '' for now), delay (ms, '' for none),
+--       name, max attempts, timeout (ms), concurrency key; '' where not given.
+-- Answers: per submission new, turn, pending, duplicate, conflict, terminal, full, or no-list where its lane is
+--       another key, and nothing was written.
+-- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
+-- Refused when out of memory, before anything is written.
+-- flags:
+-- use: submission
+local WIDTH = 11
+
+local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key)
+  if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end
+  if not is_list(lane) then return 'no-list' end
+  record(id, message, digest, operation, lane, name, attempts, timeout, key)
+  if canceled_early(id) then return 'new' end
+  begin(id, beginning(due, delay), lane, operation)
+  return 'new'
+end
+
+local answers = {}
+for i = 1, #ARGV, WIDTH do
+  answers[#answers + 1] = accept(unpack(ARGV, i, i + WIDTH - 1))
+end
+return answers

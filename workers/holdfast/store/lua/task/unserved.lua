@@ -1,0 +1,94 @@
+-- Look after tasks that wait for a handler: end those that nobody could have run for too long, have workers look that
+-- could run them, forget names of handlers that no worker has any more.
+-- KEYS: the public queue. ARGV: how long a task waits (ms), how many gates are looked at, and how many tasks in all.
+-- Answers: how many tasks were ended.
+-- The clock of a gate goes while no live worker serves its lane and its name and the lane is not paused; what it showed when
+-- one did counts no more. A long time between two looks (no steward was there, the clock jumped) counts as a short one.
+-- Keeps: I3, I5, I9, I14.
+-- flags: allow-oom
+-- use: rules task_end unknown_handlers roster
+local timeout, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+local LONGEST_STEP = 10000
+local tasks_left = limit
+local gates = unknown()
+
+local function fail(id, lane, name, clock)
+  leave_index(id, 'submitted', lane)
+  local reason = 'no worker has served ' .. (name == '' and 'tasks that name no handler' or 'handler ' .. name) .. ' in lane '
+    .. lane .. ' for ' .. math.floor(clock / 1000) .. ' s'
+  call('ZADD', T .. 'dead', NOW, id)
+  count('dead')
+  finish(id, 'failed', reason, has_rest(id))
+  note('unserved', id, reason)
+end
+
+-- The first by number are looked at: nearly always these came first.
+local function fail_late(lane, name, clock, since)
+  local failed = 0
+  local ids = call('ZRANGE', gates.held_at(lane, name), 0, tasks_left - 1)
+  tasks_left = tasks_left - #ids
+  for _, id in ipairs(ids) do
+    local r = read(id, 'state', 'unknown_at')
+    local waited = clock - math.max(since, tonumber(r[2] or '0'))
+    if r[1] ~= 'submitted' then
+      leave_gate(id, lane, 'unknown:' .. name, true)   -- its record was deleted by somebody
+    elseif waited >= timeout then
+      fail(id, lane, name, waited)
+      failed = failed + 1
+    end
+  end
+  return failed
+end
+
+local function is_paused(lane) return call('HEXISTS', T .. 'rules', 'paused:' .. lane) == 1 end
+
+-- Answers how many tasks were ended at this gate.
+local function look_after(member, looked_at)
+  local lane, name = string.match(member, '^(%S+) (.*)$')
+  if not gates.first_at(lane, name) then
+    note_lowest(gates.held_at(lane, name), lane, name)   -- a worker of an earlier version took the last one
+    return 0
+  end
+  local clock, since = gates.clock_of(lane, name)
+  local servers = gates.servers(lane, name)
+  if #servers > 0 then
+    since = clock
+  elseif not is_paused(lane) then
+    clock = clock + math.min(math.max(0, NOW - looked_at), LONGEST_STEP)
+  end
+  -- The bell of a lane that is open again may have been heard by a worker that does not have this handler.
+  if #servers > 0 and call('HEXISTS', T .. 'closed', lane) == 0 then gates.call_servers(lane, name) end
+  call('ZADD', T .. 'unserved', NOW, member)
+  call('HSET', T .. 'clocks', member, string.format('%d %d', clock, since))
+  return clock - since >= timeout and fail_late(lane, name, clock, since) or 0
+end
+
+local function forget_names()
+  local used = {}
+  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+    local names = call('HGET', T .. 'worker:' .. incarnation, 'names')
+    if names then used[names] = true end
+  end
+  for _, digest in ipairs(call('SMEMBERS', T .. 'handlers')) do
+    if not used[digest] then
+      call('DEL', T .. 'names:' .. digest)
+      call('SREM', T .. 'handlers', digest)
+    end
+  end
+end
+
+-- All workers are looked at when one has come or gone, and by one steward.
+local function forget_names_once()
+  local now = roster()
+  if call('HGET', T .. 'meta', 'names_of') == now then return end
+  forget_names()
+  call('HSET', T .. 'meta', 'names_of', now)
+end
+
+if call('EXISTS', T .. 'handlers') == 1 then forget_names_once() end
+local failed, looks = 0, call('ZRANGE', T .. 'unserved', 0, limit - 1, 'WITHSCORES')
+for i = 1, #looks, 2 do
+  if tasks_left < 1 then break end
+  failed = failed + look_after(looks[i], tonumber(looks[i + 1]))
+end
+return failed

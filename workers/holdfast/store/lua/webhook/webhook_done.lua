@@ -1,0 +1,11 @@
+-- It was told, or is given up.
+-- KEYS: the public queue. ARGV: name, why it is given up ('' where it was told).
+-- Answers: 1, or 0 where it was done before.
+-- flags: allow-oom
+-- use: webhook_outbox
+local box = outbox()
+local task = string.match(ARGV[1], '^[^|]*')   -- of its name: the record may be unreadable
+if not box.drop(ARGV[1]) then return 0 end
+count(ARGV[2] == '' and 'webhooks' or 'webhooks-dropped')
+if ARGV[2] == '' then tell('webhook-told', task) else tell('webhook-dropped', task, ARGV[2]) end
+return 1

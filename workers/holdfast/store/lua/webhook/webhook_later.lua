@@ -1,0 +1,7 @@
+-- It could not be told: to be tried again after a while.
+-- KEYS: the public queue. ARGV: name, after how long (ms).
+-- Answers: 1, or 0 where it is done.
+-- flags: allow-oom
+-- use: webhook_outbox
+local box = outbox()
+return call('ZADD', box.index, 'XX', 'CH', NOW + ARGV[2], ARGV[1])

@@ -1,0 +1,49 @@
+-- Take the entry at the head of a worker's inbox as the worker has read it (entries too large to be decoded here).
+-- KEYS: the public queue. ARGV: incarnation, SHA-1 of the entry, verb or `unreadable`, task id, message id ('' for an order
+--       without a message), reason, handler's name.
+-- Answers: new, turn, pending, duplicate, set-aside, the state after a control verb, unknown after a cancel (kept for a
+--       task that comes later), or gone (admitted before).
+-- Keeps: I6: the entry leaves the inbox only after it became a task, a message or set aside.
+-- flags: allow-oom
+-- use: task_record lane journal unreadable messages task_control damage
+local incarnation, sha, verb, id, message, reason, name = unpack(ARGV)
+local inbox = inbox_of(incarnation)
+local head = call('LINDEX', inbox, 0)
+if not head then return 'gone' end
+local lane, raw = string.match(head, '^([^\n]*)\n(.*)$')
+if redis.sha1hex(raw) ~= sha then return 'gone' end
+
+local CONTROL = {cancel = cancel, pause = pause, resume = resume}
+local digest = 'f' .. sha
+
+local function admit_run()
+  if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, raw, message, digest) end
+  call('HSETNX', T .. 'heads', lane, 0)
+  create(id, lane, raw, message, digest, 'foreign', call('HGET', T .. 'heads', lane))
+  if name ~= '' then write(id, 'name', name) end
+  if not canceled_early(id) then to_head(id) end
+  return 'new'
+end
+
+local function admit()
+  local flaw = verb ~= 'unreadable' and flaw_of(id)
+  if flaw then
+    set_damaged_aside(id, flaw, raw, lane)
+    return 'set-aside'
+  end
+  if message ~= '' then
+    local verdict = verb == 'run' and admit_run() or answer_task(id, raw, message, digest)
+    return refuse(verdict, id, message, raw, lane) and 'set-aside' or verdict
+  end
+  if CONTROL[verb] then
+    local state = CONTROL[verb](id, 'asked on the queue')
+    if state ~= 'unknown' or verb == 'cancel' then return state end
+    reason = verb .. UNKNOWN
+  end
+  set_aside(reason, raw, lane)
+  return 'set-aside'
+end
+
+local answer = admit()
+call('LPOP', inbox)
+return answer

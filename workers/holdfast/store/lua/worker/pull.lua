@@ -1,0 +1,420 @@
+-- Settle what is done, then claim up to k tasks.
+-- KEYS: the public queue.
+-- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
+--       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), then the lanes.
+-- Answers: {standing (QUIET: its host is to claim nothing; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
+--           was claimed, as schedules go on after what was settled: their fires come first), verdicts, rows of claims, backlog
+--           left, entries in the inbox; of FIRES then the ids of these schedules}.
+-- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
+-- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
+-- flags: allow-oom
+-- use: task_record lane lane_front journal unreadable messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers
+local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local worker = T .. 'worker:' .. incarnation
+local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
+local WINDOW = 16          -- entries read at once
+local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
+local LOOKS = 512          -- entries of all lanes together that are looked at
+local ROUNDS = 4           -- turns that are given anew, where lanes have given less than they hold
+
+local function settle_all()
+  local verdicts = {}
+  for i, s in ipairs(cmsgpack.unpack(ARGV[4])) do
+    verdicts[i] = settle({id = s[1], claim = s[2], kind = s[3], delay = s[4], reason = s[5], result = s[6], checkpoint = s[7]})
+  end
+  return verdicts
+end
+
+local rows = {}
+
+local function take(id, r) rows[#rows + 1] = claim(id, incarnation, request, r) end   -- none if it has expired
+
+local names          -- of this worker's handlers: '*', or the digest that they are kept under
+local met = {}         -- gates of unknown handlers that tasks have gone to or come from: lane → names
+local strangers, any_unknown
+
+local function of_unknown()
+  strangers = strangers or unknown()
+  return strangers
+end
+
+-- Whether tasks wait anywhere for a handler that those who met them do not have.
+local function has_unknown()
+  if any_unknown == nil then any_unknown = call('EXISTS', T .. 'unserved') == 1 end
+  return any_unknown
+end
+
+local function meet(lane, name)
+  met[lane] = met[lane] or {}
+  met[lane][name] = true
+end
+
+-- Beside the lane, if this worker has no handler of that name; whether that is so.
+local function go_aside(id, lane, name, seq)
+  name = name or ''
+  if has_name(names, name) then return false end
+  of_unknown().hold(id, lane, name, seq)
+  meet(lane, name)
+  return true
+end
+
+-- Claim a task that was met in a lane, unless this worker has no such handler, or its key or its handler's rate keeps it
+-- back. `r`: its facts.
+local function take_or_hold(id, lane, key, name, seq, r)
+  if go_aside(id, lane, name, seq) then return end
+  if (key or is_bounded()) and bounds().hold_back(id, lane, key, name, seq) then return end
+  take(id, r)
+end
+
+-- The highest own number taken from a lane so far. Only a number that the record confirms: anybody can write entries.
+local heads = {}
+
+local function head_of(lane)
+  heads[lane] = heads[lane] or tonumber(call('HGET', T .. 'heads', lane) or '0')
+  return heads[lane]
+end
+
+local function raise_heads()
+  for lane, seq in pairs(heads) do call('HSET', T .. 'heads', lane, seq) end
+end
+
+-- An own entry is a hint: the record decides. Suspects and those at a gate are only claimed from where they wait.
+-- One that somebody put into another lane is no way round the bounds of its own: audit puts it back there.
+local function take_own(id, seq, lane)
+  local r = facts(id)
+  local own_lane, solo, key, name, state, number, held = r[1], r[8], r[10], r[11], r[12], r[13], r[14]
+  if not state then count('stale') return end
+  if state ~= 'submitted' or solo == '1' or (held or '') ~= '' or pass_over(id, r, lane) then return end
+  if number == seq then heads[own_lane] = math.max(head_of(own_lane), tonumber(seq)) end
+  if own_lane ~= lane and room_of(own_lane) < 1 then return end
+  take_or_hold(id, own_lane, key, name, number, r)
+end
+
+local function take_resume(id, message, raw, lane)
+  refuse(answer_task(id, raw, message, 'f' .. redis.sha1hex(raw)), id, message, raw, lane)
+end
+
+-- A foreign run takes the sequence of the entry before it, so that put back at the head it keeps the list sorted.
+local function take_run(id, message, raw, lane, name)
+  local digest = 'f' .. redis.sha1hex(raw)
+  local r = read(id, 'state', 'message', 'solo', 'seq', 'lane', 'concurrency_key', 'name', 'held')
+  if not r[1] then
+    create(id, lane, raw, message, digest, 'foreign', head_of(lane))
+    if name ~= '' then write(id, 'name', name) end
+    if canceled_early(id) then return end
+    return take_or_hold(id, lane, nil, name ~= '' and name, head_of(lane), facts(id))
+  end
+  local verdict = seen(id, message, digest)
+  if verdict == 'duplicate' and r[1] == 'submitted' and r[2] == message and r[3] ~= '1' and (r[8] or '') == '' then
+    if r[5] ~= lane and room_of(r[5]) < 1 then return end
+    return take_or_hold(id, r[5], r[6], r[7], r[4], facts(id))
+  end
+  refuse(verdict or deliver_message(id, raw, message, digest), id, message, raw, lane)
+end
+
+local CONTROL = {cancel = cancel, pause = pause, resume = resume}
+
+-- Entries that were read and decoded, and large ones, in this call: what is left is for the next one.
+local read_bytes, decoded_bytes, looked_at = 0, 0, 0
+local function has_done_enough()
+  return read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES or looked_at >= LOOKS or told_enough()
+end
+
+local function take_foreign(raw, lane)
+  decoded_bytes = decoded_bytes + #raw
+  local verb, id, message, name = understand(raw)
+  if not verb then return set_aside(id, raw, lane) end
+  local flaw = flaw_of(id)
+  if flaw then set_damaged_aside(id, flaw, raw, lane)
+  elseif verb == 'run' then take_run(id, message, raw, lane, name)
+  elseif message ~= '' then take_resume(id, message, raw, lane)
+  elseif CONTROL[verb](id, 'asked on the queue') == 'unknown' and verb ~= 'cancel' then set_aside(verb .. UNKNOWN, raw, lane) end
+end
+
+-- Large entries that the worker has not admitted yet: while there are any it gets no more, so recovering it is bounded.
+local has_inbox
+local function is_to_admit()
+  if has_inbox == nil then has_inbox = call('EXISTS', inbox_of(incarnation)) == 1 end
+  return has_inbox
+end
+
+-- Too large to be read here. Answers whether the worker is to read it.
+local function take_large(raw, lane)
+  if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw, lane) return false end
+  call('RPUSH', inbox_of(incarnation), lane .. '\n' .. raw)
+  return true
+end
+
+-- Claim up to `want` of those that wait at gates of a lane that may be open again. A gate whose first task is still kept
+-- back is looked at again later, and the next gate now.
+local function take_from_gates(lane, want)
+  local gates, before, looked = T .. 'gates:' .. lane, #rows, 0
+
+  local function take_first(gate)
+    local id = call('ZRANGE', held_of(lane, gate), 0, 0)[1]
+    if not id then return false end
+    local r = facts(id)
+    local key, name = r[10], r[11]
+    local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
+    if waits and pass_over(id, r, lane) then
+      leave_gate(id, lane, gate)
+      return true
+    end
+    if waits and not has_name(names, name or '') then
+      looked = looked + 1
+      if string.match(gate, '^unknown:') or looked > SCAN then return false end
+      leave_gate(id, lane, gate)
+      return go_aside(id, lane, name, r[13])
+    end
+    local at = waits and bounds().kept_back(lane, key, name)
+    if at then
+      call('ZADD', gates, at, gate)
+      return false
+    end
+    if waits and r[8] == '1' then
+      suspects().offer(id, lane, gate)
+      return false
+    end
+    leave_gate(id, lane, gate, not waits)
+    if waits then take(id, r) end
+    return true
+  end
+
+  for _, gate in ipairs(call('ZRANGEBYSCORE', gates, '-inf', NOW, 'LIMIT', 0, GATES)) do
+    while #rows - before < want and not told_enough() and take_first(gate) do end
+  end
+end
+
+-- Claim up to `want` of those that wait for handlers that this worker has, in the order of their numbers.
+local function take_from_unknown(lane, want)
+  local before, unknown = #rows, of_unknown()
+  for _ = 1, want + SCAN do
+    local name = #rows - before < want and not told_enough() and unknown.names_for(lane, names)[1]
+    if not name then return end
+    local id = unknown.first_at(lane, name)
+    if not id then
+      note_lowest(unknown.held_at(lane, name), lane, name)   -- a worker of an earlier version took the last one
+    else
+      local r = facts(id)
+      local waits = r[12] == 'submitted'   -- else its record was deleted by somebody
+      leave_gate(id, lane, 'unknown:' .. name, not waits)
+      meet(lane, name)
+      if waits and pass_over(id, r, lane) then waits = false end
+      if waits and r[8] == '1' then add_suspect(id, lane, r[13])
+      elseif waits then take_or_hold(id, lane, r[10], r[11], r[13], r) end
+    end
+  end
+end
+
+-- Claim up to `want` from one lane; how many were claimed. One that goes to the inbox ends the round: the worker admits
+-- it to the head before it asks for what was behind it, so a lane stays in order.
+local function take_lane(lane, want)
+  local before, looked, inboxed = #rows, 0, false
+  if is_bounded() then
+    want = math.min(want, (room_of(lane)))   -- entries of other lanes may have taken some of what it offered
+    take_from_gates(lane, want)
+  end
+  if has_unknown() then take_from_unknown(lane, want - (#rows - before)) end
+  while #rows - before < want and looked < want + SCAN and not inboxed and not has_done_enough() do
+    local window, bytes = front_of(lane, math.min(want - (#rows - before), WINDOW))
+    local done = 0
+    if #window == 0 then break end
+    read_bytes = read_bytes + bytes
+    for _, raw in ipairs(window) do
+      local id, seq = own(raw)
+      inboxed = not id and #raw > READ_BYTES and is_to_admit()
+      if inboxed then break end
+      if id then take_own(id, seq, lane)
+      elseif #raw > READ_BYTES then inboxed = take_large(raw, lane)
+      else take_foreign(raw, lane) end
+      done = done + 1
+      if inboxed or decoded_bytes >= DECODED_BYTES or told_enough() then break end
+    end
+    on_lane('LPOP', lane, done)
+    looked, looked_at = looked + done, looked_at + done
+  end
+  return #rows - before
+end
+
+local LANES, WEIGHTS = {}, {}
+for i = 6, #ARGV do LANES[i - 5] = ARGV[i] end
+for weight in string.gmatch(ARGV[5], '%d+') do WEIGHTS[#WEIGHTS + 1] = tonumber(weight) end
+
+-- How much of a lane may start now.
+local function offer_of(lane)
+  local waiting = call('LLEN', list_of(lane)) + (has_unknown() and of_unknown().count_for(lane, names) or 0)
+  if not is_bounded() then return waiting end
+  return math.min(room_of(lane), waiting + call('ZCOUNT', T .. 'gates:' .. lane, '-inf', NOW))
+end
+
+-- How much each lane offers, the sum, and how many offer anything.
+local function look()
+  local offers, sum, busy = {}, 0, 0
+  for i, lane in ipairs(LANES) do
+    offers[i] = offer_of(lane)
+    if offers[i] > 0 then sum, busy = sum + offers[i], busy + 1 end
+  end
+  return offers, sum, busy
+end
+
+-- Start a suspect, unless this worker has no such handler; whether it was claimed, and has not expired. One whose handler
+-- others have stays for those.
+local function take_suspect(id, lane, r)
+  local before, gate = #rows, r[6]
+  if not has_name(names, r[5] or '') then
+    if #of_unknown().servers(lane, r[5] or '') > 0 then return false end
+    suspects().leave(id, lane, gate)
+    go_aside(id, lane, r[5], r[3])
+    return false
+  end
+  local whole = facts(id)
+  if pass_over(id, whole, lane) then
+    suspects().leave(id, lane, gate)
+    return false
+  end
+  take(id, whole)
+  if #rows == before then return false end
+  suspects().leave(id, lane, gate)
+  return true
+end
+
+-- A quarantine worker claims one suspect and nothing beside it. One that was suspected for recoveries waits until no
+-- other quarantine worker of this host runs anything: the first that is met meanwhile is the next of its host (`apart`), and
+-- no other one starts before it, as long as it may.
+local function take_in_quarantine(host)
+  if slots == 0 or call('HLEN', running_of(incarnation)) > 0 then return end
+  local others, apart = suspects().others_run(incarnation, host)
+  if apart then return end
+
+  local function take_or_wait(id, lane, r)
+    if not others or r[7] ~= '1' then return take_suspect(id, lane, r) and 'enough' end
+    if not has_name(names, r[5] or '') then return end
+    call('HSET', T .. 'apart', host, id)
+    return 'enough'
+  end
+
+  local next, met = call('HGET', T .. 'apart', host), false
+  if next then
+    suspects().visit_all(LANES, function(id, lane, r)
+      if id ~= next then return end
+      met = take_or_wait(id, lane, r)
+      return 'enough'
+    end)
+    if met and not others then call('HDEL', T .. 'apart', host) end
+  end
+  if not met then suspects().visit_all(LANES, take_or_wait) end
+end
+
+-- A process that cannot fork runs a suspect whose lane and handler no supervisor serves, when it holds nothing else, and
+-- claims nothing beside it nor while one may start. Answers whether that is so.
+local function attend_suspects()
+  local held = call('HLEN', running_of(incarnation))
+  if held == 1 and read(call('HKEYS', running_of(incarnation))[1], 'solo')[1] == '1' then return true end
+  local attends, who = false, nil
+  suspects().visit_all(LANES, function(id, lane, r)
+    who = who or serving()
+    if who.is_supervised(lane, r[5] or '') then return end
+    local must_wait = (held > 0 or slots == 0) and has_name(names, r[5] or '')
+    attends = must_wait or take_suspect(id, lane, r)
+    return attends and 'enough'
+  end)
+  return attends
+end
+
+local function take_in_order(offers, want)
+  for i, lane in ipairs(LANES) do
+    local share = is_bounded() and math.min(want, offers[i]) or want
+    if share > 0 then want = want - take_lane(lane, share) end
+  end
+end
+
+-- A lane that gives less than it holds has given what can be looked at in one pull: the others get the rest.
+local function take_in_turns(offers, want)
+  for _ = 1, ROUNDS do
+    if want <= 0 or has_done_enough() then return end
+    for i, share in ipairs(turns(LANES, WEIGHTS, offers, want)) do
+      if share > 0 then
+        local taken = take_lane(LANES[i], share)
+        want, offers[i] = want - taken, taken < share and 0 or offers[i] - taken
+      end
+    end
+  end
+end
+
+-- This worker's share of what waits, so that eight long tasks land on eight workers.
+local function take_share(offers, waiting, busy)
+  if slots == 0 or waiting == 0 then return end
+  local live = math.max(1, call('ZCARD', T .. 'workers') - call('SCARD', T .. 'quarantine'))
+  local want = math.min(slots, math.max(1, math.ceil(waiting / live)))
+  if busy > 1 and #WEIGHTS > 0 then take_in_turns(offers, want) else take_in_order(offers, want) end
+end
+
+-- Others go on with what is left. Answers how much that is.
+local function ring_on()
+  local left = 0
+  for _, lane in ipairs(LANES) do
+    if is_bounded() then close_or_open(lane) end
+    local waiting = offer_of(lane)
+    if waiting > 0 then ring(lane) end
+    freed[lane] = nil
+    left = left + waiting
+  end
+  return left
+end
+
+-- Where somebody waits at gates that this pull has met, those who have their handlers look.
+local function call_servers()
+  for lane, gates in pairs(met) do
+    for name in pairs(gates) do
+      if of_unknown().first_at(lane, name) then of_unknown().call_servers(lane, name) end
+    end
+  end
+end
+
+local function ring_for(lanes)
+  for lane in pairs(lanes) do ring(lane) end
+end
+
+ring_later = true
+local verdicts = settle_all()
+local known = call('HMGET', worker, 'state', 'request', 'kind', 'quiet', 'host', 'names')
+names = known[6]
+if known[1] ~= 'live' or request <= tonumber(known[2]) then ring_for(freed) end
+if not known[1] then return {'UNKNOWN', verdicts, {}, 0, 0} end
+if known[1] == 'dead' then return {'DEAD', verdicts, {}, 0, 0} end
+if request < tonumber(known[2]) then return {'STALE', verdicts, {}, 0, 0} end
+if request == tonumber(known[2]) then
+  return {'REPLAY', verdicts, claimed_in(incarnation, request), select(2, look()), call('LLEN', inbox_of(incarnation))}
+end
+call('HSET', worker, 'request', request)
+local word = known[4] and 'QUIET' or 'OK'
+local live = known[1] == 'live' and word == 'OK'
+if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda', T .. 'leftover', T .. 'joining') > 0 then promote(PROMOTED) end
+if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
+  if known[3] == 'single' then
+    word = 'APART'
+    ring_on()   -- the bell that it has heard is for others
+  elseif live then
+    take_in_quarantine(known[5])
+  end
+  ring_for(freed)
+  call_servers()
+  return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}
+end
+-- What goes on is to be back in its lane before this worker claims, else the weights of lanes would count for nothing. Where a
+-- ledger follows this Redis, its stewards alone make fires.
+local fires
+if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', T .. 'meta', 'ledger') + call('HEXISTS', T .. 'meta', 'rebuilding') == 0 then
+  word, fires = 'FIRES', go_on_now
+end
+local offers, waiting, busy = look()
+if live and not fires then
+  take_share(offers, waiting, busy)
+  raise_heads()
+end
+-- An idle pull, the commonest of all, has looked often enough.
+if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0, fires} end
+local left = ring_on()
+ring_for(freed)
+call_servers()
+return {word, verdicts, rows, left, call('LLEN', inbox_of(incarnation)), fires}

@@ -1,0 +1,42 @@
+-- Make an incarnation known. An id is never used again: another process is refused, the same one may repeat itself.
+-- KEYS: the public queue. ARGV: incarnation, host, boot, pid, slot, lanes it serves as JSON (a list of name, weight, timeout in s; ''
+--       if it does not say), names of its handlers as MessagePack ('' if it runs tasks of any name),
+--       kind: `worker` (of a supervisor's pool), `quarantine` (claims suspects alone, one at a time) or `single` (of a process
+--       that cannot fork), limits of its settings as JSON ('' or missing: an earlier version, which does not say), the last halt
+--       that there was at its start, of a process that ends at halts ('' or missing: it is none),
+--       the name of its application ('' for none), ids of the schedules that its code declares as MessagePack ('' or missing: an earlier
+--       version, which does not say).
+-- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
+-- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
+-- flags: allow-oom
+-- use: clock task_record journal hosts catalogs
+local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog = unpack(ARGV)
+local worker = T .. 'worker:' .. incarnation
+
+-- Many workers have the same names: these are kept once, in a set that is called by their digest.
+local function keep_names()
+  if names == '' then return '*' end
+  local digest = redis.sha1hex(names)
+  for _, name in ipairs(cmsgpack.unpack(names)) do call('SADD', T .. 'names:' .. digest, name) end
+  call('SADD', T .. 'handlers', digest)
+  return digest
+end
+
+local known = call('HMGET', worker, 'state', 'host', 'pid')
+if known[1] == 'dead' then return 'DEAD' end
+if known[1] then
+  if known[2] == host and known[3] == pid then return 'OK' end
+  return 'TAKEN'
+end
+call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host, 'boot', boot, 'pid', pid, 'slot', slot,
+  'kind', kind, 'joins', '1')   -- this version runs a turn with all messages that joined it: see joins
+if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
+if (limits or '') ~= '' then call('HSET', worker, 'limits', limits) end
+if (catalog or '') ~= '' then call('HSET', worker, 'application', application, 'catalog', catalogs().keep(catalog)) end
+if kind == 'quarantine' then call('SADD', T .. 'quarantine', incarnation) end
+if (halt or '') ~= '' then call('HSET', worker, 'halt', halt) end
+if is_barred(host, halt) then call('HSET', worker, 'quiet', '1') end
+call('ZADD', T .. 'workers', NOW, incarnation)
+call('HINCRBY', T .. 'meta', 'roster', 1)   -- so many registered or began to drain: a look at all workers may be spared
+tell('worker-registered', incarnation, host .. ' ' .. pid)
+return 'OK'

@@ -1,0 +1,54 @@
+-- Renew an incarnation's lease and compare what it holds with what it owns.
+-- KEYS: the public queue.
+-- ARGV: incarnation, state (live or draining), the last request it has seen answered, how many lanes it serves, these, then
+--       per holding (unsettled results included) task id, claim, progress, checkpoint ('' for none).
+-- Answers: {standing, ids held but not owned, number owned but not held and put back, ms since vouched for (-1: never),
+--          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause}.
+-- Keeps: I1, I2: no task stays with a worker that does not know of it.
+-- flags: allow-oom
+-- use: clock task_record lane journal gates pause_requests damage
+local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local worker = T .. 'worker:' .. incarnation
+local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')
+if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}} end
+if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}} end
+if known[1] ~= state then call('HINCRBY', T .. 'meta', 'roster', 1) end   -- it declares no schedules any more
+call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
+call('ZADD', T .. 'workers', NOW, incarnation)
+
+local held, lost, to_pause = {}, {}, {}
+for i = 5 + lanes, #ARGV, 4 do
+  local id, claim, progress, checkpoint = unpack(ARGV, i, i + 3)
+  held[id] = true
+  local r = read(id, 'state', 'claim', 'pause')
+  if r[1] ~= 'working' or r[2] ~= claim then
+    lost[#lost + 1] = id
+  else
+    if is_pause_asked(r[3], claim) then to_pause[#to_pause + 1] = id end
+    if progress ~= '' then write(id, 'progress', progress) end
+    if checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, checkpoint) end
+  end
+end
+
+-- Of requests whose answer it has seen, what it does not hold was dropped on its side: nobody is working on it.
+local returned = 0
+local function dropped(id, claim) return not held[id] and tonumber(string.match(claim, ':(%d+)$')) <= answered end
+for _, task in ipairs(owned_last_first(incarnation, dropped)) do
+  call('HDEL', running_of(incarnation), task.id)
+  local r = read(task.id, 'state', 'claim')
+  if r[1] == 'working' and r[2] == task.claim and not flaw_in(facts(task.id)) then
+    bounds().vacate(task.id)
+    note('returned', task.id, task.claim)
+    to_head(task.id)
+    carry_out_pause(task.id, task.claim)
+    returned = returned + 1
+  end
+end
+
+-- Suspects are not for workers of a pool, and a quarantine worker claims nothing else.
+local waiting = 0
+for i = 5, 4 + lanes do
+  if known[3] ~= 'quarantine' then waiting = waiting + call('EXISTS', list_of(ARGV[i])) end
+  if known[3] ~= 'worker' then waiting = waiting + call('EXISTS', T .. 'suspects:' .. ARGV[i]) end
+end
+return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0, to_pause}

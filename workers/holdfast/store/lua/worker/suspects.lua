@@ -1,0 +1,69 @@
+-- How many suspects may start now in some lanes: neither paused nor at their limit, nothing keeps those tasks back, and this
+-- pool has their handlers. Those that something keeps back go to their gates, so do those whose handler no live worker has;
+-- those that older versions have put elsewhere come here. Where some may start, workers of processes that cannot fork are
+-- told to look: no bell is rung for a suspect.
+-- KEYS: the public queue. ARGV: how many workers of this pool are named, these, then the lanes. A pool of which no live worker
+--       is named counts tasks of any handler.
+-- Answers: {how many, as far as they were looked at; how many of them are to run while no other quarantine worker of their
+--           host runs: suspects by recoveries}.
+-- Keeps: I3.
+-- flags: allow-oom
+-- use: suspect_queue hint unknown_handlers
+local MOVED_AT_ONCE = 100
+for _, incarnation in ipairs(call('SMEMBERS', T .. 'quarantine')) do
+  if not call('ZSCORE', T .. 'workers', incarnation) then call('SREM', T .. 'quarantine', incarnation) end
+end
+local waits_apart = call('HGETALL', T .. 'apart')
+for i = 1, #waits_apart, 2 do
+  local r = read(waits_apart[i + 1], 'state', 'alone')
+  if r[1] ~= 'submitted' or r[2] ~= '1' then call('HDEL', T .. 'apart', waits_apart[i]) end
+end
+if call('EXISTS', T .. 'solo') == 1 then move_solo(MOVED_AT_ONCE) end
+
+local LANES, NAMED = {}, tonumber(ARGV[1])
+for i = NAMED + 2, #ARGV do LANES[#LANES + 1] = ARGV[i] end
+local handlers   -- of this pool: '*', or the digests that their names are kept under
+
+local function handlers_here()
+  if handlers then return handlers end
+  handlers = {}
+  for i = 2, NAMED + 1 do
+    local r = call('HMGET', T .. 'worker:' .. ARGV[i], 'state', 'names')
+    if r[1] == 'live' then handlers[r[2] or '*'] = true end
+  end
+  if not next(handlers) then handlers['*'] = true end
+  return handlers
+end
+
+local function is_for_us(name)
+  for names in pairs(handlers_here()) do
+    if has_name(names, name) then return true end
+  end
+  return false
+end
+
+local strangers
+local function is_for_nobody(lane, name)
+  strangers = strangers or unknown()
+  return #strangers.servers(lane, name) == 0
+end
+
+local startable, alone, any = 0, 0, false
+suspects().visit_all(LANES, function(id, lane, r)
+  local name = r[5] or ''
+  any = true
+  if is_for_us(name) then
+    startable = startable + 1
+    if r[7] == '1' then alone = alone + 1 end
+    return 'counts'
+  elseif is_for_nobody(lane, name) then
+    suspects().leave(id, lane, r[6])
+    strangers.hold(id, lane, name, r[3])
+  end
+end)
+if not any then return {0, 0} end
+for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+  local single = call('HGET', T .. 'worker:' .. incarnation, 'kind') == 'single'
+  if single and call('EXISTS', T .. 'control:' .. incarnation) == 0 then hint(incarnation, 'look') end
+end
+return {startable, alone}

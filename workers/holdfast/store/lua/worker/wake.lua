@@ -1,0 +1,9 @@
+-- Leave a word that ends a worker's own blocking wait. Nothing is left for the dead.
+-- KEYS: the public queue. ARGV: incarnation.
+-- Answers: 1, or 0 where the incarnation is dead.
+-- flags: allow-oom
+-- use: task_control
+local state = call('HGET', T .. 'worker:' .. ARGV[1], 'state')
+if state == 'dead' then return 0 end
+hint(ARGV[1], 'wake')
+return 1
