@@ -75,7 +75,7 @@ async def stage(url: str) -> AsyncGenerator[Stage]:
         await client.flushall()
         await store.register(Introduction(WORKER, "host", "boot", 1, 0))
         await store.ping()
-        await store._connection.load()
+        await store.connection.load()
         yield Stage(client, store)
     finally:
         await store.aclose()
@@ -109,7 +109,7 @@ async def a_long_history(stage: Stage) -> list[Took]:
     read = await stage.time.of("... reading on", lambda: stage.store.earlier("t", before))
     shown = await stage.time.of("... tasks show", lambda: stage.store.get("t"))
     await stage.store.cancel("t", "x")
-    again = stage.store._connection.run
+    again = stage.store.connection.run
     return [pulled, read, shown, await stage.time.of("... tasks retry, a step", lambda: again("retry", "t", "x"), 200)]
 
 
@@ -128,7 +128,7 @@ async def entries_of_a_megabyte(stage: Stage) -> list[Took]:
     audit = await stage.time.of("64 entries of 1 MB: audit", lambda: stage.store.audit(QUEUE, 500, ""))
     return [
         audit,
-        await stage.time.of("... doctor's look", lambda: stage.store._connection.run("glance", QUEUE, "", "")),
+        await stage.time.of("... doctor's look", lambda: stage.store.connection.run("glance", QUEUE, "", "")),
         await stage.time.of("... pull", stage.pull, 20),
         await stage.time.steps("... queue clear, a step", lambda: stage.store.clear(QUEUE, 500)),
     ]

@@ -118,7 +118,7 @@ async def test_its_front_is_what_is_shown_and_cleared_first(space: Namespace) ->
 async def test_a_producer_at_the_wrong_end_is_seen_here_too(space: Namespace, push: str, is_seen: bool) -> None:
     await turn(space)
     await pushed(space, "a", "b")
-    watch = LaneHeadWatch(space.store._connection, space.queue)
+    watch = LaneHeadWatch(space.store.connection, space.queue)
     await watch.look()
     await space.do(push, space.queue, run("c"))
     await watch.look()

@@ -23,7 +23,7 @@ A, B, C, D = (run(name) for name in "abcd")
 async def watch(space: Namespace) -> LaneHeadWatch:
     """Has looked once, at a lane that holds A and B."""
     await space.push(A, B)
-    made = LaneHeadWatch(space.store._connection, space.queue)
+    made = LaneHeadWatch(space.store.connection, space.queue)
     await made.look()
     return made
 
@@ -90,7 +90,7 @@ async def test_large_entries_that_went_back_to_the_head_are_no_sign(space: Names
 
 async def test_a_missing_lane_and_a_key_of_another_kind_are_told_by_their_type(space: Namespace) -> None:
     await space.do("SET", f"{space.queue}:high", "x")
-    lanes = await watched(space.store._connection, [space.queue, f"{space.queue}:high"], 0.0)
+    lanes = await watched(space.store.connection, [space.queue, f"{space.queue}:high"], 0.0)
     assert [(lane.kind, lane.length) for lane in lanes] == [("none", 0), ("string", 0)]
 
 
@@ -104,7 +104,7 @@ async def test_a_backlog_that_stands_is_seen_by_what_came_before_it(space: Names
 
 
 async def test_what_stood_before_them_already_was_not_pushed_there(space: Namespace) -> None:
-    watch = LaneHeadWatch(space.store._connection, space.queue)
+    watch = LaneHeadWatch(space.store.connection, space.queue)
     await space.push(*(run(f"t{each}") for each in range(100)))
     for number in range(60):
         assert not await sees_pushes_at_the_head(watch)

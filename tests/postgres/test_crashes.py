@@ -60,7 +60,7 @@ async def test_a_request_that_was_carried_out_is_not_carried_out_again(books: Le
     [resume] = [row["id"] for row in await books.requests() if row["verb"] == "resume"]
     await books.redis.store.pause("t1", "wait once more")
     [queue] = await books.rows("SELECT epoch FROM holdfast_queues WHERE queue = $1", books.queue)
-    assert await books.store.ask(queue["epoch"], resume, "resume", "t1", "go") == "suspended"
+    assert await books.store.redis_ledger.ask(queue["epoch"], resume, "resume", "t1", "go") == "suspended"
     assert await books.state("t1") == "suspended"
 
 

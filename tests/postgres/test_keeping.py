@@ -13,6 +13,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Accepted, Wanted
 from holdfast.errors import StoreRefusedError
 from holdfast.store.ledger import PostgresStore
+from holdfast.store.ledger.replicate import Replication
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
 from tests.lua.operations import control, run, submission
@@ -127,7 +128,7 @@ async def test_redis_forgets_nothing_that_the_ledger_has_not_read(
 ) -> None:
     clock = books.redis.clock
 
-    async def nothing() -> None:
+    async def nothing(_: Replication) -> None:
         """The steward cannot reach PostgreSQL just then."""
 
     async def in_real_time(ahead_ms: int) -> None:
@@ -142,7 +143,7 @@ async def test_redis_forgets_nothing_that_the_ledger_has_not_read(
     await books.keep()
     await in_real_time(+100)
     await complete(books, "unread")
-    monkeypatch.setattr(books.store, "keep", nothing)
+    monkeypatch.setattr(Replication, "round", nothing)
     await clock.advance(100_000)
     assert await books.store.trim(0, 10) == 1
     assert await books.redis.store.get("read") is None

@@ -25,16 +25,14 @@ MOST = 3
 LONG_AGO = "UPDATE holdfast_requests SET created = created - interval '1 minute' WHERE queue = $1"
 
 
-class Away(PostgresStore):
-    """That of a producer to which Redis does not answer."""
-
-    async def give(self, *_: Any) -> None:
-        return None
+async def not_given(*_: Any) -> None:
+    """As if Redis did not answer this producer."""
 
 
 @asynccontextmanager
 async def away(books: Ledger, server_url: str, postgres_server: Server) -> AsyncGenerator[PostgresStore]:
-    store = Away(RedisSettings(server_url, 4, books.queue), PostgresSettings(postgres_server.url("tasks")))
+    store = PostgresStore(RedisSettings(server_url, 4, books.queue), PostgresSettings(postgres_server.url("tasks")))
+    store.redis_ledger.give = not_given  # type: ignore[method-assign]
     try:
         yield store
     finally:

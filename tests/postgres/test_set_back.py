@@ -58,7 +58,7 @@ async def test_between_reading_what_has_happened_and_reading_the_tasks(books: Le
     assert await books.message("t1", "m3") is Accepted.PENDING
     await books.store.resume("t2", "go")
     await books.store.pause("t2", "wait")
-    fickle: Any = Fickle(books.store, lambda: books.set_back(before))
+    fickle: Any = Fickle(books.store.redis_ledger, lambda: books.set_back(before))
     with pytest.raises(StoreUnavailableError, match="lost data while it was read"):
         await Replication(books.queue, books.store.database, fickle).round()
     assert fickle.happened
@@ -75,10 +75,10 @@ async def test_while_it_is_rebuilt(books: Ledger) -> None:
     assert await books.message("t1", "m2") is Accepted.PENDING
     await books.keep()
     await books.flush()
-    while not await books.store.rebuilding():
+    while not await books.store.redis_ledger.rebuilding():
         await books.store.keep()
     before = await books.picture()  # it is being rebuilt, and nothing was put back yet
-    fickle: Any = Fickle(books.store, lambda: books.set_back(before))
+    fickle: Any = Fickle(books.store.redis_ledger, lambda: books.set_back(before))
     keeper = Replication(books.queue, books.store.database, fickle)
     while not fickle.happened:
         await keeper.round()

@@ -14,7 +14,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.tasks import Accepted
 from holdfast.store.ledger import change_requests
 from holdfast.store.ledger.tables import requests
-from holdfast.store.redis.kept_settings import OVERTAKEN
+from holdfast.store.redis.ledger import OVERTAKEN
 from tests.lua.operations import submission
 from tests.postgres.ledger import Ledger, ledger
 from tests.postgres.server import Server
@@ -95,7 +95,7 @@ async def test_an_order_that_commits_late_is_no_lower_than_what_was_carried_out(
             beside.start_soon(pause.run)
             await pause.held_up(books)
         if not dies:
-            word = await books.store.ask(await epoch_of(books), cancel.request, "cancel", "t1", "enough")
+            word = await books.store.redis_ledger.ask(await epoch_of(books), cancel.request, "cancel", "t1", "enough")
             assert word == "canceled"
             async with books.store.database.transaction() as sql:
                 await requests.given(sql, [cancel.request])
@@ -134,13 +134,13 @@ async def test_a_change_that_comes_late_is_carried_out_once(books: Ledger, other
     await books.wait_given()
     assert (await schedules.get("j")).paused == "the bank is closed"
     again = (await epoch_of(books), "schedule|j", pause.request, "schedule_pause", args)
-    assert await other.store.request(*again) == b"paused"
+    assert await other.store.redis_ledger.request(*again) == b"paused"
     asked = [int(fields[b"detail"]) for fields in await events(books) if fields[b"event"] == b"requested"]
     assert asked.count(pause.request) == 1
     await schedules.resume("j")
     if not kept:
         await books.redis.plain.delete(books.redis.key("answers"))
-    assert await other.store.request(*again) == (b"paused" if kept else OVERTAKEN)
+    assert await other.store.redis_ledger.request(*again) == (b"paused" if kept else OVERTAKEN)
     assert (await schedules.get("j")).paused == ""
 
 
@@ -156,7 +156,7 @@ async def test_a_message_that_another_is_ahead_of_follows_it_at_once(books: Ledg
             [entry] = await requests.enter(sql, books.queue, [submission("t1", books.queue, "m1")])
             beside.start_soon(second.run)
             await second.held_up(books)
-        await books.store.give(await epoch_of(books), [entry.submission])
+        await books.store.redis_ledger.give(await epoch_of(books), [entry.submission])
         async with books.store.database.transaction() as sql:
             await requests.given(sql, [entry.request])
     assert second.answer is Accepted.PENDING

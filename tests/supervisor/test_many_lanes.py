@@ -13,8 +13,7 @@ import redis.asyncio
 
 from holdfast.errors import ConnectionLimitError, StoreError
 from holdfast.store import open_store
-from holdfast.store.protocol import Store
-from holdfast.store.protocol.steward import MOST_PEEKS
+from holdfast.store.protocol import MOST_PEEKS, Store
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties.bells import bells
 from holdfastd.steward.duty import Duty, tend

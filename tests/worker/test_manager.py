@@ -10,9 +10,10 @@ from uuid import uuid4
 import anyio
 import pytest
 
-from holdfast.client.manager import CHUNK, TaskManager
+from holdfast.client.manager import TaskManager
 from holdfast.client.results import read_result
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.submitter import CHUNK
 from holdfast.client.task_spec import TaskSpec
 from holdfast.client.wait import outcomes
 from holdfast.core.delivery import Delivery, Settle, Settlement

@@ -57,7 +57,7 @@ def start(redis_settings: RedisSettings, short_path: Path) -> Start:
 
 async def submit(store: RedisStore, *words: str, **options: Any) -> None:
     built = [(word, build_run(word, [text_part(word)])) for word in words]
-    lane = store._keys.queue
+    lane = store.connection.keys.queue
     answers = await store.submit(
         [Submission(word, b.message_id, b.digest, b.operation, lane, **options) for word, b in built]
     )
@@ -66,7 +66,7 @@ async def submit(store: RedisStore, *words: str, **options: Any) -> None:
 
 async def submit_parts(store: RedisStore, task_id: str, parts: list[Any], **options: Any) -> Accepted:
     built = build_run(task_id, parts, **options)
-    what = (task_id, built.message_id, built.digest, built.operation, store._keys.queue)
+    what = (task_id, built.message_id, built.digest, built.operation, store.connection.keys.queue)
     [told] = await store.submit([Submission(*what, name="deploy")])
     return told
 
@@ -185,7 +185,7 @@ async def test_question_parks_the_task_and_the_answer_runs_the_next_turn(store: 
         await submit(store, "q")
         assert (await settled(store, "q")).state is State.INPUT_REQUIRED
         built = build_run("q", [text_part("this one")])
-        submission = Submission("q", built.message_id, built.digest, built.operation, store._keys.queue)
+        submission = Submission("q", built.message_id, built.digest, built.operation, store.connection.keys.queue)
         assert await store.submit([submission]) == [Accepted.TURN]
         record = await settled(store, "q", State.COMPLETED)
     assert record.turn == 2
@@ -320,18 +320,20 @@ async def test_a_store_that_forgets_a_turn_gets_that_turn_and_not_the_result_of_
     store: RedisStore, start: Start, client: Any
 ) -> None:
     await submit(store, "first")
-    keys = await store._command("KEYS", f"*{store._keys.queue}*")
-    before = {key: await store._command("DUMP", key) for key in keys}
+    keys = await store.connection.command("KEYS", f"*{store.connection.keys.queue}*")
+    before = {key: await store.connection.command("DUMP", key) for key in keys}
     with start("wait"):
         assert started(client)[0] == "first"
         built = build_run("first", [text_part("second")])
-        message = Submission("first", built.message_id, built.digest, built.operation, store._keys.queue)
+        message = Submission("first", built.message_id, built.digest, built.operation, store.connection.keys.queue)
         assert await store.submit([message]) == [Accepted.PENDING]
         client.rpush("go:first", "1")
         assert started(client)[0] == "second"
-        await store._command("DEL", *await store._command("KEYS", f"*{store._keys.queue}*"))
+        await store.connection.command(
+            "DEL", *await store.connection.command("KEYS", f"*{store.connection.keys.queue}*")
+        )
         for key, value in before.items():
-            await store._command("RESTORE", key, 0, value)
+            await store.connection.command("RESTORE", key, 0, value)
         assert client.blpop(["stopped"], timeout=PATIENCE) == ("stopped", "second")
         assert started(client)[0] == "first"
         client.rpush("go:first", "1")
@@ -353,7 +355,7 @@ async def test_result_that_is_broken_json_fails_its_task_and_the_next_one_runs(s
 
 async def test_operation_that_only_the_worker_finds_unreadable_is_set_aside(store: RedisStore, start: Start) -> None:
     raw = b'{"operation":"run","params":{"task_id":"odd","message":{"message_id":"m","parts":"none"}}}'
-    await store._command("RPUSH", store._keys.queue, raw)
+    await store.connection.command("RPUSH", store.connection.keys.queue, raw)
     with start("echo"):
         record = await settled(store, "odd")
     assert record.state is State.REJECTED
@@ -362,14 +364,16 @@ async def test_operation_that_only_the_worker_finds_unreadable_is_set_aside(stor
 
 async def test_large_entry_is_read_by_the_worker(store: RedisStore, start: Start) -> None:
     text = "x" * 100_000
-    await store._command("RPUSH", store._keys.queue, build_run("big", [text_part(text)]).operation)
+    await store.connection.command("RPUSH", store.connection.keys.queue, build_run("big", [text_part(text)]).operation)
     with start("echo"):
         assert answer(await settled(store, "big")) == text
 
 
 async def test_deeply_nested_entry_is_set_aside_and_the_next_one_runs(store: RedisStore, start: Start) -> None:
     deep = b'{"operation":"run","params":{"task_id":"deep","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
-    await store._command("RPUSH", store._keys.queue, deep, build_run("next", [text_part("next")]).operation)
+    await store.connection.command(
+        "RPUSH", store.connection.keys.queue, deep, build_run("next", [text_part("next")]).operation
+    )
     with start("echo") as process:
         assert (await settled(store, "next")).state is State.COMPLETED
         process.drain()
@@ -409,7 +413,8 @@ async def test_drain_past_its_time_releases_in_order_uncharged_with_the_checkpoi
         assert process.expect(Drained).released == 3
         assert process.wait() == ChildExit.OK
     entries = [
-        msgspec.json.decode(raw)["_b"].partition(":")[0] for raw in await store.peek_entries(store._keys.queue, 9)
+        msgspec.json.decode(raw)["_b"].partition(":")[0]
+        for raw in await store.peek_entries(store.connection.keys.queue, 9)
     ]
     assert entries == ["a", "b", "c"]
     record = await store.get("a")
@@ -466,8 +471,8 @@ async def test_worker_declared_dead_cancels_everything_and_ends_fenced(
 
 async def test_worker_that_the_store_has_lost_registers_anew(store: RedisStore, start: Start, client: Any) -> None:
     with start("echo", lease=0.3) as process:
-        for key in await store._command("KEYS", f"{store._keys.prefix}*"):
-            await store._command("DEL", key)
+        for key in await store.connection.command("KEYS", f"{store.connection.keys.prefix}*"):
+            await store.connection.command("DEL", key)
         await submit(store, "after")
         assert (await settled(store, "after")).state is State.COMPLETED
         workers = await store.workers()
@@ -479,8 +484,8 @@ async def test_lost_cancel_hint_costs_no_more_than_a_renewal(store: RedisStore, 
         await submit(store, "a")
         started(client)
         with client.pipeline(transaction=True) as pipeline:
-            pipeline.eval(build("cancel").source, 1, store._keys.queue, "a", "test")
-            pipeline.delete(store._keys.control(process.incarnation))
+            pipeline.eval(build("cancel").source, 1, store.connection.keys.queue, "a", "test")
+            pipeline.delete(store.connection.keys.control(process.incarnation))
             pipeline.execute()
         assert client.blpop(["stopped"], timeout=PATIENCE) == ("stopped", "a")
 
@@ -536,7 +541,9 @@ async def test_a_handler_gets_a_history_that_is_longer_than_one_answer(start: St
     with start("talk"):
         for number, word in enumerate(("a" * 700_000, "b" * 700_000, "c" * 700_000, "d"), 1):
             built = build_run("talk", [text_part(word)], message_id=f"m{number}")
-            await store.submit([Submission("talk", built.message_id, built.digest, built.operation, store._keys.queue)])
+            await store.submit(
+                [Submission("talk", built.message_id, built.digest, built.operation, store.connection.keys.queue)]
+            )
             state = State.COMPLETED if number == 4 else State.INPUT_REQUIRED
             record = await settled(store, "talk", state)
             assert record.turn == number

@@ -19,7 +19,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.store_source import find_source, need_memory
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.unserved import UnservedTasks
-from holdfast.client.validate import check_parts, check_settings
+from holdfast.client.validate import check_parts, check_settings, chosen_retries
 from holdfast.handler.lanes_of_handler import settled
 from holdfast.handler.provider import Provider
 from holdfast.handler.registry import Handlers
@@ -46,19 +46,22 @@ def create_broker(
     queue_name: str | None = None,
     max_connections: int | None = None,
     handlers: Handlers | None = None,
+    retries: SubmitRetries | None = None,
     patience: SubmitRetries | None = None,
 ) -> Broker:
     """The broker of these settings, to be entered; else of the keywords, and below them of the environment and files.
 
     `type` is `redis` or `memory`. Where nobody says which, a URL or a host means Redis. With nothing set it is the
     store of the worker that runs the caller; else that of the supervisor that runs in the runtime folder; else memory.
-    `handlers` and `patience` are the TaskManager's; without `patience` the settings say it (`submit_attempts` …).
+    `handlers`, `retries` and `patience`, the former name of `retries`, are the TaskManager's; without `retries` the
+    settings count (`submit_attempts` …).
     Raises ConfigError, which is a ValueError: an unknown type, Redis without URL or host, settings and keywords at
-    once; MissingPackageError, also one, where a package is missing. Settings, handlers or patience of another
+    once; MissingPackageError, also one, where a package is missing. Settings, handlers or retries of another
     type: InvalidTaskError.
     """
     check_settings(settings)
-    check_parts(patience, handlers)
+    check_parts(retries, patience, handlers)
+    retries = chosen_retries(retries, patience)
     keywords = {
         "scheduler_type": type,
         "redis_url": redis_url,
@@ -72,7 +75,7 @@ def create_broker(
         raise ConfigError(["create_broker takes settings or keywords, not both: put the keywords into the settings"])
     else:
         said = set(settings.model_fields_set)
-    return Broker(settings, handlers, patience, said, in_memory=_is_memory(settings))
+    return Broker(settings, handlers, retries, said, in_memory=_is_memory(settings))
 
 
 def _is_memory(settings: Settings) -> bool | None:
@@ -95,7 +98,7 @@ class Broker:
         self,
         settings: Settings,
         handlers: Handlers | None,
-        patience: SubmitRetries | None,
+        retries: SubmitRetries | None,
         said: Collection[str],
         *,
         in_memory: bool | None,
@@ -104,7 +107,7 @@ class Broker:
         self._given, self._said, self._chosen = settings, said, in_memory
         self._settings = settings
         self._handlers = handlers
-        self._patience = patience
+        self._retries = retries
         self._stack = AsyncExitStack()
         self._unserved = UnservedTasks()
         if in_memory:
@@ -124,7 +127,7 @@ class Broker:
             self.store,
             queue=self._settings.queue_name,
             max_message_bytes=self._settings.max_message_bytes,
-            patience=self._patience or SubmitRetries.of(self._settings.redis.submit),
+            retries=self._retries or SubmitRetries.of(self._settings.redis.submit),
             handlers=self._handlers,
         )
         return self

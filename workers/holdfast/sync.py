@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from holdfast.client import manager as asynchronous
 from holdfast.client.background_loop import CLOSED, BackgroundLoop
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.client.validate import check_database, check_parts, check_redis
+from holdfast.client.validate import check_database, check_parts, check_redis, chosen_retries
 from holdfast.core.tasks import Submission, TaskRecord
 from holdfast.errors import ClosedError
 from holdfast.store import open_store
@@ -68,12 +68,14 @@ class TaskManager:
         *,
         database: PostgresSettings | None = None,
         max_message_bytes: int = 1048576,
-        patience: SubmitRetries | None = None,
+        retries: SubmitRetries | None = None,
         handlers: Handlers | None = None,
+        patience: SubmitRetries | None = None,
     ) -> None:
         check_redis(settings)
         check_database(database)
-        check_parts(patience, handlers, max_message_bytes)
+        check_parts(retries, patience, handlers, max_message_bytes)
+        chosen = chosen_retries(retries, patience) or SubmitRetries.of(settings.submit)
 
         @asynccontextmanager
         async def serve() -> AsyncGenerator[asynchronous.TaskManager, None]:
@@ -82,7 +84,7 @@ class TaskManager:
                     store,
                     queue=settings.queue,
                     max_message_bytes=max_message_bytes,
-                    patience=patience or SubmitRetries.of(settings.submit),
+                    retries=chosen,
                     handlers=handlers,
                 )
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from holdfast.errors import StoreError
-from holdfast.store.protocol.steward import MOST_PEEKS
+from holdfast.store.protocol import MOST_PEEKS
 from holdfast_config import Settings
 from holdfastd.doctor import (
     configuration,

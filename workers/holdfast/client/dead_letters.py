@@ -1,4 +1,4 @@
-"""Second chances: tasks that ended badly run again, dead letters are looked through and deleted."""
+"""Retry tasks that failed, list and delete dead letters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from holdfast.client.arguments import check_cursor, check_id, check_ids, check_l
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.tasks import Page, Retried, RetryAnswer
 from holdfast.errors import CannotRetryError, UnknownTaskError
-from holdfast.store.protocol import ProducerStore
+from holdfast.store.protocol import TaskStore
 
-_HELD_UP = {
+_REFUSALS = {
     "completed": "it has completed; submit a new task",
     "submitted": "it waits to run already",
     "working": "it runs now",
@@ -22,11 +22,11 @@ _HELD_UP = {
 
 
 class DeadLetters:
-    """The part of TaskManager that speaks of what was given up."""
+    """The calls of TaskManager about retries and dead letters."""
 
-    def __init__(self, store: ProducerStore, patience: SubmitRetries | None) -> None:
+    def __init__(self, store: TaskStore, retries: SubmitRetries) -> None:
         self._store = store
-        self._call = (patience or SubmitRetries()).call
+        self._call = retries.call
 
     async def retry_task(self, task_id: str, reason: str = "retried by a producer") -> str:
         """Run a failed, rejected or canceled task once more; the id of the task that runs. Or a delayed one at once.
@@ -38,27 +38,27 @@ class DeadLetters:
         return checked(await self.ask_retry(task_id, reason)).task_id
 
     async def ask_retry(self, task_id: str, reason: str = "retried by a producer") -> RetryAnswer:
-        """The same, in the store's words."""
+        """Retry a task as `retry_task` does; the store's answer, refusals included."""
         return await self._call(self._store.retry, check_id(task_id), check_reason(reason))
 
     async def dead_letters(self, limit: int = 100, cursor: str = "", before_ms: int | None = None) -> Page:
-        """Tasks given up on (until `before_ms`, Unix time) and not retried, newest first, without payloads."""
+        """Dead letters (until `before_ms`, Unix time) that were not retried, newest first, without payloads."""
         before = None if before_ms is None else check_moment("before_ms", before_ms)
         return await self._call(self._store.dead_letters, check_limit(limit), check_cursor(cursor), before)
 
     async def purge_dead_letters(self, task_ids: Sequence[str]) -> int:
-        """Delete dead letters with all that is kept of them; how many of these there were."""
+        """Delete dead letters with everything kept of them; their number."""
         ids = check_ids(task_ids)
         return await self._call(self._store.purge_dead, ids) if ids else 0
 
 
 def checked(answer: RetryAnswer) -> RetryAnswer:
-    """An answer that names the task which runs; raises for any other."""
+    """The answer, if it names the task that runs; raises otherwise."""
     match answer.word:
         case Retried.NEW | Retried.AGAIN | Retried.DUE:
             return answer
         case "unknown":
             raise UnknownTaskError(f"no task {answer.task_id}; one that ended long ago is forgotten")
         case _:
-            told = _HELD_UP.get(answer.word, f"it is {answer.word}")
+            told = _REFUSALS.get(answer.word, f"it is {answer.word}")
             raise CannotRetryError(f"task {answer.task_id} cannot be retried: {told}")

@@ -1,4 +1,4 @@
-"""The producer's API: submit tasks, steer them, look at them, wait for them.
+"""The producer's API: submit tasks, control them, read them, wait for them.
 
     async with open_store(settings.redis) as store:
         manager = TaskManager(store, queue=settings.queue_name)
@@ -11,35 +11,55 @@ store cannot be reached it is made again here, with the same bytes, and then rai
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
-from holdfast.client.arguments import check_batch, check_id, check_list, check_reason
-from holdfast.client.queue_control import CHUNK, QueueControl
-from holdfast.client.submission import raise_refusals, registered, submission
+from holdfast.client.arguments import check_lane, check_list
+from holdfast.client.dead_letters import DeadLetters
+from holdfast.client.delegate import delegate
+from holdfast.client.query import TaskQueries
+from holdfast.client.queue_control import QueueControl
+from holdfast.client.submission import raise_refusals
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.submitter import Submitter
+from holdfast.client.task_control import TaskControl
 from holdfast.client.task_spec import TaskSpec
-from holdfast.client.validate import check_parts
-from holdfast.core.task_states import State
-from holdfast.core.tasks import Receipt, Submission
-from holdfast.errors import InvalidTaskError, StoreError, UnknownTaskError
+from holdfast.client.validate import check_parts, chosen_retries
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
     from holdfast.client.schedules import Schedules
     from holdfast.handler.registry import Handlers
 
-_log = logging.getLogger("holdfast.client.manager")  # the application's own logging, silent unless it asks for debug
+
+def _submitter(manager: TaskManager) -> Submitter:
+    return manager.submitter
 
 
-class TaskManager(QueueControl):
+def _control(manager: TaskManager) -> TaskControl:
+    return manager.control
+
+
+def _queries(manager: TaskManager) -> TaskQueries:
+    return manager.queries
+
+
+def _letters(manager: TaskManager) -> DeadLetters:
+    return manager.letters
+
+
+def _queue(manager: TaskManager) -> QueueControl:
+    return manager.queue_control
+
+
+class TaskManager:
     """Producers and operators of one queue; needs a running event loop, starts nothing of its own.
 
     `max_message_bytes` is the largest operation that may be submitted. A registry in `handlers` gives named tasks their
-    lane, and their arguments are checked by it before anything is written.
+    lane, and their arguments are checked by it before anything is written. `retries` says how long calls are repeated
+    while the store cannot be reached; `patience` is its name of earlier versions.
     """
 
     def __init__(
@@ -48,24 +68,26 @@ class TaskManager(QueueControl):
         *,
         queue: str,
         max_message_bytes: int = 1048576,
-        patience: SubmitRetries | None = None,
+        retries: SubmitRetries | None = None,
         handlers: Handlers | None = None,
+        patience: SubmitRetries | None = None,
     ) -> None:
-        check_parts(patience, handlers, max_message_bytes)
-        super().__init__(store, queue, patience)
-        self._max_bytes = max_message_bytes
-        self._handlers = handlers
-        self._whole = store
-        self._patience = patience
+        check_parts(retries, patience, handlers, max_message_bytes)
+        self._store, self._max_bytes = store, max_message_bytes
+        self._queue_name = check_lane(queue)
+        self._retries = chosen = chosen_retries(retries, patience) or SubmitRetries()
+        self.queries = TaskQueries(store, chosen)
+        self.submitter = Submitter(store, self._queue_name, chosen, max_message_bytes, handlers)
+        self.control = TaskControl(store, chosen, self.submitter, self.queries)
+        self.letters = DeadLetters(store, chosen)
+        self.queue_control = QueueControl(store, self._queue_name, chosen)
 
     @cached_property
     def schedules(self) -> Schedules:
-        """Set, look at, pause and remove what runs again and again."""
-        from holdfast.client.schedules import (
-            Schedules,  # what it brings along is not small, and not every producer needs it
-        )
+        """Set, read, pause and remove schedules."""
+        from holdfast.client.schedules import Schedules  # its imports are large, and not every producer needs them
 
-        return Schedules(self._whole, self._queue, self._max_bytes, self._patience)
+        return Schedules(self._store, self._queue_name, self._max_bytes, self._retries)
 
     async def run_task(
         self,
@@ -130,84 +152,37 @@ class TaskManager(QueueControl):
         Those that the store refuses (MessageConflictError, TaskEndedError, UnknownTaskError name the first) do not keep
         out the others.
         """
-        batch = [self.prepare(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
-        receipts = await self.submit(batch)
+        batch = [
+            self.submitter.prepare(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))
+        ]
+        receipts = await self.submitter.submit(batch)
         raise_refusals(batch, receipts)
         return [receipt.task_id for receipt in receipts]
 
-    def prepare(self, spec: TaskSpec) -> Submission:
-        """Check `spec` and make what `submit` takes: the same bytes each time it is submitted. InvalidTaskError."""
-        if self._handlers is not None:
-            spec = registered(spec, self._handlers)
-        return submission(spec, self._queue, self._max_bytes)
+    prepare = delegate(_submitter, Submitter.prepare)
+    submit = delegate(_submitter, Submitter.submit)
 
-    async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
-        """What became of each, refusals included; the batch may be submitted again after an error."""
-        batch, answers = check_batch(batch), list[Receipt]()
-        try:
-            for start in range(0, len(batch), CHUNK):
-                answers += await self._submit(batch[start : start + CHUNK])
-                if _log.isEnabledFor(logging.DEBUG):
-                    _tell(batch[start : start + CHUNK], answers[start:])
-        except StoreError as error:
-            error.add_note(f"{len(answers)} of {len(batch)} tasks were accepted before")
-            raise
-        return answers
+    cancel_task = delegate(_control, TaskControl.cancel_task)
+    pause_task = delegate(_control, TaskControl.pause_task)
+    resume_task = delegate(_control, TaskControl.resume_task)
 
-    async def _submit(self, chunk: Sequence[Submission]) -> list[Receipt]:
-        if any(one.terms for one in chunk):
-            return await self._call(self._store.submit_on_terms, chunk)
-        answers = await self._call(self._store.submit, chunk)
-        return [Receipt(answer, one.task_id) for one, answer in zip(chunk, answers, strict=True)]
+    get_task = delegate(_queries, TaskQueries.get_task)
+    list_tasks = delegate(_queries, TaskQueries.list_tasks)
+    count_tasks = delegate(_queries, TaskQueries.count_tasks)
+    wait = delegate(_queries, TaskQueries.wait)
+    wait_all = delegate(_queries, TaskQueries.wait_all)
+    service = delegate(_queries, TaskQueries.service)
+    health_check = delegate(_queries, TaskQueries.health_check)
 
-    async def cancel_task(self, task_id: str, reason: str = "canceled by a producer") -> State:
-        """End a task that has not ended; its state afterwards: `canceled`, or the one in which it had ended before.
+    retry_task = delegate(_letters, DeadLetters.retry_task)
+    ask_retry = delegate(_letters, DeadLetters.ask_retry)
+    dead_letters = delegate(_letters, DeadLetters.dead_letters)
+    purge_dead_letters = delegate(_letters, DeadLetters.purge_dead_letters)
 
-        The cancel of an unknown task raises UnknownTaskError and is kept for ten minutes: if the task comes after all,
-        as when another producer was slower, it is canceled and does not run.
-        """
-        return _known(task_id, await self._call(self._store.cancel, check_id(task_id), check_reason(reason)))
-
-    async def pause_task(self, task_id: str, reason: str = "paused by a producer") -> State:
-        """Park a task: at once if it waits, when its handler stops if it is `working`; its state afterwards."""
-        return _known(task_id, await self._call(self._store.pause, check_id(task_id), check_reason(reason)))
-
-    async def resume_task(
-        self,
-        task_id: str,
-        text: str | None = None,
-        *,
-        data: object = None,
-        message_id: str | None = None,
-        reason: str = "resumed by a producer",
-    ) -> State:
-        """Let a parked task go on, with one more message if `text` or `data` is given; its state afterwards.
-
-        A message for a task that is `working` waits until the turn that runs has ended; a pause that the task was asked
-        for before, and has not carried out yet, is withdrawn. The same message twice is one;
-        the same words again are another message if they get a `message_id` of their own.
-        """
-        told = check_reason(reason)
-        if text is None and data is None:
-            if message_id is not None:
-                raise InvalidTaskError("message_id: there is no message; give text or data too")
-            return _known(task_id, await self._call(self._store.resume, check_id(task_id), told))
-        one = self.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
-        answer = await self._call(self._store.message, one)
-        raise_refusals([one], [Receipt(answer, task_id)])
-        return (await self._get(task_id, payloads=False)).state
-
-
-def _tell(chunk: Sequence[Submission], answers: Sequence[Receipt]) -> None:
-    for one, answer in zip(chunk, answers, strict=True):
-        _log.debug(
-            "task scheduled: %s",
-            answer.task_id,
-            extra={"task": answer.task_id, "lane": one.lane, "answer": str(answer.accepted)},
-        )
-
-
-def _known(task_id: str, state: str) -> State:
-    if state == "unknown":
-        raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
-    return State(state)
+    queue_length = delegate(_queue, QueueControl.queue_length)
+    pause_queue = delegate(_queue, QueueControl.pause_queue)
+    resume_queue = delegate(_queue, QueueControl.resume_queue)
+    clear_queue = delegate(_queue, QueueControl.clear_queue)
+    remove_task = delegate(_queue, QueueControl.remove_task)
+    clean_tasks = delegate(_queue, QueueControl.clean_tasks)
+    obliterate_queue = delegate(_queue, QueueControl.obliterate_queue)

@@ -1,4 +1,4 @@
-"""Looking at tasks: one, a list, how many, and waiting for what comes of them."""
+"""Read tasks: one, a list, a count; wait until they settle."""
 
 from __future__ import annotations
 
@@ -17,24 +17,30 @@ from holdfast.client.arguments import (
     check_seconds,
     check_states,
 )
-from holdfast.client.dead_letters import DeadLetters
+from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.wait import outcomes
 from holdfast.core.served import ServedState
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Page, TaskRecord, Wanted
 from holdfast.errors import StoreUnavailableError, UnknownTaskError
+from holdfast.store.protocol import Store
 
 STEP = 100  # tasks of one look into the store
 
 
-class TaskQueries(DeadLetters):
-    """The part of TaskManager that changes nothing."""
+class TaskQueries:
+    """The calls of TaskManager that change nothing."""
+
+    def __init__(self, store: Store, retries: SubmitRetries) -> None:
+        self._store = store
+        self._call = retries.call
 
     async def get_task(self, task_id: str) -> TaskRecord:
         """The whole task; raises UnknownTaskError."""
-        return await self._get(task_id, payloads=True)
+        return await self.record(task_id, payloads=True)
 
-    async def _get(self, task_id: str, payloads: bool) -> TaskRecord:
+    async def record(self, task_id: str, payloads: bool) -> TaskRecord:
+        """A task, with or without its payloads; raises UnknownTaskError."""
         record = await self._call(self._store.get, check_id(task_id), payloads=payloads)
         if record is None:
             raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
@@ -76,7 +82,7 @@ class TaskQueries(DeadLetters):
         return Page(tuple(found), place, tuple(unreadable))
 
     async def count_tasks(self, *states: State | str) -> int:
-        """How many tasks are in these states (none: in any)."""
+        """The number of tasks in these states (none: in any)."""
         wanted = check_states(states) or tuple(State)
         counts = await self._call(self._store.counts)
         return sum(counts.states.get(state, 0) for state in wanted)
@@ -93,15 +99,15 @@ class TaskQueries(DeadLetters):
 
     def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
         """Each of these tasks once it has ended or asks for something, in the order in which they do."""
-        return outcomes(self._store, self._get, check_ids(task_ids))
+        return outcomes(self._store, self.record, check_ids(task_ids))
 
     async def service(self, lane: str, name: str = "") -> ServedState:
-        """Who could run tasks of this lane that call the handler `name` ('' for tasks that name none), now."""
+        """The workers that could run tasks of this lane and handler `name` ('' for tasks that name none) now."""
         [state] = await self._call(self._store.service, [(check_lane(lane), name if name == "" else check_name(name))])
         return state
 
     async def health_check(self) -> bool:
-        """Whether the store answers now."""
+        """True if the store answers now."""
         try:
             await self._store.ping()
         except StoreUnavailableError:

@@ -1,4 +1,4 @@
-"""Operating a queue: pausing its lanes, emptying them, removing what has ended, and the end of it all."""
+"""Control a queue: pause and clear its lanes, delete tasks that have ended, delete everything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from holdfast.client.arguments import (
     check_seconds,
     check_states,
 )
-from holdfast.client.query import TaskQueries
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.plurals import counted
 from holdfast.core.task_states import TERMINAL, State
@@ -20,36 +19,37 @@ from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.errors import HoldfastError, InvalidTaskError, QueueBusyError, TaskOpenError, UnknownTaskError
 from holdfast.store.protocol import Store
 
-CHUNK = 100  # submissions or tasks in one call of the store
+CHUNK = 100  # tasks in one call of the store
 CLEARED = 50  # entries in one step of clearing a lane: a millisecond or two of the store
 KEYS = 1000  # looked at in one step of deleting a queue
 
 
-class QueueControl(TaskQueries):
-    """The part of TaskManager that is about the queue as a whole. A lane that is not named is the public queue."""
+class QueueControl:
+    """The calls of TaskManager about the queue as a whole. Without a lane the public queue is meant."""
 
-    def __init__(self, store: Store, queue: str, patience: SubmitRetries | None) -> None:
-        super().__init__(store, patience)
+    def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
+        self._store = store
+        self._call = retries.call
         self._queue = check_lane(queue)
 
     async def queue_length(self, lane: str | None = None) -> int:
-        """How many entries wait in a lane (None: in all lanes)."""
+        """The number of entries that wait in a lane (None: in all lanes)."""
         wanted = None if lane is None else check_lane(lane).removeprefix(f"{{{self._queue}}}:lane:")
         lanes = (await self._call(self._store.counts)).lanes
         return sum(lanes.values()) if wanted is None else lanes.get(wanted, 0)
 
     async def pause_queue(self, lane: str | None = None, reason: str = "paused by a producer") -> bool:
-        """Start nothing more from a lane, on any host, until it is resumed; it still accepts, and what runs goes on.
+        """Start no more tasks from a lane, on any host, until it is resumed; it still accepts, and running tasks go on.
         False: it was paused before, and has this reason now."""
         return await self._call(self._store.pause_lane, self._lane(lane), check_reason(reason))
 
     async def resume_queue(self, lane: str | None = None) -> bool:
-        """Let a paused lane go on. False: it was not paused."""
+        """Resume a paused lane. False: it was not paused."""
         return await self._call(self._store.resume_lane, self._lane(lane))
 
     async def clear_queue(self, lane: str | None = None, *, delayed: bool = False) -> int:
-        """Cancel what waits in a lane, in steps that do not hold up others; how many went. `delayed`: what is due later
-        as well. What runs goes on."""
+        """Cancel the tasks that wait in a lane, in steps that do not hold up others; their number. `delayed`:
+        those that are due later as well. Running tasks go on."""
         cleared, cleared_lane, both = 0, self._lane(lane), check_flag("delayed", delayed)
         while step := await self._call(self._store.clear, cleared_lane, CLEARED):
             cleared += step
@@ -66,7 +66,7 @@ class QueueControl(TaskQueries):
                 return canceled
 
     async def remove_task(self, task_id: str) -> None:
-        """Delete a task that has ended, with all that is kept of it; its id may be used again. Raises UnknownTaskError,
+        """Delete a task that has ended, with everything kept of it; its id may be used again. Raises UnknownTaskError,
         and TaskOpenError where it has not ended: cancel it first."""
         turn = 0
         while not await self._call(self._store.forget_tasks, [check_id(task_id)]):
@@ -83,8 +83,8 @@ class QueueControl(TaskQueries):
         name: str | None = None,
         limit: int | None = None,
     ) -> int:
-        """Delete tasks that ended so (none: however) at least `older_than` seconds ago, in this lane, of this handler,
-        at most `limit`, latest first; how many. What has not ended is left alone."""
+        """Delete tasks that ended in one of these states (none: in any) at least `older_than` seconds ago, of this lane
+        and handler, at most `limit`, latest first; their number. Tasks that have not ended stay."""
         check_seconds("older_than", older_than)
         most = None if limit is None else check_limit(limit)
         wanted = Wanted(
@@ -106,9 +106,9 @@ class QueueControl(TaskQueries):
         return await self._call(self._store.forget_tasks, task_ids) if task_ids else 0
 
     async def obliterate_queue(self, *, force: bool = False) -> int:
-        """Delete everything of this queue: tasks in every state, lanes and their bounds, schedules, dead letters; how
-        many keys went. It cannot be undone. Raises QueueBusyError while workers are there, unless it is forced: what
-        they run then comes to nothing. Raises StoreRefusedError where PostgreSQL keeps the tasks."""
+        """Delete everything of this queue: tasks in every state, lanes and their limits, schedules, dead letters; the
+        number of keys. It cannot be undone. Raises QueueBusyError while workers are there, unless it is forced: the
+        results of tasks that they run are then lost. Raises StoreRefusedError where PostgreSQL keeps the tasks."""
         deleted, cursor, forced = 0, "", check_flag("force", force)
         while True:
             step = await self._call(self._store.obliterate, cursor, KEYS, force=forced)

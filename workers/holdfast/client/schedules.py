@@ -44,11 +44,11 @@ class Schedules:
     """The schedules of one queue."""
 
     def __init__(
-        self, store: ScheduleStore, queue: str, max_bytes: int = 1048576, patience: SubmitRetries | None = None
+        self, store: ScheduleStore, queue: str, max_bytes: int = 1048576, retries: SubmitRetries | None = None
     ) -> None:
         self._store = store
         self._firing = ScheduleFirer(store, queue, max_bytes)
-        self._call = (patience or SubmitRetries()).call
+        self._call = (retries or SubmitRetries()).call
 
     async def upsert(self, schedule_id: str, /, **spec: Any) -> datetime | None:
         """Have this schedule, with the arguments of ScheduleSpec; its next run, None if there is none.

@@ -1,4 +1,4 @@
-"""Stores of tasks behind one port."""
+"""Stores of tasks: one protocol, three stores (Redis, Redis with PostgreSQL, memory)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.store.redis import RedisStore
+    from holdfast.store.protocol import Store
     from holdfast_config import RedisSettings
     from holdfast_config.postgres_settings import PostgresSettings
 
 
 @asynccontextmanager
-async def open_store(
-    settings: RedisSettings, database: PostgresSettings | None = None
-) -> AsyncGenerator[RedisStore, None]:
-    """A store over Redis; its connections are made when first used and closed at the end.
+async def open_store(settings: RedisSettings, database: PostgresSettings | None = None) -> AsyncGenerator[Store, None]:
+    """Open a store over Redis; its connections are made when first used and closed at the end.
 
-    With `database` its tasks are kept in PostgreSQL, too: for producers and stewards, workers do not need it.
+    With `database` PostgreSQL keeps its tasks, too: producers and stewards pass it, workers do not need it.
     """
     store = make_store(settings, database)
     try:
@@ -27,8 +25,8 @@ async def open_store(
         await store.aclose()
 
 
-def make_store(settings: RedisSettings, database: PostgresSettings | None = None) -> RedisStore:
-    """The same, to be closed by `aclose`."""
+def make_store(settings: RedisSettings, database: PostgresSettings | None = None) -> Store:
+    """Make a store as `open_store` does; the caller ends it with `aclose`."""
     if database is not None:
         from holdfast.store.ledger import PostgresStore
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import anyio
 
-from holdfast.store.protocol import StewardStore
-from holdfast.store.protocol.steward import MOST_PEEKS
+from holdfast.store.protocol import MOST_PEEKS, StewardStore
 from holdfastd.steward.duties.wrong_end import WrongEnd
 from holdfastd.steward.duty import Duty
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.ipc.channel import Left
-from holdfast.store.protocol import StewardStore
+from holdfast.store.protocol import Store
 from holdfastd.steward.duty import Duty
 
 EVERY = 0.2  # seconds: a job that is done should not be kept long
 
 
-def burst(store: StewardStore, lanes: Sequence[str], tell: Callable[[Left], None]) -> Duty:
+def burst(store: Store, lanes: Sequence[str], tell: Callable[[Left], None]) -> Duty:
     """Look into these lanes, and tell."""
 
     async def turn() -> float:

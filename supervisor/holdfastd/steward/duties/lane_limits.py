@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterator
 
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes
-from holdfast.store.protocol import StewardStore
+from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfast_config.lanes import HEAD
 from holdfastd.steward.duty import Duty
@@ -19,7 +19,7 @@ EVERY = 5.0  # seconds: so long may a store that was emptied go without them
 
 
 class LaneLimits:
-    def __init__(self, store: StewardStore, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._host = socket.gethostname()
         self._most_pending = settings.max_pending_messages

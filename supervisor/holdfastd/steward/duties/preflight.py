@@ -12,7 +12,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed
-from holdfast.store.protocol import StewardStore
+from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfastd.steward.duty import PATIENCE, Duty
 
@@ -23,7 +23,7 @@ EMBEDDED_PATIENCE = 0.9  # of the boot timeout: our own store may have a long AO
 _PASSING = retry_if_exception_type((StoreUnavailableError, StoreFullError))
 
 
-def fitness(store: StewardStore) -> Duty:
+def fitness(store: Store) -> Duty:
     async def turn() -> float:
         await store.preflight()
         return EVERY
@@ -31,7 +31,7 @@ def fitness(store: StewardStore) -> Duty:
     return Duty("fitness", turn)
 
 
-async def preflight(store: StewardStore, settings: Settings) -> BootFailed | None:
+async def preflight(store: Store, settings: Settings) -> BootFailed | None:
     """Wait until the store is fit, but not for long; None if it is."""
     trouble = f"Redis at {settings.redis.masked_url} does not answer"
 

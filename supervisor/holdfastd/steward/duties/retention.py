@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.store.protocol import StewardStore
+from holdfast.store.protocol import Store
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty
 
@@ -11,7 +11,7 @@ EVERY = 30.0  # seconds
 NEXT_BATCH = 0.02  # seconds: others shall not wait for a backlog of old tasks
 
 
-def trimming(store: StewardStore, keep: float, watch: ClockWatch) -> Duty:
+def trimming(store: Store, keep: float, watch: ClockWatch) -> Duty:
     """`keep`: seconds for which ended tasks are kept, by a clock that `watch` believes."""
 
     async def turn() -> float:

@@ -15,7 +15,6 @@ from holdfast.store.ledger.request_order import PATIENCE
 from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.ledger.tables.requests import Waiting
 from holdfast.store.redis.connection import DAMAGED
-from holdfast.store.redis.kept_settings import RedisKeptSettings
 from holdfast.store.redis.ledger import ELSEWHERE, RedisLedger
 
 LIMIT = 100
@@ -85,7 +84,7 @@ async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: lis
 
 
 async def give_changes(
-    sql: Any, queue: str, redis: RedisKeptSettings, epoch: str, of: str = "", patience: float = 0.0
+    sql: Any, queue: str, redis: RedisLedger, epoch: str, of: str = "", patience: float = 0.0
 ) -> None:
     """Carry out the changes that wait, of facts whose names begin so; those of the last `patience` seconds are their
     producers' yet. Only when all events were read: one that was carried out is none that waits then."""
@@ -94,7 +93,7 @@ async def give_changes(
             await _give_change(sql, redis, epoch, one)
 
 
-async def _give_change(sql: Any, redis: RedisKeptSettings, epoch: str, one: change_requests.Change) -> None:
+async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_requests.Change) -> None:
     try:
         answer = await redis.request(epoch, one.fact, one.request, one.operation, one.args)
     except StoreUnavailableError:

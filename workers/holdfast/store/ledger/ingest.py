@@ -10,8 +10,7 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.store.ledger import kept_settings
 from holdfast.store.ledger.tables import queues, requests, tasks
 from holdfast.store.ledger.tables.queues import Queue
-from holdfast.store.redis.kept_settings import RedisKeptSettings
-from holdfast.store.redis.ledger import EventPage
+from holdfast.store.redis.ledger import EventPage, RedisLedger
 
 TASKS = 100  # read from Redis in one call
 FACTS = 200
@@ -19,7 +18,7 @@ EVENTS = 500  # read in one call
 
 
 class Ingestion:
-    def __init__(self, queue: str, redis: RedisKeptSettings) -> None:
+    def __init__(self, queue: str, redis: RedisLedger) -> None:
         self._name = queue
         self._redis = redis
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.store.redis.kept_settings import KeptSetting
+from holdfast.store.redis.ledger import KeptSetting
 
 BEFORE_TASKS = ("rules|", "quiet|", "webhook|")  # they count as soon as a task is there
 

@@ -10,7 +10,7 @@ from holdfast.core.tasks import Submission, TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
 from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.redis import decode
-from holdfast.store.redis.ledger import Dump
+from holdfast.store.redis.task_dump import Dump
 
 MARK = "ledger"  # begins a cursor
 _NEWEST = (1 << 62, "")

@@ -15,17 +15,27 @@ from holdfast.core.tasks import (
 from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import deliver, lookup, request_order
-from holdfast.store.ledger.base import LedgerStore
+from holdfast.store.ledger.followed_queue import FollowedQueue
 from holdfast.store.ledger.tables import requests
+from holdfast.store.redis import RedisStore
 from holdfast.store.redis.connection import DAMAGED
+from holdfast.store.redis.ledger import RedisLedger
 
 UNKNOWN = "unknown"
 
 T = TypeVar("T")
 
 
-class LedgerProducer(LedgerStore):
-    """The requests of producers and operators."""
+class LedgerProducer:
+    """The calls of producers. `most_pending`: the number of messages that may wait for one task."""
+
+    def __init__(self, queue: FollowedQueue, redis: RedisStore, redis_ledger: RedisLedger, most_pending: int) -> None:
+        self._queue = queue
+        self._database = queue.database
+        self._connection = redis.connection
+        self._redis_ledger = redis_ledger
+        self._most_pending = most_pending
+        self.settled = redis.settled
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         return [receipt.accepted for receipt in await self._accept(submissions, "run")]
@@ -37,14 +47,14 @@ class LedgerProducer(LedgerStore):
         return (await self._accept([submission], "message"))[0].accepted
 
     async def _accept(self, submissions: Sequence[Submission], verb: str) -> list[Receipt]:
-        async with self.database.transaction() as sql:
-            epoch = await self._epoch(sql)
-            entries = await requests.enter(sql, self._queue, submissions, verb, self._most_pending)
+        async with self._database.transaction() as sql:
+            epoch = await self._queue.epoch(sql)
+            entries = await requests.enter(sql, self._queue.name, submissions, verb, self._most_pending)
         reached(Point.WRITTEN)
         ready = await self._ready(entries) if epoch else []
         batch = [entry.submission for entry in ready]
         await self._put_back_parents(epoch, batch)
-        receipts = await self._try(self.give(epoch, batch, verb)) if epoch and batch else None
+        receipts = await self._try(self._redis_ledger.give(epoch, batch, verb)) if epoch and batch else None
         reached(Point.GIVEN)
         told = list(zip(ready, receipts or (), strict=False))
         await self._mark(told)
@@ -69,14 +79,14 @@ class LedgerProducer(LedgerStore):
     async def _comes_next(self, entry: requests.Entry, ours: Sequence[int]) -> bool:
         one = entry.submission
         names = [one.task_id, *(one.terms.after if one.terms else ())]
-        return await request_order.wait(self.database, self._queue, names, entry.request, ours)
+        return await request_order.wait(self._database, self._queue.name, names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
         """Not in the transaction that accepts: its locks do not wait for Redis."""
         if any(one.terms and one.terms.after for one in batch):
             with suppress(LedgerUnavailableError):
-                async with self.database.transaction() as sql:
-                    await self._try(deliver.put_back_parents(sql, self._queue, self, epoch, batch))
+                async with self._database.transaction() as sql:
+                    await self._try(deliver.put_back_parents(sql, self._queue.name, self._redis_ledger, epoch, batch))
 
     async def _try(self, giving: Awaitable[T]) -> T | None:
         """None where the steward is to do it later: Redis is away, full, or not this one."""
@@ -89,21 +99,21 @@ class LedgerProducer(LedgerStore):
         """What cannot be noted now is found out by giving it again."""
         taken = {entry.request for entry, receipt in told if _is_taken(entry, receipt)}
         with suppress(LedgerUnavailableError):
-            async with self.database.transaction() as sql:
+            async with self._database.transaction() as sql:
                 await requests.given(sql, list(taken))
                 await requests.drop(sql, [entry.request for entry, _ in told if entry.request not in taken])
 
     async def _ask_for(self, verb: str, task_id: str, reason: str) -> str:
-        async with self.database.transaction() as sql:
-            epoch = await self._epoch(sql)
-            asked = await requests.ask(sql, self._queue, verb, task_id, reason)
+        async with self._database.transaction() as sql:
+            epoch = await self._queue.epoch(sql)
+            asked = await requests.ask(sql, self._queue.name, verb, task_id, reason)
         reached(Point.WRITTEN)
         if not epoch or (
-            asked.blocked and not await request_order.wait(self.database, self._queue, [task_id], asked.request)
+            asked.blocked and not await request_order.wait(self._database, self._queue.name, [task_id], asked.request)
         ):
             raise StoreUnavailableError(_kept(verb, task_id, "Redis is being rebuilt, or was away until now"))
         try:
-            word = await self.ask(epoch, asked.request, verb, task_id, reason)
+            word = await self._redis_ledger.ask(epoch, asked.request, verb, task_id, reason)
         except StoreUnavailableError as error:
             raise StoreUnavailableError(_kept(verb, task_id, str(error))) from error
         if word is None:
@@ -113,12 +123,12 @@ class LedgerProducer(LedgerStore):
 
     async def _answered(self, request: int, task_id: str, word: str) -> str:
         """A task that Redis does not know may have ended long ago."""
-        async with self.database.transaction() as sql:
+        async with self._database.transaction() as sql:
             if word not in {UNKNOWN, DAMAGED}:
                 await requests.given(sql, [request])
                 return word
             await requests.drop(sql, [request])
-            found = await lookup.task(sql, self._queue, task_id, payloads=False)
+            found = await lookup.task(sql, self._queue.name, task_id, payloads=False)
         if word == DAMAGED:
             await self._connection.refuse_damaged(task_id)
         return UNKNOWN if found is None else str(found.state)

@@ -21,8 +21,8 @@ from holdfast.store.ledger import change_requests, deliver, kept_settings
 from holdfast.store.ledger.ingest import Ingestion
 from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.ledger.tables.queues import Queue, RebuildPhase, moment
-from holdfast.store.redis.kept_settings import KeptSetting, RedisKeptSettings
-from holdfast.store.redis.ledger import Dump, EventPage
+from holdfast.store.redis.ledger import EventPage, KeptSetting, RedisLedger
+from holdfast.store.redis.task_dump import Dump
 
 TASKS = 100  # put back in one step
 FACTS = 200  # put back, or read, in one step
@@ -34,7 +34,7 @@ _log = structlog.get_logger("holdfast.ledger")
 class Rebuild:
     """`where`: the database, without its password."""
 
-    def __init__(self, queue: str, where: str, redis: RedisKeptSettings, ingesting: Ingestion) -> None:
+    def __init__(self, queue: str, where: str, redis: RedisLedger, ingesting: Ingestion) -> None:
         self._name = queue
         self._where = where
         self._redis = redis

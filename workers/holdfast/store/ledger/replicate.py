@@ -23,8 +23,7 @@ from holdfast.store.ledger.ingest import Ingestion
 from holdfast.store.ledger.rebuild import Rebuild
 from holdfast.store.ledger.tables import queues, requests
 from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
-from holdfast.store.redis.kept_settings import RedisKeptSettings
-from holdfast.store.redis.ledger import EventPage
+from holdfast.store.redis.ledger import EventPage, RedisLedger
 
 EVENTS = 500  # ingested in one round
 
@@ -32,7 +31,7 @@ EVENTS = 500  # ingested in one round
 class Replication:
     """`redis` is where claims are decided."""
 
-    def __init__(self, queue: str, database: Database, redis: RedisKeptSettings) -> None:
+    def __init__(self, queue: str, database: Database, redis: RedisLedger) -> None:
         self._name = queue
         self._database = database
         self._redis = redis

@@ -1,4 +1,7 @@
-"""Asking for a change: written to PostgreSQL first, then carried out by Redis. Whoever gets an answer may forget it."""
+"""Runs changes of schedules, lanes and hosts: written to PostgreSQL first, then run by Redis.
+
+Once answered, a change is durable.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,12 @@ from holdfast.errors import LedgerUnavailableError, StoreError, StoreUnavailable
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.ledger import change_requests, request_order
 from holdfast.store.ledger.change_requests import ChangeReceipt
-from holdfast.store.ledger.database import Database
+from holdfast.store.ledger.followed_queue import FollowedQueue, epoch_of
 from holdfast.store.ledger.tables import queues, requests
-from holdfast.store.ledger.tables.queues import Queue, RebuildPhase
 from holdfast.store.redis.connection import Value
-from holdfast.store.redis.kept_settings import OVERTAKEN, RedisKeptSettings
-from holdfast.store.redis.ledger import ELSEWHERE
+from holdfast.store.redis.ledger import ELSEWHERE, OVERTAKEN, RedisLedger
+from holdfast.store.redis.part import Run
 
-Run = Callable[..., Awaitable[Any]]
 FIRST_ROUNDS = 50  # of a queue that nobody has kept yet: enough to begin with an empty one
 
 
@@ -27,14 +28,13 @@ class WriteAhead:
 
     def __init__(
         self,
-        queue: str,
-        database: Database,
-        redis: RedisKeptSettings,
+        queue: FollowedQueue,
+        redis: RedisLedger,
         run: Run,
         keep: Callable[[], Awaitable[KeptTask]],
     ) -> None:
-        self._queue = queue
-        self._database = database
+        self._queue = queue.name
+        self._database = queue.database
         self._redis = redis
         self._run = run
         self._keep = keep
@@ -57,23 +57,15 @@ class WriteAhead:
                 await requests.given(sql, [entered.request])
         return answer
 
-    async def word(self, name: str, *args: Value) -> str:
-        answer: bytes = await self.run(name, *args)
-        return answer.decode()
-
-    async def number(self, name: str, *args: Value) -> int:
-        answer: int = await self.run(name, *args)
-        return answer
-
     async def _enter(self, fact: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
         """The epoch of the Redis that may be told, empty where none is; and the change as it was accepted."""
         async with self._database.transaction() as sql:
             if (queue := await queues.read(sql, self._queue)) is not None:
-                return _epoch(queue), await change_requests.enter(sql, self._queue, fact, operation, args)
+                return epoch_of(queue), await change_requests.enter(sql, self._queue, fact, operation, args)
         await self._begin()
         async with self._database.transaction() as sql:
             queue = await queues.read(sql, self._queue)
-            return _epoch(queue), await change_requests.enter(sql, self._queue, fact, operation, args)
+            return epoch_of(queue), await change_requests.enter(sql, self._queue, fact, operation, args)
 
     async def _begin(self) -> None:
         """Nobody has kept this queue yet: schedules may be set before the first supervisor is started."""
@@ -98,10 +90,6 @@ class WriteAhead:
         if answer == OVERTAKEN:
             raise StoreError(f"what was asked of {_named(fact)} was carried out long ago, and its answer is forgotten")
         return answer
-
-
-def _epoch(queue: Queue | None) -> str:
-    return queue.epoch if queue is not None and queue.phase is RebuildPhase.FOLLOWING else ""
 
 
 def _kept(fact: str, why: str) -> str:

@@ -1,4 +1,4 @@
-"""The Redis (and Valkey) store: design section 6. One Lua operation a file in `store/lua`, one typed method each."""
+"""The store over Redis or Valkey. Each Lua operation in `store/lua` has one typed method here."""
 
 from __future__ import annotations
 

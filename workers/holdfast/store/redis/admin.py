@@ -1,17 +1,16 @@
-"""What operators ask of Redis: counts, lists, what waits."""
+"""The Redis calls of operators about tasks and workers as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-from holdfast.core.store_info import StoreInfo
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Counts, Obliterated, Page, Wanted, WorkerRecord
-from holdfast.store.redis import decode, pages
-from holdfast.store.redis.connection import Role, given
+from holdfast.core.tasks import MAX_CRASHES, Counts, Stray, Strays, WorkerRecord
+from holdfast.store.redis import decode
+from holdfast.store.redis.part import RedisPart
 
 
-class RedisAdmin(Role):
+class RedisAdmin(RedisPart):
     async def counts(self) -> Counts:
         states, lanes, (dead, solo, unreadable, workers, oldest), counters = await self._run("counts", self._keys.queue)
         by_state = dict.fromkeys(State, 0) | {State(name): int(n) for name, n in decode.pairs(states)}
@@ -49,13 +48,6 @@ class RedisAdmin(Role):
         running = await self._command("HKEYS", self._keys.running(incarnation))
         return decode.worker_record(incarnation, fields, running, beat_ago_ms)
 
-    async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
-        older, newer = (given(ms) for ms in (wanted.older_ms, wanted.newer_ms))
-        lane = self._keys.name(wanted.lane) if wanted.lane else ""
-        states = wanted.states or tuple(State)
-        begin = pages.read_cursor(cursor)
-        return pages.page(await self._run("list", begin, limit, lane, wanted.name, older, newer, *states))
-
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
         list_, name = self._keys.lane(lane), self._keys.name(lane)
         if await self._command("SISMEMBER", self._keys.turned, name):
@@ -67,19 +59,10 @@ class RedisAdmin(Role):
     async def clear(self, lane: str, limit: int) -> int:
         return await self._number("clear", self._keys.name(lane), limit)
 
-    async def forget_tasks(self, task_ids: Sequence[str]) -> int:
-        return await self._number("forget_tasks", *task_ids)
-
-    async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
-        following, number = await self._run("obliterate", cursor or "0", page, int(force))
-        if following == b"busy":
-            return Obliterated(0, "", number)
-        return Obliterated(number, "" if following == b"0" else following.decode())
-
-    async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
-        from holdfast.store.redis.inspect import Examination  # for operators alone: no child need hold it
-
-        return await Examination(self._connection, self.counts, lanes).facts(watch)
-
-    async def snapshot(self) -> dict[str, object]:
-        return decode.snapshot(await self._run("snapshot"))
+    async def strays(
+        self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
+    ) -> Strays:
+        following, *found = await self._run("strays", cursor or "0", page, silence_ms, int(put_back), max_crashes)
+        words = [word.decode() for word in found]
+        strays = tuple(Stray(*words[start : start + 3]) for start in range(0, len(words), 3))
+        return Strays(strays, "" if following == b"0" else following.decode())

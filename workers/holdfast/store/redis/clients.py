@@ -15,7 +15,7 @@ from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from holdfast.store.protocol.steward import MOST_PEEKS
+from holdfast.store.protocol import MOST_PEEKS
 from holdfast.store.redis.failover import ClusterLocator, SentinelLocator, ServerLocator, following_pool
 from holdfast_config import redis_topology
 

@@ -133,16 +133,6 @@ class Connection:
         """The number of the database that the URL names."""
         return int(self.client.connection_pool.connection_kwargs.get("db", 0))
 
-    async def word(self, name: str, *args: Value) -> str:
-        """Run an operation that answers with one word."""
-        answer: bytes = await self.run(name, *args)
-        return answer.decode()
-
-    async def number(self, name: str, *args: Value) -> int:
-        """Run an operation that answers with one number."""
-        answer: int = await self.run(name, *args)
-        return answer
-
     async def command(self, *args: Value) -> Any:
         """Run one plain command."""
         with explained(self.url):
@@ -169,17 +159,3 @@ class Connection:
 def given(value: int | None) -> Value:
     """A number as a script takes it, nothing where there is none."""
     return "" if value is None else value
-
-
-class Role:
-    """A part of the store: methods over one connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._keys = connection.keys
-        self._run = connection.run
-        self._run_behind = connection.run_behind
-        self._word = connection.word
-        self._number = connection.number
-        self._command = connection.command
-        self._block = connection.block

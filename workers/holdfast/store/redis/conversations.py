@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.store.redis import decode
-from holdfast.store.redis.connection import Role, Value
+from holdfast.store.redis.connection import Value
+from holdfast.store.redis.part import RedisPart
 
 NAME = "+"  # goes before the name of a field of metadata
 
 
-class RedisConversations(Role):
+class RedisConversations(RedisPart):
     async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> str:
         return await self._word("conversation_note", task_id, context_id, owner, message)
 

@@ -1,13 +1,13 @@
-"""What operators ask of Redis about hosts: have them be quiet, halt them, let them go on, who was told so."""
+"""The Redis calls about hosts that claim nothing: quiet hosts and halts."""
 
 from __future__ import annotations
 
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder, halt_mark, halted_host
-from holdfast.store.redis.connection import Role
 from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.part import RedisPart
 
 
-class RedisHosts(Role):
+class RedisHosts(RedisPart):
     async def quiet_host(self, host: str, by: str, reason: str) -> QuietOrder:
         word, workers = await self._run("quiet_host", host, _line(by), _line(reason))
         return QuietOrder(word == b"quiet", workers)

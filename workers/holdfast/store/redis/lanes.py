@@ -1,4 +1,4 @@
-"""What operators and stewards ask of Redis about lanes: how they stand, their bounds, pauses."""
+"""The Redis calls about lanes: their state, limits and pauses."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import msgspec
 
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes, LaneState, LimitOrder
 from holdfast.core.served import ServedLane, ServedLimits, ServedState, strictest
-from holdfast.store.redis.connection import Role, Value
+from holdfast.store.redis.connection import Value
 from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.part import RedisPart
 
 _limits = msgspec.json.Decoder(ServedLimits).decode
 
 
-class RedisLanes(Role):
+class RedisLanes(RedisPart):
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
         now_ms, told, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
         said = _said({name: value.decode(errors="replace") for name, value in pairs(rules)})

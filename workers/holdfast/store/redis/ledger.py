@@ -1,4 +1,8 @@
-"""What the keeper of a ledger asks of Redis: what has happened, whole tasks, and to take them back."""
+"""The Redis calls of a ledger: read events, tasks and kept settings, and put them back.
+
+Kept settings are what a ledger keeps besides tasks, by name: schedules (`schedule|<id>`), limits and pauses of lanes
+(`rules|`), quiet hosts (`quiet|`) and the queue's webhook (`webhook|`).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.core.tasks import Accepted, Receipt, Submission
-from holdfast.store.redis.connection import Role, Value
-from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.connection import Value
+from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.producer import submitted_on_terms
+from holdfast.store.redis.task_dump import Dump, Dumps, flat, read_dumps
 
-PAGE_BYTES = 4_000_000  # of content in one call: a task more may exceed it
+PAGE_BYTES = 4_000_000  # of content in one call; one task may exceed it
 ELSEWHERE = b"elsewhere"  # this Redis does not follow that ledger, or is being rebuilt from it
+OVERTAKEN = b"overtaken"  # carried out long ago, and later requests for the same setting since
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,52 +35,17 @@ class EventPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Dump:
-    """A whole task. `history` has operation and result of each earlier turn, `dead` the moment it was given up,
-    `webhooks` name, turn, state, URL and moment of each that waits to be told."""
+class KeptSetting:
+    """`content` as names and values in turn: the last one, where it was `removed`."""
 
-    task_id: str
-    record: dict[str, bytes]
-    dead: bytes
-    operation: bytes
-    history: tuple[bytes, ...]
-    result: bytes
-    pending: tuple[bytes, ...]
-    messages: tuple[bytes, ...]
-    checkpoint: bytes
-    trail: tuple[bytes, ...]
-    ties: tuple[bytes, ...]
-    webhooks: tuple[bytes, ...] = ()
-
-    def text(self, field: str) -> str:
-        return self.record.get(field, b"").decode()
-
-    @property
-    def parents(self) -> list[str]:
-        """The tasks that it still waits for."""
-        return sorted(tie.decode()[7:] for tie in self.ties if tie.startswith(b"parent|"))
-
-    def number(self, field: str) -> int:
-        return int(float(self.record.get(field) or 0))
+    name: str
+    content: tuple[bytes, ...]
+    removed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Dumps:
-    """Tasks as they were at one moment: `last` event of all ('' for none), and Redis's clock then; `damaged` cannot be
-    read."""
+class RedisLedger(RedisPart):
+    """Redis as its ledger sees it."""
 
-    last: str
-    now_ms: int
-    tasks: tuple[Dump, ...]
-    damaged: tuple[str, ...] = ()
-
-    @property
-    def seen_ms(self) -> int:
-        """When that event was: a Redis that has forgotten it may have forgotten some of these tasks."""
-        return int(self.last.partition("-")[0] or 0)
-
-
-class RedisLedger(Role):
     async def follow(self, epoch: str, after: str, witness: str, limit: int) -> EventPage:
         word, position, more, ids, now, *facts = await self._run("follow", epoch, after, witness, limit)
         named = {name.decode(): int(request or 0) for name, request in zip(*facts, strict=True)}
@@ -82,9 +53,9 @@ class RedisLedger(Role):
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
         """These tasks; unknown ones are left out."""
-        dumps, looked = _dumps(await self._run("dump", "", "", PAGE_BYTES, *task_ids))
+        dumps, looked = read_dumps(await self._run("dump", "", "", PAGE_BYTES, *task_ids))
         while looked < len(task_ids):
-            more, count = _dumps(await self._run("dump", "", "", PAGE_BYTES, *task_ids[looked:]))
+            more, count = read_dumps(await self._run("dump", "", "", PAGE_BYTES, *task_ids[looked:]))
             dumps, looked = (
                 replace(more, tasks=(*dumps.tasks, *more.tasks), damaged=(*dumps.damaged, *more.damaged)),
                 looked + count,
@@ -95,7 +66,7 @@ class RedisLedger(Role):
         """The first of these tasks, as many as PAGE_BYTES allow, and how many ids that were; None where this Redis
         has forgotten the event `witness`, or is not what that ledger follows or rebuilds."""
         answer = await self._run("dump", epoch, witness, PAGE_BYTES, *task_ids)
-        return None if answer == ELSEWHERE else _dumps(answer)
+        return None if answer == ELSEWHERE else read_dumps(answer)
 
     async def known(self, cursor: str, page: int) -> tuple[str, list[str]]:
         """Ids of tasks among the next keys, and where to go on ('' at the end)."""
@@ -104,7 +75,7 @@ class RedisLedger(Role):
 
     async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[str]:
         """A word per task (see restore.lua), or `other` alone."""
-        args = [value for dump in dumps for value in _flat(dump)]
+        args = [value for dump in dumps for value in flat(dump)]
         return [word.decode() for word in await self._run("restore", epoch, *args)]
 
     async def rebuilding(self) -> str:
@@ -134,60 +105,46 @@ class RedisLedger(Role):
             words = [await self._give_message(epoch, one) for one in submissions]
             return None if None in words else [word for word in words if word]
         args = [value for one in submissions for value in submitted_on_terms(self._keys, one)]
-        answer = await self._run_behind("guard", "submit_on_terms", *args, epoch)
+        answer = await self._connection.run_behind("guard", "submit_on_terms", *args, epoch)
         return None if answer == ELSEWHERE else [Receipt(Accepted(word.decode()), of.decode()) for word, of in answer]
 
     async def _give_message(self, epoch: str, one: Submission) -> Receipt | None:
         what = (one.task_id, one.message_id, f"o{one.digest}", one.operation)
-        answer = await self._run_behind("guard", "message", *what, epoch)
+        answer = await self._connection.run_behind("guard", "message", *what, epoch)
         return None if answer == ELSEWHERE else Receipt(Accepted(answer.decode()), one.task_id)
 
     async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> str | None:
         """`cancel`, `pause` or `resume` for a ledger: the state afterwards, `unknown`, or None as above."""
-        answer = await self._run_behind("once", verb, task_id, reason, request, epoch)
+        answer = await self._connection.run_behind("once", verb, task_id, reason, request, epoch)
         return None if answer == ELSEWHERE else str(answer.decode())
 
+    async def trim(self, keep_ms: int, limit: int, before_ms: int) -> int:
+        """Delete tasks that ended more than `keep_ms` ago and before `before_ms`; their number."""
+        return await self._number("trim", keep_ms, limit, before_ms)
 
-def _dumps(answer: list[Any]) -> tuple[Dumps, int]:
-    last, now, tasks, damaged, looked = answer
-    ids = tuple(task_id.decode() for task_id in damaged)
-    return Dumps(last.decode(), now, tuple(_dump(task) for task in tasks), ids), looked
+    async def facts(self, epoch: str, witness: str, names: Sequence[str]) -> tuple[str, list[KeptSetting]] | None:
+        """The last event of all, and these facts; None where this Redis is not what the ledger follows, any more."""
+        answer = await self._run("facts", epoch, witness, *names)
+        if answer == ELSEWHERE:
+            return None
+        last, contents = answer
+        return last.decode(), [
+            KeptSetting(name, tuple(some), not some) for name, some in zip(names, contents, strict=True)
+        ]
 
+    async def restore_facts(self, epoch: str, facts: Sequence[KeptSetting], *, set_back: bool) -> None:
+        """Put these back into a Redis that is rebuilt: `set_back` to an earlier moment, or emptied."""
+        args: list[Value] = [epoch, int(set_back)]
+        for fact in facts:
+            args += (fact.name, int(fact.removed), len(fact.content), *fact.content)
+        await self._run("restore_facts", *args)
 
-def _dump(task: list[Any]) -> Dump:
-    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail, ties, webhooks = task
-    return Dump(
-        task_id=task_id.decode(),
-        record=dict(pairs(record)),
-        dead=dead,
-        operation=operation,
-        history=tuple(history),
-        result=result,
-        pending=tuple(pending),
-        messages=tuple(messages),
-        checkpoint=checkpoint,
-        trail=tuple(trail),
-        ties=tuple(ties),
-        webhooks=tuple(webhooks),
-    )
+    async def request(self, epoch: str, fact: str, number: int, operation: str, args: Sequence[Value]) -> Any:
+        """What the operation answers; ELSEWHERE as above, and nothing was done. A request is carried out once: later
+        its answer comes again, or OVERTAKEN where that is forgotten."""
+        return await self._connection.run_behind("requested", operation, *args, fact, number, epoch)
 
-
-def _flat(dump: Dump) -> list[Value]:
-    def counted(items: Sequence[Value]) -> list[Value]:
-        return [len(items), *items]
-
-    record = [item for pair in dump.record.items() for item in pair]
-    return [
-        dump.task_id,
-        *counted(record),
-        dump.dead,
-        dump.operation,
-        *counted(dump.history),
-        dump.result,
-        *counted(dump.pending),
-        *counted(dump.messages),
-        dump.checkpoint,
-        *counted(dump.trail),
-        *counted(dump.ties),
-        *counted(dump.webhooks),
-    ]
+    async def known_schedules(self, cursor: str, page: int) -> tuple[str, list[str]]:
+        """Some of the ids that there are, and where to go on ('' at the end)."""
+        following, flat = await self._command("ZSCAN", self._keys.schedules, cursor or "0", "COUNT", page)
+        return "" if following == b"0" else following.decode(), [name.decode() for name in flat[::2]]

@@ -1,4 +1,4 @@
-"""What producers ask of Redis."""
+"""The Redis calls of producers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from holdfast.core.submit_options import SubmitOptions
-from holdfast.core.tasks import Accepted, Receipt, Submission, TaskRecord
-from holdfast.store.redis import decode
-from holdfast.store.redis.connection import DAMAGED, Role, Value, given
+from holdfast.core.tasks import Accepted, Receipt, Submission
+from holdfast.store.redis.connection import DAMAGED, Value, given
 from holdfast.store.redis.keys import Keys
+from holdfast.store.redis.part import RedisPart
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -35,7 +35,7 @@ def submitted_on_terms(keys: Keys, s: Submission) -> tuple[Value, ...]:
     return (*submitted(keys, s), _packed(s.terms))
 
 
-class RedisProducer(Role):
+class RedisProducer(RedisPart):
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         if any(one.terms for one in submissions):
             raise ValueError("a submission with terms: submit_on_terms is for those")
@@ -67,14 +67,5 @@ class RedisProducer(Role):
             await self._connection.refuse_damaged(task_id)
         return word
 
-    async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
-        answer = await self._run("show", task_id, int(payloads))
-        if answer == DAMAGED.encode():
-            await self._connection.refuse_damaged(task_id)
-        return decode.task_record(task_id, answer) if answer else None
-
     def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
         return self._connection.notices.settled(task_ids)
-
-    async def ping(self) -> None:
-        await self._command("PING")

@@ -1,4 +1,4 @@
-"""What schedules ask of Redis."""
+"""The Redis calls about schedules."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from holdfast.core.schedule_records import (
 )
 from holdfast.core.schedules import Bounds
 from holdfast.errors import UnreadableScheduleError
-from holdfast.store.redis.connection import Role, Value
+from holdfast.store.redis.connection import Value
 from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.pages import read_position
+from holdfast.store.redis.part import RedisPart
 
 UNDECLARED_AT_ONCE = 100  # schedules
 UNDECLARED_STEPS = 1000  # a look that begins anew again and again ends
@@ -40,7 +42,7 @@ def _text(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
-class RedisSchedules(Role):
+class RedisSchedules(RedisPart):
     async def put_schedule(
         self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
     ) -> Put:
@@ -60,12 +62,8 @@ class RedisSchedules(Role):
         return await self._word("schedule_aside", one.schedule_id, one.generation)
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
-        answers = await self._run("schedule_fire", self._packed(orders), *halts_of(scope))
+        answers = await self._run("schedule_fire", packed_orders(orders, self._keys), *halts_of(scope))
         return [answer.decode() for answer in answers]
-
-    def _packed(self, orders: Sequence[FireOrder]) -> Value:
-        packed: bytes = _pack([_order(one, self._keys.name) for one in orders])
-        return packed
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
         return await self._word("schedule_pause", schedule_id, reason, _text(until))
@@ -121,6 +119,15 @@ class RedisSchedules(Role):
 
     async def wait_fires(self, timeout: float) -> bool:
         return await self._block(timeout, "BRPOP", self._keys.control("schedules"), timeout) is not None
+
+    async def clock_ms(self) -> int:
+        return await self._number("now")
+
+
+def packed_orders(orders: Sequence[FireOrder], keys: Keys) -> bytes:
+    """Orders as `schedule_fire` takes them."""
+    packed: bytes = _pack([_order(one, keys.name) for one in orders])
+    return packed
 
 
 def halts_of(scope: HaltScope | None) -> tuple[Value, ...]:

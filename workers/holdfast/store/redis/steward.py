@@ -1,64 +1,21 @@
-"""What a steward asks of Redis."""
+"""The Redis calls of a steward."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from holdfast.core.store_info import LaneHead
 from holdfast.core.tasks import MAX_CRASHES, Epoch, Startable
-from holdfast.errors import StoreError, StoreRefusedError
-from holdfast.store.redis.connection import Role
+from holdfast.errors import StoreError
 from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.error_mapping import node_of_cluster
-from holdfast.store.redis.keys import SCHEMA
 from holdfast.store.redis.lane_heads import look
+from holdfast.store.redis.part import RedisPart
 from holdfast.store.redis.server_report import info
 
-_OLDEST = (7, 0)
 VOUCHED_AT_ONCE = 1000
 
 
-class RedisSteward(Role):
-    async def preflight(self) -> None:
-        await self._command("PING")
-        await self._check_server()
-        await self._check_eviction()
-        await self._connection.check_types()
-        await self._check_schema()
-
-    async def _check_server(self) -> None:
-        told = info(await self._command("INFO", "server"))
-        version = told.get("redis_version", "0")
-        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-        if numbers < _OLDEST:
-            raise StoreRefusedError(
-                f"Redis at {self._connection.url} is {version}; Redis 7.0 or later, or Valkey, is needed"
-            )
-        if "cluster" in {told.get("redis_mode"), told.get("server_mode")} and not self._connection.in_cluster:
-            raise StoreRefusedError(node_of_cluster(self._connection.url))
-
-    async def _check_eviction(self) -> None:
-        memory = info(await self._command("INFO", "memory"))
-        policy = memory.get("maxmemory_policy", "noeviction")
-        if policy != "noeviction":
-            raise StoreRefusedError(
-                f"Redis at {self._connection.url} evicts keys (maxmemory-policy {policy}), tasks would vanish; "
-                "set maxmemory-policy noeviction"
-            )
-
-    async def _check_schema(self) -> None:
-        found: bytes | None = await self._command("HGET", self._keys.meta, "schema")
-        if found is None:  # written only where it is missing: a store out of memory may still be served
-            await self._command("HSETNX", self._keys.meta, "schema", SCHEMA)
-            found = await self._command("HGET", self._keys.meta, "schema")
-        schema = (found or b"").decode(errors="replace")
-        if schema != str(SCHEMA):
-            raise StoreRefusedError(
-                f"queue {self._keys.queue} holds schema {schema!r}, this version speaks {SCHEMA}; "
-                "run the version that wrote it, or use another queue name"
-            )
-
+class RedisSteward(RedisPart):
     async def vouch(self, incarnations: Sequence[str]) -> None:
         for first in range(0, len(incarnations), VOUCHED_AT_ONCE):
             await self._run("vouch", *incarnations[first : first + VOUCHED_AT_ONCE])
@@ -108,14 +65,8 @@ class RedisSteward(Role):
         put_back, following = await self._run("audit", self._keys.name(lane), limit, cursor)
         return put_back, following.decode()
 
-    async def trim(self, keep_ms: int, limit: int) -> int:
-        return await self._trim_before(keep_ms, limit, "")
-
-    async def _trim_before(self, keep_ms: int, limit: int, before_ms: int | str) -> int:
-        return await self._number("trim", keep_ms, limit, before_ms)
-
     async def wait_alarm(self, timeout: float) -> bool:
-        # BRPOP, so that whoever counts the clients in BLPOP counts workers.
+        # BRPOP, so that the clients that block in BLPOP are workers and nothing else.
         return await self._block(timeout, "BRPOP", self._keys.alarm, timeout) is not None
 
     async def run_id(self) -> str:

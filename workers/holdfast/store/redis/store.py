@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.store.parts import ComposedStore, StoreParts
 from holdfast.store.redis.admin import RedisAdmin
 from holdfast.store.redis.connection import Connection
 from holdfast.store.redis.conversations import RedisConversations
-from holdfast.store.redis.dead_letters import RedisDeadLetters
-from holdfast.store.redis.history import RedisHistory
+from holdfast.store.redis.events import RedisEvents
 from holdfast.store.redis.hosts import RedisHosts
+from holdfast.store.redis.inspect import RedisInspect
 from holdfast.store.redis.lanes import RedisLanes
 from holdfast.store.redis.producer import RedisProducer
 from holdfast.store.redis.schedules import RedisSchedules
+from holdfast.store.redis.server_check import RedisServer
 from holdfast.store.redis.steward import RedisSteward
+from holdfast.store.redis.tasks import RedisTasks
+from holdfast.store.redis.unreadable import RedisUnreadable
 from holdfast.store.redis.webhooks import RedisWebhooks
 from holdfast.store.redis.worker import RedisWorker
 
@@ -24,30 +28,38 @@ if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
 
-class RedisStore(
-    RedisWorker,
-    RedisSteward,
-    RedisProducer,
-    RedisAdmin,
-    RedisDeadLetters,
-    RedisLanes,
-    RedisHosts,
-    RedisHistory,
-    RedisSchedules,
-    RedisWebhooks,
-    RedisConversations,
-):
-    """Implements `holdfast.store.protocol.Store`. Connections are made when first used; never use one across a fork."""
+class RedisStore(ComposedStore):
+    """Implements `holdfast.store.protocol.Store`. Connections are made when first used; never use one across a fork.
+
+    `replaced` and `clients` are those of Connection.
+    """
 
     def __init__(
         self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
     ) -> None:
-        super().__init__(Connection(settings, replaced, clients))
+        self.connection = connection = Connection(settings, replaced, clients)
+        parts = StoreParts(
+            server=RedisServer(connection),
+            worker=RedisWorker(connection),
+            steward=RedisSteward(connection),
+            producer=RedisProducer(connection),
+            tasks=RedisTasks(connection),
+            unreadable=RedisUnreadable(connection),
+            admin=RedisAdmin(connection),
+            lanes=RedisLanes(connection),
+            hosts=RedisHosts(connection),
+            events=RedisEvents(connection),
+            inspect=RedisInspect(connection),
+            schedules=RedisSchedules(connection),
+            webhooks=RedisWebhooks(connection),
+            conversations=RedisConversations(connection),
+        )
+        super().__init__(parts)
 
     @property
     def url(self) -> str:
-        """Where it is, without the password."""
-        return self._connection.url
+        """The server's URL, without the password."""
+        return self.connection.url
 
     async def aclose(self) -> None:
-        await self._connection.aclose()
+        await self.connection.aclose()

@@ -1,13 +1,13 @@
-"""What webhooks ask of Redis."""
+"""The Redis calls about webhooks."""
 
 from __future__ import annotations
 
 from holdfast.core.webhook_notice import Notice, SpoiltNotice
-from holdfast.store.redis.connection import Role
 from holdfast.store.redis.decode import pairs
+from holdfast.store.redis.part import RedisPart
 
 
-class RedisWebhooks(Role):
+class RedisWebhooks(RedisPart):
     async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice | SpoiltNotice], int | None]:
         wait, *found = await self._run("webhooks_take", limit, lease_ms)
         taken = [_notice(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True)]

@@ -1,4 +1,4 @@
-"""What a worker asks of Redis."""
+"""The Redis calls of a worker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, S
 from holdfast.core.served import ServedWork
 from holdfast.core.tasks import Admission, Introduction
 from holdfast.store.redis import decode
-from holdfast.store.redis.connection import Role, Value
+from holdfast.store.redis.connection import Value
+from holdfast.store.redis.part import RedisPart
 
 _pack = msgspec.msgpack.Encoder().encode
 _json = msgspec.json.Encoder().encode
@@ -28,13 +29,15 @@ def _declared(service: ServedWork | None) -> tuple[str, bytes]:
     return service.application, _pack(sorted(service.schedules))
 
 
-class RedisWorker(Role):
-    async def register(self, who: Introduction) -> Standing:
-        lanes, names, limits = self._served(who.service)
-        place = (who.host, who.boot, who.pid, who.slot)
-        halt = "" if who.halt is None else who.halt
-        declared = _declared(who.service)
-        word = await self._word("register", who.incarnation, *place, lanes, names, who.kind, limits, halt, *declared)
+class RedisWorker(RedisPart):
+    async def register(self, worker: Introduction) -> Standing:
+        lanes, names, limits = self._served(worker.service)
+        place = (worker.host, worker.boot, worker.pid, worker.slot)
+        halt = "" if worker.halt is None else worker.halt
+        declared = _declared(worker.service)
+        word = await self._word(
+            "register", worker.incarnation, *place, lanes, names, worker.kind, limits, halt, *declared
+        )
         return Standing(word)
 
     def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes]:

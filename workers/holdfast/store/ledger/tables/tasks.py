@@ -12,7 +12,8 @@ import msgspec
 import structlog
 
 from holdfast.store.redis.decode import pairs
-from holdfast.store.redis.ledger import PAGE_BYTES, Dump, Dumps
+from holdfast.store.redis.ledger import PAGE_BYTES
+from holdfast.store.redis.task_dump import Dump, Dumps
 
 _Turn = tuple[str, int, bytes, bytes | None]
 

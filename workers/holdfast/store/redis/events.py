@@ -1,13 +1,13 @@
-"""What happened, and where things stand: the events stream, and a task's place in its lane."""
+"""The Redis calls that read the event stream."""
 
 from __future__ import annotations
 
-from holdfast.core.tasks import Happening, Happenings, Place
+from holdfast.core.tasks import Happening, Happenings
 from holdfast.store.redis import decode
-from holdfast.store.redis.connection import Role
+from holdfast.store.redis.part import RedisPart
 
 
-class RedisHistory(Role):
+class RedisEvents(RedisPart):
     async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
         if timeout > 0:
             wait = ("COUNT", 1, "BLOCK", max(1, round(timeout * 1000)))
@@ -19,10 +19,3 @@ class RedisHistory(Role):
         newest = f"({position}" if position else "+"
         entries = await self._command("XREVRANGE", self._keys.events, newest, "-", "COUNT", limit)
         return tuple(decode.happening(entry) for entry in entries)
-
-    async def place(self, task_id: str) -> Place | None:
-        answer = await self._run("place", task_id)
-        if not answer:
-            return None
-        before, exact = answer
-        return Place(None if before < 0 else before, exact == 1)

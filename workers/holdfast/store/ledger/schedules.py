@@ -1,4 +1,4 @@
-"""Fires of schedules: only by a Redis that has forgotten nothing, and none whose task is known."""
+"""Schedules: only a Redis that has lost nothing may fire them, and no fire whose task is known is made again."""
 
 from __future__ import annotations
 
@@ -10,32 +10,54 @@ from typing import Any
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import Due, Fire, FireOrder, Retired
 from holdfast.errors import LedgerUnavailableError, StoreUnavailableError
-from holdfast.store.ledger.base import LedgerStore
+from holdfast.store.ledger.followed_queue import FollowedQueue
 from holdfast.store.ledger.tables import tasks
 from holdfast.store.ledger.tables.queues import Queue
-from holdfast.store.redis.connection import Value
+from holdfast.store.redis.connection import Connection, Value
 from holdfast.store.redis.ledger import ELSEWHERE
-from holdfast.store.redis.schedules import found_due, halts_of
+from holdfast.store.redis.schedules import RedisSchedules, found_due, halts_of, packed_orders
 
 AGAIN_MS = 1000  # after which a Redis that is rebuilt is looked at again
 
 
-class LedgerFires(LedgerStore):
-    """What a steward asks of schedules."""
+class LedgerSchedules:
+    """The calls about schedules. `schedules`: those of Redis, with changes written to PostgreSQL first."""
+
+    def __init__(self, queue: FollowedQueue, connection: Connection, schedules: RedisSchedules) -> None:
+        self._queue = queue
+        self._connection = connection
+        self._schedules = schedules
+        self.put_schedule = schedules.put_schedule
+        self.schedules_soon = schedules.schedules_soon
+        self.set_schedule_aside = schedules.set_schedule_aside
+        self.pause_schedule = schedules.pause_schedule
+        self.resume_schedule = schedules.resume_schedule
+        self.remove_schedule = schedules.remove_schedule
+        self.schedule = schedules.schedule
+        self.schedules = schedules.schedules
+        self.schedules_of = schedules.schedules_of
+        self.undeclared_schedules = schedules.undeclared_schedules
+        self.schedule_history = schedules.schedule_history
+        self.wait_fires = schedules.wait_fires
+        self.clock_ms = schedules.clock_ms
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
         """None while Redis is not all that the ledger knows of it: a schedule might be there that was removed."""
-        queue = await self._followed()
+        queue = await self._queue.read()
         found = None if queue is None else await self._behind("schedule_due", queue, limit, *halts_of(scope))
         return Due(await self.clock_ms(), (), AGAIN_MS) if found is None else found_due(found)
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
         """A fire whose task the ledger knows is not made again, whatever Redis remembers; and none as above."""
-        queue = await self._followed()
+        queue = await self._queue.read()
         with suppress(LedgerUnavailableError):
             orders = await self._marked(orders)
         halts = halts_of(scope)
-        answers = None if queue is None else await self._behind("schedule_fire", queue, self._packed(orders), *halts)
+        answers = (
+            None
+            if queue is None
+            else await self._behind("schedule_fire", queue, packed_orders(orders, self._connection.keys), *halts)
+        )
         if answers is not None:
             return [answer.decode() for answer in answers]
         if any(order.kind == "extra" for order in orders):
@@ -44,17 +66,17 @@ class LedgerFires(LedgerStore):
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
         """None while Redis is not all that the ledger knows of it: what is put back then would come after its end."""
-        return Retired("") if await self._followed() is None else await super().retire_schedules(seen, limit)
+        return Retired("") if await self._queue.read() is None else await self._schedules.retire_schedules(seen, limit)
 
     async def _behind(self, operation: str, queue: Queue, *args: Value) -> Any:
         """What an operation answers that only a Redis may do which has forgotten nothing; None where it has."""
-        answer = await self._run_behind("followed", operation, *args, queue.epoch, queue.seen)
+        answer = await self._connection.run_behind("followed", operation, *args, queue.epoch, queue.seen)
         return None if answer == ELSEWHERE else answer
 
     async def _marked(self, orders: Sequence[FireOrder]) -> list[FireOrder]:
         ids = [each for order in orders for fire in order.fires for each in _ids(fire)]
-        async with self.database.transaction() as sql:
-            known = await tasks.known(sql, self._queue, ids)
+        async with self._queue.database.transaction() as sql:
+            known = await tasks.known(sql, self._queue.name, ids)
         return [
             replace(order, fires=tuple(replace(fire, made=_made(fire, known)) for fire in order.fires))
             for order in orders

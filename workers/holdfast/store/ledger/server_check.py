@@ -1,0 +1,27 @@
+"""Checks that Redis and PostgreSQL can be used together."""
+
+from __future__ import annotations
+
+from holdfast.store.ledger import migrate
+from holdfast.store.ledger.database import Database
+from holdfast.store.ledger.replicate import Replication
+from holdfast.store.protocol import ServerStore
+
+
+class LedgerServer:
+    """The checks of Redis, then those of PostgreSQL."""
+
+    def __init__(self, redis: ServerStore, database: Database, replication: Replication) -> None:
+        self._redis = redis
+        self._database = database
+        self._replication = replication
+
+    async def ping(self) -> None:
+        await self._redis.ping()
+        async with self._database.transaction() as sql:
+            await sql.execute("SELECT 1")
+
+    async def preflight(self) -> None:
+        await self._redis.preflight()
+        await migrate.check(self._database)
+        await self._replication.check_owner()

@@ -1,0 +1,127 @@
+"""Records of tasks, from Redis and from PostgreSQL, which keeps tasks that have ended longer than Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.tasks import (
+    Obliterated,
+    Page,
+    RetryAnswer,
+    TaskRecord,
+    Wanted,
+)
+from holdfast.errors import StoreRefusedError
+from holdfast.store.ledger import kept_settings, lookup
+from holdfast.store.ledger.followed_queue import FollowedQueue
+from holdfast.store.ledger.replicate import Replication
+from holdfast.store.ledger.tables import requests, tasks
+from holdfast.store.redis import RedisStore
+from holdfast.store.redis.ledger import RedisLedger
+
+UNKNOWN = "unknown"
+LOOKS = 20  # at pages of the ledger, for one page of a list
+
+
+class LedgerTasks:
+    """The calls that read, retry and delete the records of tasks. `remember_ms`: how long PostgreSQL keeps them."""
+
+    def __init__(
+        self,
+        queue: FollowedQueue,
+        redis: RedisStore,
+        redis_ledger: RedisLedger,
+        replication: Replication,
+        remember_ms: int,
+    ) -> None:
+        self._queue = queue
+        self._database = queue.database
+        self._redis = redis
+        self._redis_ledger = redis_ledger
+        self._replication = replication
+        self._remember_ms = remember_ms
+        self.place = redis.place
+        self.dead_letters = redis.dead_letters
+
+    async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
+        record = await self._redis.get(task_id, payloads=payloads)
+        if record is not None:
+            return record
+        async with self._database.transaction() as sql:
+            return await lookup.task(sql, self._queue.name, task_id, payloads=payloads)
+
+    async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
+        """Those that Redis has, then those that have ended and that only the ledger remembers."""
+        page = Page((), lookup.MARK)
+        if not cursor.startswith(lookup.MARK):
+            page, cursor = await self._redis.tasks(wanted, limit, cursor), lookup.MARK
+        if page.cursor not in {"", lookup.MARK} or not lookup.ended_of(wanted):
+            return page
+        room = limit - len(page.tasks)
+        rest = await self._remembered(wanted, max(room, 1), cursor)
+        if not room:
+            return Page(page.tasks, lookup.MARK if rest.tasks or rest.cursor else "", page.unreadable)
+        return Page((*page.tasks, *rest.tasks), rest.cursor, page.unreadable)
+
+    async def _remembered(self, wanted: Wanted, limit: int, cursor: str) -> Page:
+        """Of what the ledger remembers most may be in Redis, too: a page looks through several of it."""
+        found: list[TaskRecord] = []
+        now_ms = await self._redis.clock_ms()
+        async with self._database.transaction() as sql:
+            for _ in range(LOOKS):
+                cursor, some = await lookup.ended(sql, self._queue.name, wanted, limit - len(found), cursor, now_ms)
+                there = {
+                    dump.task_id for dump in (await self._redis_ledger.dump([task.task_id for task in some])).tasks
+                }
+                found += [task for task in some if task.task_id not in there]
+                if not cursor or len(found) == limit:
+                    break
+        return Page(tuple(found), cursor)
+
+    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+        """A task that only the ledger remembers is put back into Redis first."""
+        answer = await self._redis.retry(task_id, reason)
+        if answer.word != UNKNOWN:
+            return answer
+        async with self._database.transaction() as sql:
+            epoch = await self._queue.epoch(sql)
+            ended = [dump async for page in tasks.ended_of(sql, self._queue.name, [task_id]) for dump in page]
+        return (
+            await self._redis.retry(task_id, reason)
+            if ended and await self._redis_ledger.restore(epoch, ended)
+            else answer
+        )
+
+    async def purge_dead(self, task_ids: Sequence[str]) -> int:
+        purged = await self._redis.purge_dead(task_ids)
+        async with self._database.transaction() as sql:
+            there = {dump.task_id for dump in (await self._redis_ledger.dump(task_ids)).tasks}
+            gone = [task_id for task_id in task_ids if task_id not in there]
+            await requests.forget(sql, self._queue.name, gone)
+            return max(purged, await tasks.forget(sql, self._queue.name, gone))
+
+    async def forget_tasks(self, task_ids: Sequence[str]) -> int:
+        """The ledger is brought up to date first, so that no end is read of a task that is gone."""
+        await self._replication.round()
+        forgotten = await self._redis.forget_tasks(task_ids)
+        async with self._database.transaction() as sql:
+            there = {dump.task_id for dump in (await self._redis_ledger.dump(task_ids)).tasks}
+            gone = [task_id for task_id in task_ids if task_id not in there]
+            await requests.forget(sql, self._queue.name, gone)
+            return max(forgotten, await tasks.forget_ended(sql, self._queue.name, gone))
+
+    async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
+        raise StoreRefusedError(
+            "PostgreSQL keeps these tasks, and would put back what Redis alone loses; clear the lanes, and clean "
+            "away what has ended"
+        )
+
+    async def trim(self, keep_ms: int, limit: int) -> int:
+        """Only tasks whose end the ledger has read are deleted, so it is brought up to date first."""
+        await self._replication.round()
+        async with self._database.transaction() as sql:
+            before_ms = await self._replication.read_until(sql)
+            await tasks.trim(sql, self._queue.name, before_ms - self._remember_ms, limit)
+            await requests.trim(sql, self._queue.name, self._remember_ms)
+            await kept_settings.trim(sql, self._queue.name, before_ms - self._remember_ms)
+        return await self._redis_ledger.trim(keep_ms, limit, before_ms) if before_ms else 0

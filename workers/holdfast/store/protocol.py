@@ -1,0 +1,639 @@
+"""The protocol between Holdfast and its stores. Nothing here knows of Redis, Lua or SQL.
+
+A store is made of parts, one for each role that calls it; each part has a protocol here, and `Store` is all of them.
+Times are milliseconds of the store's clock where a name ends in `_ms`. Every call is idempotent (by request number,
+claim or id), so a caller may repeat one whose answer was lost. A store that cannot be reached raises
+StoreUnavailableError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Protocol, runtime_checkable
+
+from holdfast.core.conversations import About, Conversation, NotedWrite
+from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
+from holdfast.core.lanes import LaneLimit, Lanes
+from holdfast.core.quiet_hosts import HaltScope, Quiet, QuietOrder
+from holdfast.core.schedule_records import (
+    Definition,
+    Due,
+    FireOrder,
+    Occurrence,
+    Put,
+    Retired,
+    SchedulePage,
+    ScheduleRecord,
+    SpoiltSchedule,
+    Undeclared,
+)
+from holdfast.core.served import ServedState
+from holdfast.core.store_info import LaneHead, StoreInfo
+from holdfast.core.tasks import (
+    MAX_CRASHES,
+    Accepted,
+    Admission,
+    Counts,
+    Epoch,
+    Happening,
+    Happenings,
+    Introduction,
+    KeptTask,
+    LedgerStatus,
+    Obliterated,
+    Page,
+    Place,
+    Receipt,
+    RetryAnswer,
+    Startable,
+    Strays,
+    Submission,
+    TaskRecord,
+    UnreadableEntry,
+    Wanted,
+    WorkerRecord,
+)
+from holdfast.core.webhook_notice import Notice, SpoiltNotice
+
+MOST_PEEKS = 500  # lanes that one process blocks on; each takes a connection
+
+
+class ServerStore(Protocol):
+    """Checks that the server behind a store can be used."""
+
+    async def ping(self) -> None:
+        """Return if the server answers."""
+        ...
+
+    async def preflight(self) -> None:
+        """Return if the server is reachable, new enough, evicts nothing and holds our schema.
+
+        Raises StoreUnavailableError or StoreRefusedError.
+        """
+        ...
+
+
+class WorkerStore(Protocol):
+    """The calls of one worker process."""
+
+    async def register(self, worker: Introduction) -> Standing: ...
+
+    async def pull(
+        self,
+        incarnation: str,
+        request: int,
+        slots: int,
+        lanes: Sequence[str],
+        settlements: Sequence[Settlement],
+        weights: Sequence[int] = (),
+    ) -> Pulled:
+        """Settle, then claim up to `slots` tasks.
+
+        `weights` has one number for each lane; without any, tasks come from the first lane that holds some.
+        """
+        ...
+
+    async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
+        """The last of the first `before` items of a task's history that one answer has room for, and how many items go
+        before those."""
+        ...
+
+    async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
+        """The lane and the bytes of the first entry of this worker's inbox; None if the inbox is empty."""
+        ...
+
+    async def admit(self, incarnation: str, admission: Admission) -> str:
+        """Take the first entry of the inbox, which the worker has parsed, as a task.
+
+        Answers a word of Accepted, `set-aside`, or `gone` (it was admitted before).
+        """
+        ...
+
+    async def renew(
+        self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding], lanes: Sequence[str] = ()
+    ) -> Renewed:
+        """Extend the lease, compare what the worker holds with what it owns, and report if entries wait in `lanes`."""
+        ...
+
+    async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
+        """Block until a bell of these lanes rings or a hint for this worker comes, at most `timeout` seconds.
+
+        Without lanes it waits for hints alone.
+        """
+        ...
+
+    async def wake(self, incarnation: str) -> None:
+        """End this worker's own `listen`, so that it can be called with other lanes."""
+        ...
+
+
+class StewardStore(Protocol):
+    """The calls of a steward: recovery, due tasks, bells, audit."""
+
+    async def vouch(self, incarnations: Sequence[str]) -> None:
+        """Extend the leases of workers that the steward's parent has not reported dead."""
+        ...
+
+    async def recover(
+        self, incarnation: str, cause: str, charged: bool, *, ordered: bool = False, max_crashes: int = MAX_CRASHES
+    ) -> int:
+        """Declare the incarnation dead and put back the tasks it owned; the number of tasks.
+
+        A second call answers 0. `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order
+        caused the death, and it makes no task a suspect.
+        """
+        ...
+
+    async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
+        """Recover the workers whose lease has expired in two looks; the number of tasks that each owned."""
+        ...
+
+    async def promote(self, limit: int) -> tuple[int, int | None]:
+        """Submit due tasks; their number, and milliseconds until the next is due (None: no task is delayed)."""
+        ...
+
+    async def suspects(self, lanes: Sequence[str], workers: Sequence[str] = ()) -> Startable:
+        """The number of suspects of these lanes that may start now; a bounded number is looked at.
+
+        With `workers`, the incarnations of a pool, only suspects whose handler that pool has are counted.
+        """
+        ...
+
+    async def unserved(self, timeout_ms: int, limit: int) -> int:
+        """End tasks that have waited so long while no live worker had their handler; their number.
+
+        Looks at `limit` gates, and at as many tasks of each.
+        """
+        ...
+
+    async def left(self, lanes: Sequence[str]) -> tuple[bool, int | None, int]:
+        """True if a task of these lanes waits, runs or is due; milliseconds until a delayed task is due; the number of
+        tasks whose handler no live worker has, which the first does not count."""
+        ...
+
+    async def peek(self, lane: str, timeout: float) -> bool:
+        """Block while the lane is empty, at most `timeout` seconds; True if the lane holds an entry."""
+        ...
+
+    async def ring(self, *lanes: str) -> int:
+        """Ring the bell of each of these lanes that holds entries; the number of entries."""
+        ...
+
+    async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
+        """The front of the lane, with the number of foreign entries that were pushed there since the earlier look."""
+        ...
+
+    async def note_wrong_end(self, lane: str, front: LaneHead, steward: str) -> int:
+        """Count the foreign entries that a look saw pushed at the front of the lane. All stewards see the same entries,
+        so those of one steward at a time are counted.
+
+        Answers how many were counted since the lane's end was set or since a day without any; 0 where the front of the
+        lane is another now.
+        """
+        ...
+
+    async def limit_messages(self, most: int) -> None:
+        """Set how many messages may wait for one task; more are refused."""
+        ...
+
+    async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
+        """Put back our own entries that somebody else took out of the lane (two looks miss them); their number, and the
+        next cursor."""
+        ...
+
+    async def wait_alarm(self, timeout: float) -> bool:
+        """Block until an earlier due time appears, at most `timeout` seconds."""
+        ...
+
+    async def run_id(self) -> str:
+        """The server's run id. Another one means a restart or a failover: leases do not count for a while."""
+        ...
+
+    async def epoch(self, known: Epoch, fresh: str) -> Epoch:
+        """The store's present epoch, which gets the name `fresh` if it has none. `known` is the one that the caller saw
+        last. A store that comes back empty begins another epoch."""
+        ...
+
+    async def latest(self, seen: str) -> tuple[str, int | None]:
+        """The id of the last event, to be passed as `seen` in the next call. If the store has lost the event `seen`
+        although it holds older ones: at least how many milliseconds of events are lost."""
+        ...
+
+    async def clock_ms(self) -> int:
+        """The store's clock."""
+        ...
+
+
+class ProducerStore(Protocol):
+    """The calls of producers."""
+
+    async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
+        """Submit tasks without options (dependencies, expiry …); `submit_on_terms` takes those with options."""
+        ...
+
+    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        """Submit tasks, some with options, in their order: one may wait for another of the same call."""
+        ...
+
+    async def message(self, submission: Submission) -> Accepted:
+        """Add a message to a task that exists; `unknown` otherwise. Lane, due time and limits of the task stay."""
+        ...
+
+    async def cancel(self, task_id: str, reason: str) -> str:
+        """Cancel a task; its state afterwards, or `unknown`. An unknown task is canceled if it comes within ten
+        minutes."""
+        ...
+
+    async def pause(self, task_id: str, reason: str) -> str:
+        """Pause a task; its state afterwards, or `unknown`."""
+        ...
+
+    async def resume(self, task_id: str, reason: str) -> str:
+        """Resume a task; its state afterwards, or `unknown`."""
+        ...
+
+    def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
+        """Ids of these tasks as their turns settle; the first item is '' once the subscription stands."""
+        ...
+
+
+class TaskStore(Protocol):
+    """The calls that read, retry and delete the records of tasks."""
+
+    async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None: ...
+
+    async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
+        """A page of these tasks without payloads. While tasks change their state a list may miss or repeat one."""
+        ...
+
+    async def place(self, task_id: str) -> Place | None:
+        """The place of a submitted task in its lane; None for any other task."""
+        ...
+
+    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+        """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now."""
+        ...
+
+    async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
+        """Dead letters that were not retried (until a moment), without payloads, newest first."""
+        ...
+
+    async def purge_dead(self, task_ids: Sequence[str]) -> int:
+        """Delete those of these tasks that are dead letters; their number."""
+        ...
+
+    async def forget_tasks(self, task_ids: Sequence[str]) -> int:
+        """Delete those of these tasks that have ended, with everything kept of them; their number."""
+        ...
+
+    async def trim(self, keep_ms: int, limit: int) -> int:
+        """Delete tasks that ended more than `keep_ms` ago; their number."""
+        ...
+
+    async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
+        """One step ('' to begin) of deleting everything of the queue, schedules and settings of lanes included."""
+        ...
+
+
+class UnreadableStore(Protocol):
+    """The calls that look through the unreadable entries, which were set aside."""
+
+    async def unreadable(self, limit: int) -> list[UnreadableEntry]:
+        """The entries that were set aside, newest first."""
+        ...
+
+    async def unreadable_at(self, address: str) -> UnreadableEntry | None: ...
+
+    async def readmit(self, address: str) -> str:
+        """Put an entry back into its lane: `back`; `gone`; or `cut`, as only its beginning was kept."""
+        ...
+
+    async def forget_unreadable(self, address: str) -> bool:
+        """Delete one entry. False: it was gone."""
+        ...
+
+    async def purge_unreadable(self, until_ms: int, limit: int) -> int:
+        """Delete at most `limit` entries that were set aside until then, oldest first; their number."""
+        ...
+
+
+class AdminStore(Protocol):
+    """The calls of operators about tasks and workers as a whole."""
+
+    async def counts(self) -> Counts: ...
+
+    async def workers(self) -> list[WorkerRecord]: ...
+
+    async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
+        """Those of these workers that are known: the living, and the dead for a day."""
+        ...
+
+    async def strays(
+        self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
+    ) -> Strays:
+        """Working tasks whose owner is dead, unknown, or silent for so long, among the next `page` keys ('' to begin).
+
+        With `put_back` they go back to the heads of their lanes, uncharged, and their owners are declared dead.
+        """
+        ...
+
+    async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
+        """The first entries of a lane, which stay there."""
+        ...
+
+    async def clear(self, lane: str, limit: int) -> int:
+        """Cancel waiting tasks from the lane's head, at most `limit` entries; the number of entries (0: empty)."""
+        ...
+
+
+class LaneStore(Protocol):
+    """The calls about lanes: their state, limits and pauses."""
+
+    async def lanes(self, lanes: Sequence[str]) -> Lanes:
+        """The state of lanes: these, those that tasks came through, and those that have limits or are paused."""
+        ...
+
+    async def service(self, places: Sequence[tuple[str, str]]) -> list[ServedState]:
+        """The workers that could run tasks, for each lane and handler's name ('' for tasks that name none)."""
+        ...
+
+    async def bound(self, rules: Sequence[LaneLimit]) -> int:
+        """Set an operator's limits, which override those of settings; the number that changed."""
+        ...
+
+    async def declare(self, host: str, rules: Sequence[LaneLimit]) -> int:
+        """Set all limits that the settings of this host name; those it named before and names no longer are removed.
+        The number that changed."""
+        ...
+
+    async def pause_lane(self, lane: str, reason: str) -> bool:
+        """Start no more tasks from a lane, on any host; the lane still accepts. False: it was paused before."""
+        ...
+
+    async def resume_lane(self, lane: str) -> bool:
+        """Resume a lane. False: it was not paused."""
+        ...
+
+
+class HostStore(Protocol):
+    """The calls about hosts that claim nothing: quiet hosts and halts."""
+
+    async def quiet_host(self, host: str, by: str, reason: str) -> QuietOrder:
+        """Make the workers of a host (ALL_HOSTS: of all) claim nothing until it is resumed, new workers included."""
+        ...
+
+    async def resume_host(self, host: str, by: str) -> QuietOrder:
+        """End `quiet_host`. An order for all hosts and one for this host are ended each by itself."""
+        ...
+
+    async def halt_host(self, host: str, by: str, reason: str) -> QuietOrder:
+        """Make the workers of a host (ALL_HOSTS: of all) claim nothing and make no fires until the halt is ended.
+
+        Processes that end at halts and were started before end. Each halt is new. ValueError where `host` or `by` is
+        empty.
+        """
+        ...
+
+    async def end_halt(self, host: str, by: str) -> QuietOrder:
+        """End a halt, and nothing else: a host that is quiet as well stays quiet."""
+        ...
+
+    async def quiet_hosts(self) -> tuple[Quiet, ...]:
+        """The orders to claim nothing, halts last; of each kind those for all hosts first."""
+        ...
+
+    async def last_halt(self, host: str) -> int:
+        """The number of the last halt of this host or of all hosts, ended or not; 0: there was none."""
+        ...
+
+
+class EventStore(Protocol):
+    """The calls that read the event stream."""
+
+    async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
+        """Events after a position ('' from the first one kept), once there are some, at most `timeout` seconds."""
+        ...
+
+    async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
+        """Events before a position ('' from the last one), newest first."""
+        ...
+
+
+class InspectStore(Protocol):
+    """The calls that look at everything; costly."""
+
+    async def snapshot(self) -> dict[str, object]:
+        """Every key of the namespace with type, ttl and content, at one moment (for checks)."""
+        ...
+
+    async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:
+        """The state of the server and of the queue for an operator; these lanes are watched for `watch` seconds.
+
+        Changes nothing. Raises StoreUnavailableError, or StoreRefusedError where the login fails.
+        """
+        ...
+
+
+class ScheduleStore(Protocol):
+    """The calls about schedules; producers define them, stewards fire them. Moments are milliseconds of the store's
+    clock."""
+
+    async def put_schedule(
+        self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
+    ) -> Put:
+        """Set a schedule. The same spec changes nothing; with `again` one that has ended begins anew."""
+        ...
+
+    async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
+        """The schedules that are due. `scope`: the halts that keep the caller from making fires; None: no halt does."""
+        ...
+
+    async def schedules_soon(self, after: int, until: int, offset: int, limit: int) -> tuple[ScheduleRecord, ...]:
+        """A page of the schedules that are due after one moment and up to another, earliest first."""
+        ...
+
+    async def set_schedule_aside(self, one: SpoiltSchedule) -> str:
+        """Make an unreadable schedule never due until it is set again: `aside`, or `changed` if it was set since."""
+        ...
+
+    async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
+        """Carry out orders; a fire is made once. The word for each order: fired, stale (decided for another moment),
+        paused, changed (the schedule was set since), gone, no-list (the key of its lane is no list, so the schedule is
+        paused), or halted."""
+        ...
+
+    async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> str:
+        """`paused`, or `unknown`."""
+        ...
+
+    async def resume_schedule(self, schedule_id: str, generation: int, expected: int | None, due: int | None) -> str:
+        """`resumed`, `running` (it was not paused), `changed`, or `unknown`."""
+        ...
+
+    async def remove_schedule(self, schedule_id: str) -> str:
+        """`removed`, or `unknown`. Its running task goes on."""
+        ...
+
+    async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
+        """Raises UnreadableScheduleError where the record cannot be read."""
+        ...
+
+    async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
+        """The next to fire first, those without a next fire last."""
+        ...
+
+    async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
+        """A page of the ids of an owner's schedules, and the cursor that continues it, empty at its end."""
+        ...
+
+    async def retire_schedules(self, seen: str, limit: int) -> Retired:
+        """Remove those of each application's code that no live worker declares, while a pool of it serves.
+
+        In steps of about `limit` schedules. `seen` is the token of the step before, empty at first; after the last step
+        nothing is looked at before something changes or a minute has gone by.
+        """
+        ...
+
+    async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
+        """The schedules of code that no live worker declares, and that nothing removes."""
+        ...
+
+    async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
+        """The last fires and their outcomes, newest first; a hundred are kept."""
+        ...
+
+    async def wait_fires(self, timeout: float) -> bool:
+        """Block until an earlier fire appears, at most `timeout` seconds."""
+        ...
+
+    async def clock_ms(self) -> int:
+        """The store's clock."""
+        ...
+
+
+class WebhookStore(Protocol):
+    """The calls about webhooks, the URLs that are told of a task's end."""
+
+    async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice | SpoiltNotice], int | None]:
+        """The notices to post now, which nobody else gets for `lease_ms`; milliseconds until the next (None: none
+        waits)."""
+        ...
+
+    async def notice_done(self, name: str, why: str = "") -> bool:
+        """Mark a notice as posted, or as given up for the reason `why`. False where that was done before."""
+        ...
+
+    async def notice_later(self, name: str, delay_ms: int) -> None:
+        """Post a notice again after a delay."""
+        ...
+
+    async def set_webhook(self, url: str) -> None:
+        """The URL of all tasks without one of their own; '' for none."""
+        ...
+
+    async def wait_notices(self, timeout: float) -> bool:
+        """Block until a new notice appears, at most `timeout` seconds."""
+        ...
+
+
+class ConversationStore(Protocol):
+    """The calls of an application that keeps its conversations where its tasks are. Payloads are JSON."""
+
+    async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> str:
+        """Keep a message before its task, or one more message for it, is submitted: a word of Noted, or the state in
+        which the task ended."""
+        ...
+
+    async def note_state(self, task_id: str, state: str, wanted: tuple[str, ...] = ()) -> NotedWrite:
+        """Write the state of a task that is noted and not submitted; with `wanted` only if it is in one of these."""
+        ...
+
+    async def noted(self, limit: int, offset: int) -> tuple[dict[str, str], int]:
+        """The states of at most `limit` tasks that are noted and not submitted, by task id; and the next offset, -1 at
+        the end."""
+        ...
+
+    async def noted_state(self, task_id: str) -> str:
+        """The state that was written to a noted task; empty for one that is not noted or was submitted."""
+        ...
+
+    async def add(
+        self,
+        task_id: str,
+        *,
+        ran: bool = False,
+        metadata: dict[str, bytes] | None = None,
+        added: tuple[bytes, ...] = (),
+        feedback: bytes | None = None,
+        push: bytes | None = None,
+    ) -> None:
+        """Keep data beside a task, as long as its record is kept. `ran`: the noted task has been submitted."""
+        ...
+
+    async def about(self, task_id: str) -> About:
+        """The data that is kept beside a task."""
+        ...
+
+    async def cancel_if(self, task_id: str, states: tuple[str, ...], reason: str) -> bool:
+        """Cancel a task that is in one of these states; True if this call did it."""
+        ...
+
+    async def conversation(self, context_id: str) -> Conversation | None: ...
+
+    async def conversations(self, owner: str | None, limit: int, offset: int) -> list[str]:
+        """Context ids, the newest conversation first: of an owner ('' for those without one), or of all."""
+        ...
+
+    async def write_conversation(self, context_id: str, data: bytes) -> None:
+        """Write a conversation's data; an unknown one is opened, without an owner."""
+        ...
+
+    async def clear_conversation(self, context_id: str, limit: int) -> int:
+        """Cancel and delete the first tasks of a conversation; the number of tasks left, -1 for an unknown
+        conversation. With none left the conversation is deleted."""
+        ...
+
+    async def feedback(self, task_id: str) -> list[bytes]: ...
+
+    async def push(self, task_id: str) -> bytes | None: ...
+
+    async def pushes(self) -> dict[str, bytes]: ...
+
+    async def forget_push(self, task_id: str) -> None: ...
+
+
+class Store(
+    ServerStore,
+    WorkerStore,
+    StewardStore,
+    ProducerStore,
+    TaskStore,
+    UnreadableStore,
+    AdminStore,
+    LaneStore,
+    HostStore,
+    EventStore,
+    InspectStore,
+    ScheduleStore,
+    WebhookStore,
+    ConversationStore,
+    Protocol,
+):
+    """A whole store; `aclose` ends its connections."""
+
+    async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class Ledger(Protocol):
+    """The further calls of a store whose tasks PostgreSQL keeps, too. LedgerUnavailableError: PostgreSQL is away."""
+
+    async def keep(self) -> KeptTask:
+        """One round of replication from Redis to PostgreSQL; any steward may do the next one."""
+        ...
+
+    async def news(self, seconds: float) -> None:
+        """Block until there is an event that was not replicated, at most so many seconds."""
+        ...
+
+    async def ledger(self) -> LedgerStatus: ...

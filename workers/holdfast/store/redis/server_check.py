@@ -1,0 +1,57 @@
+"""Checks that a Redis server can be used."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.errors import StoreRefusedError
+from holdfast.store.redis.error_mapping import node_of_cluster
+from holdfast.store.redis.keys import SCHEMA
+from holdfast.store.redis.part import RedisPart
+from holdfast.store.redis.server_report import info
+
+_OLDEST = (7, 0)
+
+
+class RedisServer(RedisPart):
+    async def ping(self) -> None:
+        await self._command("PING")
+
+    async def preflight(self) -> None:
+        await self._command("PING")
+        await self._check_server()
+        await self._check_eviction()
+        await self._connection.check_types()
+        await self._check_schema()
+
+    async def _check_server(self) -> None:
+        told = info(await self._command("INFO", "server"))
+        version = told.get("redis_version", "0")
+        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+        if numbers < _OLDEST:
+            raise StoreRefusedError(
+                f"Redis at {self._connection.url} is {version}; Redis 7.0 or later, or Valkey, is needed"
+            )
+        if "cluster" in {told.get("redis_mode"), told.get("server_mode")} and not self._connection.in_cluster:
+            raise StoreRefusedError(node_of_cluster(self._connection.url))
+
+    async def _check_eviction(self) -> None:
+        memory = info(await self._command("INFO", "memory"))
+        policy = memory.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            raise StoreRefusedError(
+                f"Redis at {self._connection.url} evicts keys (maxmemory-policy {policy}), tasks would vanish; "
+                "set maxmemory-policy noeviction"
+            )
+
+    async def _check_schema(self) -> None:
+        found: bytes | None = await self._command("HGET", self._keys.meta, "schema")
+        if found is None:  # written only where it is missing: a store out of memory may still be served
+            await self._command("HSETNX", self._keys.meta, "schema", SCHEMA)
+            found = await self._command("HGET", self._keys.meta, "schema")
+        schema = (found or b"").decode(errors="replace")
+        if schema != str(SCHEMA):
+            raise StoreRefusedError(
+                f"queue {self._keys.queue} holds schema {schema!r}, this version speaks {SCHEMA}; "
+                "run the version that wrote it, or use another queue name"
+            )

@@ -1,0 +1,106 @@
+"""Whole tasks, as a ledger reads them from Redis and puts them back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.store.redis.decode import pairs
+
+if TYPE_CHECKING:
+    from holdfast.store.redis.connection import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A whole task. `history` has operation and result of each earlier turn, `dead` the moment it was given up,
+    `webhooks` name, turn, state, URL and moment of each that waits to be told."""
+
+    task_id: str
+    record: dict[str, bytes]
+    dead: bytes
+    operation: bytes
+    history: tuple[bytes, ...]
+    result: bytes
+    pending: tuple[bytes, ...]
+    messages: tuple[bytes, ...]
+    checkpoint: bytes
+    trail: tuple[bytes, ...]
+    ties: tuple[bytes, ...]
+    webhooks: tuple[bytes, ...] = ()
+
+    def text(self, field: str) -> str:
+        return self.record.get(field, b"").decode()
+
+    @property
+    def parents(self) -> list[str]:
+        """The tasks that it still waits for."""
+        return sorted(tie.decode()[7:] for tie in self.ties if tie.startswith(b"parent|"))
+
+    def number(self, field: str) -> int:
+        return int(float(self.record.get(field) or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Dumps:
+    """Tasks as they were at one moment: `last` event of all ('' for none), and Redis's clock then; `damaged` cannot be
+    read."""
+
+    last: str
+    now_ms: int
+    tasks: tuple[Dump, ...]
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def seen_ms(self) -> int:
+        """When that event was: a Redis that has forgotten it may have forgotten some of these tasks."""
+        return int(self.last.partition("-")[0] or 0)
+
+
+def read_dumps(answer: list[Any]) -> tuple[Dumps, int]:
+    """The dumps of an answer, and the number of tasks that were looked at."""
+    last, now, tasks, damaged, looked = answer
+    ids = tuple(task_id.decode() for task_id in damaged)
+    return Dumps(last.decode(), now, tuple(_dump(task) for task in tasks), ids), looked
+
+
+def _dump(task: list[Any]) -> Dump:
+    task_id, record, dead, operation, history, result, pending, messages, checkpoint, trail, ties, webhooks = task
+    return Dump(
+        task_id=task_id.decode(),
+        record=dict(pairs(record)),
+        dead=dead,
+        operation=operation,
+        history=tuple(history),
+        result=result,
+        pending=tuple(pending),
+        messages=tuple(messages),
+        checkpoint=checkpoint,
+        trail=tuple(trail),
+        ties=tuple(ties),
+        webhooks=tuple(webhooks),
+    )
+
+
+def flat(dump: Dump) -> list[Value]:
+    """A dump as `restore` takes it."""
+
+    def counted(items: Sequence[Value]) -> list[Value]:
+        return [len(items), *items]
+
+    record = [item for pair in dump.record.items() for item in pair]
+    return [
+        dump.task_id,
+        *counted(record),
+        dump.dead,
+        dump.operation,
+        *counted(dump.history),
+        dump.result,
+        *counted(dump.pending),
+        *counted(dump.messages),
+        dump.checkpoint,
+        *counted(dump.trail),
+        *counted(dump.ties),
+        *counted(dump.webhooks),
+    ]

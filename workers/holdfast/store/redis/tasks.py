@@ -1,0 +1,67 @@
+"""The Redis calls that read, retry and delete the records of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Obliterated, Page, Place, RetryAnswer, TaskRecord, Wanted
+from holdfast.store.redis import decode, pages
+from holdfast.store.redis.connection import DAMAGED, given
+from holdfast.store.redis.part import RedisPart
+
+
+class RedisTasks(RedisPart):
+    async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
+        answer = await self._run("show", task_id, int(payloads))
+        if answer == DAMAGED.encode():
+            await self._connection.refuse_damaged(task_id)
+        return decode.task_record(task_id, answer) if answer else None
+
+    async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
+        older, newer = (given(ms) for ms in (wanted.older_ms, wanted.newer_ms))
+        lane = self._keys.name(wanted.lane) if wanted.lane else ""
+        states = wanted.states or tuple(State)
+        begin = pages.read_cursor(cursor)
+        return pages.page(await self._run("list", begin, limit, lane, wanted.name, older, newer, *states))
+
+    async def place(self, task_id: str) -> Place | None:
+        answer = await self._run("place", task_id)
+        if not answer:
+            return None
+        before, exact = answer
+        return Place(None if before < 0 else before, exact == 1)
+
+    async def retry(self, task_id: str, reason: str) -> RetryAnswer:
+        """The conversation of a task of many turns is copied in several steps."""
+        word, new = await self._run("retry", task_id, reason)
+        while word == b"more":
+            word, new = await self._run("retry", task_id, reason)
+        if word == DAMAGED.encode():
+            await self._connection.refuse_damaged(task_id)
+        return RetryAnswer(word.decode(), new.decode())
+
+    async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
+        """By rank, newest first: while letters come and go a page may repeat or miss one."""
+        start = pages.read_position(cursor)
+        newest = "+inf" if before_ms is None else before_ms
+        span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
+        ids: list[bytes] = await self._command("ZRANGE", self._keys.dead, *span)
+        answers = [(task_id, await self._run("show", task_id, 0)) for task_id in ids]
+        tasks, unreadable = pages.readable((task_id, answer) for task_id, answer in answers if answer)
+        return Page(tasks, str(start + limit) if len(ids) == limit else "", unreadable)
+
+    async def purge_dead(self, task_ids: Sequence[str]) -> int:
+        return await self._number("purge_dead", *task_ids)
+
+    async def forget_tasks(self, task_ids: Sequence[str]) -> int:
+        return await self._number("forget_tasks", *task_ids)
+
+    async def trim(self, keep_ms: int, limit: int) -> int:
+        return await self._number("trim", keep_ms, limit, "")
+
+    async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
+        following, number = await self._run("obliterate", cursor or "0", page, int(force))
+        if following == b"busy":
+            return Obliterated(0, "", number)
+        return Obliterated(number, "" if following == b"0" else following.decode())
