@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.app import create_broker
     from holdfast.client.manager import TaskManager
+    from holdfast.client.results import read_result
     from holdfast.client.schedule_spec import ScheduleSpec
+    from holdfast.client.submit_retries import SubmitRetries
     from holdfast.client.task_spec import TaskSpec
     from holdfast.errors import HoldfastError, Reject, Retry, StopSchedule, UnsetSchedule
     from holdfast.handler.registry import Handlers
@@ -25,6 +27,8 @@ __all__ = [
     "TaskManager",
     "TaskSpec",
     "ScheduleSpec",
+    "SubmitRetries",
+    "read_result",
     "create_broker",
     "open_store",
     "HoldfastError",
@@ -41,6 +45,8 @@ _HOMES = {
     "TaskManager": "holdfast.client.manager",
     "TaskSpec": "holdfast.client.task_spec",
     "ScheduleSpec": "holdfast.client.schedule_spec",
+    "SubmitRetries": "holdfast.client.submit_retries",
+    "read_result": "holdfast.client.results",
     "create_broker": "holdfast.app",
     "open_store": "holdfast.store",
 }

@@ -75,7 +75,7 @@ class TaskManager:
         check_parts(retries, patience, handlers, max_message_bytes)
         self._store, self._max_bytes = store, max_message_bytes
         self._queue_name = check_lane(queue)
-        self._retries = chosen = chosen_retries(retries, patience) or SubmitRetries()
+        self.retries = chosen = chosen_retries(retries, patience) or SubmitRetries()
         self.queries = TaskQueries(store, chosen)
         self.submitter = Submitter(store, self._queue_name, chosen, max_message_bytes, handlers)
         self.control = TaskControl(store, chosen, self.submitter, self.queries)
@@ -87,7 +87,7 @@ class TaskManager:
         """Set, read, pause and remove schedules."""
         from holdfast.client.schedules import Schedules  # its imports are large, and not every producer needs them
 
-        return Schedules(self._store, self._queue_name, self._max_bytes, self._retries)
+        return Schedules(self._store, self._queue_name, self._max_bytes, self.retries)
 
     async def run_task(
         self,
