@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = ("structlog", "rich", "redis", "opentelemetry", "uvloop", "anyio", "prometheus_client")
+HEAVY = ("structlog", "rich", "redis", "opentelemetry", "uvloop", "anyio")
 
 
 def test_importing_the_settings_brings_no_heavy_package_and_no_thread() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.envelope import Control, Run, build_control, build_parts, build_run, read
+from holdfast.core.envelope import Run, build_parts, build_run, read
 from holdfast.core.messages import Part
 from holdfast.errors import InvalidTaskError
 
@@ -103,13 +103,6 @@ def test_what_is_built_reads_the_same(
     assert name is None or (operation.name, operation.kwargs) == (name, extra)
 
 
-@given(IDS, st.sampled_from(["cancel", "pause", "resume"]))
-def test_controls_read_as_built(task_id: str, verb: Any) -> None:
-    raw = build_control(verb, task_id, trace_id=TRACE, span_id=SPAN)
-    assert json.loads(raw) == {"operation": verb, "params": {"task_id": task_id}, "trace_id": TRACE, "span_id": SPAN}
-    assert read(raw, len(raw)) == Control(verb, task_id)
-
-
 def test_our_entry_reads_as_its_operation() -> None:
     operation = build_run("t-1", HELLO).operation
     entry = b'{"_b":"t-1:12",' + operation[1:]
@@ -162,8 +155,6 @@ def test_parts_hold_what_is_given() -> None:
 def test_a_bad_task_id_is_refused(task_id: str) -> None:
     with pytest.raises(InvalidTaskError, match=r"task_id .* are allowed"):
         build_run(task_id, HELLO)
-    with pytest.raises(InvalidTaskError, match=r"task_id .* are allowed"):
-        build_control("cancel", task_id)
 
 
 def cycle() -> list[Part]:

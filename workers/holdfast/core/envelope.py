@@ -1,4 +1,4 @@
-"""The envelope: read from anybody's bytes (`read`), written in one compact form (`build_run`, `build_control`)."""
+"""The envelope of an operation on the wire: `read` parses any producer's bytes, `build_run` writes our compact form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from holdfast.core.decode_operation import read
 from holdfast.core.identity import TASK_ID_RULE, derived_message_id, fitting_message_id, is_task_id, sha1_hex
 from holdfast.core.messages import Part, call_part, data_part, text_part
-from holdfast.core.operations import Control, Operation, Run, UnreadableError, Verb
+from holdfast.core.operations import Control, Operation, Run, UnreadableError
 from holdfast.errors import InvalidTaskError
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "UnreadableError",
     "Built",
     "build_run",
-    "build_control",
     "build_parts",
 ]
 
@@ -42,7 +41,7 @@ def build_parts(
     name: str | None = None,
     kwargs: Mapping[str, object] | None = None,
 ) -> list[Part]:
-    """The parts of a message: a text, a JSON value, the call of a named handler; what is None is left out."""
+    """The parts of a message: a text, a JSON value, the call of a named handler; None leaves a part out."""
     parts: list[Part] = []
     if text is not None:
         parts.append(text_part(text))
@@ -64,8 +63,8 @@ def build_run(
     trace_id: str | None = None,
     span_id: str | None = None,
 ) -> Built:
-    """A run operation. Without a message id the content and the task id make one, so the same call is the same message;
-    without a context id the task is its own context. Raises InvalidTaskError for what an envelope cannot carry."""
+    """A run operation. A missing message id is derived from the content and the task id, so the same call is the same
+    message; a missing context id is the task id. Raises InvalidTaskError for values that JSON cannot carry."""
     message: dict[str, Any] = {"kind": "message", "role": "user", "parts": parts, "metadata": metadata or {}}
     params: dict[str, Any] = {"task_id": _checked(task_id), "context_id": context_id or task_id, "message": message}
     if history_length is not None:
@@ -75,12 +74,6 @@ def build_run(
     content = _encoded(params)
     operation = b'{"operation":"run","params":%b,%b' % (content, _trace(trace_id, span_id))
     return Built(operation, chosen, sha1_hex(content))
-
-
-def build_control(verb: Verb, task_id: str, *, trace_id: str | None = None, span_id: str | None = None) -> bytes:
-    """A cancel, pause or resume operation. Raises InvalidTaskError for a bad id."""
-    params = _encode({"task_id": _checked(task_id)})
-    return b'{"operation":"%b","params":%b,%b' % (verb.encode(), params, _trace(trace_id, span_id))
 
 
 def _trace(trace_id: str | None, span_id: str | None) -> bytes:

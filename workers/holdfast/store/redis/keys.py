@@ -83,10 +83,6 @@ class Keys:
         return f"{self.prefix}schedules"
 
     @property
-    def sequences(self) -> str:
-        return f"{self.prefix}seq"
-
-    @property
     def heads(self) -> str:
         return f"{self.prefix}heads"
 
