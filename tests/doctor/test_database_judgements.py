@@ -1,4 +1,4 @@
-"""What is thought of PostgreSQL, and of how the ledger in it stands: facts in, findings out."""
+"""Judgements of PostgreSQL and of the ledger in it: values in, findings out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_database(facts: DatabaseInfo, expected: list[str]) -> None:
 
 @pytest.mark.parametrize("error", [LedgerUnavailableError("away"), StoreRefusedError("no such database")])
 def test_a_database_that_lets_nobody_in(error: StoreError) -> None:
-    assert levels([database.judge_silence(error)]) == ["problem"]
+    assert levels(database.judge(error)) == ["problem"]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_database_that_lets_nobody_in(error: StoreError) -> None:
     ],
 )
 def test_how_a_ledger_stands(facts: ReplicationInfo | StoreError, expected: list[str]) -> None:
-    assert levels(database.judge_following(facts)) == expected
+    assert levels(database.judge_replication(facts)) == expected
 
 
 def test_the_remedies_name_what_is_to_be_run() -> None:

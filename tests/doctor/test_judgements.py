@@ -1,4 +1,4 @@
-"""What is thought of the machine, the folders, the unit and a running supervisor: facts in, findings out."""
+"""Judgements of the machine, the folders, the handler, the unit and a running supervisor: values in, findings out."""
 
 from __future__ import annotations
 
@@ -21,11 +21,21 @@ from holdfastd.control.protocol import (
     SupervisorStatus,
 )
 from holdfastd.core.capacity import Host
-from holdfastd.doctor import configuration, folders, handler_import, kernel, resources, running_service, unit
+from holdfastd.doctor import (
+    configuration,
+    folders,
+    handler_import,
+    kernel,
+    python_version,
+    resources,
+    running_service,
+    unit,
+)
 from holdfastd.doctor.finding import Finding
 from holdfastd.doctor.folders import FolderInfo
 from holdfastd.doctor.handler_import import Function, Imported, NotImported
-from holdfastd.doctor.kernel import KernelInfo, PythonInfo
+from holdfastd.doctor.kernel import KernelInfo
+from holdfastd.doctor.python_version import PythonInfo
 from holdfastd.doctor.resources import Need
 from holdfastd.doctor.running_service import RunningInfo
 from holdfastd.doctor.unit import UnitInfo
@@ -74,7 +84,7 @@ def test_overcommit(setting: int | None, expected: list[str]) -> None:
     ],
 )
 def test_python(version: tuple[int, int, int], library: str | None, expected: list[str]) -> None:
-    assert levels(kernel.judge_python(PythonInfo(version, {"uvloop": library}))) == expected
+    assert levels(python_version.judge(PythonInfo(version, {"uvloop": library}))) == expected
 
 
 NEED = Need(workers=8, living=0, threads=0)
@@ -222,7 +232,7 @@ HANDLER = Imported("agent:handle", [Function("", "coroutine", [])], 0.1, [], [])
     ],
 )
 def test_handler(trial: handler_import.Trial, expected: list[str]) -> None:
-    assert levels(handler_import.judge(trial)) == expected
+    assert levels(handler_import.judge(trial, is_named=True)) == expected
 
 
 def test_settings_that_are_seldom_meant() -> None:
@@ -233,4 +243,4 @@ def test_settings_that_are_seldom_meant() -> None:
     lanes = tuple(Lane(name) for name in ("bindu:tasks", *map(str, range(MOST_PEEKS))))
     assert list(configuration.judge(Settings(lanes=lanes[:MOST_PEEKS]))) == []
     (found,) = configuration.judge(Settings(lanes=lanes))
-    assert (found.level, "looks at the others every 200 ms" in found.found) == ("note", True)
+    assert (found.level, "polls the others every 200 ms" in found.found) == ("note", True)

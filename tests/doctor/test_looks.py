@@ -1,4 +1,4 @@
-"""Looking: what is seen of this machine, within bounds, and without leaving anything behind."""
+"""Looks at this machine: they end within their time limit and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import load
-from holdfastd.doctor.bounded import together
+from holdfastd.doctor import folders, kernel, resources, unit
+from holdfastd.doctor.bounded_checks import run_bounded
 from holdfastd.doctor.finding import Check, Finding
-from holdfastd.doctor.looks.folders import folders
-from holdfastd.doctor.looks.kernel import kernel
-from holdfastd.doctor.looks.resources import room
-from holdfastd.doctor.looks.unit import PROPERTIES, unit
 
-LOOK = Check("subject", "look")
+CHECK = Check("subject", "look")
 
 
 def systemctl(folder: Path, body: str) -> str:
@@ -30,7 +27,7 @@ def systemctl(folder: Path, body: str) -> str:
 
 
 def test_this_kernel_has_what_is_needed() -> None:
-    facts = kernel()
+    facts = kernel.look()
     assert (facts.system, facts.pidfd, facts.parents_death, facts.subreaper) == ("Linux", True, True, True)
 
 
@@ -38,15 +35,15 @@ def test_room_is_that_of_the_process_that_is_asked_about() -> None:
     with subprocess.Popen(["sh", "-c", "ulimit -n 123; echo; exec sleep 600"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert room(process.pid).descriptors == 123
+        assert resources.look(process.pid).descriptors == 123
         process.kill()
-    assert room(None).descriptors != 123
-    assert room(2**22 + 1).descriptors != 123, "no such process"
+    assert resources.look(None).descriptors != 123
+    assert resources.look(2**22 + 1).descriptors != 123, "no such process"
 
 
 def test_folders_are_not_made_by_looking(tmp_path: Path) -> None:
     settings = load({"runtime_dir": f"{tmp_path}/r/un", "state_dir": f"{tmp_path}/s"}, environ={}, folder=tmp_path)
-    sockets, data = folders(settings)
+    sockets, data = folders.look(settings)
     assert (sockets.missing, sockets.blocked, data.path) == (True, "", tmp_path / "s/store")
     assert data.free > 0
     assert list(tmp_path.iterdir()) == []
@@ -55,49 +52,49 @@ def test_folders_are_not_made_by_looking(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_is_not_ours_is_blocked(tmp_path: Path) -> None:
     settings = load({"runtime_dir": "/proc/nothing/run", "state_dir": str(tmp_path)}, environ={}, folder=tmp_path)
-    assert folders(settings)[0].blocked
+    assert folders.look(settings)[0].blocked
 
 
 def test_a_link_to_nowhere_is_blocked(tmp_path: Path) -> None:
     (tmp_path / "run").symlink_to("nowhere")
     settings = load({"runtime_dir": f"{tmp_path}/run", "state_dir": str(tmp_path)}, environ={}, folder=tmp_path)
-    assert "it is a symbolic link" in folders(settings)[0].blocked
+    assert "it is a symbolic link" in folders.look(settings)[0].blocked
 
 
 def test_systemd_is_asked_for_what_is_judged(tmp_path: Path) -> None:
     program = systemctl(tmp_path, 'echo "LoadState=loaded"; echo "Result=$1 $2 $3"')
-    facts = unit("holdfast.service", program, booted=tmp_path)
+    facts = unit.look("holdfast.service", program, booted=tmp_path)
     assert facts.properties["LoadState"] == "loaded"
-    assert facts.properties["Result"] == f"show holdfast.service --property={','.join(PROPERTIES)}"
+    assert facts.properties["Result"] == f"show holdfast.service --property={','.join(unit.PROPERTIES)}"
 
 
 def test_without_systemd_nothing_is_asked(tmp_path: Path) -> None:
-    assert unit("holdfast.service", "no-such-systemctl", booted=tmp_path).absent
-    assert unit("holdfast.service", systemctl(tmp_path, "exit 0"), booted=tmp_path / "nothing").absent
+    assert unit.look("holdfast.service", "no-such-systemctl", booted=tmp_path).absent
+    assert unit.look("holdfast.service", systemctl(tmp_path, "exit 0"), booted=tmp_path / "nothing").absent
 
 
 def test_a_systemd_that_refuses_is_told(tmp_path: Path) -> None:
     program = systemctl(tmp_path, "echo 'Failed to connect to bus' >&2; exit 1")
-    assert "Failed to connect" in unit("holdfast.service", program, booted=tmp_path).absent
+    assert "Failed to connect" in unit.look("holdfast.service", program, booted=tmp_path).absent
 
 
 def fine() -> Iterator[Finding]:
-    yield LOOK.ok("fine")
+    yield CHECK.ok("fine")
 
 
-def test_a_look_that_hangs_or_fails_hides_no_other() -> None:
+def test_a_check_that_hangs_or_fails_hides_no_other() -> None:
     released = threading.Event()
 
     def hangs() -> Iterator[Finding]:
         released.wait(60)
-        yield LOOK.ok("late")
+        yield CHECK.ok("late")
 
     def fails() -> Iterator[Finding]:
-        yield LOOK.ok("the first half")
+        yield CHECK.ok("the first half")
         raise ZeroDivisionError("by zero")
 
     try:
-        found = together({"a": fine, "b": hangs, "c": fails, "d": fine}, 0.2)
+        found = run_bounded({"a": fine, "b": hangs, "c": fails, "d": fine}, 0.2)
     finally:
         released.set()
     assert [(one.level, one.subject) for one in found] == [

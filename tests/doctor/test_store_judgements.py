@@ -1,4 +1,4 @@
-"""What is thought of a store, fact by fact: each row is a fact that is out of order, and the level it deserves."""
+"""Judgements of a Redis server: each row has one fault, and the level it must be reported with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Counts
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfastd.doctor.finding import Finding
-from holdfastd.doctor.store import Expectation, judge, judge_silence
+from holdfastd.doctor.store import Expectation, judge
 
 MEBIBYTE = 1 << 20
 QUEUE = "bindu:tasks"
@@ -179,4 +179,5 @@ def test_tasks_that_wait_without_workers_are_told() -> None:
 def test_a_silent_store_is_a_problem_unless_nobody_was_to_run_it(
     error: Any, running: bool, embedded: bool, level: str
 ) -> None:
-    assert judge_silence(error, replace(EXPECTED, running=running, embedded=embedded)).level == level
+    [finding] = judge(error, replace(EXPECTED, running=running, embedded=embedded))
+    assert finding.level == level

@@ -85,7 +85,7 @@ async def test_status_and_doctor_tell_it_until_the_end_is_set(short_path: Path) 
         assert status.endswith(MEND)
         [finding] = [one for one in cli("doctor").document if one["look"] == f"lane {QUEUE}"]
         assert (finding["level"], finding["fix"]) == ("warning", MEND)
-        assert "somebody pushes at its head (LPUSH)" in finding["found"]
+        assert "a producer pushes at its head (LPUSH)" in finding["found"]
         assert len([line for line in scene.pool.log if line.get("event") == TOLD]) == 1
         await scene.store.bound([LaneLimit(LaneBound.END, QUEUE, "tail")])
         assert (await lane_of(scene)).wrong_end == 0

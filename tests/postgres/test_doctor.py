@@ -12,13 +12,14 @@ from holdfast.errors import LedgerUnavailableError, StoreRefusedError
 from holdfast.store.ledger import PostgresStore
 from holdfast_config import RedisSettings
 from holdfast_config.postgres_settings import PostgresSettings
-from holdfastd.doctor.looks.database import Seen, examine
+from holdfastd.doctor import database as check
+from holdfastd.doctor.database import Answers
 from tests.cli.commands import ROOT, Cli
 from tests.postgres.server import Server
 
 
-def look(redis: RedisSettings, url: str) -> Seen:
-    return examine(redis, PostgresSettings(url, connect_timeout=2.0))
+def look(redis: RedisSettings, url: str) -> Answers:
+    return check.look(redis, PostgresSettings(url, connect_timeout=2.0))
 
 
 async def keep(redis: RedisSettings, url: str) -> None:

@@ -50,8 +50,8 @@ def _findings(session: Session) -> list[Finding]:
     try:
         settings = session.settings
     except ConfigError as error:
-        return run_checks.visit_without_settings(error.problems)
-    return run_checks.visit(settings, session.resolved.warnings)
+        return run_checks.run_without_settings(error.problems)
+    return run_checks.run(settings, session.resolved.warnings)
 
 
 def _status(findings: Sequence[Finding], strict: bool) -> int:

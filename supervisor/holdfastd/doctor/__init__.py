@@ -1,1 +1,1 @@
-"""Looking at what a supervisor needs, without starting one: facts are seen in `looks`, and judged beside it."""
+"""The checks of `supervisor doctor` and `supervisor check`: one file a subject, `look()` beside the pure `judge()`."""

@@ -1,4 +1,4 @@
-"""The clients of the store: room for ours, and others that take from lists."""
+"""The clients of the Redis server: room for our connections, and other programs that take entries from lists."""
 
 from __future__ import annotations
 
@@ -11,64 +11,68 @@ from holdfastd.doctor.finding import Check, Finding
 SHORT_TIMEOUT = 60  # seconds
 SHOWN = 3
 
-_ROOM = Check("redis", "connections")
+_CONNECTIONS = Check("redis", "connections")
 _IDLE = Check("redis", "idle connections")
-_TAKERS = Check("queue", "other consumers")
+_CONSUMERS = Check("queue", "other consumers")
 
 
 def judge(clients: ClientInfo, wanted: int, *, running: bool, local: bool) -> Iterator[Finding]:
-    """`wanted` connections at most; those of a supervisor that is `running` are among the connected ones."""
+    """`wanted`: the most connections that we open; with a `running` supervisor they are among those already open."""
     yield from _judge_room(clients, wanted, running=running)
     yield from _judge_idle(clients, local=local)
 
 
 def _judge_room(clients: ClientInfo, wanted: int, *, running: bool) -> Iterator[Finding]:
     free = clients.most - clients.connected + (wanted if running else 0)
-    found = f"{clients.connected} of {clients.most} (maxclients) are taken; we open {wanted} at most"
+    text = f"{clients.connected} of {clients.most} connections (maxclients) are in use; Holdfast opens up to {wanted}"
     if clients.most and free < wanted:
-        yield _ROOM.warning(found, "CONFIG SET maxclients higher, or lower --redis-max-connections or --workers")
+        yield _CONNECTIONS.warning(
+            text, "raise maxclients (CONFIG SET maxclients), or lower --redis-max-connections or --workers"
+        )
     else:
-        yield _ROOM.ok(found)
+        yield _CONNECTIONS.ok(text)
 
 
 def _judge_idle(clients: ClientInfo, *, local: bool) -> Iterator[Finding]:
     if clients.idle_timeout:
         level = _IDLE.warning if clients.idle_timeout < SHORT_TIMEOUT else _IDLE.note
-        found = f"the server closes connections that are idle for {clients.idle_timeout} s (timeout); ours reconnect"
-        yield level(found, "CONFIG SET timeout 0")
+        text = f"the server closes connections after {clients.idle_timeout} s without use (timeout); ours reconnect"
+        yield level(text, "CONFIG SET timeout 0")
     if clients.keepalive == 0 and not local:
-        found = "the server does not notice clients whose machine is gone (tcp-keepalive 0)"
-        yield _IDLE.warning(found, "CONFIG SET tcp-keepalive 60, and the same in redis.conf")
+        text = "the server does not detect clients whose machine is gone (tcp-keepalive 0)"
+        yield _IDLE.warning(text, "CONFIG SET tcp-keepalive 60, and the same in redis.conf")
 
 
 def judge_strangers(strangers: Sequence[ForeignClient] | None, stolen: int, missing: int) -> Iterator[Finding]:
-    """`stolen`: own entries that vanished and were put back, since ever; `missing`: those that are missed now.
+    """Judges other programs that pop from lists. `strangers` is None where CLIENT LIST is not allowed.
 
-    A client that pops our list takes entries out of every promise, and foreign entries that it takes leave no trace.
-    An entry that is missed at one look may be there at the next.
+    `stolen`: our entries that disappeared and were put back, ever; `missing`: those that are gone at this moment,
+    which the next look may find again. Entries that other producers pushed disappear without a trace.
     """
-    evidence = (
-        f"; {counted(stolen, 'entry that vanished was', 'entries that vanished were')} put back so far"
-        if stolen
-        else ""
-    )
-    evidence += f"; {missing} are missed now" if missing else ""
+    evidence = _evidence(stolen, missing)
     if strangers:
         shown = ", ".join(map(_named, strangers[:SHOWN])) + (", …" if len(strangers) > SHOWN else "")
-        kinds = ("client of this database that is not ours takes", "clients of this database that are not ours take")
-        found = f"{counted(len(strangers), *kinds)} from lists: {shown}{evidence}"
-        fix = "if their list is this queue, stop them (CLIENT KILL ID), or give them another list"
-        yield _TAKERS.warning(found, fix)
+        kinds = ("client of this database that is not ours pops", "clients of this database that are not ours pop")
+        text = f"{counted(len(strangers), *kinds)} from lists: {shown}" + (f"; {evidence}" if evidence else "")
+        fix = "if they pop from this queue, stop them (CLIENT KILL ID) or give them a list of their own"
+        yield _CONSUMERS.warning(text, fix)
     elif evidence:
-        fix = "find who takes from the queue (ACL LOG, MONITOR for a moment), and give it a list of its own"
-        yield _TAKERS.note(evidence.removeprefix("; "), fix)
+        fix = "find the program that pops from the queue (ACL LOG, or MONITOR for a moment); give it its own list"
+        yield _CONSUMERS.note(evidence, fix)
     elif strangers is None:
-        found = "this user may not see other clients (CLIENT LIST); no entry has vanished so far"
-        yield _TAKERS.note(found, "ACL SETUSER … +client|list, or ask as another user")
+        text = "this user may not list other clients (CLIENT LIST); no entry has disappeared so far"
+        yield _CONSUMERS.note(text, "ACL SETUSER … +client|list, or run this as a user who may")
     else:
-        yield _TAKERS.ok("none is seen, and no entry has vanished")
+        yield _CONSUMERS.ok("none is connected, and no entry has disappeared")
+
+
+def _evidence(stolen: int, missing: int) -> str:
+    kinds = ("entry that had disappeared was", "entries that had disappeared were")
+    parts = [f"{counted(stolen, *kinds)} put back so far"] if stolen else []
+    parts += [f"{missing} are missing now"] if missing else []
+    return "; ".join(parts)
 
 
 def _named(stranger: ForeignClient) -> str:
     name = f"{stranger.name} at " if stranger.name else ""
-    return f"{name}{stranger.address} ({stranger.command}, for {stranger.idle_seconds} s)"
+    return f"{name}{stranger.address} ({stranger.command}, idle for {stranger.idle_seconds} s)"

@@ -1,4 +1,4 @@
-"""Settings that are allowed, and seldom meant."""
+"""Settings that are valid but rarely intended."""
 
 from __future__ import annotations
 
@@ -13,21 +13,29 @@ _DRAIN = Check("settings", "drain")
 
 
 def judge(settings: Settings) -> Iterator[Finding]:
+    yield from _judge_lanes(settings)
+    yield from _judge_drain(settings)
+
+
+def _judge_lanes(settings: Settings) -> Iterator[Finding]:
     if settings.queue_name not in settings.lane_names:
-        taken = ", ".join(settings.lane_names)
-        found = f"workers take from {taken}, and not from {settings.queue_name}, where tasks go by default"
-        yield _LANES.warning(found, f"add it: --lanes {','.join((settings.queue_name, *settings.lane_names))}")
+        served = ", ".join(settings.lane_names)
+        text = f"workers serve {served}, but not {settings.queue_name}, the default lane of new tasks"
+        yield _LANES.warning(text, f"add it: --lanes {','.join((settings.queue_name, *settings.lane_names))}")
     if len(settings.lane_names) > MOST_PEEKS:
         yield _LANES.note(
-            f"{len(settings.lane_names)} lanes; a supervisor waits at {MOST_PEEKS} of them, and looks at the others "
-            "every 200 ms: there an entry that is pushed without a bell begins so much later",
-            "name the lanes first that are pushed to, or use several queues (--queue-name)",
+            f"{len(settings.lane_names)} lanes; a supervisor watches {MOST_PEEKS} of them for entries pushed by other "
+            "programs, and polls the others every 200 ms: there such an entry starts up to 200 ms later",
+            "name the lanes first that other programs push to, or use several queues (--queue-name)",
         )
+
+
+def _judge_drain(settings: Settings) -> Iterator[Finding]:
     limits = (settings.task_timeout, *(lane.timeout for lane in settings.lanes))
     longest = max((seconds for seconds in limits if seconds is not None), default=0.0)
     if longest > settings.drain_timeout:
-        found = (
-            f"a task may run for {longest:g} s, and a stop waits {settings.drain_timeout:g} s: "
-            "longer ones are cut off and run again"
+        text = (
+            f"a task may run for {longest:g} s, but a stop waits only {settings.drain_timeout:g} s: "
+            "tasks that take longer are interrupted and run again"
         )
-        yield _DRAIN.note(found, f"--drain-timeout {longest:g}, or checkpoints in the handler")
+        yield _DRAIN.note(text, f"--drain-timeout {longest:g}, or save checkpoints in the handler")

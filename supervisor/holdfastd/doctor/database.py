@@ -1,105 +1,148 @@
-"""PostgreSQL, where it keeps the tasks: whether it can be used, and how the ledger in it stands."""
+"""PostgreSQL as the ledger of the tasks: its tables and rights, and how far it has followed Redis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
+from typing import TypeVar
+
+import anyio
 
 from holdfast.core.plurals import counted
 from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
-from holdfast.errors import StoreError, StoreRefusedError
+from holdfast.errors import LedgerUnavailableError, StoreError, StoreRefusedError
+from holdfast_config import RedisSettings
+from holdfast_config.postgres_settings import PostgresSettings
 from holdfastd.doctor.finding import Check, Finding
 
-BEHIND_MS = 10_000  # some 50 ms are usual
+LOOK_TIMEOUT = 8.0  # seconds for each of the two stores
+LAG_MS = 10_000  # about 50 ms is normal
 SHOWN = 5
 
-_REACH = Check("postgresql", "connection")
+T = TypeVar("T")
+Answers = tuple[DatabaseInfo | StoreError, ReplicationInfo | StoreError | None]
+
+_CONNECTION = Check("postgresql", "connection")
 _TABLES = Check("postgresql", "tables")
 _RIGHTS = Check("postgresql", "rights")
 _OWNER = Check("postgresql", "this Redis")
 _LEDGER = Check("postgresql", "ledger")
 
 
-def judge_silence(error: StoreError) -> Finding:
-    """It lets nobody in, or is not there."""
-    if isinstance(error, StoreRefusedError):
-        return _REACH.problem(
-            str(error), "see user, password and database of DATABASE_URL: psql DATABASE_URL -c 'SELECT 1'"
-        )
-    return _REACH.problem(str(error), "is it running, and is DATABASE_URL right? psql DATABASE_URL -c 'SELECT 1'")
+def look(redis: RedisSettings, database: PostgresSettings) -> Answers:
+    """PostgreSQL's report about itself and, if its tables are usable, how it compares with Redis."""
+    return anyio.run(_examine, redis, database, backend_options={"use_uvloop": True})
 
 
-def judge(facts: DatabaseInfo) -> Iterator[Finding]:
-    if facts.standby:
-        yield _REACH.problem(f"{facts.url} is a standby: it takes no writes", "name the primary in DATABASE_URL")
-    else:
-        yield _REACH.ok(f"{facts.url}, PostgreSQL {facts.server}")
-    yield _judge_tables(facts)
-    if facts.tables:
-        yield _judge_rights(facts)
+async def _examine(redis: RedisSettings, database: PostgresSettings) -> Answers:
+    try:
+        from holdfast.store.ledger import PostgresStore  # its driver is an extra
+        from holdfast.store.ledger.inspect import examine
+
+        store = PostgresStore(redis, database)
+    except StoreError as error:
+        return error, None
+    try:
+        info = await _bounded(examine(store.database), database.masked_url)
+        usable = isinstance(info, DatabaseInfo) and info.tables == info.needed and not info.lacking
+        return info, await _bounded(store.following(), redis.masked_url) if usable else None
+    finally:
+        await store.aclose()
 
 
-def _judge_tables(facts: DatabaseInfo) -> Finding:
-    found = f"version {facts.tables}, this version of Holdfast needs {facts.needed}"
-    if not facts.tables:
-        return _TABLES.problem("there are none", "supervisor db upgrade")
-    if facts.tables < facts.needed:
-        return _TABLES.problem(found, "supervisor db upgrade")
-    if facts.tables > facts.needed:
-        return _TABLES.problem(found, "upgrade Holdfast on this host")
-    return _TABLES.ok(f"version {facts.tables}")
+async def _bounded(answer: Awaitable[T], url: str) -> T | StoreError:
+    try:
+        with anyio.fail_after(LOOK_TIMEOUT):
+            return await answer
+    except StoreError as error:
+        return error
+    except TimeoutError:
+        return LedgerUnavailableError(f"{url} does not answer within {LOOK_TIMEOUT:g} s")
 
 
-def _judge_rights(facts: DatabaseInfo) -> Finding:
-    if not facts.lacking:
-        return _RIGHTS.ok(f"user {facts.user} may read and write every table")
-    more = f" and {len(facts.lacking) - SHOWN} more" if len(facts.lacking) > SHOWN else ""
-    found = f"user {facts.user} lacks {', '.join(facts.lacking[:SHOWN])}{more}"
-    tables = ", ".join(sorted({one.rpartition(" ")[2] for one in facts.lacking}))
-    return _RIGHTS.problem(found, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {facts.user}")
-
-
-def judge_following(facts: ReplicationInfo | StoreError) -> Iterator[Finding]:
-    if isinstance(facts, StoreError):
-        yield _LEDGER.note(f"cannot be compared with Redis: {facts}")
+def judge(info: DatabaseInfo | StoreError) -> Iterator[Finding]:
+    if isinstance(info, StoreError):
+        yield _judge_error(info)
         return
-    yield _judge_owner(facts)
-    yield _judge_ledger(facts)
+    if info.standby:
+        yield _CONNECTION.problem(f"{info.url} is a standby: it accepts no writes", "name the primary in DATABASE_URL")
+    else:
+        yield _CONNECTION.ok(f"{info.url}, PostgreSQL {info.server}")
+    yield _judge_tables(info)
+    if info.tables:
+        yield _judge_rights(info)
 
 
-def _judge_owner(facts: ReplicationInfo) -> Finding:
-    ledger, following = facts.ledger, facts.ledger.phase == "following"
-    if not facts.epoch:
+def _judge_error(error: StoreError) -> Finding:
+    if isinstance(error, StoreRefusedError):
+        fix = "check user, password and database of DATABASE_URL: psql DATABASE_URL -c 'SELECT 1'"
+        return _CONNECTION.problem(str(error), fix)
+    fix = "check that PostgreSQL runs and DATABASE_URL is right: psql DATABASE_URL -c 'SELECT 1'"
+    return _CONNECTION.problem(str(error), fix)
+
+
+def _judge_tables(info: DatabaseInfo) -> Finding:
+    text = f"version {info.tables}; this version of Holdfast needs {info.needed}"
+    if not info.tables:
+        return _TABLES.problem("the tables do not exist", "supervisor db upgrade")
+    if info.tables < info.needed:
+        return _TABLES.problem(text, "supervisor db upgrade")
+    if info.tables > info.needed:
+        return _TABLES.problem(text, "upgrade Holdfast on this host")
+    return _TABLES.ok(f"version {info.tables}")
+
+
+def _judge_rights(info: DatabaseInfo) -> Finding:
+    if not info.lacking:
+        return _RIGHTS.ok(f"user {info.user} may read and write every table")
+    more = f" and {len(info.lacking) - SHOWN} more" if len(info.lacking) > SHOWN else ""
+    text = f"user {info.user} lacks {', '.join(info.lacking[:SHOWN])}{more}"
+    tables = ", ".join(sorted({right.rpartition(" ")[2] for right in info.lacking}))
+    return _RIGHTS.problem(text, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {info.user}")
+
+
+def judge_replication(info: ReplicationInfo | StoreError) -> Iterator[Finding]:
+    if isinstance(info, StoreError):
+        yield _LEDGER.note(f"cannot be compared with Redis: {info}")
+        return
+    yield _judge_owner(info)
+    yield _judge_ledger(info)
+
+
+def _judge_owner(info: ReplicationInfo) -> Finding:
+    ledger, following = info.ledger, info.ledger.phase == "following"
+    if not info.epoch:
         return _OWNER.note(
-            "this database has not kept the queue yet: that begins with the supervisor", "supervisor start"
+            "this database does not hold the queue yet: the first steward begins to copy it", "supervisor start"
         )
-    if facts.followed and facts.followed != facts.epoch and following:
-        fix = "is DATABASE_URL right? If this database is to take over: supervisor db adopt"
-        return _OWNER.problem("another database keeps this queue", fix)
-    if not facts.followed and following:
-        found = "it does not know this ledger: it has lost its data, or is another one, and is rebuilt by a steward"
-        return _OWNER.warning(found, "supervisor start, or supervisor status to see how far that is")
+    if info.followed and info.followed != info.epoch and following:
+        fix = "check DATABASE_URL; if this database is to take over: supervisor db adopt"
+        return _OWNER.problem("another database is the ledger of this queue", fix)
+    if not info.followed and following:
+        text = "Redis does not know this ledger: it lost its data or is another Redis; a steward will rebuild it"
+        return _OWNER.warning(text, "supervisor start; supervisor status shows the progress")
     losses = (
-        f"; it has lost data {counted(ledger.losses, 'time')}, {counted(ledger.restored, 'task')} put back"
+        f"; Redis has lost data {counted(ledger.losses, 'time')}, {counted(ledger.restored, 'task')} put back"
         if ledger.losses
         else ""
     )
-    return _OWNER.ok(f"epoch {facts.epoch[:8]}{losses}")
+    return _OWNER.ok(f"epoch {info.epoch[:8]}{losses}")
 
 
-def _judge_ledger(facts: ReplicationInfo) -> Finding:
-    ledger = facts.ledger
-    behind = f"{ledger.behind_ms / 1000:.1f} s behind Redis"
+def _judge_ledger(info: ReplicationInfo) -> Finding:
+    ledger = info.ledger
+    lag = f"{ledger.behind_ms / 1000:.1f} s behind Redis"
     waiting = f", {counted(ledger.waiting, 'request waits', 'requests wait')} for Redis" if ledger.waiting else ""
     if ledger.phase not in {"following", "not begun"}:
         return _LEDGER.warning(
-            f"Redis is being rebuilt ({ledger.phase}){waiting}", "supervisor status, until it says `following`"
+            f"Redis is being rebuilt from it ({ledger.phase}){waiting}", "supervisor status, until it says `following`"
         )
-    if ledger.behind_ms > BEHIND_MS:
+    if ledger.behind_ms > LAG_MS:
         return _LEDGER.warning(
-            f"{behind}{waiting}", "does a steward run (supervisor status), and is PostgreSQL fast enough?"
+            f"{lag}{waiting}", "check that a steward runs (supervisor status) and that PostgreSQL is fast enough"
         )
     if ledger.waiting:
         return _LEDGER.note(
-            f"{behind if ledger.behind_ms else 'up to date'}{waiting}", "a steward gives them: supervisor status"
+            f"{lag if ledger.behind_ms else 'up to date'}{waiting}",
+            "a steward passes them on; check that one runs: supervisor status",
         )
-    return _LEDGER.ok(behind if ledger.behind_ms else "up to date")
+    return _LEDGER.ok(lag if ledger.behind_ms else "up to date")

@@ -1,4 +1,4 @@
-"""A finding: what was looked at, what was seen there, and what to do about it."""
+"""A finding of `supervisor doctor`: the check that was made, its result, and the remedy if one is needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad it is. A note is worth knowing; a problem keeps tasks from running, or may lose them."""
+    """The severity. A note is information; a warning is a risk; a problem stops tasks from running or may lose them."""
 
     OK = "ok"
     NOTE = "note"
@@ -17,7 +17,10 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`subject` and `look` say at what was looked; `fix` is one line, empty where nothing is to be done."""
+    """One line of the report. `subject` and `look` name the check, `found` is its result, `fix` the remedy or empty.
+
+    The field names are those of `doctor --json`.
+    """
 
     level: Level
     subject: str
@@ -28,19 +31,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was looked at; makes findings of it."""
+    """One check of a subject; makes findings of its results."""
 
     subject: str
     look: str
 
-    def ok(self, found: str) -> Finding:
-        return Finding(Level.OK, self.subject, self.look, found)
+    def ok(self, text: str) -> Finding:
+        return Finding(Level.OK, self.subject, self.look, text)
 
-    def note(self, found: str, fix: str = "") -> Finding:
-        return Finding(Level.NOTE, self.subject, self.look, found, fix)
+    def note(self, text: str, fix: str = "") -> Finding:
+        return Finding(Level.NOTE, self.subject, self.look, text, fix)
 
-    def warning(self, found: str, fix: str) -> Finding:
-        return Finding(Level.WARNING, self.subject, self.look, found, fix)
+    def warning(self, text: str, fix: str) -> Finding:
+        return Finding(Level.WARNING, self.subject, self.look, text, fix)
 
-    def problem(self, found: str, fix: str) -> Finding:
-        return Finding(Level.PROBLEM, self.subject, self.look, found, fix)
+    def problem(self, text: str, fix: str) -> Finding:
+        return Finding(Level.PROBLEM, self.subject, self.look, text, fix)

@@ -1,12 +1,23 @@
-"""The folders of the service: whether it can keep its sockets and its data in them."""
+"""The folders of the service: they must be writable, private, and have room for the store's data."""
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+from holdfast.exits import Exit
+from holdfast_config import Settings
+from holdfast_config.trust import ServiceFolder, UntrustedError
 from holdfastd.doctor.finding import Check, Finding
+from holdfastd.embedded.launch import data_directory
+from holdfastd.parent import make_folders
 
 MEBIBYTE = 1 << 20
 SCARCE, FULL = 1024 * MEBIBYTE, 64 * MEBIBYTE
@@ -16,10 +27,11 @@ REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 
 @dataclass(frozen=True, slots=True)
 class FolderInfo:
-    """`flag` chooses it. Of one that is `missing` the others tell of the folder that it would be made in.
+    """A folder and the `flag` that chooses it.
 
-    `free` bytes; `filesystem` as the kernel names it, empty where that is not known; `blocked`: why it cannot be used
-    and what to do, and `status`: what `start` then exits with.
+    If it is `missing`, the other fields describe the folder that it would be created in. `free` is in bytes;
+    `filesystem` is the kernel's name for it, empty if unknown. `blocked` is the reason why it cannot be used, with the
+    remedy, and `status` the exit status that `start` would then have.
     """
 
     path: Path
@@ -34,34 +46,101 @@ class FolderInfo:
     filesystem: str
 
 
+def look(settings: Settings) -> list[FolderInfo]:
+    """The runtime folder, then the folder of the embedded store's data (the state folder without such a store).
+
+    Creates neither.
+    """
+    data = data_directory(settings).path if settings.embedded else settings.state_dir
+    return [_examine(settings.runtime_dir, settings.runtime_folder), _examine(data, settings.state_folder)]
+
+
+def _examine(path: Path, chosen: ServiceFolder) -> FolderInfo:
+    nearest = _nearest(path)
+    error = _distrust(chosen) or _obstacle(path, nearest)
+    entry = nearest.lstat() if error else nearest.stat()
+    return FolderInfo(
+        path=path,
+        flag=chosen.flag,
+        missing=nearest != path,
+        blocked=make_folders.told(error) if error else "",
+        status=make_folders.status(error) if error else Exit.OK,
+        owner=entry.st_uid,
+        user=os.getuid(),
+        mode=stat.S_IMODE(entry.st_mode),
+        free=0 if error else shutil.disk_usage(nearest).free,
+        filesystem=_filesystem(nearest),
+    )
+
+
+def _nearest(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists (or that denies access)."""
+    while not os.path.lexists(path) and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _distrust(folder: ServiceFolder) -> OSError | None:
+    """The error if another user could have put its content there."""
+    try:
+        folder.check()
+    except UntrustedError as error:
+        return error
+    except OSError:  # it cannot be reached; _obstacle has the better message
+        return None
+    return None
+
+
+def _obstacle(path: Path, nearest: Path) -> OSError | None:
+    """The error that creating the folder, or writing in it, would raise."""
+    if not nearest.is_dir():
+        return _error(errno.EEXIST if nearest == path else errno.ENOTDIR, path)
+    if os.access(nearest, os.W_OK | os.X_OK):
+        return None
+    is_read_only = os.statvfs(nearest).f_flag & os.ST_RDONLY
+    first = path if nearest == path else nearest / path.relative_to(nearest).parts[0]
+    return _error(errno.EROFS if is_read_only else errno.EACCES, first)
+
+
+def _error(number: int, path: Path) -> OSError:
+    return OSError(number, os.strerror(number), str(path))
+
+
+def _filesystem(path: Path) -> str:
+    """The file system of the mount that holds the path: the last of the longest names, as later mounts hide earlier."""
+    real = path.resolve()
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if real.is_relative_to(mount.mountpoint)]
+    return max(reversed(mounts), key=lambda mount: len(mount.mountpoint)).fstype if mounts else ""
+
+
 def judge(folder: FolderInfo, *, keeps_data: bool) -> Iterator[Finding]:
-    """`keeps_data`: of the embedded store."""
-    look = Check("folders", f"{folder.flag} {folder.path}")
+    """`keeps_data`: the folder holds the data of the embedded store."""
+    check = Check("folders", f"{folder.flag} {folder.path}")
     if folder.blocked:
-        found, _, fix = folder.blocked.rpartition(": ")
-        yield look.problem(found, fix)
+        text, _, fix = folder.blocked.rpartition(": ")
+        yield check.problem(text, fix)
         return
-    yield look.ok("will be made at the start" if folder.missing else "there and writable")
+    yield check.ok("missing; the start will create it" if folder.missing else "exists and is writable")
     if not folder.missing:
-        yield from _rights(folder, look)
+        yield from _judge_owner(folder, check)
     if keeps_data:
-        yield from _room(folder, look)
+        yield from _judge_room(folder, check)
 
 
-def _rights(folder: FolderInfo, look: Check) -> Iterator[Finding]:
+def _judge_owner(folder: FolderInfo, check: Check) -> Iterator[Finding]:
     if folder.owner != folder.user:
-        found = f"it belongs to user {folder.owner}, and this command runs as {folder.user}"
-        yield look.note(found, "ask as the user that the service runs as")
+        text = f"it belongs to user {folder.owner}, but this command runs as user {folder.user}"
+        yield check.note(text, "run this command as the user of the service")
 
 
-def _room(folder: FolderInfo, look: Check) -> Iterator[Finding]:
+def _judge_room(folder: FolderInfo, check: Check) -> Iterator[Finding]:
     free = f"{folder.free // MEBIBYTE} MiB are free for the embedded store"
-    fix = f"make room, or choose another {folder.flag}"
+    fix = f"free some space, or choose another {folder.flag}"
     if folder.free < FULL:
-        yield look.problem(f"only {free}: with a full disk it refuses every task", fix)
+        yield check.problem(f"only {free}: on a full disk it refuses every task", fix)
     elif folder.free < SCARCE:
-        yield look.warning(f"only {free}", fix)
+        yield check.warning(f"only {free}", fix)
     if folder.filesystem in IN_MEMORY:
-        yield look.warning(f"it is in memory ({folder.filesystem}): a restart of the machine loses every task", fix)
+        yield check.warning(f"it is in memory ({folder.filesystem}): a reboot of the machine loses every task", fix)
     if folder.filesystem in REMOTE:
-        yield look.warning(f"it is on a network ({folder.filesystem}): each write waits for it", "use a local disk")
+        yield check.warning(f"it is on a network ({folder.filesystem}): each write waits for it", "use a local disk")

@@ -1,4 +1,7 @@
-"""The handler: whether it can be imported and called, and what its import did besides."""
+"""The handler's import: its result as a value, and the judgement of it.
+
+handler_trial imports the handler in a child process; handler_child is what runs there.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,18 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core import plurals
+from holdfast.core.plurals import counted
 from holdfastd.doctor.finding import Check, Finding
 
 SLOW = 5.0  # seconds
-FEW = 5  # names are enough
+SHOWN = 5  # names of threads
 ADVICE = "start them when the handler is first called"
-LOOK = Check("handler", "import and signature")
+
+_HANDLER = Check("handler", "import and signature")
 
 
 class Function(msgspec.Struct, frozen=True, omit_defaults=True):
-    """As `holdfast.handler.description` describes it; `options` are those it asks for."""
+    """One function, as `holdfast.handler.description` describes it; `options` are those that the handler sets."""
 
     name: str
     kind: str
@@ -26,7 +30,7 @@ class Function(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Imported(msgspec.Struct, frozen=True, tag="imported"):
-    """It can run. `seconds` its import took; names of `threads` and numbers of `processes` that it has started."""
+    """The handler can run. The import took `seconds` and started `threads` (names) and `processes` (pids)."""
 
     handler: str
     functions: list[Function]
@@ -36,55 +40,55 @@ class Imported(msgspec.Struct, frozen=True, tag="imported"):
 
 
 class NotImported(msgspec.Struct, frozen=True, tag="not-imported"):
-    """It cannot run: why, on one line, and the user's traceback if there is one."""
+    """The handler cannot run: the error on one line, and the traceback of the user's code if there is one."""
 
     error: str
     traceback: str = ""
 
     @property
-    def told(self) -> str:
-        """As `supervisor start` tells it."""
+    def message(self) -> str:
+        """The lines that `supervisor start` would print."""
         return f"{self.traceback.rstrip()}\n{self.error}" if self.traceback else self.error
 
 
 Trial = Imported | NotImported
 
 
-def judge(trial: Trial) -> Iterator[Finding]:
-    """Whether it can run; and what its import did that is seldom meant."""
+def judge(trial: Trial, *, is_named: bool) -> Iterator[Finding]:
+    """`is_named`: the settings name a handler, so that a missing one is a problem."""
     match trial:
+        case NotImported() if not is_named and not trial.traceback:
+            yield _HANDLER.note(f"not checked: {trial.error}", "supervisor doctor HANDLER")
         case NotImported():
-            yield LOOK.problem(trial.error, _advice(trial))
+            yield _HANDLER.problem(trial.error, _advice(trial))
         case Imported():
-            kinds = ", ".join(f"{one.name or trial.handler} is a {one.kind}" for one in trial.functions)
-            yield LOOK.ok(f"{kinds}; imported in {trial.seconds:.2f} s")
-            yield from warnings(trial)
+            kinds = ", ".join(f"{each.name or trial.handler} is a {each.kind}" for each in trial.functions)
+            yield _HANDLER.ok(f"{kinds}; imported in {trial.seconds:.2f} s")
+            yield from judge_side_effects(trial)
 
 
-def warnings(seen: Imported) -> Iterator[Finding]:
-    """What every worker will have, and do again at each restart."""
-    if seen.seconds > SLOW:
-        fix = "import less, or later; with --preload it is imported once"
-        yield LOOK.warning(f"the import takes {seen.seconds:.1f} s, and every restart of a worker as long", fix)
-    if seen.threads:
-        started = f"{counted(seen.threads, 'thread')} ({', '.join(seen.threads[:FEW])})"
-        yield LOOK.warning(f"the import starts {started}", f"{ADVICE}; --preload refuses them")
-    if seen.processes:
-        yield LOOK.warning(f"the import starts {counted(seen.processes, 'process', 'processes')}", ADVICE)
+def judge_side_effects(imported: Imported) -> Iterator[Finding]:
+    """Judges effects of the import that each worker will have, again at each restart."""
+    if imported.seconds > SLOW:
+        fix = "import less, or import later; with --preload the supervisor imports it once"
+        yield _HANDLER.warning(f"the import takes {imported.seconds:.1f} s, at each start of a worker", fix)
+    if imported.threads:
+        names = ", ".join(imported.threads[:SHOWN])
+        text = f"the import starts {counted(len(imported.threads), 'thread')} ({names})"
+        yield _HANDLER.warning(text, f"{ADVICE}; with --preload this is an error")
+    if imported.processes:
+        text = f"the import starts {counted(len(imported.processes), 'process', 'processes')}"
+        yield _HANDLER.warning(text, ADVICE)
 
 
-def unserved(seen: Imported, lanes: Sequence[str]) -> Iterator[Finding]:
-    """Handlers whose lane none of these workers takes tasks from."""
-    for one in seen.functions:
-        lane = one.options.get("lane")
+def judge_lanes(imported: Imported, lanes: Sequence[str]) -> Iterator[Finding]:
+    """Judges the lanes of the handlers: a lane that these workers do not serve is probably a mistake."""
+    for each in imported.functions:
+        lane = each.options.get("lane")
         if lane is not None and lane not in lanes:
-            found = f"the handler {one.name} has the lane {lane}, which these workers do not serve"
-            yield LOOK.warning(found, f"add {lane} to --lanes, unless others serve it")
+            text = f"the handler {each.name} has the lane {lane}, which these workers do not serve"
+            yield _HANDLER.warning(text, f"add {lane} to --lanes, unless other workers serve it")
 
 
 def _advice(trial: NotImported) -> str:
     return "supervisor check shows the traceback" if trial.traceback else "supervisor check tries it again"
-
-
-def counted(things: Sequence[object], one: str, many: str = "") -> str:
-    return plurals.counted(len(things), one, many)

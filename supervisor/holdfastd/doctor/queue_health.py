@@ -1,4 +1,4 @@
-"""The queue and who works on it: what waits, what was given up on, which workers are silent."""
+"""The queue and its workers: waiting tasks, dead letters, unreadable entries, lanes, silent workers and stewards."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from holdfastd.core.host_words import remedy
 from holdfastd.doctor.finding import Check, Finding
 
 LONG_WAIT = 300.0  # seconds
-TOLD_FOR = 86400.0  # seconds
-SETTLED = 3  # heartbeats: a steward has had the time to speak for it
-VOUCHED_WITHIN = 30.0  # seconds; a steward speaks for its workers far more often
+LOSS_SHOWN = 86400.0  # seconds after which a loss of data is no longer reported
+SETTLED = 3  # heartbeats: by then a steward has renewed its lease
+VOUCHED_WITHIN = 30.0  # seconds; a steward renews the leases of its workers far more often
 
 _SCHEMA = Check("queue", "schema")
 _EPOCH = Check("queue", "data")
@@ -28,39 +28,38 @@ _STEWARDS = Check("queue", "stewards")
 
 
 def judge(queue: QueueInfo, lease: float) -> Iterator[Finding]:
-    """`lease`: seconds that a silent worker is believed to be alive."""
+    """`lease`: seconds without a heartbeat after which a worker counts as lost."""
     if queue.schema not in (None, queue.our_schema):
-        found = f"its keys have schema {queue.schema}, this version speaks {queue.our_schema}"
-        yield _SCHEMA.problem(found, "run the version that wrote it, or use another --queue-name")
+        text = f"the keys of the queue have schema {queue.schema}; this version needs {queue.our_schema}"
+        yield _SCHEMA.problem(text, "run the version of Holdfast that wrote it, or use another --queue-name")
     else:
-        yield _SCHEMA.ok(queue.schema or "none yet: this queue is new")
+        yield _SCHEMA.ok(queue.schema or "none yet: the queue is new")
     yield _judge_epoch(queue)
     yield from _judge_waiting(queue)
     yield from _judge_set_aside(queue.counts)
     yield from _judge_members(queue.members, queue.counts.workers, lease)
-    seen = {state.name: wrong_end_words(state, queue.now_ms) for state in queue.states}
+    observed = {state.name: wrong_end_words(state, queue.now_ms) for state in queue.states}
     for lane in queue.lanes:
-        yield from judge_lane(lane, seen.get(lane.name, ""))
+        yield from judge_lane(lane, observed.get(lane.name, ""))
     for state in queue.states:
         yield from _judge_pause(state, queue.now_ms)
         yield from _judge_service(state)
-    for one in queue.quiet:
-        yield _judge_quiet(one, queue.now_ms)
+    for order in queue.quiet:
+        yield _judge_quiet(order, queue.now_ms)
     for schedule in queue.undeclared:
-        of = f"of application {schedule.owner} " if schedule.owner else ""
-        found = f"no live worker {of}declares this schedule of the code, and it goes on firing"
-        yield Check("queue", f"schedule {schedule.schedule_id}").warning(found, schedule.remedy)
+        owner = f"of application {schedule.owner} " if schedule.owner else ""
+        text = f"it was declared in code, but no live worker {owner}declares it any more; it still fires"
+        yield Check("queue", f"schedule {schedule.schedule_id}").warning(text, schedule.remedy)
 
 
 def _judge_epoch(queue: QueueInfo) -> Finding:
-    """Nobody who looks at the tasks that are there now could tell that others are missing."""
+    """Reports a loss of all data that a steward noticed; the tasks that exist now do not show it."""
     ago = None if queue.emptied_ms is None else (queue.now_ms - queue.emptied_ms) / 1000
-    if ago is None or ago > TOLD_FOR:
-        return _EPOCH.ok("no steward has seen it vanish")
-    known = counted(queue.lost, "task was", "tasks were")
-    found = f"the store came back empty {ago:.0f} s ago: what it held is lost ({known} known)"
+    if ago is None or ago > LOSS_SHOWN:
+        return _EPOCH.ok("no steward has noticed a loss of data")
+    text = f"Redis came back empty {ago:.0f} s ago: its tasks are lost ({counted(queue.lost, 'task')} known)"
     return _EPOCH.problem(
-        found, "have producers submit again what they still know of; set appendonly yes in redis.conf"
+        text, "let producers submit again the tasks that they still know; set appendonly yes in redis.conf"
     )
 
 
@@ -71,106 +70,108 @@ def _judge_waiting(queue: QueueInfo) -> Iterator[Finding]:
         yield _WAITING.ok("none")
         return
     age = 0.0 if counts.oldest_ms is None else (queue.now_ms - counts.oldest_ms) / 1000
-    found = f"{waiting}, the oldest for {age:.0f} s" if age else f"{waiting}"
+    text = f"{waiting}, the oldest for {age:.0f} s" if age else f"{waiting}"
     if not counts.workers:
-        yield _WAITING.warning(f"{found}, and no worker is there", "supervisor start")
+        yield _WAITING.warning(f"{text}, but no worker runs", "supervisor start")
     elif age > LONG_WAIT:
-        yield _WAITING.warning(found, "more workers (supervisor scale N), or more --concurrency")
+        yield _WAITING.warning(text, "run more workers (supervisor scale N), or raise --concurrency")
     else:
-        yield _WAITING.ok(found)
+        yield _WAITING.ok(text)
 
 
 def _judge_pause(lane: LaneState, now_ms: int) -> Iterator[Finding]:
     if lane.paused_since_ms is None:
         return
     ago = max(0, now_ms - lane.paused_since_ms) / 1000
-    found = f"paused for {ago:.0f} s: {lane.paused_because}; {counted(lane.waiting, 'waits', 'wait')} in it"
-    yield Check("queue", f"pause of lane {lane.name}").warning(found, f"supervisor lanes resume {lane.name}")
+    text = f"paused for {ago:.0f} s: {lane.paused_because}; {counted(lane.waiting, 'task waits', 'tasks wait')} in it"
+    yield Check("queue", f"pause of lane {lane.name}").warning(text, f"supervisor lanes resume {lane.name}")
 
 
 def _judge_service(lane: LaneState) -> Iterator[Finding]:
-    """What waits where no live worker could take it."""
-    look = Check("queue", f"workers of lane {lane.name}")
+    """Reports tasks that wait in a lane, or for a handler, without a live worker for them."""
+    check = Check("queue", f"workers of lane {lane.name}")
     if lane.waiting and not lane.workers:
-        found = f"no live worker serves it, and {counted(lane.waiting, 'waits', 'wait')} in it"
-        yield look.warning(found, f"supervisor start --lanes {lane.name}, or add it to --lanes of those that run")
+        text = f"no live worker serves it, and {counted(lane.waiting, 'task waits', 'tasks wait')} in it"
+        yield check.warning(text, f"supervisor start --lanes {lane.name}, or add it to --lanes of a running supervisor")
         return
     for name, count in lane.missing.items():
         wanted = f"handler {name}" if name else "a default handler"
-        found = f"none of its {counted(lane.workers, 'live worker')} has {wanted}, {counted(count, 'waits', 'wait')}"
+        tasks = counted(count, "task waits", "tasks wait")
+        text = f"none of its {counted(lane.workers, 'live worker')} has {wanted}; {tasks} for it"
         yield Check("queue", f"{wanted} in lane {lane.name}").warning(
-            found, "start workers that register it: tasks fail after --unknown-handler-timeout"
+            text, "start workers that register it: the tasks fail after --unknown-handler-timeout"
         )
     if lane.workers:
-        told = dict.fromkeys("in order" if one.weight is None else str(one.weight) for one in lane.served)
-        weights = f", weight {' or '.join(told)}" if told else ""
-        yield look.ok(f"served by {counted(lane.workers, 'live worker')}{weights}")
+        kinds = dict.fromkeys("in order" if each.weight is None else str(each.weight) for each in lane.served)
+        weights = f", weight {' or '.join(kinds)}" if kinds else ""
+        yield check.ok(f"served by {counted(lane.workers, 'live worker')}{weights}")
 
 
-def _judge_quiet(one: Quiet, now_ms: int) -> Finding:
-    ago = max(0, now_ms - one.since_ms) / 1000
-    which = "all hosts" if one.is_all else f"host {one.host}"
-    word, what = ("halted", "claiming nothing, making no fires") if one.is_halt else ("quiet", "claiming nothing")
-    found = f"{which} {word} for {ago:.0f} s, {what}; {one.by} said so: {one.reason}"
-    return Check("queue", f"{word} hosts").warning(found, remedy(one))
+def _judge_quiet(order: Quiet, now_ms: int) -> Finding:
+    ago = max(0, now_ms - order.since_ms) / 1000
+    hosts = "all hosts" if order.is_all else f"host {order.host}"
+    word, rule = ("halted", "no claims, no fires of schedules") if order.is_halt else ("quiet", "no claims")
+    text = f"{hosts} {word} for {ago:.0f} s ({rule}), by order of {order.by}: {order.reason}"
+    return Check("queue", f"{word} hosts").warning(text, remedy(order))
 
 
 def _judge_set_aside(counts: Counts) -> Iterator[Finding]:
     if counts.dead:
-        found = f"{counted(counts.dead, 'task was', 'tasks were')} given up on"
-        yield _DEAD.warning(found, "supervisor dead list shows why; supervisor dead retry runs them again")
+        text = f"{counted(counts.dead, 'task has', 'tasks have')} failed for good"
+        yield _DEAD.warning(text, "supervisor dead list shows why; supervisor dead retry runs them again")
     else:
         yield _DEAD.ok("none")
     if counts.unreadable:
-        aside = ("entry that cannot be read was", "entries that cannot be read were")
-        found = f"{counted(counts.unreadable, *aside)} set aside"
-        yield _UNREADABLE.warning(found, "supervisor queue unreadable shows why: mend their producer")
+        kinds = ("entry was not a valid task and was", "entries were not valid tasks and were")
+        text = f"{counted(counts.unreadable, *kinds)} set aside"
+        yield _UNREADABLE.warning(text, "supervisor queue unreadable shows them and why; correct their producer")
     else:
         yield _UNREADABLE.ok("none")
 
 
 def _judge_members(members: Sequence[WorkerInfo], count: int, lease: float) -> Iterator[Finding]:
     if not members:
-        yield _WORKERS.note("none is known", "supervisor start")
+        yield _WORKERS.note("none is registered", "supervisor start")
         return
     silent = [member for member in members if member.beat_ago_ms > lease * 1000]
     if silent:
         longest = silent[0]
-        found = (
-            f"{len(silent)} of {count} are silent beyond their lease, the longest for "
+        text = (
+            f"the lease of {len(silent)} of {count} has expired; the longest without a heartbeat: "
             f"{longest.beat_ago_ms / 1000:.0f} s, on {longest.host}"
         )
-        yield _WORKERS.warning(found, "a steward recovers what they held: is a supervisor running anywhere?")
+        yield _WORKERS.warning(text, "a steward puts their tasks back: check that a supervisor runs on some host")
     else:
-        yield _WORKERS.ok(f"{count}, all of them heard within their lease")
+        yield _WORKERS.ok(f"{count}, each with a heartbeat within its lease")
     yield from _judge_stewards(members)
 
 
 def _judge_stewards(members: Sequence[WorkerInfo]) -> Iterator[Finding]:
-    alone = {member.host for member in members if member.beats >= SETTLED and not _is_vouched(member)}
-    if alone:
-        found = f"none speaks for workers on {', '.join(sorted(alone))}"
-        yield _STEWARDS.warning(found, "supervisor status there: does its steward live, and reach the store?")
+    hosts = {member.host for member in members if member.beats >= SETTLED and not _is_vouched(member)}
+    if hosts:
+        text = f"no live steward renews the leases of workers on {', '.join(sorted(hosts))}"
+        yield _STEWARDS.warning(text, "supervisor status there: check that its steward lives and reaches Redis")
     else:
-        yield _STEWARDS.ok("each worker is spoken for")
+        yield _STEWARDS.ok("every worker has a live steward")
 
 
 def _is_vouched(member: WorkerInfo) -> bool:
     return member.vouched_ago_ms is not None and member.vouched_ago_ms <= VOUCHED_WITHIN * 1000
 
 
-def judge_lane(lane: LaneInfo, seen: str = "") -> Iterator[Finding]:
-    """From which end it is filled can be seen only while it is being filled and something waits in it. `seen`: what
-    stewards, who look all the time, have seen of late."""
-    look = Check("queue", f"lane {lane.name}")
+def judge_lane(lane: LaneInfo, observed: str = "") -> Iterator[Finding]:
+    """Judges the type of the key, and the end of the list at which producers push.
+
+    One look sees a push only if it happens at that moment; `observed` is the report of the stewards, who look all the
+    time.
+    """
+    check = Check("queue", f"lane {lane.name}")
     if lane.kind not in ("list", "none"):
-        found = f"this key is a {lane.kind}, and a lane is a list"
-        yield look.problem(found, f"rename that key, or use another name (RENAME {lane.name} …)")
-    elif lane.pushed_at_head or seen:
+        text = f"the key is a {lane.kind}, but a lane must be a list"
+        yield check.problem(text, f"rename the key (RENAME {lane.name} …), or give the lane another name")
+    elif lane.pushed_at_head or observed:
         end, wrong = ("tail", "RPUSH") if lane.turned else ("head", "LPUSH")
-        found = (
-            f"somebody pushes at its {end} ({wrong}): the last in are the first out, and the first may wait for ever"
-        )
-        yield look.warning(f"{found}; {seen}" if seen else found, wrong_end_mend(lane.name, turned=lane.turned))
+        text = f"a producer pushes at its {end} ({wrong}): new tasks overtake old ones, which may wait for ever"
+        yield check.warning(f"{text}; {observed}" if observed else text, wrong_end_mend(lane.name, turned=lane.turned))
     else:
-        yield look.ok(f"{counted(lane.length, 'entry', 'entries')}; nobody was seen to push at the wrong end")
+        yield check.ok(f"{counted(lane.length, 'entry', 'entries')}; no producer pushes at the wrong end")

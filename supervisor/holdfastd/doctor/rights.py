@@ -1,4 +1,4 @@
-"""Whether the store lets our user do what a supervisor needs to do."""
+"""The rights of our Redis user: it must be allowed every command and script that a supervisor uses."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _SCRIPTS = Check("redis", "scripts")
 
 
 def judge(rights: AclInfo, queue: str) -> Iterator[Finding]:
-    """`queue` is the name of the plain queue."""
-    who = f"user {rights.user}" if rights.user else "this user"
+    """`queue` is the name of the public queue."""
+    user = f"user {rights.user}" if rights.user else "this user"
     if rights.forbidden:
         more = f" and {len(rights.forbidden) - SHOWN} more" if len(rights.forbidden) > SHOWN else ""
-        found = f"{who} may not run {', '.join(rights.forbidden[:SHOWN])}{more}"
-        yield _COMMANDS.problem(found, acl_line(rights.user or "holdfast", queue))
+        text = f"{user} may not run {', '.join(rights.forbidden[:SHOWN])}{more}"
+        yield _COMMANDS.problem(text, acl_line(rights.user or "holdfast", queue))
     else:
-        yield _COMMANDS.ok(f"{who} may run every command that is needed")
+        yield _COMMANDS.ok(f"{user} may run every command that is needed")
     if rights.scripts:
         yield _SCRIPTS.problem(rights.scripts, "use Redis 7.0 or later, or Valkey, and allow EVALSHA and SCRIPT LOAD")
     else:
-        yield _SCRIPTS.ok("the server compiles and runs ours, flags included")
+        yield _SCRIPTS.ok("the server loads and runs our scripts, flags included")
 
 
 def acl_line(user: str, queue: str) -> str:
-    """What makes such a user, as config/redis.conf has it."""
+    """The command that gives a user these rights, as in config/redis.conf."""
     keys = f"resetkeys resetchannels ~{queue} ~{{{queue}}}:* &{{{queue}}}:* &{{{queue}}}:done:*"
     return f"ACL SETUSER {user} {keys} +@all -@admin -@dangerous +info +config|get; further lanes need a ~pattern each"

@@ -1,4 +1,4 @@
-"""One visit of the doctor: everything that is looked at, and the order in which it is told."""
+"""Runs all checks of `supervisor doctor`: looks at each subject, judges it, and returns the findings in order."""
 
 from __future__ import annotations
 
@@ -11,138 +11,114 @@ from holdfast_config import Settings
 from holdfastd.doctor import (
     configuration,
     database,
+    embedded_store,
     folders,
     handler_import,
+    handler_trial,
     kernel,
+    python_version,
     resources,
     running_service,
     store,
     unit,
 )
-from holdfastd.doctor.bounded import together
+from holdfastd.doctor.bounded_checks import run_bounded
 from holdfastd.doctor.finding import Check, Finding
-from holdfastd.doctor.handler_import import Imported, NotImported, Trial
-from holdfastd.doctor.looks import database as look_database
-from holdfastd.doctor.looks import embedded as look_embedded
-from holdfastd.doctor.looks import folders as look_folders
-from holdfastd.doctor.looks import handler_import as look_handler
-from holdfastd.doctor.looks import kernel as look_kernel
-from holdfastd.doctor.looks import resources as look_limits
-from holdfastd.doctor.looks import running_service as look_running
-from holdfastd.doctor.looks import store as look_store
-from holdfastd.doctor.looks import unit as look_unit
+from holdfastd.doctor.handler_import import Imported, Trial
 from holdfastd.doctor.resources import Need
 from holdfastd.doctor.running_service import RunningInfo
 from holdfastd.doctor.store import Expectation
-from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.version import installed
 
-LONGEST_LOOK = 20.0  # seconds
-WORKERS_CONNECTIONS = 4  # that one has open while it is busy
-STEWARDS_CONNECTIONS = 6  # beside one for each lane
+CHECK_TIMEOUT = 20.0  # seconds
+WORKER_CONNECTIONS = 4  # that a busy worker has open
+STEWARD_CONNECTIONS = 6  # beside one for each lane
 
 
-def visit(settings: Settings, doubts: Sequence[str] = ()) -> list[Finding]:
-    """Everything; `doubts` about the files of the settings. Forks for the handler's import, so this process may have
-    one thread only."""
-    trial = look_handler.attempt(settings)
-    service = look_running.running(settings.runtime_folder)
+def run(settings: Settings, warnings: Sequence[str] = ()) -> list[Finding]:
+    """All findings; `warnings` are those about the settings files.
+
+    Forks to import the handler, so this process may have one thread only.
+    """
+    trial = handler_trial.look(settings)
+    service = running_service.look(settings.runtime_folder)
     pid = service.status.pid if service.status else None
-    return together(
+    return run_bounded(
         {
             "kernel": _machine,
-            "limits": lambda: resources.judge(look_limits.room(pid), _need(settings, trial, service)),
-            "settings": lambda: [*_files(doubts), *_settings(settings)],
-            "handler": lambda: _handler(settings, trial),
+            "limits": lambda: resources.judge(resources.look(pid), _need(settings, trial, service)),
+            "settings": lambda: [*_files(warnings), *_settings(settings)],
+            "handler": lambda: handler_import.judge(trial, is_named=settings.handler is not None),
             "folders": lambda: _folders(settings),
             "redis": lambda: _store(settings, service),
             "postgresql": lambda: _database(settings),
             "supervisor": lambda: _service(settings, service),
-            "unit": lambda: unit.judge(look_unit.unit(), settings.drain_timeout),
+            "unit": lambda: unit.judge(unit.look(), settings.drain_timeout),
         },
-        LONGEST_LOOK,
+        CHECK_TIMEOUT,
     )
 
 
-def visit_without_settings(problems: Sequence[str]) -> list[Finding]:
-    """What can be looked at where the settings cannot be read."""
-    look = Check("settings", "flags, environment, files")
-    bad = [look.problem(problem, "see config/supervisor.toml for every setting") for problem in problems]
-    return [*bad, *together({"kernel": _machine}, LONGEST_LOOK)]
+def run_without_settings(problems: Sequence[str]) -> list[Finding]:
+    """The findings that need no settings, where these are invalid; `problems` says why."""
+    check = Check("settings", "flags, environment, files")
+    invalid = [check.problem(problem, "see config/supervisor.toml for every setting") for problem in problems]
+    return [*invalid, *run_bounded({"kernel": _machine}, CHECK_TIMEOUT)]
 
 
 def _machine() -> Iterator[Finding]:
-    yield from kernel.judge(look_kernel.kernel())
-    yield from kernel.judge_python(look_kernel.python())
+    yield from kernel.judge(kernel.look())
+    yield from python_version.judge(python_version.look())
 
 
-def _files(doubts: Sequence[str]) -> Iterator[Finding]:
-    for doubt in doubts:
-        found, _, fix = doubt.rpartition(": ")
-        yield Check("settings", "files").warning(found, fix)
+def _files(warnings: Sequence[str]) -> Iterator[Finding]:
+    for warning in warnings:
+        text, _, fix = warning.rpartition(": ")
+        yield Check("settings", "files").warning(text, fix)
 
 
 def _settings(settings: Settings) -> list[Finding]:
-    return list(configuration.judge(settings)) or [Check("settings", "values").ok("all of them are allowed")]
+    return list(configuration.judge(settings)) or [Check("settings", "values").ok("all values are valid")]
 
 
 def _need(settings: Settings, trial: Trial, service: RunningInfo) -> Need:
-    in_threads = isinstance(trial, Imported) and any("thread" in one.kind for one in trial.functions)
+    in_threads = isinstance(trial, Imported) and any("thread" in each.kind for each in trial.functions)
     living = service.status.target if service.status else 0
     return Need(max(settings.workers, living), living, settings.concurrency if in_threads else 0)
 
 
-def _handler(settings: Settings, trial: Trial) -> Iterator[Finding]:
-    if isinstance(trial, NotImported) and settings.handler is None and not trial.traceback:
-        yield handler_import.LOOK.note(f"not looked at: {trial.error}", "supervisor doctor HANDLER")
-    else:
-        yield from handler_import.judge(trial)
-
-
 def _folders(settings: Settings) -> Iterator[Finding]:
-    sockets, data = look_folders.folders(settings)
+    sockets, data = folders.look(settings)
     yield from folders.judge(sockets, keeps_data=False)
     yield from folders.judge(data, keeps_data=settings.embedded)
     if settings.embedded:
-        look = Check("folders", "embedded store")
-        try:
-            yield look.ok(f"{look_embedded.embedded(settings)}, and it can read what is there")
-            yield from kernel.judge_overcommit(look_kernel.overcommit())
-        except StoreLaunchError as error:
-            found, _, fix = str(error).rpartition(": ")
-            yield look.problem(found, fix)
+        yield from embedded_store.judge(embedded_store.look(settings))
+        yield from kernel.judge_overcommit(kernel.look_overcommit())
 
 
 def _store(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
     if settings.scheduler_type == "memory":
-        yield Check("redis", "connection").ok("none is used: the queue is in the memory of one process")
+        yield Check("redis", "connection").ok("not used: the queue is in the memory of one process")
         return
-    others = STEWARDS_CONNECTIONS + min(len(settings.lanes), MOST_PEEKS)
+    steward = STEWARD_CONNECTIONS + min(len(settings.lanes), MOST_PEEKS)
     expected = Expectation(
         queue=settings.queue_name,
         lease=settings.lease,
-        connections=WORKERS_CONNECTIONS * settings.workers + others,
+        connections=WORKER_CONNECTIONS * settings.workers + steward,
         running=service.status is not None and service.status.store.url == settings.redis.masked_url,
         embedded=settings.embedded,
     )
-    seen = look_store.examine(settings.redis, settings.lane_names)
-    if isinstance(seen, StoreError):
-        yield store.judge_silence(seen, expected)
-    else:
-        yield from store.judge(seen, expected)
+    yield from store.judge(store.look(settings.redis, settings.lane_names), expected)
 
 
 def _database(settings: Settings) -> Iterator[Finding]:
     if settings.postgres is None:
-        yield Check("postgresql", "connection").ok("none is used: Redis alone keeps the tasks")
+        yield Check("postgresql", "connection").ok("not used: Redis alone keeps the tasks")
         return
-    seen, following = look_database.examine(settings.redis, settings.postgres)
-    if isinstance(seen, StoreError):
-        yield database.judge_silence(seen)
-        return
-    yield from database.judge(seen)
-    if following is not None:
-        yield from database.judge_following(following)
+    info, replication = database.look(settings.redis, settings.postgres)
+    yield from database.judge(info)
+    if replication is not None and not isinstance(info, StoreError):
+        yield from database.judge_replication(replication)
 
 
 def _service(settings: Settings, service: RunningInfo) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The supervisor that runs here, as it tells itself."""
+"""The supervisor that runs on this host: its own report through the control socket."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 from holdfast.core.plurals import counted
 from holdfast.core.tasks import WorkerKind
-from holdfastd.control.protocol import DeathStatus, SupervisorStatus
+from holdfast_config.trust import ServiceFolder
+from holdfastd.control.client import ask
+from holdfastd.control.errors import ControlError, NotRunningError
+from holdfastd.control.protocol import AskStatus, DeathStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED
 from holdfastd.doctor.finding import Check, Finding
 
-QUIET = 5.0  # seconds without a word
+ANSWER_TIMEOUT = 3.0  # seconds: the parent answers at once
+SILENT = 5.0  # seconds without a heartbeat
 RECENT = 600.0  # seconds
 MANY_DEATHS = 3
 
-_RUNS = Check("supervisor", "control socket")
+_SOCKET = Check("supervisor", "control socket")
 _STATE = Check("supervisor", "state")
 _QUARANTINE = Check("supervisor", "quarantine")
 _DEATHS = Check("supervisor", "deaths")
@@ -24,61 +28,75 @@ _STORE = Check("supervisor", "store")
 
 @dataclass(frozen=True, slots=True)
 class RunningInfo:
-    """`status` if one runs and answers, else `silent`: why not, and whether it is `absent`."""
+    """The `status` of a supervisor that answers; else the reason why none does, and True if none runs (`absent`)."""
 
     status: SupervisorStatus | None
-    silent: str = ""
+    reason: str = ""
     absent: bool = False
 
 
+def look(folder: ServiceFolder) -> RunningInfo:
+    """Asks the supervisor of a runtime folder for its status."""
+    try:
+        return RunningInfo(ask(folder.check(), AskStatus(), ANSWER_TIMEOUT))
+    except NotRunningError as error:
+        return RunningInfo(None, str(error), absent=True)
+    except OSError as error:
+        return RunningInfo(None, f"{error.filename or folder.path}: {error.strerror}")
+    except ControlError as error:
+        return RunningInfo(None, str(error))
+
+
 def judge(running: RunningInfo, *, version: str, store_url: str, now: float) -> Iterator[Finding]:
-    """`version` and `store_url` (masked) are ours, `now` is unix time."""
+    """`version` and `store_url` (masked) are those of this command; `now` is Unix time."""
     if running.status is None:
         if running.absent:
-            yield _RUNS.note(running.silent)
+            yield _SOCKET.note(running.reason)
         else:
-            yield _RUNS.problem(running.silent, "journalctl -u holdfast, or kill -QUIT it and start it again")
+            yield _SOCKET.problem(running.reason, "journalctl -u holdfast; or kill -QUIT it and start it again")
         return
     status = running.status
-    if status.version != version:
-        found = f"it is of version {status.version}, this command of {version}"
-        yield _RUNS.warning(found, "restart it: supervisor stop, then supervisor start")
-    else:
-        yield _RUNS.ok(f"version {status.version}, pid {status.pid}, {status.state}")
+    yield _judge_version(status, version)
     yield from _judge_state(status)
     if status.quarantine.held_back:
         waiting = counted(status.quarantine.waiting, "suspect waits", "suspects wait")
-        found = f"{waiting}; no quarantine worker is started: {status.quarantine.held_back}"
-        yield _QUARANTINE.warning(found, "supervisor status; supervisor why TASK_ID tells of each")
-    yield from _judge_deaths(status, now)
+        text = f"{waiting}; no quarantine worker is started: {status.quarantine.held_back}"
+        yield _QUARANTINE.warning(text, "supervisor status; supervisor why TASK_ID explains each")
+    yield _judge_deaths(status, now)
     if status.store.url != store_url:
-        found = f"it uses {status.store.url}, and these settings name {store_url}"
-        yield _STORE.warning(found, "give this command the settings of the service (--config, --redis-url, REDIS_URL)")
+        text = f"it uses {status.store.url}, but these settings name {store_url}"
+        yield _STORE.warning(text, "give this command the settings of the service (--config, --redis-url, REDIS_URL)")
+
+
+def _judge_version(status: SupervisorStatus, version: str) -> Finding:
+    if status.version != version:
+        text = f"it runs version {status.version}, but this command is version {version}"
+        return _SOCKET.warning(text, "restart it: supervisor stop, then supervisor start")
+    return _SOCKET.ok(f"version {status.version}, pid {status.pid}, {status.state}")
 
 
 def _judge_state(status: SupervisorStatus) -> Iterator[Finding]:
     for word, cause in (("degraded", status.degraded), ("held back", status.breaker)):
         if cause:
-            yield _STATE.problem(f"{word}: {cause}", "supervisor status; the log has the first of it")
-    quiet = [f"{one.kind} {one.slot}" for one in status.processes if one.silent > QUIET]
-    if quiet:
-        yield _STATE.warning(f"silent: {', '.join(quiet)}", "kill -USR1 them: they log what they are doing")
+            yield _STATE.problem(f"{word}: {cause}", "supervisor status; the log shows the first error")
+    silent = [f"{process.kind} {process.slot}" for process in status.processes if process.silent > SILENT]
+    if silent:
+        yield _STATE.warning(f"silent: {', '.join(silent)}", "kill -USR1 their pids: they log their stacks")
     if status.state == "running" and status.ready < status.target:
-        found = f"{status.ready} of {status.target} workers are ready"
-        yield _STATE.warning(found, "supervisor status shows what the others died of")
-    elif not (status.degraded or status.breaker or quiet):
+        text = f"{status.ready} of {status.target} workers are ready"
+        yield _STATE.warning(text, "supervisor status shows why the others died")
+    elif not (status.degraded or status.breaker or silent):
         yield _STATE.ok(f"{status.ready} of {status.target} workers are ready")
 
 
-def _judge_deaths(status: SupervisorStatus, now: float) -> Iterator[Finding]:
+def _judge_deaths(status: SupervisorStatus, now: float) -> Finding:
     recent = [death for death in status.deaths.recent if now - death.at < RECENT and death.cause not in EXPECTED]
-    if len(recent) >= MANY_DEATHS:
-        last = recent[-1]
-        kind = "quarantine worker" if last.kind == WorkerKind.QUARANTINE else last.kind
-        found = f"{len(recent)} in the last {RECENT / 60:.0f} minutes, the last of a {kind}: {_cause(last)}"
-        yield _DEATHS.warning(found, "supervisor workers --deaths")
-    else:
-        yield _DEATHS.ok(f"{status.deaths.total} since its start")
+    if len(recent) < MANY_DEATHS:
+        return _DEATHS.ok(f"{status.deaths.total} since its start")
+    last = recent[-1]
+    kind = "quarantine worker" if last.kind == WorkerKind.QUARANTINE else last.kind
+    text = f"{len(recent)} in the last {RECENT / 60:.0f} minutes; the last was a {kind}: {_cause(last)}"
+    return _DEATHS.warning(text, "supervisor workers --deaths")
 
 
 def _cause(death: DeathStatus) -> str:

@@ -1,4 +1,4 @@
-"""What `start` would run with these settings, and everything that would keep it from starting."""
+"""The report of `supervisor check`: what `start` would run with these settings, and what would stop it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
-from holdfastd.doctor import configuration, folders, handler_import
+from holdfastd.doctor import configuration, embedded_store, folders, handler_import, handler_trial
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.doctor.folders import FolderInfo
 from holdfastd.doctor.handler_import import Imported, NotImported, Trial
-from holdfastd.doctor.looks.embedded import embedded
-from holdfastd.doctor.looks.folders import folders as see_folders
-from holdfastd.doctor.looks.handler_import import attempt
 from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.parent.start_checks import refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What would end `start` with this status; `told` is what it would print, `traceback` included."""
+    """An error that would end `start` with this status; `told` is its message, with the traceback if there is one.
+
+    The field names are those of `check --json`.
+    """
 
     status: int
     told: str
@@ -27,7 +27,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class StartCheck:
-    """`engine`: of the embedded store, empty where none is used."""
+    """`engine`: the server program of the embedded store, empty if none is used."""
 
     obstacles: tuple[Obstacle, ...]
     warnings: tuple[Finding, ...]
@@ -37,32 +37,31 @@ class StartCheck:
 
     @property
     def status(self) -> int:
-        """What `start` would exit with; 0: it would start."""
+        """The exit status of `start`; 0 if it would start."""
         return self.obstacles[0].status if self.obstacles else Exit.OK
 
 
 def check(settings: Settings) -> StartCheck:
-    """In the order in which `start` would meet them. Forks: this process may have one thread only."""
-    trial = attempt(settings)
-    seen = tuple(see_folders(settings))
-    obstacles = [Obstacle(one.status, one.blocked) for one in seen if one.blocked]
+    """The obstacles in the order in which `start` would meet them. Forks: this process may have one thread only."""
+    trial = handler_trial.look(settings)
+    places = tuple(folders.look(settings))
+    engine = embedded_store.look(settings) if settings.embedded else ""
+    obstacles = [Obstacle(folder.status, folder.blocked) for folder in places if folder.blocked]
     if why_not := refusal(settings):
         obstacles.append(Obstacle(Exit.CONFIG, why_not))
-    engine = ""
-    if settings.embedded:
-        try:
-            engine = embedded(settings)
-        except StoreLaunchError as error:
-            obstacles.append(Obstacle(error.code, str(error)))
+    if isinstance(engine, StoreLaunchError):
+        obstacles.append(Obstacle(engine.code, str(engine)))
+        engine = ""
     if isinstance(trial, NotImported):
-        obstacles.append(Obstacle(Exit.CONFIG, trial.told))
-    return StartCheck(tuple(obstacles), tuple(_warnings(settings, seen, trial)), seen, engine, trial)
+        obstacles.append(Obstacle(Exit.CONFIG, trial.message))
+    return StartCheck(tuple(obstacles), tuple(_warnings(settings, places, trial)), places, engine, trial)
 
 
-def _warnings(settings: Settings, seen: tuple[FolderInfo, ...], trial: Trial) -> list[Finding]:
-    found = list(configuration.judge(settings))
+def _warnings(settings: Settings, places: tuple[FolderInfo, ...], trial: Trial) -> list[Finding]:
+    findings = list(configuration.judge(settings))
     if isinstance(trial, Imported):
-        found += [*handler_import.warnings(trial), *handler_import.unserved(trial, settings.lane_names)]
-    for folder in seen:
-        found += [] if folder.blocked else folders.judge(folder, keeps_data=settings.embedded)
-    return [finding for finding in found if finding.level is not Level.OK]
+        findings += handler_import.judge_side_effects(trial)
+        findings += handler_import.judge_lanes(trial, settings.lane_names)
+    for folder in places:
+        findings += [] if folder.blocked else folders.judge(folder, keeps_data=settings.embedded)
+    return [finding for finding in findings if finding.level is not Level.OK]

@@ -1,21 +1,37 @@
-"""The store as a whole: every finding of what it says of itself, or why it says nothing."""
+"""The Redis server as a whole: connects to it, and judges everything it reports.
+
+The single judgements are in clients, durability, queue_health, rights and server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import anyio
+
 from holdfast.core.store_info import QueueInfo, StoreInfo
-from holdfast.errors import StoreError, StoreRefusedError
+from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
+from holdfast.store import open_store
+from holdfast_config import RedisSettings
 from holdfastd.doctor import clients, durability, queue_health, rights, server
 from holdfastd.doctor.finding import Check, Finding
 
-_REACH = Check("redis", "connection")
+SAMPLE_SECONDS = 1.0  # for which the lanes are watched
+LOOK_TIMEOUT = 15.0  # seconds for the whole examination
+
+# `start` checks these too and would refuse to run without them.
+NEEDED = frozenset({"rights", "queue", "server", "memory"})
+
+_CONNECTION = Check("redis", "connection")
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What we would ask of the store. `running`: a supervisor uses it already; `embedded`: it is that one's own."""
+    """The demands of these settings on the store.
+
+    `running`: a supervisor on this host already uses the store. `embedded`: the store belongs to that supervisor.
+    """
 
     queue: str
     lease: float
@@ -24,55 +40,70 @@ class Expectation:
     embedded: bool
 
 
-def judge_silence(error: StoreError, expected: Expectation) -> Finding:
-    """A store that lets nobody in, or is not there."""
+def look(redis: RedisSettings, lanes: Sequence[str]) -> StoreInfo | StoreError:
+    """The store's report about itself, or the error that prevented it. Ends within LOOK_TIMEOUT."""
+    return anyio.run(_examine, redis, lanes, backend_options={"use_uvloop": True})
+
+
+async def _examine(redis: RedisSettings, lanes: Sequence[str]) -> StoreInfo | StoreError:
+    try:
+        with anyio.fail_after(LOOK_TIMEOUT):
+            async with open_store(redis) as store:
+                return await store.examine(lanes, SAMPLE_SECONDS)
+    except StoreError as error:
+        return error
+    except TimeoutError:
+        return StoreUnavailableError(f"Redis at {redis.masked_url} does not answer within {LOOK_TIMEOUT:g} s")
+
+
+def judge(info: StoreInfo | StoreError, expected: Expectation) -> Iterator[Finding]:
+    if isinstance(info, StoreError):
+        yield _judge_error(info, expected)
+        return
+    yield _CONNECTION.ok(info.url)
+    yield from _judge_server(info)
+    if info.clients is not None:
+        local = info.url.startswith("unix:")
+        yield from clients.judge(info.clients, expected.connections, running=expected.running, local=local)
+    if info.rights is not None:
+        yield from rights.judge(info.rights, expected.queue)
+    if info.queue is not None:
+        yield from queue_health.judge(info.queue, expected.lease)
+        yield from _judge_consumers(info, info.queue)
+    for part, reason in info.unseen:
+        if part != "other clients":  # reported with the queue's consumers
+            yield _judge_unseen(part, reason, expected)
+
+
+def _judge_error(error: StoreError, expected: Expectation) -> Finding:
     if isinstance(error, StoreRefusedError):
-        return _REACH.problem(str(error), "set REDIS_USERNAME and REDIS_PASSWORD, or a credential redis_password")
+        return _CONNECTION.problem(str(error), "set REDIS_USERNAME and REDIS_PASSWORD, or a credential redis_password")
     if expected.embedded and not expected.running:
-        return _REACH.note("the embedded store is not running: it runs with the supervisor", "supervisor start")
+        return _CONNECTION.note("the embedded store is not running: the supervisor starts it", "supervisor start")
     if expected.embedded:
-        return _REACH.problem(str(error), "see server.log in the store's folder below --state-dir")
-    return _REACH.problem(str(error), "is it running, and is REDIS_URL right? redis-cli -u URL ping")
+        return _CONNECTION.problem(str(error), "read server.log in the store's folder below --state-dir")
+    return _CONNECTION.problem(str(error), "check that Redis runs and REDIS_URL is right: redis-cli -u URL ping")
 
 
-def judge(facts: StoreInfo, expected: Expectation) -> Iterator[Finding]:
-    yield _REACH.ok(facts.url)
-    yield from _judge_server(facts)
-    if facts.clients is not None:
-        local = facts.url.startswith("unix:")
-        yield from clients.judge(facts.clients, expected.connections, running=expected.running, local=local)
-    if facts.rights is not None:
-        yield from rights.judge(facts.rights, expected.queue)
-    if facts.queue is not None:
-        yield from queue_health.judge(facts.queue, expected.lease)
-        yield from _judge_takers(facts, facts.queue)
-    for what, why in facts.unseen:
-        if what != "other clients":  # told with the queue
-            yield _judge_unseen(what, why, expected)
+def _judge_server(info: StoreInfo) -> Iterator[Finding]:
+    if info.server is not None:
+        yield from server.judge(info.server)
+    if info.timing is not None:
+        yield from server.judge_timing(info.timing)
+    if info.memory is not None:
+        yield from durability.judge_memory(info.memory)
+    if info.persistence is not None:
+        yield from durability.judge_persistence(info.persistence)
 
 
-def _judge_server(facts: StoreInfo) -> Iterator[Finding]:
-    if facts.server is not None:
-        yield from server.judge(facts.server)
-    if facts.timing is not None:
-        yield from server.judge_timing(facts.timing)
-    if facts.memory is not None:
-        yield from durability.judge_memory(facts.memory)
-    if facts.persistence is not None:
-        yield from durability.judge_persistence(facts.persistence)
+def _judge_consumers(info: StoreInfo, queue: QueueInfo) -> Iterator[Finding]:
+    stolen = queue.counts.counters.get("stolen", 0)
+    missing = sum(lane.suspects for lane in queue.lanes)
+    yield from clients.judge_strangers(info.clients.strangers if info.clients else None, stolen, missing)
 
 
-def _judge_takers(facts: StoreInfo, seen: QueueInfo) -> Iterator[Finding]:
-    stolen = seen.counts.counters.get("stolen", 0)
-    missing = sum(lane.suspects for lane in seen.lanes)
-    yield from clients.judge_strangers(facts.clients.strangers if facts.clients else None, stolen, missing)
-
-
-NEEDED = frozenset({"rights", "queue", "server", "memory"})  # `start` looks at these as well, and would be refused
-
-
-def _judge_unseen(what: str, why: str, expected: Expectation) -> Finding:
-    look = Check("redis", what)
-    if what in NEEDED:
-        return look.problem(why, rights.acl_line("holdfast", expected.queue))
-    return look.note(f"cannot be seen: {why}")
+def _judge_unseen(part: str, reason: str, expected: Expectation) -> Finding:
+    check = Check("redis", part)
+    if part in NEEDED:
+        return check.problem(reason, rights.acl_line("holdfast", expected.queue))
+    return check.note(f"cannot be read: {reason}")

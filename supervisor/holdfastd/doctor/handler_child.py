@@ -1,4 +1,4 @@
-"""The handler imported as a worker imports it, in a process that ends with it; what came of it is the answer."""
+"""Imports the handler as a worker does, in a process of its own, and sends the result to the parent."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from holdfastd.parent.preload_handler import preload_handler
 STDOUT, STDERR = 1, 2
 
 
-def try_import(settings: Settings, channel: socket.socket) -> NoReturn:
-    """Import, answer with one line, and end, whatever else the import has started."""
-    os.dup2(STDERR, STDOUT)  # what an import prints is no part of a command's answer
-    faulthandler.enable(STDERR)  # ended for hanging, it shows where
+def import_handler(settings: Settings, channel: socket.socket) -> NoReturn:
+    """Import the handler, send the result on one line, and end this process with all that the import has started."""
+    os.dup2(STDERR, STDOUT)  # the import may print; standard output belongs to the command
+    faulthandler.enable(STDERR)  # if it hangs, SIGABRT makes it print its stacks
 
     def answer(trial: Trial) -> None:
         channel.sendall(msgspec.json.encode(trial) + b"\n")
@@ -41,15 +41,15 @@ def try_import(settings: Settings, channel: socket.socket) -> NoReturn:
     if settings.preload:
         before = fork_hazards.look()
         began = time.monotonic()
-        preload_handler(settings, lambda told: answer(NotImported(told)))  # ends this process where it is refused
-        answer(_tried(settings, handler_of(settings), began, before))
+        preload_handler(settings, lambda error: answer(NotImported(error)))  # ends this process where it is refused
+        answer(_result(settings, handler_of(settings), began, before))
     else:
-        anyio.run(_in_a_loop, settings, answer, backend_options={"use_uvloop": True})
+        anyio.run(_import_in_loop, settings, answer, backend_options={"use_uvloop": True})
     os._exit(ChildExit.OK)
 
 
-async def _in_a_loop(settings: Settings, answer: Callable[[Trial], None]) -> None:
-    """Answers at once: what the import has left in the loop may keep it from ending."""
+async def _import_in_loop(settings: Settings, answer: Callable[[Trial], None]) -> None:
+    """Sends the result before the loop ends: tasks that the import started may keep the loop running."""
     before = fork_hazards.look()
     began = time.monotonic()
     try:
@@ -57,11 +57,11 @@ async def _in_a_loop(settings: Settings, answer: Callable[[Trial], None]) -> Non
     except HandlerError as error:
         answer(NotImported(str(error), error.traceback))
     else:
-        answer(_tried(settings, handler, began, before))
+        answer(_result(settings, handler, began, before))
 
 
-def _tried(settings: Settings, handler: Handler, began: float, before: ForkHazards) -> Trial:
-    """This process is as large as a worker that has imported the handler."""
+def _result(settings: Settings, handler: Handler, began: float, before: ForkHazards) -> Trial:
+    """The result. A handler whose import alone exceeds --max-memory is refused: a worker would be this large."""
     limits = recycle.RecycleLimits(memory=settings.max_memory)
     too_heavy = recycle.refusal(limits, psutil.Process().memory_info().rss)
     return NotImported(too_heavy) if too_heavy else _imported(handler, began, before)
@@ -70,9 +70,9 @@ def _tried(settings: Settings, handler: Handler, began: float, before: ForkHazar
 def _imported(handler: Handler, began: float, before: ForkHazards) -> Imported:
     seconds, after = time.monotonic() - began, fork_hazards.look()
     threads = [name for task, name in after.threads.items() if task not in before.threads]
-    functions = [Function(one.name, one.kind, list(one.takes), _asked(one.options)) for one in describe(handler)]
+    functions = [Function(each.name, each.kind, list(each.takes), _chosen(each.options)) for each in describe(handler)]
     return Imported(handler.target, functions, seconds, threads, sorted(after.children - before.children))
 
 
-def _asked(options: HandlerOptions) -> dict[str, object]:
-    return {one.name: value for one in fields(options) if (value := getattr(options, one.name)) is not None}
+def _chosen(options: HandlerOptions) -> dict[str, object]:
+    return {each.name: value for each in fields(options) if (value := getattr(options, each.name)) is not None}

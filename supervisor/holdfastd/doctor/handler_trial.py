@@ -1,0 +1,104 @@
+"""Imports the handler in a fork of this process, as `start` does, since it may hang, exit or crash."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+import uuid
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+
+from holdfast.errors import HandlerError
+from holdfast.handler.choose import check
+from holdfast_config import Settings
+from holdfastd.doctor.handler_child import import_handler
+from holdfastd.doctor.handler_import import NotImported, Trial
+from holdfastd.parent.child_setup import ChildSetup
+from holdfastd.parent.fork import ForkedChild, fork
+from holdfastd.parent.leftover_processes import kill_remains
+from holdfastd.parent.prctl import become_subreaper
+from holdfastd.parent.preload import preload
+
+POLL_INTERVAL = 0.1  # seconds between two checks for the end of the child
+STACK_TIMEOUT = 1.0  # seconds for a child that hangs to print its stacks
+KILL_TIMEOUT = 5.0  # seconds for the kernel to end it
+
+_trials: msgspec.json.Decoder[Trial] = msgspec.json.Decoder(Trial)
+
+
+def look(settings: Settings) -> Trial:
+    """Imports the handler in a child, within the boot timeout. Forks: this process may have one thread only."""
+    try:
+        target = check(settings)
+    except HandlerError as error:
+        return NotImported(str(error))
+    preload()  # as `start` does before it forks: the modules that a worker need not import
+    become_subreaper()  # processes that the import starts are found and ended, even in other sessions
+    setup = ChildSetup(uuid.uuid4().hex, "holdfast: try", "holdfast: try", partial(import_handler, settings))
+    child = fork(setup)
+    with child.channel:
+        answer = _answer(child, time.monotonic() + settings.boot_timeout)
+        status = _end(child, setup.incarnation, hangs=answer is None)
+    if answer is None:
+        return NotImported(f"importing {target} did not end within {settings.boot_timeout:g} s (--boot-timeout)")
+    if not answer.endswith(b"\n"):
+        return NotImported(f"importing {target} ended its process: {_ending(status)}")
+    return _trials.decode(answer)
+
+
+def _answer(child: ForkedChild, deadline: float) -> bytes | None:
+    """The child's answer, as far as it came; None if it is not complete at the deadline and the child still runs."""
+    answer = b""
+    while not answer.endswith(b"\n"):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        if _readable(child, min(left, POLL_INTERVAL)):
+            part = child.channel.recv(1 << 16)
+            if not part:
+                return answer
+            answer += part
+        elif _has_ended(child.pid) and not _readable(child, 0.0):
+            return answer
+    return answer
+
+
+def _readable(child: ForkedChild, seconds: float) -> bool:
+    return bool(select.select([child.channel], [], [], seconds)[0])
+
+
+def _has_ended(pid: int) -> bool:
+    """True once the child has ended; it is not reaped yet. A descendant of it may still hold the channel open."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _end(child: ForkedChild, incarnation: str, *, hangs: bool) -> int | None:
+    """Ends the child and all that it has started; its exit code (negative: the signal), or None if it did not end."""
+    if hangs:
+        os.kill(child.pid, signal.SIGABRT)
+        _wait_for(child.pid, STACK_TIMEOUT)
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    if child.pidfd is not None:
+        os.close(child.pidfd)
+    if not _wait_for(child.pid, KILL_TIMEOUT):
+        return None
+    kill_remains(child.pid, incarnation, ())
+    return os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+
+
+def _wait_for(pid: int, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while not (ended := _has_ended(pid)) and time.monotonic() < until:
+        time.sleep(POLL_INTERVAL / 10)
+    return ended
+
+
+def _ending(status: int | None) -> str:
+    if status is None or status >= 0:
+        return f"exit {status}"
+    return signal.Signals(-status).name
