@@ -11,8 +11,8 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Epoch, Wanted
 from holdfast.store.protocol import Store
 from holdfastd.cli.events.follow import PAGE as EVENTS
-from holdfastd.cli.store.recover import PAGE as KEYS
 from holdfastd.cli.tasks.list_tasks import PAGE
+from holdfastd.cli.tasks.recover import PAGE as KEYS
 from holdfastd.steward.duties import audit, promote, retention
 
 LOOKED = work.task_id(500)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from holdfastd.cli.common.lazy import LazyCommand
+from holdfastd.cli.common.lazy_command import LazyCommand
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.main import cli as group
 from tests.cli.commands import SUPERVISOR, Cli, clean

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.common.lazy import LazyCommand
+from holdfastd.cli.common.lazy_command import LazyCommand
 from holdfastd.cli.main import COMMANDS
 from tests.cli.commands import SUPERVISOR, Cli, clean
 

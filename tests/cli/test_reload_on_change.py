@@ -13,7 +13,7 @@ from threading import Timer
 from tests.cli.commands import SUPERVISOR, Cli, clean
 
 SAVED = 1_700_000_000
-PATIENCE = 60.0  # seconds until a test that hears nothing is ended
+TERMINAL_RETRIES = 60.0  # seconds until a test that hears nothing is ended
 
 WITHOUT_LIBRARY = """
 import sys
@@ -65,7 +65,7 @@ def developing(folder: Path) -> Iterator[Developing]:
     os.utime(folder / "agent.py", (SAVED, SAVED))
     (folder / "supervisor.toml").write_text('log_format = "json"\n')
     one = Developing(folder)
-    guard = Timer(PATIENCE, one.process.kill)
+    guard = Timer(TERMINAL_RETRIES, one.process.kill)
     guard.start()
     try:
         one.until("submit work with")

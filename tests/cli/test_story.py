@@ -11,7 +11,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import LAYOUTS, TrailStep, read_step
 from holdfastd.cli.why.history import TaskHistory, beginning, events_of, words
-from holdfastd.cli.why.outlook import TaskSnapshot, prospect
+from holdfastd.cli.why.outlook import TaskSnapshot, outlook
 
 NOW = 1_700_000_100_000
 INCARNATION = "0123456789abcdef"
@@ -262,7 +262,7 @@ NEXT = [
 
 @pytest.mark.parametrize(("known", "told"), NEXT, ids=[told[:60] for _, told in NEXT])
 def test_what_is_and_what_will_be_in_words(known: TaskSnapshot, told: str) -> None:
-    assert prospect(known) == told
+    assert outlook(known) == told
 
 
 def test_every_state_has_words() -> None:

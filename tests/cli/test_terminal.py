@@ -31,7 +31,7 @@ async def handle(messages):
         return await anyio.to_thread.run_sync(Path("go").read_text)
     return text
 """
-PATIENCE = 60  # seconds; reached only by a test that fails
+TERMINAL_RETRIES = 60  # seconds; reached only by a test that fails
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Session:
 
     def ended(self) -> str:
         """Its log, once it has ended with 0."""
-        assert self.process.wait(PATIENCE) == Exit.OK, self.log.read_text()
+        assert self.process.wait(TERMINAL_RETRIES) == Exit.OK, self.log.read_text()
         return self.log.read_text()
 
 
@@ -82,7 +82,7 @@ def on_terminal(folder: Path, *command: str | Path) -> Iterator[Session]:
         yield session
     finally:
         process.kill()
-        process.wait(PATIENCE)
+        process.wait(TERMINAL_RETRIES)
         if session.terminal != -1:
             session.close_terminal()
 
@@ -121,7 +121,7 @@ def test_a_closed_terminal_drains(short_path: Path, command: Callable[[Path], tu
         if command is start:
             told = session.ended()
         else:
-            session.process.wait(PATIENCE)  # the shell has ended by HUP
+            session.process.wait(TERMINAL_RETRIES)  # the shell has ended by HUP
             told = wait_for_end(session)
     assert told.count('"event": "draining"') == 1
     assert '"code": 0' in told
@@ -178,4 +178,4 @@ def test_a_service_of_one_process_drains_at_hup(short_path: Path, command: str) 
         process.send_signal(signal.SIGHUP)
         process.stderr.read()
         process.stderr.close()
-        assert process.wait(PATIENCE) == Exit.OK
+        assert process.wait(TERMINAL_RETRIES) == Exit.OK

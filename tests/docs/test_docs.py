@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.exits import Exit
 from holdfast_config import settings_table
-from holdfastd.cli.common.lazy import LazyCommand
+from holdfastd.cli.common.lazy_command import LazyCommand
 from holdfastd.cli.main import cli
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.ipc.channel import Beat, BootFailed, Born, Died, Drain, Ready, SuspectsWaiting
-from holdfastd.cli.service.suspects_view import words
+from holdfastd.cli.supervisor.suspects_view import words
 from holdfastd.control.protocol import QuarantineStatus
 from holdfastd.core import quarantine as rules
 from holdfastd.core import reload

@@ -15,8 +15,8 @@ from holdfast_config.load import Resolved
 from holdfast_config.origin import without_secrets
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.setting_flags import every_setting
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.service.setting_flags import every_setting
 
 DEFAULT = "default"
 

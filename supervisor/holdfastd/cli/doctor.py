@@ -14,7 +14,7 @@ from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.service.setting_flags import settings_but
+from holdfastd.cli.common.setting_flags import settings_but
 
 if TYPE_CHECKING:
     from holdfastd.doctor.finding import Finding

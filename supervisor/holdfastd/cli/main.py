@@ -12,18 +12,18 @@ import rich_click
 
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, streams
-from holdfastd.cli.common.lazy import LazyCommand, lazy
+from holdfastd.cli.common.lazy_command import LazyCommand, lazy
 from holdfastd.cli.common.session import Session
 
 COMMANDS = [
-    lazy("start", "Start the supervisor and its workers, in the foreground.", "service.start:start"),
+    lazy("start", "Start the supervisor and its workers, in the foreground.", "supervisor.start:start"),
     lazy("demo", "See what it is for: kill its processes, lose nothing."),
-    lazy("check", "Check settings and handler, without starting anything.", "service.check:check"),
+    lazy("check", "Check settings and handler, without starting anything.", "supervisor.check:check"),
     lazy("doctor", "Look for what is wrong here, and say what mends it."),
-    lazy("stop", "Stop the supervisor: running tasks are finished first.", "service.stop:stop"),
-    lazy("status", "Show the supervisor, its processes and the store.", "service.status:status"),
-    lazy("reload", "Replace the workers by ones that run the new code.", "service.reload:reload"),
-    lazy("scale", "Change how many workers run.", "service.scale:scale"),
+    lazy("stop", "Stop the supervisor: running tasks are finished first.", "supervisor.stop:stop"),
+    lazy("status", "Show the supervisor, its processes and the store.", "supervisor.status:status"),
+    lazy("reload", "Replace the workers by ones that run the new code.", "supervisor.reload:reload"),
+    lazy("scale", "Change how many workers run.", "supervisor.scale:scale"),
     lazy("quiet", "Have hosts claim nothing more, until they are resumed.", "hosts.quiet:quiet"),
     LazyCommand("resume", "holdfastd.cli.hosts.quiet:resume", "Let quiet hosts claim tasks again."),
     LazyCommand(
@@ -33,7 +33,7 @@ COMMANDS = [
     lazy("tasks", "List, show, cancel, pause, resume, retry, count and remove tasks.", "tasks.tasks:tasks"),
     lazy("why", "Tell what happened to a task, and what will.", "why.why:why"),
     lazy("dead", "List, show, retry and delete dead letters.", "tasks.dead:dead"),
-    lazy("recover", "Put back tasks whose workers are gone.", "store.recover:recover"),
+    lazy("recover", "Put back tasks whose workers are gone.", "tasks.recover:recover"),
     lazy("events", "Show what happens to tasks and workers, as it happens.", "events.events:events"),
     lazy("schedules", "Set, list, pause and run what runs again and again.", "schedules.schedules:schedules"),
     lazy("set", "Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
@@ -44,10 +44,10 @@ COMMANDS = [
     lazy("dispatch", "Run a steward alone: make the fires of schedules.", "timeline.dispatch:dispatch"),
     lazy("lanes", "List, pause, resume and bound lanes.", "lanes.lanes:lanes"),
     lazy("queue", "Look at the queue, clear it, delete it.", "queue.queue:queue"),
-    lazy("db", "Set up the tables in PostgreSQL, and see how they stand.", "store.db:db"),
+    lazy("db", "Set up the tables in PostgreSQL, and see how they stand."),
     lazy("workers", "List the workers of all hosts.", "hosts.workers:workers"),
     lazy("config", "Show the settings, and where each came from."),
-    lazy("service", "Show or install the systemd unit.", "service.unit:service"),
+    lazy("service", "Show or install the systemd unit."),
     lazy("completion", "Print the completion script of a shell."),
     lazy("version", "Print the version."),
 ]
@@ -121,9 +121,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except BaseException as error:  # the border of the process: every error ends in one line and a status
-        from holdfastd.cli.common.exit_status import ending  # not needed where all goes well, and slow to import
+        from holdfastd.cli.common.exit_status import report  # not needed where all goes well, and slow to import
 
-        return ending(error, debug=session.debug)
+        return report(error, debug=session.debug)
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:

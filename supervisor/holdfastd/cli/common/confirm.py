@@ -9,7 +9,7 @@ import click
 from holdfastd.cli.common import output
 
 
-def sure(question: str, why: str, *, yes: bool) -> None:
+def confirm(question: str, why: str, *, yes: bool) -> None:
     """Go on, or end: `yes` was said on the command line, or is said now; nobody there to ask means no."""
     if yes:
         return

@@ -33,9 +33,9 @@ class CommandError(Exception):
         self.status = status
 
 
-def ending(error: BaseException, *, debug: bool) -> int:
+def report(error: BaseException, *, debug: bool) -> int:
     """Tell what went wrong; the exit status."""
-    error = only(error)
+    error = single_error(error)
     lines, status = _explained(error)
     if isinstance(error, BrokenPipeError | OutputError):
         silence()
@@ -46,12 +46,12 @@ def ending(error: BaseException, *, debug: bool) -> int:
     return status
 
 
-def only(error: BaseException) -> BaseException:
+def single_error(error: BaseException) -> BaseException:
     """An error that came out of a task group alone is that error."""
     match error:
         case BaseExceptionGroup():
             inner = error.exceptions
-            return only(inner[0]) if len(inner) == 1 else error
+            return single_error(inner[0]) if len(inner) == 1 else error
         case _:
             return error
 
@@ -95,7 +95,7 @@ def _status(error: CommandError | HoldfastError | ConfigError) -> int:
         case CommandError():
             return error.status
         case StoreUnavailableError():
-            return Exit.PERMISSION if lies_below(PermissionError, error) else Exit.UNAVAILABLE
+            return Exit.PERMISSION if is_caused_by(PermissionError, error) else Exit.UNAVAILABLE
         case DeniedError():
             return Exit.PERMISSION
         case StoreRefusedError() | ConfigError():
@@ -106,7 +106,7 @@ def _status(error: CommandError | HoldfastError | ConfigError) -> int:
             return Exit.FAILED
 
 
-def lies_below(kinds: type[BaseException] | tuple[type[BaseException], ...], error: BaseException | None) -> bool:
+def is_caused_by(kinds: type[BaseException] | tuple[type[BaseException], ...], error: BaseException | None) -> bool:
     """Whether one of these is what an error came from: a lack of rights on a socket, or that there is none."""
     while error is not None:
         if isinstance(error, kinds):

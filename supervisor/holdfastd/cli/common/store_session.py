@@ -18,13 +18,13 @@ from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfastd.cli.common import output
-from holdfastd.cli.common.exit_status import CommandError, lies_below, only
+from holdfastd.cli.common.exit_status import CommandError, is_caused_by, single_error
 from holdfastd.cli.common.session import Session
 
 T = TypeVar("T")
 
-PATIENCE = SubmitRetries(attempts=4, seconds=5.0)
-LONG_PATIENCE = SubmitRetries(
+TERMINAL_RETRIES = SubmitRetries(attempts=4, seconds=5.0)
+LONG_RETRIES = SubmitRetries(
     attempts=1000, seconds=20.0
 )  # of a long piece of work: a store that restarts loads its data
 ABSENT = (FileNotFoundError, ConnectionRefusedError)  # nobody listens; one that answers with an error is there
@@ -36,7 +36,7 @@ def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
     """The store's answer to one question."""
 
     async def inside(store: Store) -> T:
-        return await patience_of(session.settings).call(question, store)
+        return await retries_of(session.settings).call(question, store)
 
     return _run(session, inside)
 
@@ -57,7 +57,7 @@ def manage(
     `first`: the patience with a store that has not answered yet, else that of somebody at a terminal. `later`: with one
     that has answered.
     """
-    settings, first = session.settings, first or patience_of(session.settings)
+    settings, first = session.settings, first or retries_of(session.settings)
 
     async def inside(store: Store) -> T:
         if later is not None:
@@ -76,10 +76,10 @@ class AnnouncedRetries(SubmitRetries):
         output.note(f"{error}: asking again, for {self.seconds:g} s at most")
 
 
-def patience_of(settings: Settings) -> SubmitRetries:
+def retries_of(settings: Settings) -> SubmitRetries:
     """What the settings say, if they say anything of it: somebody at a terminal has less."""
     told = any(field.startswith("submit_") for field in settings.model_fields_set)
-    return SubmitRetries.of(settings.redis.submit) if told else PATIENCE
+    return SubmitRetries.of(settings.redis.submit) if told else TERMINAL_RETRIES
 
 
 def reach(session: Session) -> None:
@@ -132,7 +132,7 @@ async def _with_store(session: Session, inside: Callable[[Store], Awaitable[T]])
         try:
             return await inside(store)
         except (StoreUnavailableError, BaseExceptionGroup) as error:
-            cause = only(error)
-            if session.settings.embedded and lies_below(ABSENT, cause):
+            cause = single_error(error)
+            if session.settings.embedded and is_caused_by(ABSENT, cause):
                 cause.add_note(NO_STORE)
             raise

@@ -11,9 +11,9 @@ from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import PATIENCE, converse
+from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
 from holdfastd.cli.events.follow import Filter, MissedEvents, Talk, follow, last, since_then
-from holdfastd.cli.tasks import views
+from holdfastd.cli.views import times
 
 LAST = 20  # shown where nothing else is said
 
@@ -47,7 +47,7 @@ def events(
     talk = Talk(lambda event: _show(session, event), output.note, lambda missed: _tell_missed(session, missed))
 
     async def work(store: Store) -> None:
-        from_ms = 0 if since is None else max(0, await PATIENCE.call(store.clock_ms) - round(since * 1000))
+        from_ms = 0 if since is None else max(0, await TERMINAL_RETRIES.call(store.clock_ms) - round(since * 1000))
         if since is None or limit is not None:
             position = await last(store, wanted, limit or LAST, talk, from_ms)
         else:
@@ -59,7 +59,7 @@ def events(
 
 
 def _show(session: Session, event: Happening, /) -> None:
-    at = views.moment(event.at_ms)
+    at = times.moment(event.at_ms)
     if session.json:
         told = {"at": at, "position": event.position, "event": event.event, "id": event.subject}
         output.line(told | {"detail": event.detail})
@@ -71,5 +71,5 @@ def _tell_missed(session: Session, missed: MissedEvents, /) -> None:
     """What machines read must not hide a hole either."""
     if session.json:
         output.line({"event": "missed", "after": missed.after, "before": missed.before})
-    after, before = (views.moment(int(position.partition("-")[0])) for position in missed)
+    after, before = (times.moment(int(position.partition("-")[0])) for position in missed)
     output.note(f"events between {after} and {before} were trimmed before they could be read")

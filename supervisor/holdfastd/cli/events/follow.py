@@ -11,7 +11,7 @@ import anyio
 from holdfast.core.tasks import Happening, Happenings
 from holdfast.errors import StoreUnavailableError
 from holdfast.store.protocol import Store
-from holdfastd.cli.common.store_session import PATIENCE
+from holdfastd.cli.common.store_session import TERMINAL_RETRIES
 
 PAGE = 250  # events read at once: some milliseconds of the store
 WAIT = 10.0  # seconds: then it is asked again
@@ -51,7 +51,7 @@ async def last(store: Store, wanted: Filter, limit: int, talk: Talk, from_ms: in
     newest, position = "", ""
     found: list[Happening] = []
     while len(found) < limit:
-        page = await PATIENCE.call(store.events_before, position, PAGE)
+        page = await TERMINAL_RETRIES.call(store.events_before, position, PAGE)
         newest = newest or (page[0].position if page else "")
         found += [event for event in page if event.at_ms >= from_ms and wanted.lets(event)]
         if not page or page[-1].at_ms < from_ms:
@@ -65,7 +65,7 @@ async def last(store: Store, wanted: Filter, limit: int, talk: Talk, from_ms: in
 async def since_then(store: Store, wanted: Filter, from_ms: int, talk: Talk) -> str:
     """Show all that happened since a moment; the position of the last that was looked at."""
     reader = EventReader(store, wanted, talk, f"{from_ms}-0")
-    while (page := await PATIENCE.call(store.events, reader.position, PAGE)).events:
+    while (page := await TERMINAL_RETRIES.call(store.events, reader.position, PAGE)).events:
         reader.take(page)
     return reader.position
 

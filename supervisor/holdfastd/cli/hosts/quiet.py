@@ -16,7 +16,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.exit_status import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
-from holdfastd.cli.hosts import host_views
+from holdfastd.cli.views import host_views
 
 THIS = "this"
 REASON = "said an operator"

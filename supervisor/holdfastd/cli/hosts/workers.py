@@ -17,8 +17,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.hosts import host_views
-from holdfastd.cli.service import deaths, process_names
+from holdfastd.cli.views import death_views, host_views, process_names
 from holdfastd.control import client
 from holdfastd.control.protocol import AskStatus
 from holdfastd.core.duration_words import duration
@@ -59,7 +58,7 @@ def _print_deaths(session: Session, /) -> None:
         recent = [msgspec.to_builtins(one) | {"held": held.get(one.incarnation, ())} for one in found.recent]
         output.document({"total": found.total, "recent": recent})
     else:
-        table(deaths.COLUMNS, [deaths.cells(one, held.get(one.incarnation, ())) for one in found.recent])
+        table(death_views.COLUMNS, [death_views.cells(one, held.get(one.incarnation, ())) for one in found.recent])
 
 
 def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:

@@ -18,8 +18,8 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.hosts import host_views
 from holdfastd.cli.lanes.limit_types import COUNT, RATE
+from holdfastd.cli.views import host_views
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout", "limit", "per key", "rate", "state")

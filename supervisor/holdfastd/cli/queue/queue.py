@@ -7,12 +7,12 @@ import rich_click
 
 from holdfast.core.plurals import counted
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_PATIENCE, ask, manage
+from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.queue.unreadable import unreadable
-from holdfastd.cli.tasks import views
+from holdfastd.cli.views import task_views
 
 lane_option = click.option("--lane", help="A lane; else the public queue.", metavar="NAME")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
@@ -48,7 +48,7 @@ def peek(session: Session, /, lane: str | None, limit: int) -> None:
     name = lane or session.settings.queue_name
     for entry in ask(session, lambda store: store.peek_entries(name, limit)):
         if session.json:
-            output.line(views.decoded(entry))
+            output.line(task_views.decoded(entry))
         else:
             output.text(entry.decode("utf-8", "backslashreplace"))
 
@@ -62,7 +62,7 @@ def peek(session: Session, /, lane: str | None, limit: int) -> None:
 def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> None:
     """Cancel all tasks that wait in the queue; those that run go on."""
     name = lane or session.settings.queue_name
-    sure(f"Cancel all that waits in {name}?", "clearing a queue cannot be undone", yes=yes)
+    confirm(f"Cancel all that waits in {name}?", "clearing a queue cannot be undone", yes=yes)
     cleared = manage(session, lambda manager: manager.clear_queue(lane, delayed=delayed))
     if session.json:
         output.document({"cleared": cleared})
@@ -78,8 +78,8 @@ def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> No
 def obliterate(session: Session, /, force: bool, yes: bool) -> None:
     """Delete everything of this queue: tasks in every state, its lanes, schedules, dead letters, history."""
     name = session.settings.queue_name
-    sure(f"Delete everything of {name}?", "what is deleted is gone for good", yes=yes)
-    deleted = manage(session, lambda manager: manager.obliterate_queue(force=force), LONG_PATIENCE)
+    confirm(f"Delete everything of {name}?", "what is deleted is gone for good", yes=yes)
+    deleted = manage(session, lambda manager: manager.obliterate_queue(force=force), LONG_RETRIES)
     if session.json:
         output.document({"deleted": deleted})
     else:

@@ -14,13 +14,13 @@ from holdfast.core.tasks import UnreadableEntry
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.exit_status import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.tasks import views
+from holdfastd.cli.views import times
 
 SHOWN = 100  # characters of an entry in a table
 ALL = 1000  # entries that are kept at most
@@ -101,7 +101,7 @@ def purge(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, ol
     """Forget entries that were set aside."""
     _check(addresses, all_of_them)
     what = counted(len(addresses), "entry", "entries") if addresses else "all that was set aside"
-    sure(f"Forget {what}?", "what is forgotten cannot be brought back", yes=yes)
+    confirm(f"Forget {what}?", "what is forgotten cannot be brought back", yes=yes)
     until_ms = round((time.time() - older) * 1000)
     purged = ask(session, lambda store: _purge(store, addresses, until_ms))
     if session.json:
@@ -133,10 +133,10 @@ async def _purge(store: Store, addresses: Sequence[str], until_ms: int) -> int:
 
 def _document(one: UnreadableEntry) -> dict[str, Any]:
     raw = one.raw.decode("utf-8", "backslashreplace")
-    where = {"address": one.address, "at": views.moment(one.at_ms), "lane": one.lane}
+    where = {"address": one.address, "at": times.moment(one.at_ms), "lane": one.lane}
     return where | {"reason": one.reason, "size": one.size, "cut": one.is_cut, "raw": raw}
 
 
 def _cells(one: UnreadableEntry) -> tuple[object, ...]:
     entry = one.raw[: 4 * SHOWN].decode("utf-8", "backslashreplace")[:SHOWN]
-    return (one.address, views.moment(one.at_ms), one.lane, one.reason, one.size, entry)
+    return (one.address, times.moment(one.at_ms), one.lane, one.reason, one.size, entry)

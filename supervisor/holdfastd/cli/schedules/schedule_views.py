@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from holdfast.core.cadence import restored, words
-from holdfast.core.cadence.moments import local
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
+from holdfastd.cli.views.times import utc
 
 COLUMNS = ("schedule", "next (UTC)", "state", "fires", "failures", "owner", "cadence")
 
@@ -64,17 +64,3 @@ def happened(line: Occurrence) -> dict[str, Any]:
         "task": line.task or None,
         "detail": line.detail,
     }
-
-
-def utc(moment: int | None) -> str | None:
-    """ISO 8601 in UTC; milliseconds only where there are some."""
-    if moment is None:
-        return None
-    return (
-        local(moment, "UTC").isoformat(timespec="milliseconds" if moment % 1000 else "seconds").replace("+00:00", "Z")
-    )
-
-
-def there(moment: int, timezone: str) -> str:
-    """The same on the clock of a zone, with its weekday."""
-    return f"{local(moment, timezone):%a %Y-%m-%d %H:%M:%S %Z}"

@@ -21,9 +21,10 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.schedules import schedule_views as views
+from holdfastd.cli.schedules import schedule_views
 from holdfastd.cli.schedules.apply import apply, diff
 from holdfastd.cli.schedules.schedule_options import spec_of, what, when
+from holdfastd.cli.views import times
 
 _limit = click.option(
     "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most to show.", metavar="N"
@@ -45,7 +46,7 @@ def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None
         if as_csv:
             raise click.UsageError("--csv prints them all: leave the command out")
     elif as_csv:
-        from holdfastd.cli.timeline.csv_file import print_schedules  # of one call in a hundred
+        from holdfastd.cli.views.job_csv import print_schedules  # of one call in a hundred
 
         print_schedules(session)
     else:
@@ -70,7 +71,7 @@ def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any)
     spec = spec_of(given)
     moment = None if after is None else read_moment(after, spec.timezone)
     put = manage(session, lambda manager: manager.schedules.put(schedule_id, spec, again=True, after=moment))
-    told = {"schedule": schedule_id, "word": put.word, "next": views.utc(put.expected)}
+    told = {"schedule": schedule_id, "word": put.word, "next": times.utc(put.expected)}
     if session.json:
         output.document(told)
     else:
@@ -97,10 +98,10 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
     page = manage(session, lambda manager: manager.schedules.list(limit, cursor))
     if session.json:
         unreadable = {one.schedule_id: one.why for one in page.spoilt}
-        listed = [views.document(one) for one in page.schedules]
+        listed = [schedule_views.document(one) for one in page.schedules]
         output.document({"schedules": listed, "unreadable": unreadable, "cursor": page.cursor})
         return
-    table(views.COLUMNS, [views.cells(one) for one in page.schedules])
+    table(schedule_views.COLUMNS, [schedule_views.cells(one) for one in page.schedules])
     for one in page.spoilt:
         output.note(f"schedule {one.schedule_id}: {one.why}; unset it, and set it again")
     if page.cursor:
@@ -113,7 +114,7 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
 @options.pass_session
 def show(session: Session, /, schedule_id: str) -> None:
     """Show all that is known of a schedule."""
-    told = views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
+    told = schedule_views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
     if session.json:
         output.document(told)
         return
@@ -149,7 +150,7 @@ def next_(session: Session, /, schedule_id: str | None, count: int, after: str |
     told = words(cadence)
     if isinstance(cadence, Cron | RecurrenceRule) and cadence.timezone != "UTC":
         timezone = cadence.timezone  # as CRON_TZ or TZID has it
-    rows = [(views.there(moment, timezone), views.utc(moment)) for moment in moments]
+    rows = [(times.zoned(moment, timezone), times.utc(moment)) for moment in moments]
     if session.json:
         output.document({"words": told, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
         return
@@ -188,7 +189,7 @@ def history(session: Session, /, schedule_id: str, limit: int) -> None:
         return lines
 
     lines = manage(session, work)
-    told = [views.happened(line) for line in lines]
+    told = [schedule_views.happened(line) for line in lines]
     if session.json:
         output.document(told)
     else:

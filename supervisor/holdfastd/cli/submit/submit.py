@@ -18,17 +18,17 @@ from holdfast.core.tasks import Accepted, Receipt, TaskRecord
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.answers import Answers
-from holdfastd.cli.common.complete_ids import TASK_ID
-from holdfastd.cli.common.exit_status import CommandError, only
+from holdfastd.cli.common.exit_status import CommandError, single_error
 from holdfastd.cli.common.parameter_types import DURATION, JSON, WHEN
-from holdfastd.cli.common.progress import Progress
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_PATIENCE, AnnouncedRetries, manage
+from holdfastd.cli.common.store_session import LONG_RETRIES, AnnouncedRetries, manage
+from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.submit import task_sources
+from holdfastd.cli.submit.printed_answers import PrintedAnswers
+from holdfastd.cli.submit.progress_bar import ProgressBar
 from holdfastd.cli.submit.submit_windows import SubmitListener, Tally, submit_all
-from holdfastd.cli.tasks import views
-from holdfastd.cli.why.service_words import obstacle
+from holdfastd.cli.views import task_views
+from holdfastd.cli.views.start_obstacles import obstacle
 
 EXCLUSIVE = (  # two options, and why not both
     ("key", "task_id", "the key makes the task id"),
@@ -103,7 +103,7 @@ def submit(
     template = _template(given | {"after": given["after"] or None})
     _check_sources(texts, template, lines, jsonl)
     stream = lines or jsonl
-    tally, answers = Tally(), Answers()
+    tally, answers = Tally(), PrintedAnswers()
 
     async def work(manager: TaskManager) -> task_sources.BadLineError | None:
         limit = session.settings.max_message_bytes
@@ -112,16 +112,16 @@ def submit(
         else:
             parser = task_sources.text_parser(template) if lines else task_sources.json_parser(template)
             items = task_sources.from_lines(stream.fileno(), parser, limit)
-        with Progress(tally, visible=wait) as progress:
+        with ProgressBar(tally, visible=wait) as progress:
             listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None)
             try:
                 return await submit_all(manager, items, listener, tally)
             except (HoldfastError, BaseExceptionGroup) as error:
                 if upto := tally.upto():
-                    only(error).add_note(upto)
+                    single_error(error).add_note(upto)
                 raise
 
-    later = None if stream is None and not wait else LONG_PATIENCE
+    later = None if stream is None and not wait else LONG_RETRIES
     first = AnnouncedRetries.of(session.settings.redis.submit)
     return _finish(manage(session, work, later, first), tally, answers, stream)
 
@@ -171,7 +171,9 @@ def _warn(state: ServedState) -> None:
         output.note(f"warning: what was accepted waits: {why_not}")
 
 
-def _listener(session: Session, /, progress: Progress, answers: Answers, *, wait: bool, quiet: bool) -> SubmitListener:
+def _listener(
+    session: Session, /, progress: ProgressBar, answers: PrintedAnswers, *, wait: bool, quiet: bool
+) -> SubmitListener:
     """On a terminal the ids of a stream are left out, and results are text; otherwise each is a line."""
 
     def accepted(receipts: Sequence[Receipt]) -> None:
@@ -191,14 +193,16 @@ def _listener(session: Session, /, progress: Progress, answers: Answers, *, wait
         progress.show()
         with answers.writing():
             if session.for_people:
-                progress.tell(output.safe(views.told(record), keep=output.LINE_END))
+                progress.tell(output.safe(task_views.told(record), keep=output.LINE_END))
             else:
-                progress.tell(output.compact(views.outcome(record)))
+                progress.tell(output.compact(task_views.outcome(record)))
 
     return SubmitListener(accepted, _warn, refused, settled if wait else None)
 
 
-def _finish(bad: task_sources.BadLineError | None, tally: Tally, answers: Answers, stream: BinaryIO | None) -> int:
+def _finish(
+    bad: task_sources.BadLineError | None, tally: Tally, answers: PrintedAnswers, stream: BinaryIO | None
+) -> int:
     if bad:
         upto = f", up to line {tally.line}" if tally.accepted else ""
         raise CommandError(f"{bad}; {counted(tally.accepted, 'task')} accepted{upto}")

@@ -14,15 +14,16 @@ from holdfast.core.plurals import counted
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.complete_ids import TASK_ID
-from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.exit_status import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.tasks import retry_tasks, views
+from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.tasks import retry_tasks
 from holdfastd.cli.tasks.tasks import describe
+from holdfastd.cli.views import task_views
 from holdfastd.core.duration_words import duration
 
 PAGE = 100  # letters asked for, or deleted, at once
@@ -80,7 +81,7 @@ def list_letters(session: Session, /, name: str | None, older: float | None, lim
     found = manage(session, look)
     if session.json:
         for task in found:
-            output.line(views.listed(task))
+            output.line(task_views.listed(task))
     else:
         now_ms = int(time.time() * 1000)
         table(("task", "lane", "dead for", "attempts", "crashes", "name", "reason"), [_cells(t, now_ms) for t in found])
@@ -102,7 +103,7 @@ def show(session: Session, /, task_id: str) -> None:
         then = f"; it runs again as {task.retried_as}" if task.retried_as else ""
         raise CommandError(f"task {task_id} is {task.state} and no dead letter{then}")
     if session.json:
-        output.document(views.whole(task))
+        output.document(task_views.whole(task))
     else:
         describe(task)
 
@@ -154,7 +155,7 @@ def purge(
     choice = _choice(task_ids, all_of_them, name, older)
     ids = manage(session, lambda manager: _chosen(manager, task_ids, choice))
     if ids:
-        sure(f"Delete {counted(len(ids), 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
+        confirm(f"Delete {counted(len(ids), 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes)
     purged = manage(session, lambda manager: _purge(manager, ids))
     if session.json:
         output.document({"purged": purged})

@@ -16,7 +16,7 @@ from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.tasks import views
+from holdfastd.cli.views import task_views
 
 PAGE = 100  # tasks asked for at once
 STATE = click.Choice([str(state) for state in State])
@@ -61,10 +61,10 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor:
     found, more = manage(session, look)
     if session.json:
         for task in found:
-            output.line(views.listed(task))
+            output.line(task_views.listed(task))
     else:
         now_ms = int(time.time() * 1000)
-        table(views.COLUMNS, [views.summary(task, now_ms) for task in found])
+        table(task_views.COLUMNS, [task_views.summary(task, now_ms) for task in found])
     if unreadable:
         output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
     if more:

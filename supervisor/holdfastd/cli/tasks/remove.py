@@ -12,11 +12,11 @@ from holdfast.core.task_states import TERMINAL
 from holdfast.errors import TaskOpenError, UnknownTaskError
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.complete_ids import TASK_ID
-from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_PATIENCE, manage
+from holdfastd.cli.common.store_session import LONG_RETRIES, manage
+from holdfastd.cli.common.task_id import TASK_ID
 
 ENDED = click.Choice(sorted(map(str, TERMINAL)))
 
@@ -73,12 +73,12 @@ def clean(
     yes: bool,
 ) -> None:
     """Delete tasks that have ended, with all that is kept of them; what has not ended is left alone."""
-    sure("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
+    confirm("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
 
     async def work(manager: TaskManager) -> int:
         return await manager.clean_tasks(*states, older_than=older_than, lane=lane, name=name, limit=limit)
 
-    removed = manage(session, work, LONG_PATIENCE)
+    removed = manage(session, work, LONG_RETRIES)
     if session.json:
         output.document({"removed": removed})
     else:

@@ -8,11 +8,15 @@ import rich_click
 from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.complete_ids import TASK_ID
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask, manage
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.tasks import control, list_tasks, remove, retry_tasks, views
+from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.tasks import retry_tasks
+from holdfastd.cli.tasks.cancel_pause_resume import cancel, pause, resume
+from holdfastd.cli.tasks.list_tasks import list_tasks
+from holdfastd.cli.tasks.remove import clean, remove
+from holdfastd.cli.views import task_views, times
 
 
 @rich_click.group(epilog="Example: supervisor tasks list --state working")
@@ -20,7 +24,7 @@ def tasks() -> None:
     """List, show, cancel, pause, resume, retry, count, remove and clean away tasks."""
 
 
-for command in (list_tasks.list_tasks, control.cancel, control.pause, control.resume, remove.remove, remove.clean):
+for command in (list_tasks, cancel, pause, resume, remove, clean):
     tasks.add_command(command)
 
 
@@ -32,7 +36,7 @@ def show(session: Session, /, task_id: str) -> None:
     """Show all that is known of one task: counts, result, last error, and its trail."""
     task = manage(session, lambda manager: manager.get_task(task_id))
     if session.json:
-        output.document(views.whole(task))
+        output.document(task_views.whole(task))
     else:
         describe(task)
 
@@ -66,12 +70,12 @@ def count(session: Session, /) -> None:
 
 
 def describe(task: TaskRecord) -> None:
-    for name, value in views.whole(task).items():
+    for name, value in task_views.whole(task).items():
         if name not in {"trail", "error"} and value not in (None, "", False, []):
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
-    for line in views.failure(task):
+    for line in task_views.failure(task):
         output.text(line)
     output.text("trail")
     for entry in task.trail:
         at, _, event = entry.partition(" ")
-        output.text(f"  {views.moment(int(at)) if at.isdigit() else at}  {event}")
+        output.text(f"  {times.moment(int(at)) if at.isdigit() else at}  {event}")

@@ -12,9 +12,9 @@ from holdfast.core.plurals import counted
 from holdfast_config import logging
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.setting_flags import settings_but
 from holdfastd.cli.common.store_session import manage, reach
-from holdfastd.cli.service.setting_flags import settings_but
-from holdfastd.cli.timeline.csv_file import read_rows, set_rows
+from holdfastd.cli.timeline.job_file import read_rows, set_rows
 
 
 @rich_click.command(

@@ -12,7 +12,7 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
-from holdfastd.cli.schedules import schedule_views as views
+from holdfastd.cli.views import times
 
 
 @rich_click.command(
@@ -56,7 +56,7 @@ def set_(
     moment = None if after is None else read_moment(after, "UTC")
     manner = JobKind(on_failure, max_attempts, timeout)
     put = manage(session, lambda manager: set_job(manager, jobid, schedule, moment, manner))
-    told = {"jobid": jobid, "word": put.word, "next": views.utc(put.expected)}
+    told = {"jobid": jobid, "word": put.word, "next": times.utc(put.expected)}
     if session.json:
         output.document(told)
     else:

@@ -10,8 +10,8 @@ from holdfast.core.cadence.moments import read_moment
 from holdfast.timeline.jobs import jobs
 from holdfastd.cli.common import options
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_PATIENCE, manage
-from holdfastd.cli.timeline.csv_file import print_row
+from holdfastd.cli.common.store_session import LONG_RETRIES, manage
+from holdfastd.cli.views.job_csv import print_row
 
 
 @rich_click.command(epilog="Example: supervisor statuses --before $(date -d -1day +%s)")
@@ -27,4 +27,4 @@ def statuses(session: Session, /, before: str | None) -> None:
             if latest is None or told.status.since <= latest:
                 print_row(told.jobid, str(told.status))
 
-    manage(session, work, LONG_PATIENCE)
+    manage(session, work, LONG_RETRIES)

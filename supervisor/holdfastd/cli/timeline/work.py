@@ -7,10 +7,10 @@ import rich_click
 
 from holdfast_config import logging
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.handler_name import check_name
 from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.setting_flags import settings_but
 from holdfastd.cli.common.store_session import reach
-from holdfastd.cli.service.handler_name import check_name
-from holdfastd.cli.service.setting_flags import settings_but
 
 
 @rich_click.command(

@@ -11,9 +11,9 @@ from holdfast.core.submit_options import IfParentFails
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Place, TaskRecord, WorkerRecord
 from holdfast.core.trail import TrailStep
-from holdfastd.cli.tasks.views import moment, span
+from holdfastd.cli.views.start_obstacles import obstacle, served_by
+from holdfastd.cli.views.times import moment, span
 from holdfastd.cli.why.history import named
-from holdfastd.cli.why.service_words import obstacle, served_by
 
 SUSPECT_CRASHES = 2  # fewer: it is a suspect for its recoveries
 SILENT_MS = 5_000  # without a heartbeat: worth mentioning
@@ -44,7 +44,7 @@ class TaskSnapshot:
     are_registered: bool = True
 
 
-def prospect(facts: TaskSnapshot) -> str:
+def outlook(facts: TaskSnapshot) -> str:
     """One sentence."""
     told = _TOLD[facts.task.state](facts) + _unless_expired(facts)
     waiting = facts.task.pending

@@ -20,14 +20,14 @@ from holdfast.errors import UnknownTaskError
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.complete_ids import TASK_ID
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import plain
-from holdfastd.cli.hosts import host_views
-from holdfastd.cli.tasks.views import moment, span
+from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.views import host_views
+from holdfastd.cli.views.times import moment, span
 from holdfastd.cli.why import history
-from holdfastd.cli.why.outlook import TaskSnapshot, prospect
+from holdfastd.cli.why.outlook import TaskSnapshot, outlook
 from holdfastd.control import client
 from holdfastd.control.errors import ControlError
 from holdfastd.control.protocol import AskStatus, SupervisorStatus
@@ -139,7 +139,7 @@ def _rows(facts: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
 def _print(facts: TaskSnapshot, known: history.TaskHistory) -> None:
     output.text(f"task {facts.task.task_id}{f' ({facts.task.name})' if facts.task.name else ''}")
     plain([(moment(at), since, what) for at, since, what, _ in _rows(facts, known)], right={1})
-    output.text(f"now: {prospect(facts)}")
+    output.text(f"now: {outlook(facts)}")
 
 
 def _document(facts: TaskSnapshot, known: history.TaskHistory) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _document(facts: TaskSnapshot, known: history.TaskHistory) -> dict[str, Any]
     return {
         "task_id": task.task_id,
         "state": str(task.state),
-        "now": prospect(facts),
+        "now": outlook(facts),
         "complete": len(facts.steps) < KEPT,
         "place": asdict(facts.place) if facts.place else None,
         "service": asdict(facts.service) if facts.service else None,

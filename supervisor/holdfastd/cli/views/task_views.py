@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from holdfast.client.results import read_result
 from holdfast.core.tasks import TaskRecord
 from holdfastd.cli.common.output import readable
+from holdfastd.cli.views.times import moment
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
@@ -79,15 +79,3 @@ def decoded(payload: bytes | None) -> Any:
         return msgspec.json.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return payload.decode("utf-8", "backslashreplace")
-
-
-def moment(ms: int | None) -> str | None:
-    """A time of the store as ISO 8601 in UTC; None where there is none."""
-    if not ms:
-        return None
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def span(ms: int) -> str:
-    """As `duration`, with milliseconds below a second."""
-    return f"{max(ms, 0)}ms" if ms < 1000 else duration(ms / 1000)

@@ -15,7 +15,7 @@ from holdfast_config import Settings
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import PATIENCE, ask
+from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
 from holdfastd.cli.common.tables import table
 
 PAGE = 500  # keys looked at at once
@@ -61,7 +61,7 @@ async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: b
     found: dict[str, Stray] = {}
     cursor, runs = "", settings.max_crashes
     while True:
-        page = await PATIENCE.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
+        page = await TERMINAL_RETRIES.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
         found |= {stray.task_id: stray for stray in page.found}
         cursor = page.cursor
         if not cursor:

@@ -13,10 +13,10 @@ from holdfast.core.task_states import TERMINAL, State
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, UnknownTaskError
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.complete_ids import TASK_ID
 from holdfastd.cli.common.parameter_types import JSON
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
+from holdfastd.cli.common.task_id import TASK_ID
 
 Order = Callable[[TaskManager, str], Awaitable[State]]
 

@@ -1,4 +1,4 @@
-"""Jobs as CSV: JOBID,SCHEDULE in each row. What is printed can be read again."""
+"""Reads jobs from a CSV file with JOBID,SCHEDULE in each row, and sets them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ import click
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.plurals import counted
-from holdfast.timeline.job import schedule_of, spec_of
-from holdfast.timeline.jobs import records, set_job
-from holdfastd.cli.common import output
-from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import LONG_PATIENCE, manage
+from holdfast.timeline.job import spec_of
+from holdfast.timeline.jobs import set_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,35 +20,6 @@ class Row:
     line: int
     jobid: str
     schedule: str
-
-
-def print_row(*cells: str) -> None:
-    """One row; what could act on a terminal is spelled out."""
-    row = io.StringIO()
-    csv.writer(row, lineterminator=output.LINE_END).writerow(
-        [output.safe(cell, keep=output.LINE_END) for cell in cells]
-    )
-    click.echo(row.getvalue(), nl=False)
-
-
-def print_schedules(session: Session) -> None:
-    """What `supervisor set` would be given to have the same jobs; how many have no such word is noted."""
-
-    async def work(manager: TaskManager) -> int:
-        others = 0
-        async for record in records(manager):
-            schedule = schedule_of(record)
-            if schedule is None:
-                others += 1
-            else:
-                print_row(record.definition.schedule_id, schedule)
-        return others
-
-    if others := manage(session, work, LONG_PATIENCE):
-        output.note(
-            f"{counted(others, 'schedule')} left out: cron, every and zones have no word here; "
-            "see `supervisor schedules list`"
-        )
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -8,9 +8,9 @@ import rich_click
 from holdfast_config import load, logging
 from holdfast_config.load import setting_files
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.handler_name import check_name
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.service.handler_name import check_name
-from holdfastd.cli.service.setting_flags import every_setting
+from holdfastd.cli.common.setting_flags import every_setting
 
 
 @rich_click.command(

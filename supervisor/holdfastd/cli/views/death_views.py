@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from holdfastd.cli.service import process_names
-from holdfastd.cli.tasks.views import moment
+from holdfastd.cli.views import process_names
+from holdfastd.cli.views.times import moment
 from holdfastd.control.protocol import DeathStatus
 from holdfastd.core.duration_words import duration
 

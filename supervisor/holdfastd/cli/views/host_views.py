@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from holdfast.core.quiet_hosts import Quiet
-from holdfastd.cli.tasks.views import moment
+from holdfastd.cli.views.times import moment
 from holdfastd.core import host_words
 from holdfastd.core.host_words import remedy, who
 

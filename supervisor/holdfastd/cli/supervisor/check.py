@@ -13,9 +13,9 @@ import rich_click
 from holdfast.core.plurals import counted
 from holdfast_config import Settings
 from holdfastd.cli.common import options, output
+from holdfastd.cli.common.handler_name import check_name
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.service.handler_name import check_name
-from holdfastd.cli.service.setting_flags import every_setting
+from holdfastd.cli.common.setting_flags import every_setting
 
 if TYPE_CHECKING:
     from holdfastd.doctor.start_check import StartCheck

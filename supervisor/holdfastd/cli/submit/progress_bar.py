@@ -14,7 +14,7 @@ from rich.text import Text
 from holdfastd.cli.submit.submit_windows import Tally
 
 
-class Progress:
+class ProgressBar:
     """Shows how many of the accepted tasks have settled; a context manager."""
 
     def __init__(self, tally: Tally, *, visible: bool) -> None:
@@ -35,7 +35,7 @@ class Progress:
         else:
             self._bar.console.print(Text(line), soft_wrap=True)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         self._bar.start()
         return self
 

@@ -16,11 +16,11 @@ from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.ledger.database import Database
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.confirm import sure
+from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.exit_status import CommandError
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.common.store_session import PATIENCE, ask
-from holdfastd.cli.store import ledger_status
+from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
+from holdfastd.cli.views import ledger_status
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ def adopt(session: Session, /, yes: bool) -> int:
     The steward then treats Redis as one that has lost data: what this database knows and Redis does not is put back.
     """
     name = session.settings.queue_name
-    sure(f"Let this database keep {name} from now on?", "what it knows and Redis does not is run", yes=yes)
+    confirm(f"Let this database keep {name} from now on?", "what it knows and Redis does not is run", yes=yes)
 
     async def leave(store: Store) -> None:
         await cast("PostgresStore", store).disown()
@@ -102,7 +102,7 @@ def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -
     async def inside() -> T:
         database = Database(settings)
         try:
-            return await PATIENCE.call(work, database)
+            return await TERMINAL_RETRIES.call(work, database)
         finally:
             await database.aclose()
 

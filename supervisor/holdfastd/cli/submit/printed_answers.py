@@ -11,7 +11,7 @@ from holdfastd.cli.common.streams import OutputError, silence
 
 
 @dataclass
-class Answers:
+class PrintedAnswers:
     """`lost`: why not every answer was printed, or empty; `status`: the exit status that this alone would give."""
 
     lost: str = ""

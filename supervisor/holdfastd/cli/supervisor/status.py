@@ -18,10 +18,9 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask as ask_store
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.hosts import host_views
-from holdfastd.cli.service import deaths, process_names, suspects_view
-from holdfastd.cli.store import ledger_status
-from holdfastd.cli.why.service_words import missing
+from holdfastd.cli.supervisor import suspects_view
+from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
+from holdfastd.cli.views.start_obstacles import missing
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskStatus, ProcessStatus, SupervisorStatus
 from holdfastd.core.duration_words import duration
@@ -152,7 +151,7 @@ def _print_deaths(service: SupervisorStatus) -> None:
         return
     output.text("")
     output.text("1 death:" if service.deaths.total == 1 else f"{service.deaths.total} deaths, the last of them:")
-    table(deaths.COLUMNS, [deaths.cells(one) for one in service.deaths.recent[-5:]])
+    table(death_views.COLUMNS, [death_views.cells(one) for one in service.deaths.recent[-5:]])
 
 
 def _print_counts(counts: Counts) -> None:

@@ -1,1 +1,0 @@
-"""Commands on one supervisor: starting, stopping, checking and showing it."""

@@ -1,1 +1,0 @@
-"""Commands on the store: its tables, and recovery without a steward."""

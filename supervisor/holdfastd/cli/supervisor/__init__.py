@@ -1,0 +1,1 @@
+"""Commands on the supervisor of this host: start, stop, check, status, reload and scale."""

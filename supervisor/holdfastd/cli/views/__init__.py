@@ -1,0 +1,1 @@
+"""Values as the command line shows them: times, tasks, hosts, deaths, the ledger, and why tasks do not start."""

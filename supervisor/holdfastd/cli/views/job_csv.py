@@ -1,0 +1,45 @@
+"""Prints jobs as CSV, JOBID,SCHEDULE in each row; `supervisor dispatch --schedules` can read it again."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import click
+
+from holdfast.client.manager import TaskManager
+from holdfast.core.plurals import counted
+from holdfast.timeline.job import schedule_of
+from holdfast.timeline.jobs import records
+from holdfastd.cli.common import output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import LONG_RETRIES, manage
+
+
+def print_row(*cells: str) -> None:
+    """One row; what could act on a terminal is spelled out."""
+    row = io.StringIO()
+    csv.writer(row, lineterminator=output.LINE_END).writerow(
+        [output.safe(cell, keep=output.LINE_END) for cell in cells]
+    )
+    click.echo(row.getvalue(), nl=False)
+
+
+def print_schedules(session: Session) -> None:
+    """What `supervisor set` would be given to have the same jobs; how many have no such word is noted."""
+
+    async def work(manager: TaskManager) -> int:
+        others = 0
+        async for record in records(manager):
+            schedule = schedule_of(record)
+            if schedule is None:
+                others += 1
+            else:
+                print_row(record.definition.schedule_id, schedule)
+        return others
+
+    if others := manage(session, work, LONG_RETRIES):
+        output.note(
+            f"{counted(others, 'schedule')} left out: cron, every and zones have no word here; "
+            "see `supervisor schedules list`"
+        )
