@@ -36,22 +36,23 @@ BLOCKS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-
-# Said there, and true here whatever it says: a call that timed out is made again.
-ALWAYS = {("scheduler", "retry_on_timeout")}
+# The same, spelled block.key as in messages.
+KEYS = {f"{block}.{key}": field for block, fields in BLOCKS.items() for key, field in fields.items()}
+# A key that is accepted and has no effect: a call that timed out is always made again.
+_ALWAYS = "scheduler.retry_on_timeout"
 
 
 def is_agent_file(told: Mapping[str, object]) -> bool:
     return any(isinstance(told.get(block), dict) for block in BLOCKS)
 
 
-def entries(told: Mapping[str, object]) -> Iterator[tuple[str, str | None, object]]:
-    """Each key of the blocks as `block.key`, its field (None: no such key), and its value; nulls are left out. A block
-    that is no object is a key without a field."""
-    for block, fields in BLOCKS.items():
+def entries(told: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Each key of the blocks as `block.key`, with its value; nulls are left out. A block that is no object stands for
+    itself."""
+    for block in BLOCKS:
         inside = told.get(block)
-        if inside is not None and not isinstance(inside, dict):
-            yield block, None, inside
-        for key, value in cast("dict[str, object]", inside).items() if isinstance(inside, dict) else ():
-            if value is not None and (block, key) not in ALWAYS:
-                yield f"{block}.{key}", fields.get(key), value
+        if isinstance(inside, dict):
+            given = {f"{block}.{key}": value for key, value in cast("dict[str, object]", inside).items()}
+            yield from ((key, value) for key, value in given.items() if value is not None and key != _ALWAYS)
+        elif inside is not None:
+            yield block, inside

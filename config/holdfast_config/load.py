@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from holdfast_config import environment, file_trust, found_files, handler_call, names, redis_rules, setting_layers
+from holdfast_config import environment, file_trust, found_files, names, redis_rules, sources
 from holdfast_config.errors import ConfigError
-from holdfast_config.origin import Layer, ValueWithOrigin, shown
+from holdfast_config.origin import ValueWithOrigin, shown
 from holdfast_config.postgres_settings import checked as postgres_url
-from holdfast_config.settings import Settings
+from holdfast_config.settings import SOURCES, Settings
+from holdfast_config.sources import ImpliedSource, Source
 
 USUAL = "supervisor.toml"
-IMPLIED = " (implied)"
 
 _FILES = ("config", "env_file")
-_RIVALS = (
-    ("redis_host", "redis_url"),
-    ("redis_url", "scheduler_type"),
-    ("redis_host", "scheduler_type"),
-    ("handler", "exec"),
-    ("exec", "handler"),
-)
 _SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db", *redis_rules.FIELDS)
 
 NO_FLAGS: Mapping[str, object] = MappingProxyType({})
@@ -53,8 +47,8 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The settings, and where each that is no default came from, by field name; `warnings` of the files they came
-    from; `notices` of files that nobody named."""
+    """The settings, and the origin of each that is no default, by field name; `warnings` of the files they came from;
+    `notices` of files that nobody named."""
 
     settings: Settings
     origins: Mapping[str, ValueWithOrigin]
@@ -78,26 +72,18 @@ def resolve(
     `scheduler` block of an application of the agent framework, weaker than any file; for such an application, also with
     an empty one, a `memory` in a file that was found says nothing. Raises ConfigError with all problems.
     """
-    layers = _layers(flags, environ, folder or Path(), timeline=timeline, in_application=framework is not None)
-    if framework:
-        layers.insert(-1, found_files.of_framework(framework, tuple(Settings.model_fields)))
-    given = _with_implied(_choose(layers))
-    problems = [problem for layer in layers for problem in (*layer.problems, *layer.unknown)]
+    files = _Files.of(flags, environ, folder or Path(), timeline=timeline)
+    asked = _sources(flags, environ, files, framework)
+    settings, refused = _validated(asked)
+    given = dict(ChainMap(*(source.given for source in asked)))
+    problems = [problem for source in asked for problem in (*source.problems, *source.unknown)]
     problems += _without_server(given) + redis_rules.problems(given) + _two_handlers(given) + _database(given)
-    try:
-        settings = Settings(**{field: origin.value for field, origin in given.items()})  # type: ignore[arg-type]  # checked there
-    except ValidationError as error:
-        raise ConfigError([*problems, *_lines(error, given)]) from None
-    problems += redis_rules.outside_slot(settings)
-    if problems:
+    problems += redis_rules.outside_slot(settings) if settings else _lines(refused, given)
+    if problems or settings is None:
         raise ConfigError(problems)
     settings.model_fields_set.difference_update(field for field, origin in given.items() if not origin.named)
-    return Resolved(
-        settings,
-        given,
-        tuple(warning for layer in layers for warning in layer.warnings),
-        tuple(layer.notice for layer in layers if layer.notice),
-    )
+    warnings = tuple(warning for source in asked for warning in source.warnings)
+    return Resolved(settings, given, warnings, tuple(source.notice for source in asked if source.notice))
 
 
 def setting_files(
@@ -105,56 +91,33 @@ def setting_files(
 ) -> tuple[Path, ...]:
     """The files that `load` reads for these flags, and those it would read if they were there."""
     folder = folder or Path()
-    dotenv = _path(flags.get("env_file"), folder / ".env") or folder / ".env"
-    variables = setting_layers.read_dotenv(dotenv)[0]
-    file = _path(_named(flags, environ, variables), folder / USUAL)
-    found = () if file else found_files.candidates(folder, _app_dir(flags, environ, variables, folder), timeline=False)
-    return dotenv, file or folder / USUAL, *found
+    files = _Files.of(flags, environ, folder, timeline=False)
+    return files.dotenv or folder / ".env", files.settings or folder / USUAL, *files.candidates
 
 
-def _named(flags: Mapping[str, object], environ: Mapping[str, str], variables: Mapping[str, str]) -> object:
-    return flags.get("config") or environ.get(names.CONFIG) or variables.get(names.CONFIG)
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files to read: `.env` with its variables and problems, and the settings file, or else one of `candidates`,
+    which nobody named."""
 
+    dotenv: Path | None
+    variables: Mapping[str, str]
+    problems: list[str]
+    settings: Path | None
+    candidates: tuple[Path, ...] = ()
 
-def _app_dir(
-    flags: Mapping[str, object], environ: Mapping[str, str], variables: Mapping[str, str], folder: Path
-) -> Path:
-    """The application's folder, before there are settings; one that cannot be holds no file either."""
-    name = names.own("app_dir")
-    told = str(flags.get("app_dir") or environ.get(name) or variables.get(name) or "")
-    return folder / os.path.expanduser(told)  # noqa: PTH111 - the home of an unknown user is refused later
-
-
-def _layers(
-    flags: Mapping[str, object], environ: Mapping[str, str], folder: Path, *, timeline: bool, in_application: bool
-) -> list[Layer]:
-    """Strongest first."""
-    fields = tuple(Settings.model_fields)
-    dotenv = _path(flags.get("env_file"), folder / ".env")
-    variables, problems = setting_layers.read_dotenv(dotenv) if dotenv else ({}, [])
-    file = _path(_named(flags, environ, variables), folder / USUAL)
-    found = None
-    if file is None:
-        usual = found_files.candidates(folder, _app_dir(flags, environ, variables, folder), timeline=timeline)
-        found = next((path for path in usual if found_files.is_file(path)), None)
-    strict = file_trust.is_strict(environment.is_service(environ))
-    return [
-        setting_layers.of_flags({name: value for name, value in flags.items() if name not in _FILES}, fields),
-        setting_layers.of_environment(environ, fields),
-        setting_layers.of_credentials(environ),
-        setting_layers.of_kill_points(environ),
-        Layer({}, problems),
-        _trusted(dotenv, setting_layers.of_environment(variables, fields, f" (in {dotenv})"), strict),
-        _trusted(file, setting_layers.of_file(file, fields) if file else Layer({}), strict),
-        _trusted(found, found_files.read(found, fields, in_application=in_application) if found else Layer({}), strict),
-        setting_layers.of_folders(environ),
-    ]
-
-
-def _trusted(path: Path | None, layer: Layer, strict: bool) -> Layer:
-    """The layer of a file, with what others can do to that file."""
-    found = file_trust.judge(path, layer.given, strict=strict) if path else file_trust.TrustJudgement()
-    return replace(layer, problems=[*layer.problems, *found.problems], warnings=found.warnings)
+    @classmethod
+    def of(cls, flags: Mapping[str, object], environ: Mapping[str, str], folder: Path, *, timeline: bool) -> _Files:
+        dotenv = _path(flags.get("env_file"), folder / ".env")
+        variables, problems = sources.read_dotenv(dotenv) if dotenv else ({}, [])
+        named = flags.get("config") or environ.get(names.CONFIG) or variables.get(names.CONFIG)
+        if file := _path(named, folder / USUAL):
+            return cls(dotenv, variables, problems, file)
+        own = names.own("app_dir")
+        place = str(flags.get("app_dir") or environ.get(own) or variables.get(own) or "")
+        app_dir = folder / os.path.expanduser(place)  # noqa: PTH111 - the home of an unknown user is refused later
+        candidates = found_files.candidates(folder, app_dir, timeline=timeline)
+        return cls(dotenv, variables, problems, None, candidates)
 
 
 def _path(named: object, usual: Path) -> Path | None:
@@ -164,29 +127,42 @@ def _path(named: object, usual: Path) -> Path | None:
     return usual if found_files.is_file(usual) else None
 
 
-def _choose(layers: Iterable[Layer]) -> dict[str, ValueWithOrigin]:
-    """The strongest word on each field, and on its rivals in weaker layers. Within one layer the URL beats the host."""
-    chosen: dict[str, ValueWithOrigin] = {}
-    for layer in reversed(list(layers)):
-        for field, rival in _RIVALS:
-            if field in layer.given and rival not in layer.given:
-                chosen.pop(rival, None)
-        chosen.update(layer.given)
-    return chosen
+def _sources(
+    flags: Mapping[str, object], environ: Mapping[str, str], files: _Files, framework: Mapping[str, object] | None
+) -> tuple[Source, ...]:
+    """Strongest first."""
+    strict = file_trust.is_strict(environment.is_service(environ))
+    found = next((path for path in files.candidates if found_files.is_file(path)), None)
+    stated = [
+        sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}),
+        sources.of_environment(environ),
+        sources.of_credentials(environ),
+        sources.of_kill_points(environ),
+        Source(problems=files.problems),
+    ]
+    if files.dotenv:
+        stated.append(_judged(files.dotenv, sources.of_environment(files.variables, f" (in {files.dotenv})"), strict))
+    if files.settings:
+        stated.append(_judged(files.settings, sources.of_file(files.settings), strict))
+    if found:
+        stated.append(_judged(found, sources.of_found_file(found, in_application=framework is not None), strict))
+    if framework:
+        stated.append(sources.of_application(framework))
+    return *stated, ImpliedSource(stated), sources.of_folders(environ)
 
 
-def _with_implied(given: dict[str, ValueWithOrigin]) -> dict[str, ValueWithOrigin]:
-    """A worker that is named as a call says which lanes it takes from, and is not made to run twice at once."""
-    handler = given.get("handler")
-    if handler is None or not isinstance(handler.value, str) or not handler_call.is_call(handler.value):
-        return given
-    implied: dict[str, object] = {"lanes": handler_call.implied_lanes(handler.value), "concurrency": 1}
-    told = {
-        field: ValueWithOrigin(f"{handler.key}{IMPLIED}", value)
-        for field, value in implied.items()
-        if value is not None
-    }
-    return told | given
+def _judged(path: Path, source: Source, strict: bool) -> Source:
+    """The source of a file, with the problems and warnings that come from the file's mode."""
+    problems, source.warnings = file_trust.judge(path, source.given, strict=strict)
+    source.problems += problems
+    return source
+
+
+def _validated(asked: tuple[Source, ...]) -> tuple[Settings | None, ValidationError | None]:
+    try:
+        return Settings(**{SOURCES: asked}), None  # type: ignore[arg-type]  # no field: it goes to the library
+    except ValidationError as error:
+        return None, error
 
 
 def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
@@ -229,10 +205,10 @@ def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:
     return []
 
 
-def _lines(error: ValidationError, given: Mapping[str, ValueWithOrigin]) -> list[str]:
+def _lines(error: ValidationError | None, given: Mapping[str, ValueWithOrigin]) -> list[str]:
     """One line a problem. A field without origin failed only because one that it derives from did."""
     lines: list[str] = []
-    for detail in error.errors(include_url=False, include_input=False):
+    for detail in error.errors(include_url=False, include_input=False) if error else ():
         field = str(detail["loc"][0])
         if field in given:
             cause = detail.get("ctx", {}).get("error", detail["msg"])

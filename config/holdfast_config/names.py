@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 PREFIX = "HOLDFAST_"
 CONFIG = "HOLDFAST_CONFIG"  # names the settings file
@@ -42,6 +42,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "otlp_protocol": ("OTEL_EXPORTER_OTLP_PROTOCOL",),
 }
 
+# The start that keys of one place have in common: of flags, variables, a stanza of INI, a block of JSON.
+_SECTION = re.compile(r"--|HOLDFAST_|\[[^]]*\] |\w+\.|")
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT)(_\w+)?|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
 _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 
@@ -49,6 +51,11 @@ _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 def own(field: str) -> str:
     """The field's own environment name."""
     return PREFIX + field.upper()
+
+
+def flag(field: str) -> str:
+    """The field's flag on a command line."""
+    return "--" + field.replace("_", "-")
 
 
 def in_environment(fields: Iterable[str]) -> dict[str, str]:
@@ -61,14 +68,18 @@ def is_service_link(name: str, value: str) -> bool:
     return bool((_SERVICE_ADDRESS.match(value) and name.endswith("_PORT")) or _SERVICE_LINK.search(name))
 
 
-def unknown(key: str, fields: Iterable[str], spell: Callable[[str], str] = str, where: str = "") -> str:
+def unknown(key: str, known: Iterable[str], where: str = "") -> str:
     """The line that refuses a key, with the nearest known one. The value may be a secret and is not shown.
 
-    `spell` is how a field is written there; what all keys there have in common says nothing about nearness.
+    Only keys of the same section are compared, without it: it says nothing about nearness.
     """
-    common = spell("")
-    by_key = {spell(field).removeprefix(common): field for field in fields}
+    section = _section(key)
+    same = [one.removeprefix(section) for one in known if _section(one) == section]
     import difflib  # seldom needed, and every process would keep it
 
-    nearest = difflib.get_close_matches(key.removeprefix(common), list(by_key), n=1)
-    return f"{key}{where}: unknown setting" + (f"; did you mean {spell(by_key[nearest[0]])}?" if nearest else "")
+    nearest = difflib.get_close_matches(key.removeprefix(section), same, n=1)
+    return f"{key}{where}: unknown setting" + (f"; did you mean {section}{nearest[0]}?" if nearest else "")
+
+
+def _section(key: str) -> str:
+    return _SECTION.match(key)[0]  # type: ignore[index]  # it matches the empty text, too

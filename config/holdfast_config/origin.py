@@ -1,8 +1,7 @@
-"""A value with its origin, and one layer of them: what one place (flags, environment, a file) says."""
+"""A value with its origin, and how a value is shown without secrets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -21,18 +20,6 @@ class ValueWithOrigin:
     key: str
     value: object
     named: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """What one place says about the settings, by field name, and what is wrong with how it says it; `warnings` refuse
-    nothing. `unknown`: a line for each of its keys that is no setting. `notice`: a line for the user."""
-
-    given: Mapping[str, ValueWithOrigin]
-    problems: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    unknown: Sequence[str] = ()
-    notice: str = ""
 
 
 def without_secrets(field: str, value: str) -> str:

@@ -22,6 +22,7 @@ from holdfast_config.values import lasting, one_of, whole
 STORE_SOCKET = "store.sock"
 QUEUE = "bindu:tasks"
 MEMORY = "memory://"
+SOURCES = "sources"  # the argument of Settings that holds the sources to read
 
 # What follows the choices when somebody asks for a back end that this version does not have.
 _SCHEDULERS = "; leave it out to use the embedded store"
@@ -275,5 +276,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Values only: `load` knows every value's origin, which the messages name, so it does the reading."""
-        return (init_settings,)
+        """The sources that `load` passes as the one argument SOURCES, the strongest first; a constructor that is called
+        with values reads nothing else."""
+        sources: tuple[PydanticBaseSettingsSource, ...] = init_settings().get(SOURCES, (init_settings,))
+        return sources

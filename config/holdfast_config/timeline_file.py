@@ -42,6 +42,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "ssl": "redis_url",
     },
 }
+# The same, spelled as in messages.
+KEYS = {f"[{stanza}] {key}": field for stanza, fields in FIELDS.items() for key, field in fields.items()}
 # Of a Redis client in Python, and ours to choose: how it decodes, and when it tries again.
 OURS = frozenset(
     {
@@ -82,8 +84,8 @@ def read(text: str) -> dict[str, dict[str, str]]:
         raise ValueError(" ".join(str(error).split())) from None
 
 
-def entries(told: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str | None, str]]:
-    """Each key as `[stanza] key`, its field (None: no such key), and its value; empty ones are left out.
+def entries(told: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Each key as `[stanza] key`, with its value; empty ones are left out.
 
     A stanza for Redis without a host means the server of this host, as it does to the client it is written for.
     """
@@ -91,8 +93,7 @@ def entries(told: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str | 
         given = {key: value for key, value in keys.items() if value and key not in OURS}
         if stanza == SERVER:
             given = _one_url(given)
-        for key, value in given.items():
-            yield f"[{stanza}] {key}", FIELDS[stanza].get(key), value
+        yield from ((f"[{stanza}] {key}", value) for key, value in given.items())
 
 
 def _one_url(given: dict[str, str]) -> dict[str, str]:

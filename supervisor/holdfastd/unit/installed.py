@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast_config import names
-from holdfast_config.setting_layers import read_dotenv
+from holdfast_config.sources import read_dotenv
 from holdfastd.unit.site import SETTINGS, Site
 from holdfastd.unit.unit_files import UNITS
 

@@ -1,0 +1,222 @@
+"""The sources of the settings: flags, environment, credentials, `.env`, a file, and defaults of the system.
+
+pydantic-settings asks them one after the other, the strongest first, and merges their values. Each source remembers
+where its values were written and collects its problems, so that all of them are reported at once.
+
+Readers of the library that stand for several of these places do not fit: they skip a file that is missing or a pipe,
+skip a bad line of `.env`, strip a secret, and stop at the first problem.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from dotenv import dotenv_values
+from dotenv.parser import parse_stream
+from pydantic.fields import FieldInfo
+from pydantic_settings import PydanticBaseSettingsSource
+
+from holdfast_config import agent_file, environment, handler_call, kill_spec, names, service_folders, timeline_file
+from holdfast_config.errors import ConfigError
+from holdfast_config.origin import ValueWithOrigin, shown
+from holdfast_config.settings import Settings
+
+IMPLIED = " (implied)"
+
+# A field is ignored where a stronger source has one of these.
+_EXCLUDED_BY = {
+    "redis_url": {"redis_host"},
+    "scheduler_type": {"redis_url", "redis_host"},
+    "handler": {"exec"},
+    "exec": {"handler"},
+}
+_FIELDS = {field: field for field in Settings.model_fields}
+_FLAGS = {"HANDLER" if field == "handler" else names.flag(field): field for field in _FIELDS}
+_VARIABLES = names.in_environment(_FIELDS)
+_APPLICATION = "the application's configuration"
+
+Told = Iterable[tuple[str, object]]
+
+
+class Source(PydanticBaseSettingsSource):
+    """The values of one place, by field. `problems` and `unknown` keys refuse the settings, `warnings` do not;
+    `notice` is a line for the user.
+
+    `known` maps each key of the place to its field.
+    """
+
+    def __init__(
+        self, told: Told = (), known: Mapping[str, str] = _FIELDS, where: str = "", problems: Iterable[str] = ()
+    ) -> None:
+        super().__init__(Settings)
+        self.where = where
+        self.problems = list(problems)
+        self.given: dict[str, ValueWithOrigin] = {}
+        self.unknown: list[str] = []
+        self.warnings: list[str] = []
+        self.notice = ""
+        for key, value in told:
+            if key in known:
+                self._take(known[key], key, value)
+            else:
+                self.unknown.append(names.unknown(key, known, where))
+
+    def _take(self, field: str, key: str, value: object) -> None:
+        first = self.given.setdefault(field, ValueWithOrigin(key + self.where, value))
+        if str(first.value).strip() != str(value).strip():
+            both = f"{first.key.removesuffix(self.where)} and {key}{self.where}"
+            self.problems.append(f"{both} disagree: they are two names of one setting; keep one")
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Required by the library, which does not call it: `__call__` gives all values."""
+        raise NotImplementedError
+
+    def __call__(self) -> dict[str, Any]:
+        """The values that no stronger source (`current_state`) has or excludes; the others are forgotten."""
+        stronger = self.current_state.keys()
+        self.given = {
+            field: one
+            for field, one in self.given.items()
+            if field not in stronger and not stronger & _EXCLUDED_BY.get(field, set())
+        }
+        return {field: one.value for field, one in self.given.items()}
+
+    def announce(self, place: str, said: str) -> None:
+        """Report in `notice` what is taken from a place that nobody named; its unknown keys then refuse nothing."""
+        where = f" (in {place})"
+        taken = [f"{one.key.removesuffix(where)} {shown(field, one.value)}" for field, one in self.given.items()]
+        unknown = [line.replace(f"{where}: unknown setting", "") for line in self.unknown]
+        parts = [f"taken: {', '.join(taken)}"] if taken else []
+        parts += [f"not understood: {', '.join(unknown)}"] if unknown else []
+        self.notice, self.unknown = f"{said}: {'; '.join(parts)}" if parts else "", []
+
+
+class ImpliedSource(Source):
+    """A handler that is named as a call implies its lanes, and one run at a time."""
+
+    def __init__(self, stronger: Iterable[Source]) -> None:
+        super().__init__()
+        self._stronger = tuple(stronger)
+
+    def __call__(self) -> dict[str, Any]:
+        handler = next((source.given["handler"] for source in self._stronger if "handler" in source.given), None)
+        if handler and isinstance(handler.value, str) and handler_call.is_call(handler.value):
+            implied: dict[str, object] = {"lanes": handler_call.implied_lanes(handler.value), "concurrency": 1}
+            key = f"{handler.key}{IMPLIED}"
+            self.given = {field: ValueWithOrigin(key, value) for field, value in implied.items() if value is not None}
+        return super().__call__()
+
+
+def of_flags(flags: Mapping[str, object]) -> Source:
+    """Flags by field name; None and an empty list mean that the flag was not given."""
+    spelled = {field: flag for flag, field in _FLAGS.items()}
+    told = ((name, value) for name, value in flags.items() if value is not None and value not in ((), []))
+    return Source(((spelled.get(name) or names.flag(name), value) for name, value in told), _FLAGS)
+
+
+def of_environment(variables: Mapping[str, str], where: str = "") -> Source:
+    """Our own names and the documented aliases; an empty value counts as not given."""
+    told = {name: value for name, value in variables.items() if value and not names.is_service_link(name, value)}
+    others = {*_VARIABLES, *names.NO_SETTINGS, *(() if where else (kill_spec.VARIABLE,))}
+    unknown = sorted(name for name in told.keys() - others if name.startswith(names.PREFIX))
+    return Source(((name, told[name]) for name in (*_VARIABLES, *unknown) if name in told), _VARIABLES, where)
+
+
+def of_credentials(variables: Mapping[str, str]) -> Source:
+    """The secrets that systemd hands over in files."""
+    told: dict[str, object] = {}
+    problems: list[str] = []
+    for name in names.SECRETS:
+        try:
+            told[name] = environment.credential(name, variables)
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(f"the credential {name} cannot be read: {_cause(error)}")
+    given = ((name, value) for name, value in told.items() if value)
+    return Source(given, where=" (in $CREDENTIALS_DIRECTORY)", problems=problems)
+
+
+def of_kill_points(variables: Mapping[str, str]) -> Source:
+    """No settings, but problems: the kill points are read by every process."""
+    try:
+        kill_spec.parse(environment.kill_at(variables))
+    except ConfigError as error:
+        return Source(problems=error.problems)
+    return Source()
+
+
+def of_folders(variables: Mapping[str, str]) -> Source:
+    """The default folders, which depend on the user and on systemd."""
+    source = Source()
+    source.given["state_dir"] = service_folders.state_dir(variables)
+    source.given["runtime_dir"] = service_folders.runtime_dir(variables)
+    return source
+
+
+def of_application(blocks: Mapping[str, object]) -> Source:
+    """The configuration that an application of the agent framework has in its code."""
+    source = Source(agent_file.entries(blocks), agent_file.KEYS, f" (in {_APPLICATION})")
+    source.announce(_APPLICATION, _APPLICATION)
+    return source
+
+
+def of_found_file(path: Path, *, in_application: bool = False) -> Source:
+    """A file of another system that nobody named. `in_application`: an application of the agent framework reads it, for
+    which `memory` in it is the framework's default and says nothing."""
+    source = of_file(path, found=True)
+    scheduler = source.given.get("scheduler_type")
+    if in_application and scheduler and str(scheduler.value).strip().lower() == "memory":
+        source.given = {field: one for field, one in source.given.items() if not one.key.startswith("scheduler.")}
+    source.announce(str(path), f"found {path}")
+    return source
+
+
+def of_file(path: Path, *, found: bool = False) -> Source:
+    """A file with our own keys in TOML or JSON, or one of another system: JSON of the agent framework, or INI. A file
+    that was `found` is the other system's."""
+    suffix = path.suffix.lower()
+    kind, parse = _KINDS.get(suffix, _TOML)
+    try:
+        content = parse(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        return Source(problems=[f"{path}: cannot be read: {_cause(error)}"])
+    except (ValueError, RecursionError) as error:
+        return Source(problems=[f"{path}: not {kind}: {error}"])
+    if not isinstance(content, dict):
+        return Source(problems=[f"{path}: not an object of settings but {type(content).__name__}"])
+    told, where = cast("dict[str, Any]", content), f" (in {path})"
+    if suffix == ".conf":
+        stanzas = f"neither a stanza [{timeline_file.STANZA}] nor [{timeline_file.SERVER}]"
+        return Source(
+            timeline_file.entries(told), timeline_file.KEYS, where, () if told else [f"{path}: has {stanzas}"]
+        )
+    if suffix == ".json" and (found or agent_file.is_agent_file(told)):
+        return Source(agent_file.entries(told), agent_file.KEYS, where)
+    return Source(told.items(), where=where)
+
+
+_TOML: tuple[str, Callable[[str], object]] = ("TOML", tomllib.loads)
+_KINDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    ".json": ("JSON", json.loads),
+    ".conf": ("an INI file", timeline_file.read),
+}
+
+
+def read_dotenv(path: Path) -> tuple[dict[str, str], list[str]]:
+    """The variables of an environment file and its problems; a variable of the file may use others."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return {}, [f"{path}: cannot be read: {_cause(error)}"]
+    bad = [line.original.line for line in parse_stream(io.StringIO(text)) if line.error]
+    if bad:
+        return {}, [f"{path}: line {number} is not NAME=value" for number in bad]
+    return {name: value for name, value in dotenv_values(stream=io.StringIO(text)).items() if value}, []
+
+
+def _cause(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "not UTF-8"
