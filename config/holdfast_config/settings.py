@@ -67,128 +67,155 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
-    handler: values.Text | None = _set(None, "What runs the tasks, as module:attribute; else agent:handle.")
-    exec: values.Text | None = _set(None, "Instead of a handler: the command that runs each task as a process.")
+    handler: values.Text | None = _set(None, "The handler that runs tasks, as module:attribute. Default: agent:handle.")
+    exec: values.Text | None = _set(None, "A command that runs each task as a process, in place of a handler.")
     exec_env: values.Variables | None = _set(
-        None, "Variables that the command gets though the supervisor uses them itself, joined by commas."
+        None,
+        "Variables, joined by commas, that the command inherits although the supervisor withholds them by default.",
     )
     application: values.Name | None = _set(
         None,
-        "The name that owns the schedules of the code: what the code declares no longer is removed; none: it stays.",
+        "The owner of the schedules declared in code. If set, schedules that the code no longer declares are removed.",
     )
     app_dir: values.Place = _set(Path(), "The folder that the handler is imported from.")
-    workers: Annotated[int, whole(1, 10_000)] = _set(1, "How many worker processes to keep alive.")
-    concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "How many tasks one worker runs at once.")
-    reload: values.Switch = _set(False, "For development: load code and settings anew whenever a file of them changes.")
-    preload: values.Switch = _set(False, "Import the handler once, before workers are forked: they share its memory.")
-    burst: values.Switch = _set(False, "Work until nothing is left, then end; what is delayed for later stays.")
+    workers: Annotated[int, whole(1, 10_000)] = _set(1, "Number of worker processes.")
+    concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "Number of tasks that one worker runs at the same time.")
+    reload: values.Switch = _set(False, "Reload code and settings when one of their files changes, for development.")
+    preload: values.Switch = _set(
+        False, "Import the handler once, before workers are forked, so that they share its memory."
+    )
+    burst: values.Switch = _set(
+        False, "Exit when no task is left to run; tasks that are delayed for later stay in the store."
+    )
 
     scheduler_type: _Scheduler = _set(
-        "redis", "What holds the queue: redis, which said here needs a URL or a host, or memory, in one process."
+        "redis", "Back end of the queue: redis (if set, needs REDIS_URL or REDIS_HOST) or memory (single process)."
     )
     storage_type: _Storage = _set(
-        "redis", "What keeps the task data: redis alone, or postgres, from which a lost Redis is rebuilt."
+        "redis", "Store of the task data: redis alone, or postgres as well, from which a lost Redis is rebuilt."
     )
     database_url: SecretStr | None = _set(
-        None, "For storage in PostgreSQL: postgresql://user@host:port/database; better a credential file."
+        None, "The PostgreSQL database, as postgresql://user@host:port/database. Prefer a credential file for it."
     )
-    database_keep: _Any = _set(7_776_000.0, "How long PostgreSQL remembers a finished task; Redis forgets it earlier.")
+    database_keep: _Any = _set(
+        7_776_000.0, "Time that PostgreSQL keeps a finished task. Redis keeps it for the time of the setting keep."
+    )
     redis_url: values.RedisUrl | None = _set(
-        None, "The Redis to use, one, by Sentinel or a Cluster (docs/stores.md); none given: the embedded store."
+        None, "URL of the Redis server, Sentinels or Cluster (docs/stores.md). Default: the embedded store."
     )
-    redis_host: values.Host | None = _set(None, "Instead of a URL: the server's name or address.")
-    redis_port: Annotated[int, whole(1, 65_535)] = _set(6379, "Instead of a URL: the server's port.")
-    redis_username: values.Text | None = _set(None, "The ACL user, where the URL does not name one.")
-    redis_password: SecretStr | None = _set(None, "The password, where the URL has none; better a credential file.")
+    redis_host: values.Host | None = _set(None, "Name or address of the Redis server, in place of a URL.")
+    redis_port: Annotated[int, whole(1, 65_535)] = _set(6379, "Port of the Redis server, in place of a URL.")
+    redis_username: values.Text | None = _set(None, "The ACL user, if the URL names none.")
+    redis_password: SecretStr | None = _set(
+        None, "The Redis password, if the URL has none. Prefer a credential file for it."
+    )
     redis_ca_file: values.Folder | None = _set(
-        None, "For TLS: who signs the servers' certificates, if not the system's."
+        None, "TLS: the authority that signs the servers' certificates. Default: those of the system."
     )
-    redis_cert_file: values.Folder | None = _set(None, "For TLS: our own certificate, where servers ask for one.")
-    redis_key_file: values.Folder | None = _set(None, "For TLS: the key of our certificate, if it is not in that file.")
-    redis_sentinel_username: values.Text | None = _set(None, "The ACL user of the sentinels themselves.")
-    redis_sentinel_password: SecretStr | None = _set(None, "The password of the sentinels themselves.")
-    redis_db: Annotated[int, whole(0, 1_000_000)] = _set(0, "Instead of a URL: the number of the database.")
-    redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(10, "The most connections one process opens.")
+    redis_cert_file: values.Folder | None = _set(None, "TLS: the client certificate, for servers that require one.")
+    redis_key_file: values.Folder | None = _set(
+        None, "TLS: the private key of the client certificate, if it is in a file of its own."
+    )
+    redis_sentinel_username: values.Text | None = _set(None, "The ACL user for the Sentinels.")
+    redis_sentinel_password: SecretStr | None = _set(None, "The password for the Sentinels.")
+    redis_db: Annotated[int, whole(0, 1_000_000)] = _set(0, "Number of the Redis database, in place of a URL.")
+    redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(
+        10, "Maximum number of Redis connections of one process."
+    )
     redis_poll_timeout: _Long | None = _set(
-        None, "The longest that a worker's BLPOP waits; none given: 60 s while a steward answers, else 1 s."
+        None, "Maximum time of a worker's BLPOP. Default: 60 s while a steward is alive, else 1 s."
     )
-    redis_answer_timeout: _Long = _set(5.0, "How long an answer of Redis may take before its connection is given up.")
+    redis_answer_timeout: _Long = _set(5.0, "Maximum time to wait for a reply of Redis; then the connection is closed.")
     submit_attempts: Annotated[int, whole(1, 1_000)] | None = _set(
-        None, "How often a producer asks a Redis that is away; none given: only submit_timeout counts."
+        None, "Attempts before a submit fails with StoreUnavailableError. Default: only submit_timeout limits them."
     )
-    submit_timeout: _Long = _set(10.0, "How long a producer goes on asking a Redis that is away.")
-    submit_wait: _Any = _set(0.05, "The longest pause before a producer asks again; it doubles with each one.")
-    submit_wait_cap: _Any = _set(2.0, "What that pause may grow to.")
-    queue_name: values.Queue = _set(QUEUE, "The public queue, a Redis list; its name is also the namespace.")
+    submit_timeout: _Long = _set(
+        10.0, "Time that a submit retries an unreachable Redis before it fails with StoreUnavailableError."
+    )
+    submit_wait: _Any = _set(0.05, "Maximum pause before the first retry of a submit; it doubles with each retry.")
+    submit_wait_cap: _Any = _set(2.0, "Upper limit of the pause between retries of a submit.")
+    queue_name: values.Queue = _set(QUEUE, "Name of the public queue, a Redis list; all other keys are named after it.")
     lanes: values.Lanes = Field(
         default_factory=_only_queue,
-        description="The lists workers take from, with weights: a=6,b=3 or A:A:B; else the queue alone.",
+        description="Lists that workers take tasks from, with weights, as a=6,b=3 or A:A:B. Default: the queue alone.",
     )
-    strict: values.Switch = _set(False, "Not by weight: always take from the first lane that holds something.")
+    strict: values.Switch = _set(False, "Ignore the weights: take from the first lane that holds a task.")
     handler_rates: values.Rates | None = _set(
-        None, "How often named handlers may be started, by all hosts together: name=100/m,other=5/s."
+        None, "Maximum rates at which all hosts together start handlers, as name=100/m,other=5/s."
     )
 
     state_dir: values.Folder = Field(
-        default_factory=_state_dir, description="What outlives a restart: the data of the embedded store."
+        default_factory=_state_dir,
+        description="Folder for data that outlives a restart: the data of the embedded store.",
     )
     runtime_dir: values.RuntimeFolder = Field(
-        default_factory=_runtime_dir, description="Sockets and locks; every command finds its supervisor here."
+        default_factory=_runtime_dir,
+        description="Folder for sockets and locks. Every command finds its supervisor in it.",
     )
     control_group_verbs: values.Verbs = _set(
         ("status", "workers"),
-        "What the service's group may ask of the control socket: status, workers, scale, reload, stop, or none.",
+        "Control socket commands allowed to the service's group: status, workers, scale, reload, stop, or none.",
     )
 
-    task_timeout: _Long | None = _set(None, "A task that runs longer is cancelled; none: no limit.")
-    max_attempts: Annotated[int, whole(1, 1_000)] = _set(3, "Runs of a task that fails, before it is given up.")
+    task_timeout: _Long | None = _set(None, "Maximum run time of a task; then it is canceled. Default: no limit.")
+    max_attempts: Annotated[int, whole(1, 1_000)] = _set(3, "Maximum number of runs of a task that fails.")
     max_crashes: Annotated[int, whole(2, 1_000)] = _set(
-        3, "Runs of a task after the first death of its worker; one more death ends it as a dead letter."
+        3, "Runs of a task after the first death of its worker; one more death makes it a dead letter."
     )
-    retry_base: _Any = _set(1.0, "The pause before the first retry; it doubles with each one.")
-    retry_cap: _Any = _set(300.0, "The longest pause before a retry.")
+    retry_base: _Any = _set(1.0, "Pause before the first retry of a task; it doubles with each retry.")
+    retry_cap: _Any = _set(300.0, "Maximum pause before a retry of a task.")
     max_tasks: Annotated[int, whole(1, 1_000_000_000)] | None = _set(
-        None, "A worker is replaced after this many tasks, or up to a tenth fewer; none: never."
+        None, "Replace a worker after this many tasks, or up to a tenth fewer. Default: never."
     )
     max_memory: values.Size | None = _set(
-        None, "A worker is replaced before it has grown to this size, as in 500MB; none: never."
+        None, "Replace a worker before its memory grows to this size, such as 500MB. Default: never."
     )
-    drain_timeout: _Any = _set(90.0, "How long running tasks may go on after a stop; then they are put back.")
+    drain_timeout: _Any = _set(
+        90.0, "Time that running tasks get to finish at a stop; then they are returned to the queue."
+    )
     hang_timeout: Annotated[float, lasting(2.0)] = _set(
-        60.0, "A process whose event loop is silent for so long is killed; at least 2 s."
+        60.0, "Kill a process whose event loop does not respond for this time, at least 2 s."
     )
-    boot_timeout: _Long = _set(60.0, "How long a worker may take to become ready.")
-    lease: _Long = _set(15.0, "How long a silent worker of a silent host is still believed to be alive.")
-    lease_grace: _Any = _set(5.0, "How long after its lease a silent worker is looked at once more.")
+    boot_timeout: _Long = _set(60.0, "Maximum time that a worker takes to become ready.")
+    lease: _Long = _set(
+        15.0, "Time without a heartbeat, of a worker or its host, after which the worker is suspected to be dead."
+    )
+    lease_grace: _Any = _set(
+        5.0, "Further time without a heartbeat after the lease; then the tasks of the worker are recovered."
+    )
     unknown_handler_timeout: _Long = _set(
-        600.0, "How long a task waits for a worker that has its handler before it fails."
+        600.0, "Time that a task waits for a worker that has its handler; then it fails."
     )
     webhook_url: values.Webhook | None = _set(
-        None, "Told when a task ends or asks for something, unless it has its own; off: no more, for all hosts."
+        None, "URL called when a task ends or needs input, if the task has none of its own. off: none, for all hosts."
     )
     webhook_secret: values.WebhookSecret | None = _set(
-        None, "Signs what webhooks are told: whsec_ and base64, or any text; better a credential file."
+        None, "Key that signs webhook calls: whsec_ and base64, or any text. Prefer a credential file for it."
     )
-    webhook_allow_private: values.Switch = _set(False, "Let webhooks reach addresses that are not public.")
-    webhook_timeout: _Long = _set(10.0, "How long telling a webhook may take.")
-    webhook_attempts: Annotated[int, whole(1, 1_000)] = _set(12, "How often telling a webhook is tried.")
-    scan_interval: _Long = _set(5.0, "The longest that a schedule can be late when a wake-up is lost.")
+    webhook_allow_private: values.Switch = _set(False, "Allow webhooks to addresses that are not public.")
+    webhook_timeout: _Long = _set(10.0, "Maximum time of one webhook call.")
+    webhook_attempts: Annotated[int, whole(1, 1_000)] = _set(12, "Maximum number of attempts of one webhook call.")
+    scan_interval: _Long = _set(5.0, "Maximum delay of a schedule if a wake-up is lost.")
     time_file: values.Folder | None = _set(
-        None, "Where the steward writes the Unix time of its last look, for others to read; none: nowhere."
+        None, "File to which the steward writes the Unix time of its last scan, for monitoring. Default: none."
     )
-    keep: _Any = _set(604_800.0, "How long a finished task can be asked about.")
+    keep: _Any = _set(604_800.0, "Time that a finished task can be looked up.")
     max_message_bytes: Annotated[int, whole(1, 536_870_912)] = _set(
-        1_048_576, "A larger message is set aside as unreadable."
+        1_048_576, "Maximum size of a message; a larger one is set aside as unreadable."
     )
     max_pending_messages: Annotated[int, whole(1, 1_000)] = _set(
-        1_000, "Messages that may wait for one task; one more is refused."
+        1_000, "Maximum number of messages that wait for one task; one more is rejected."
     )
-    fence: _Fence = _set("lease", "At the end of a lease: lease keeps running, strict ends the process.")
+    fence: _Fence = _set(
+        "lease", "At the end of a worker's lease: lease lets its tasks run on, strict ends the process."
+    )
 
-    log_level: _Level = _set("info", "debug, info, warning, error or critical.")
-    log_format: _Format = _set("auto", "json, console, or auto: console on a terminal.")
-    otlp_endpoint: values.HttpUrl | None = _set(None, "The OpenTelemetry collector; none: nothing is sent.")
-    otlp_protocol: _Protocol = _set("http/protobuf", "How to speak to the collector: http/protobuf or grpc.")
+    log_level: _Level = _set("info", "Minimum level of the log: debug, info, warning, error or critical.")
+    log_format: _Format = _set(
+        "auto", "Format of the log: json, console, or auto, which is console on a terminal and json elsewhere."
+    )
+    otlp_endpoint: values.HttpUrl | None = _set(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
+    otlp_protocol: _Protocol = _set("http/protobuf", "Protocol of the OpenTelemetry collector: http/protobuf or grpc.")
 
     @property
     def embedded(self) -> bool:

@@ -16,24 +16,32 @@ HEAD = """# Settings
 
 <!-- made by `python -m holdfast_config.settings_table > docs/settings.md` -->
 
-A flag of `supervisor start` beats the environment, that beats `.env`, that beats `supervisor.toml`. Durations are
-seconds, or `90s`, `5m`, `1h30m`, `7d`; sizes are bytes, or `500MB`, `1.5GB`. An unknown key in a file, or under
-`HOLDFAST_`, is refused by name. A password belongs into `HOLDFAST_REDIS_PASSWORD`, `REDIS_URL` or a systemd credential,
-never on a command line.
+A flag of `supervisor start` overrides the environment, which overrides `.env`, which overrides `supervisor.toml`.
+Durations are seconds, or written as `90s`, `5m`, `1h30m`, `7d`; sizes are bytes, or written as `500MB`, `1.5GB`. An
+unknown key in a file, and an unknown variable that starts with `HOLDFAST_`, are errors. Put a password into
+`HOLDFAST_REDIS_PASSWORD`, `REDIS_URL` or a systemd credential, never on a command line: every user can list processes.
 
-| flag | environment | default | |
+| flag | environment | default | meaning |
 |---|---|---|---|
 """
 FOOT = """
-In `supervisor.toml` the keys are those of the flags with `_` for `-`, as in `max_attempts = 5`; the handler's is
-`handler`. [config/supervisor.toml](../config/supervisor.toml) and [config/supervisor.env](../config/supervisor.env)
-have them all to copy from. A JSON file may hold the same keys; an agent's `agent_config.json` is taken as well, of
-which the `scheduler` and `storage` blocks are read, and the INI file (`.conf`) of a [timeline scheduler](timeline.md).
-Where no file is named and there is no `supervisor.toml`, an `agent_config.json` in the application's folder
-(`--app-dir`) or a `.redbike.conf` in the current folder is used by itself; where both are there, the timeline's verbs
-use the second and all other commands the first. One line says what was taken from it and which keys of its blocks are
-not understood; those are refused only in a file that was named. A file that cannot be read, or that others can write,
-is refused.
+The keys of `supervisor.toml` are the names of the flags with `_` in place of `-`, as in `max_attempts = 5`; the key of
+the handler is `handler`. [config/supervisor.toml](../config/supervisor.toml) and
+[config/supervisor.env](../config/supervisor.env) are samples with every setting.
+
+`--config` also accepts
+
+- a JSON file with the same keys,
+- the `agent_config.json` of an agent, of which the blocks `scheduler` and `storage` are read,
+- the INI file (`.conf`) of a [timeline scheduler](timeline.md).
+
+If no file is named and there is no `supervisor.toml`, an `agent_config.json` in the application's folder (`--app-dir`)
+or a `.redbike.conf` in the current folder is read. If both exist, the commands of the timeline scheduler read
+`.redbike.conf` and all other commands read `agent_config.json`. One line of the log lists the settings taken from the
+file, and the keys that are not understood. Such keys are errors only in a file that was named.
+
+A file that cannot be read, or that other users can write, is an error.
+
 `supervisor config show` shows each setting and its origin.
 """
 NO_FLAG = {"handler": "the argument", **dict.fromkeys(names.PASSWORDS, "none")}
