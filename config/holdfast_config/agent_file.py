@@ -42,15 +42,15 @@ KEYS = {f"{block}.{key}": field for block, fields in BLOCKS.items() for key, fie
 _ALWAYS = "scheduler.retry_on_timeout"
 
 
-def is_agent_file(told: Mapping[str, object]) -> bool:
-    return any(isinstance(told.get(block), dict) for block in BLOCKS)
+def is_agent_file(content: Mapping[str, object]) -> bool:
+    return any(isinstance(content.get(block), dict) for block in BLOCKS)
 
 
-def entries(told: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def entries(content: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Each key of the blocks as `block.key`, with its value; nulls are left out. A block that is no object stands for
     itself."""
     for block in BLOCKS:
-        inside = told.get(block)
+        inside = content.get(block)
         if isinstance(inside, dict):
             given = {f"{block}.{key}": value for key, value in cast("dict[str, object]", inside).items()}
             yield from ((key, value) for key, value in given.items() if value is not None and key != _ALWAYS)

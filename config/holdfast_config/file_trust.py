@@ -41,6 +41,8 @@ def is_strict(is_service: bool) -> bool:
 
 def _secrets(given: Mapping[str, ValueWithOrigin]) -> Iterable[str]:
     """Fields with a secret in them: passwords, and URLs with a login."""
-    for name, one in given.items():
-        if name in PASSWORDS or (isinstance(one.value, str) and "://" in one.value and mask(one.value) != one.value):
+    for name, origin in given.items():
+        if name in PASSWORDS or (
+            isinstance(origin.value, str) and "://" in origin.value and mask(origin.value) != origin.value
+        ):
             yield name

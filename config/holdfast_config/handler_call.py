@@ -28,15 +28,15 @@ def read_call(text: str) -> WorkerCall:
     """ValueError, as the rest of a sentence, for anything but a name called with literals."""
     target, parenthesis, rest = text.strip().partition("(")
     try:
-        found = ast.parse(f"f{parenthesis}{rest}", mode="eval").body
+        call = ast.parse(f"f{parenthesis}{rest}", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError('must be a class called with literals: module:Worker("A:A:B")') from None
-    if not isinstance(found, ast.Call) or not isinstance(found.func, ast.Name):
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise ValueError('must be one class called once: module:Worker("A:A:B")')
-    if any(keyword.arg is None for keyword in found.keywords):
+    if any(keyword.arg is None for keyword in call.keywords):
         raise ValueError(f"has arguments that are no literals: {LITERALS} are allowed")
-    named = {str(keyword.arg): _literal(keyword.value) for keyword in found.keywords}
-    return WorkerCall(target.strip(), tuple(_literal(one) for one in found.args), named)
+    named = {str(keyword.arg): _literal(keyword.value) for keyword in call.keywords}
+    return WorkerCall(target.strip(), tuple(_literal(argument) for argument in call.args), named)
 
 
 def implied_lanes(text: object) -> tuple[Lane, ...] | None:

@@ -62,27 +62,27 @@ class Lane:
 
     def __str__(self) -> str:
         bounds = {"rate": self.rate, "burst": self.rate and self.rate.burst, "limit": self.limit, "keys": self.keys}
-        told = [f"{key}={value}" for key, value in bounds.items() if value]
-        told += [f"timeout={self.timeout:g}"] if self.timeout else []
-        told += [f"end={self.end}"] if self.end != HEAD else []
-        return ";".join([f"{self.name}={self.weight}", *told])
+        parts = [f"{key}={value}" for key, value in bounds.items() if value]
+        parts += [f"timeout={self.timeout:g}"] if self.timeout else []
+        parts += [f"end={self.end}"] if self.end != HEAD else []
+        return ";".join([f"{self.name}={self.weight}", *parts])
 
 
 def lanes(value: object) -> tuple[Lane, ...]:
     """One text, a list of texts, or a table by name."""
-    found = tuple(_each(value))
-    if not found:
+    parsed = tuple(_each(value))
+    if not parsed:
         raise ValueError("must be the name of a queue, or several: a,b or a=6,b=3")
-    if len({lane.name for lane in found}) < len(found):
+    if len({lane.name for lane in parsed}) < len(parsed):
         raise ValueError("names a lane twice")
-    return found
+    return parsed
 
 
 def rate(value: object, burst: object = None) -> Rate:
     """A number of starts in a time: `100/m`; the time is s, m, h, d or a duration such as 10s."""
-    found = _RATE.fullmatch(value.strip()) if isinstance(value, str) else None
-    period_ms = _milliseconds(found[2]) if found else 0
-    count = int(found[1]) if found else 0
+    match = _RATE.fullmatch(value.strip()) if isinstance(value, str) else None
+    period_ms = _milliseconds(match[2]) if match else 0
+    count = int(match[1]) if match else 0
     if not 1 <= count <= MOST or not 1 <= period_ms <= LONGEST_PERIOD_MS:
         raise ValueError(f"a rate must be a number and a time, as in 10/s, 100/m, 5/h or 20/10s, not {value!r}")
     return Rate(count, period_ms, _whole("burst", burst, MOST) or max(1, math.ceil(count * AT_ONCE_MS / period_ms)))
@@ -90,11 +90,11 @@ def rate(value: object, burst: object = None) -> Rate:
 
 def rates(value: object) -> tuple[tuple[str, Rate], ...]:
     """A rate for each of some handlers: `name=100/m,other=5/s`, or a table."""
-    told = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else _assigned(value)
-    found = tuple((_handler(name), rate(text)) for name, text in told)
-    if len({name for name, _ in found}) < len(found):
+    pairs = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else _assigned(value)
+    parsed = tuple((_handler(name), rate(text)) for name, text in pairs)
+    if len({name for name, _ in parsed}) < len(parsed):
         raise ValueError("names a handler twice")
-    return found
+    return parsed
 
 
 def queue(value: object) -> str:
@@ -124,28 +124,28 @@ def _spelled(value: object) -> Lane:
     if isinstance(value, Lane):
         return value
     name, *options = (part.strip() for part in value.split(";")) if isinstance(value, str) else (value,)
-    told: dict[object, object] = {}
+    given: dict[object, object] = {}
     if isinstance(name, str) and "=" in name:
-        name, _, told["weight"] = name.rpartition("=")
+        name, _, given["weight"] = name.rpartition("=")
         name = name.strip()
     for option in options:
         key, _, text = str(option).partition("=")
-        if key in told:
+        if key in given:
             raise ValueError(f"gives the {key} of lane {name} twice")
-        told[key] = text
-    return _lane(name, told)
+        given[key] = text
+    return _lane(name, given)
 
 
-def _lane(name: object, told: Mapping[object, object]) -> Lane:
-    for key in told:
+def _lane(name: object, given: Mapping[object, object]) -> Lane:
+    for key in given:
         if key not in _OPTIONS:
             raise ValueError(f"a lane has {', '.join(_OPTIONS[:-1])} and {_OPTIONS[-1]}, not {key!r}")
-    if "burst" in told and "rate" not in told:
+    if "burst" in given and "rate" not in given:
         raise ValueError("a burst belongs to a rate")
-    weight = _whole("weight", told.get("weight", 1), HEAVIEST) or 1
-    limit, keys = (_whole(key, told.get(key), MOST) for key in ("limit", "keys"))
-    bound = rate(told["rate"], told.get("burst")) if "rate" in told else None
-    timeout, end = _duration("timeout", told.get("timeout")), _end(told.get("end", HEAD))
+    weight = _whole("weight", given.get("weight", 1), HEAVIEST) or 1
+    limit, keys = (_whole(key, given.get(key), MOST) for key in ("limit", "keys"))
+    bound = rate(given["rate"], given.get("burst")) if "rate" in given else None
+    timeout, end = _duration("timeout", given.get("timeout")), _end(given.get("end", HEAD))
     return Lane(list_name(name), weight, bound, limit, keys, timeout, end)
 
 

@@ -73,17 +73,17 @@ def resolve(
     an empty one, a `memory` in a file that was found says nothing. Raises ConfigError with all problems.
     """
     files = _Files.of(flags, environ, folder or Path(), timeline=timeline)
-    asked = _sources(flags, environ, files, framework)
-    settings, refused = _validated(asked)
-    given = dict(ChainMap(*(source.given for source in asked)))
-    problems = [problem for source in asked for problem in (*source.problems, *source.unknown)]
+    ordered = _sources(flags, environ, files, framework)
+    settings, refused = _validated(ordered)
+    given = dict(ChainMap(*(source.given for source in ordered)))
+    problems = [problem for source in ordered for problem in (*source.problems, *source.unknown)]
     problems += _without_server(given) + redis_rules.problems(given) + _two_handlers(given) + _database(given)
     problems += redis_rules.outside_slot(settings) if settings else _lines(refused, given)
     if problems or settings is None:
         raise ConfigError(problems)
     settings.model_fields_set.difference_update(field for field, origin in given.items() if not origin.named)
-    warnings = tuple(warning for source in asked for warning in source.warnings)
-    return Resolved(settings, given, warnings, tuple(source.notice for source in asked if source.notice))
+    warnings = tuple(warning for source in ordered for warning in source.warnings)
+    return Resolved(settings, given, warnings, tuple(source.notice for source in ordered if source.notice))
 
 
 def setting_files(
@@ -133,7 +133,7 @@ def _sources(
     """Strongest first."""
     strict = file_trust.is_strict(environment.is_service(environ))
     found = next((path for path in files.candidates if found_files.is_file(path)), None)
-    stated = [
+    stronger = [
         sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}),
         sources.of_environment(environ),
         sources.of_credentials(environ),
@@ -141,14 +141,14 @@ def _sources(
         Source(problems=files.problems),
     ]
     if files.dotenv:
-        stated.append(_judged(files.dotenv, sources.of_environment(files.variables, f" (in {files.dotenv})"), strict))
+        stronger.append(_judged(files.dotenv, sources.of_environment(files.variables, f" (in {files.dotenv})"), strict))
     if files.settings:
-        stated.append(_judged(files.settings, sources.of_file(files.settings), strict))
+        stronger.append(_judged(files.settings, sources.of_file(files.settings), strict))
     if found:
-        stated.append(_judged(found, sources.of_found_file(found, in_application=framework is not None), strict))
+        stronger.append(_judged(found, sources.of_found_file(found, in_application=framework is not None), strict))
     if framework:
-        stated.append(sources.of_application(framework))
-    return *stated, ImpliedSource(stated), sources.of_folders(environ)
+        stronger.append(sources.of_application(framework))
+    return *stronger, ImpliedSource(stronger), sources.of_folders(environ)
 
 
 def _judged(path: Path, source: Source, strict: bool) -> Source:
@@ -158,9 +158,9 @@ def _judged(path: Path, source: Source, strict: bool) -> Source:
     return source
 
 
-def _validated(asked: tuple[Source, ...]) -> tuple[Settings | None, ValidationError | None]:
+def _validated(ordered: tuple[Source, ...]) -> tuple[Settings | None, ValidationError | None]:
     try:
-        return Settings(**{SOURCES: asked}), None  # type: ignore[arg-type]  # no field: it goes to the library
+        return Settings(**{SOURCES: ordered}), None  # type: ignore[arg-type]  # no field: it goes to the library
     except ValidationError as error:
         return None, error
 
@@ -187,8 +187,8 @@ def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
 
 def _two_handlers(given: Mapping[str, ValueWithOrigin]) -> list[str]:
     """Where one place says both, none is stronger."""
-    both = [given[field].key for field in ("handler", "exec") if field in given]
-    return [f"{' and '.join(both)} both say what runs the tasks: keep one"] if len(both) > 1 else []
+    keys = [given[field].key for field in ("handler", "exec") if field in given]
+    return [f"{' and '.join(keys)} both say what runs the tasks: keep one"] if len(keys) > 1 else []
 
 
 def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:

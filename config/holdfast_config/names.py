@@ -74,7 +74,7 @@ def unknown(key: str, known: Iterable[str], where: str = "") -> str:
     Only keys of the same section are compared, without it: it says nothing about nearness.
     """
     section = _section(key)
-    same = [one.removeprefix(section) for one in known if _section(one) == section]
+    same = [name.removeprefix(section) for name in known if _section(name) == section]
     import difflib  # seldom needed, and every process would keep it
 
     nearest = difflib.get_close_matches(key.removeprefix(section), same, n=1)

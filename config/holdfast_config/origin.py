@@ -35,9 +35,9 @@ def _masked(field: str, value: object) -> object:
         case str():
             return without_secrets(field, value)
         case list():
-            return [_masked(field, one) for one in cast("list[object]", value)]
+            return [_masked(field, item) for item in cast("list[object]", value)]
         case dict():
-            return {name: _masked(field, one) for name, one in cast("dict[object, object]", value).items()}
+            return {name: _masked(field, item) for name, item in cast("dict[object, object]", value).items()}
         case _:
             return value
 

@@ -18,39 +18,39 @@ FIELDS = (*_TLS, *_SENTINEL)
 
 def problems(given: Mapping[str, ValueWithOrigin]) -> list[str]:
     """One line for each thing that does not fit the URL, is missing, or cannot be used."""
-    told = given.get("redis_url")
-    address = str(told.value).strip() if told else "redis://" if "redis_host" in given else ""
+    url = given.get("redis_url")
+    address = str(url.value).strip() if url else "redis://" if "redis_host" in given else ""
     scheme = address.partition("://")[0]
     if scheme not in redis_urls.OPTIONS:
         return []  # no server, or a URL that is refused for itself
-    lines = list(_out_of_place(given, scheme))
+    lines = list(_misplaced(given, scheme))
     if not lines and scheme.startswith("rediss"):
-        lines += _unusable(given, address)
+        lines += _file_problems(given, address)
     return lines
 
 
-def _out_of_place(given: Mapping[str, ValueWithOrigin], scheme: str) -> Iterator[str]:
+def _misplaced(given: Mapping[str, ValueWithOrigin], scheme: str) -> Iterator[str]:
     for field in given.keys() & _TLS.keys() if not scheme.startswith("rediss") else ():
-        yield f"{_said(given, field)}: is for TLS: needs REDIS_URL with rediss://, rediss+sentinel:// or rediss+cluster://"
+        yield f"{_label(given, field)}: is for TLS: needs REDIS_URL with rediss://, rediss+sentinel:// or rediss+cluster://"
     for field in given.keys() & set(_SENTINEL) if not scheme.endswith("+sentinel") else ():
-        yield f"{_said(given, field)}: belongs to Sentinel: needs REDIS_URL with redis+sentinel:// or rediss+sentinel://"
+        yield f"{_label(given, field)}: belongs to Sentinel: needs REDIS_URL with redis+sentinel:// or rediss+sentinel://"
 
 
-def _said(given: Mapping[str, ValueWithOrigin], field: str) -> str:
+def _label(given: Mapping[str, ValueWithOrigin], field: str) -> str:
     return f"{given[field].key}: {shown(field, given[field].value)}"
 
 
-def _unusable(given: Mapping[str, ValueWithOrigin], address: str) -> Iterator[str]:
+def _file_problems(given: Mapping[str, ValueWithOrigin], address: str) -> Iterator[str]:
     """What the library would only find out when it connects, each time anew."""
     files = {field: _file(given, field, address, option) for field, option in _TLS.items()}
     named = {field: file for field, file in files.items() if file}
-    missing = [f"{said}: {cause}" for said, file in named.values() if (cause := _unreadable(file))]
+    missing = [f"{label}: {cause}" for label, file in named.values() if (cause := _unreadable(file))]
     if missing:
         yield from missing
     elif "redis_key_file" in named and "redis_cert_file" not in named:
         yield f"{named['redis_key_file'][0]}: is the key of a certificate, and none is named; set REDIS_CERT_FILE"
     else:
-        yield from _unfit(named, redis_urls.option(address, "ssl_password"))
+        yield from _bad_certificates(named, redis_urls.option(address, "ssl_password"))
 
 
 def _file(given: Mapping[str, ValueWithOrigin], field: str, address: str, option: str) -> tuple[str, Path] | None:
@@ -58,7 +58,7 @@ def _file(given: Mapping[str, ValueWithOrigin], field: str, address: str, option
     in_url = redis_urls.option(address, option)
     if in_url:
         return f"{given['redis_url'].key}: {option}={in_url}", Path(in_url)
-    return (_said(given, field), Path(str(given[field].value)).expanduser()) if field in given else None
+    return (_label(given, field), Path(str(given[field].value)).expanduser()) if field in given else None
 
 
 def _unreadable(file: Path) -> str:
@@ -72,24 +72,24 @@ def _unreadable(file: Path) -> str:
         return f"cannot be read: {error.strerror}"
 
 
-def _unfit(named: Mapping[str, tuple[str, Path]], password: str | None) -> Iterator[str]:
+def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | None) -> Iterator[str]:
     context = ssl.create_default_context()
     if "redis_ca_file" in named:
-        said, file = named["redis_ca_file"]
+        label, file = named["redis_ca_file"]
         try:
             with suppress(PermissionError):
                 context.load_verify_locations(file)
         except (ssl.SSLError, ValueError):
-            yield f"{said}: holds no certificates; PEM is understood"
+            yield f"{label}: holds no certificates; PEM is understood"
     if "redis_cert_file" in named:
-        said, file = named["redis_cert_file"]
-        key = named.get("redis_key_file", (said, file))
+        label, file = named["redis_cert_file"]
+        key = named.get("redis_key_file", (label, file))
         try:  # without a password that is given the library would ask for one at the terminal
             with suppress(PermissionError):
                 context.load_cert_chain(file, key[1], password=password or "")
         except (ssl.SSLError, ValueError):
-            both = said if key[0] == said else f"{said} and {key[0]}"
-            yield f"{both}: not a certificate with its key in PEM (a key's password is the URL's ssl_password)"
+            labels = label if key[0] == label else f"{label} and {key[0]}"
+            yield f"{labels}: not a certificate with its key in PEM (a key's password is the URL's ssl_password)"
 
 
 def outside_slot(settings: Settings) -> list[str]:

@@ -44,17 +44,17 @@ def is_cluster(url: str) -> bool:
 
 def parse(url: str) -> RedisTopology:
     """The parts; ValueError says what is allowed, and never repeats the URL."""
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         raise ValueError(f"must be {ALLOWED}")
-    form: Literal["sentinel", "cluster"] = "sentinel" if found["form"] == "sentinel" else "cluster"
-    master, db = _sentinel_path(found["path"]) if form == "sentinel" else _cluster_path(found["path"])
-    options = dict(parse_qsl(found["query"] or "", keep_blank_values=True))
+    form: Literal["sentinel", "cluster"] = "sentinel" if match["form"] == "sentinel" else "cluster"
+    master, db = _sentinel_path(match["path"]) if form == "sentinel" else _cluster_path(match["path"])
+    options = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
     sentinel_login = {SENTINEL_LOGIN[name]: options.pop(name) for name in SENTINEL_LOGIN if name in options}
-    login = f"{found['login']}@" if found["login"] else ""
+    login = f"{match['login']}@" if match["login"] else ""
     query = urlencode(options, safe="/", quote_via=quote)
-    server = f"{found['scheme']}://{login}found/{db}?{query}".removesuffix("?")
-    return RedisTopology(form, _hosts(found["hosts"], PORTS[form]), master, sentinel_login, server)
+    server = f"{match['scheme']}://{login}found/{db}?{query}".removesuffix("?")
+    return RedisTopology(form, _hosts(match["hosts"], PORTS[form]), master, sentinel_login, server)
 
 
 def _hosts(text: str, usual: int) -> tuple[tuple[str, int], ...]:
@@ -62,21 +62,21 @@ def _hosts(text: str, usual: int) -> tuple[tuple[str, int], ...]:
 
 
 def _host(text: str, usual: int) -> tuple[str, int]:
-    found = _HOST.fullmatch(text)
-    port = int(found[3] or usual) if found else 0
-    if found is None or not 1 <= port <= 65_535:
+    match = _HOST.fullmatch(text)
+    port = int(match[3] or usual) if match else 0
+    if match is None or not 1 <= port <= 65_535:
         raise ValueError("each server of the URL must be a host or host:port, with commas between them")
-    return found[1] or found[2], port
+    return match[1] or match[2], port
 
 
 def _sentinel_path(path: str | None) -> tuple[str, str]:
-    found = _SENTINEL_PATH.fullmatch(path or "")
-    if found is None:
+    match = _SENTINEL_PATH.fullmatch(path or "")
+    if match is None:
         raise ValueError(
             "the path of the URL must be the master's name as Sentinel knows it, and may add the number of a database: "
             "redis+sentinel://host:26379/mymaster/0"
         )
-    return unquote(found[1]), found[2] or "0"
+    return unquote(match[1]), match[2] or "0"
 
 
 def _cluster_path(path: str | None) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.redis_settings import RedisSettings
 from holdfast_config.submit_settings import SubmitSettings
 from holdfast_config.trust import ServiceFolder
-from holdfast_config.values import lasting, one_of, whole
+from holdfast_config.values import duration, one_of, whole_number
 
 STORE_SOCKET = "store.sock"
 QUEUE = "bindu:tasks"
@@ -38,8 +38,8 @@ _Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "
 _Level = Annotated[
     Literal["debug", "info", "warning", "error", "critical"], one_of("debug", "info", "warning", "error", "critical")
 ]
-_Long = Annotated[float, lasting(0.001)]
-_Any = Annotated[float, lasting()]
+_Positive = Annotated[float, duration(0.001)]
+_Duration = Annotated[float, duration()]
 
 
 def _state_dir() -> Path:
@@ -54,11 +54,11 @@ def _only_queue(earlier: dict[str, Any]) -> tuple[Lane, ...]:
     return (Lane(str(earlier.get("queue_name", QUEUE))),)
 
 
-def _told(secret: SecretStr | None) -> str | None:
+def _plain(secret: SecretStr | None) -> str | None:
     return secret.get_secret_value() if secret else None
 
 
-def _set(default: object, description: str) -> Any:
+def _setting(default: object, description: str) -> Any:
     return Field(default=default, description=description)
 
 
@@ -67,80 +67,94 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
-    handler: values.Text | None = _set(None, "The handler that runs tasks, as module:attribute. Default: agent:handle.")
-    exec: values.Text | None = _set(None, "A command that runs each task as a process, in place of a handler.")
-    exec_env: values.Variables | None = _set(
+    handler: values.Text | None = _setting(
+        None, "The handler that runs tasks, as module:attribute. Default: agent:handle."
+    )
+    exec: values.Text | None = _setting(None, "A command that runs each task as a process, in place of a handler.")
+    exec_env: values.Variables | None = _setting(
         None,
         "Variables, joined by commas, that the command inherits although the supervisor withholds them by default.",
     )
-    application: values.Name | None = _set(
+    application: values.Name | None = _setting(
         None,
         "The owner of the schedules declared in code. If set, schedules that the code no longer declares are removed.",
     )
-    app_dir: values.Place = _set(Path(), "The folder that the handler is imported from.")
-    workers: Annotated[int, whole(1, 10_000)] = _set(1, "Number of worker processes.")
-    concurrency: Annotated[int, whole(1, 1_000)] = _set(10, "Number of tasks that one worker runs at the same time.")
-    reload: values.Switch = _set(False, "Reload code and settings when one of their files changes, for development.")
-    preload: values.Switch = _set(
+    app_dir: values.Place = _setting(Path(), "The folder that the handler is imported from.")
+    workers: Annotated[int, whole_number(1, 10_000)] = _setting(1, "Number of worker processes.")
+    concurrency: Annotated[int, whole_number(1, 1_000)] = _setting(
+        10, "Number of tasks that one worker runs at the same time."
+    )
+    reload: values.Switch = _setting(
+        False, "Reload code and settings when one of their files changes, for development."
+    )
+    preload: values.Switch = _setting(
         False, "Import the handler once, before workers are forked, so that they share its memory."
     )
-    burst: values.Switch = _set(
+    burst: values.Switch = _setting(
         False, "Exit when no task is left to run; tasks that are delayed for later stay in the store."
     )
 
-    scheduler_type: _Scheduler = _set(
+    scheduler_type: _Scheduler = _setting(
         "redis", "Back end of the queue: redis (if set, needs REDIS_URL or REDIS_HOST) or memory (single process)."
     )
-    storage_type: _Storage = _set(
+    storage_type: _Storage = _setting(
         "redis", "Store of the task data: redis alone, or postgres as well, from which a lost Redis is rebuilt."
     )
-    database_url: SecretStr | None = _set(
+    database_url: SecretStr | None = _setting(
         None, "The PostgreSQL database, as postgresql://user@host:port/database. Prefer a credential file for it."
     )
-    database_keep: _Any = _set(
+    database_keep: _Duration = _setting(
         7_776_000.0, "Time that PostgreSQL keeps a finished task. Redis keeps it for the time of the setting keep."
     )
-    redis_url: values.RedisUrl | None = _set(
+    redis_url: values.RedisUrl | None = _setting(
         None, "URL of the Redis server, Sentinels or Cluster (docs/stores.md). Default: the embedded store."
     )
-    redis_host: values.Host | None = _set(None, "Name or address of the Redis server, in place of a URL.")
-    redis_port: Annotated[int, whole(1, 65_535)] = _set(6379, "Port of the Redis server, in place of a URL.")
-    redis_username: values.Text | None = _set(None, "The ACL user, if the URL names none.")
-    redis_password: SecretStr | None = _set(
+    redis_host: values.Host | None = _setting(None, "Name or address of the Redis server, in place of a URL.")
+    redis_port: Annotated[int, whole_number(1, 65_535)] = _setting(6379, "Port of the Redis server, in place of a URL.")
+    redis_username: values.Text | None = _setting(None, "The ACL user, if the URL names none.")
+    redis_password: SecretStr | None = _setting(
         None, "The Redis password, if the URL has none. Prefer a credential file for it."
     )
-    redis_ca_file: values.Folder | None = _set(
+    redis_ca_file: values.Folder | None = _setting(
         None, "TLS: the authority that signs the servers' certificates. Default: those of the system."
     )
-    redis_cert_file: values.Folder | None = _set(None, "TLS: the client certificate, for servers that require one.")
-    redis_key_file: values.Folder | None = _set(
+    redis_cert_file: values.Folder | None = _setting(None, "TLS: the client certificate, for servers that require one.")
+    redis_key_file: values.Folder | None = _setting(
         None, "TLS: the private key of the client certificate, if it is in a file of its own."
     )
-    redis_sentinel_username: values.Text | None = _set(None, "The ACL user for the Sentinels.")
-    redis_sentinel_password: SecretStr | None = _set(None, "The password for the Sentinels.")
-    redis_db: Annotated[int, whole(0, 1_000_000)] = _set(0, "Number of the Redis database, in place of a URL.")
-    redis_max_connections: Annotated[int, whole(1, 10_000)] = _set(
+    redis_sentinel_username: values.Text | None = _setting(None, "The ACL user for the Sentinels.")
+    redis_sentinel_password: SecretStr | None = _setting(None, "The password for the Sentinels.")
+    redis_db: Annotated[int, whole_number(0, 1_000_000)] = _setting(
+        0, "Number of the Redis database, in place of a URL."
+    )
+    redis_max_connections: Annotated[int, whole_number(1, 10_000)] = _setting(
         10, "Maximum number of Redis connections of one process."
     )
-    redis_poll_timeout: _Long | None = _set(
+    redis_poll_timeout: _Positive | None = _setting(
         None, "Maximum time of a worker's BLPOP. Default: 60 s while a steward is alive, else 1 s."
     )
-    redis_answer_timeout: _Long = _set(5.0, "Maximum time to wait for a reply of Redis; then the connection is closed.")
-    submit_attempts: Annotated[int, whole(1, 1_000)] | None = _set(
+    redis_answer_timeout: _Positive = _setting(
+        5.0, "Maximum time to wait for a reply of Redis; then the connection is closed."
+    )
+    submit_attempts: Annotated[int, whole_number(1, 1_000)] | None = _setting(
         None, "Attempts before a submit fails with StoreUnavailableError. Default: only submit_timeout limits them."
     )
-    submit_timeout: _Long = _set(
+    submit_timeout: _Positive = _setting(
         10.0, "Time that a submit retries an unreachable Redis before it fails with StoreUnavailableError."
     )
-    submit_wait: _Any = _set(0.05, "Maximum pause before the first retry of a submit; it doubles with each retry.")
-    submit_wait_cap: _Any = _set(2.0, "Upper limit of the pause between retries of a submit.")
-    queue_name: values.Queue = _set(QUEUE, "Name of the public queue, a Redis list; all other keys are named after it.")
+    submit_wait: _Duration = _setting(
+        0.05, "Maximum pause before the first retry of a submit; it doubles with each retry."
+    )
+    submit_wait_cap: _Duration = _setting(2.0, "Upper limit of the pause between retries of a submit.")
+    queue_name: values.Queue = _setting(
+        QUEUE, "Name of the public queue, a Redis list; all other keys are named after it."
+    )
     lanes: values.Lanes = Field(
         default_factory=_only_queue,
         description="Lists that workers take tasks from, with weights, as a=6,b=3 or A:A:B. Default: the queue alone.",
     )
-    strict: values.Switch = _set(False, "Ignore the weights: take from the first lane that holds a task.")
-    handler_rates: values.Rates | None = _set(
+    strict: values.Switch = _setting(False, "Ignore the weights: take from the first lane that holds a task.")
+    handler_rates: values.Rates | None = _setting(
         None, "Maximum rates at which all hosts together start handlers, as name=100/m,other=5/s."
     )
 
@@ -152,70 +166,78 @@ class Settings(BaseSettings):
         default_factory=_runtime_dir,
         description="Folder for sockets and locks. Every command finds its supervisor in it.",
     )
-    control_group_verbs: values.Verbs = _set(
+    control_group_verbs: values.Verbs = _setting(
         ("status", "workers"),
         "Control socket commands allowed to the service's group: status, workers, scale, reload, stop, or none.",
     )
 
-    task_timeout: _Long | None = _set(None, "Maximum run time of a task; then it is canceled. Default: no limit.")
-    max_attempts: Annotated[int, whole(1, 1_000)] = _set(3, "Maximum number of runs of a task that fails.")
-    max_crashes: Annotated[int, whole(2, 1_000)] = _set(
+    task_timeout: _Positive | None = _setting(
+        None, "Maximum run time of a task; then it is canceled. Default: no limit."
+    )
+    max_attempts: Annotated[int, whole_number(1, 1_000)] = _setting(3, "Maximum number of runs of a task that fails.")
+    max_crashes: Annotated[int, whole_number(2, 1_000)] = _setting(
         3, "Runs of a task after the first death of its worker; one more death makes it a dead letter."
     )
-    retry_base: _Any = _set(1.0, "Pause before the first retry of a task; it doubles with each retry.")
-    retry_cap: _Any = _set(300.0, "Maximum pause before a retry of a task.")
-    max_tasks: Annotated[int, whole(1, 1_000_000_000)] | None = _set(
+    retry_base: _Duration = _setting(1.0, "Pause before the first retry of a task; it doubles with each retry.")
+    retry_cap: _Duration = _setting(300.0, "Maximum pause before a retry of a task.")
+    max_tasks: Annotated[int, whole_number(1, 1_000_000_000)] | None = _setting(
         None, "Replace a worker after this many tasks, or up to a tenth fewer. Default: never."
     )
-    max_memory: values.Size | None = _set(
+    max_memory: values.Size | None = _setting(
         None, "Replace a worker before its memory grows to this size, such as 500MB. Default: never."
     )
-    drain_timeout: _Any = _set(
+    drain_timeout: _Duration = _setting(
         90.0, "Time that running tasks get to finish at a stop; then they are returned to the queue."
     )
-    hang_timeout: Annotated[float, lasting(2.0)] = _set(
+    hang_timeout: Annotated[float, duration(2.0)] = _setting(
         60.0, "Kill a process whose event loop does not respond for this time, at least 2 s."
     )
-    boot_timeout: _Long = _set(60.0, "Maximum time that a worker takes to become ready.")
-    lease: _Long = _set(
+    boot_timeout: _Positive = _setting(60.0, "Maximum time that a worker takes to become ready.")
+    lease: _Positive = _setting(
         15.0, "Time without a heartbeat, of a worker or its host, after which the worker is suspected to be dead."
     )
-    lease_grace: _Any = _set(
+    lease_grace: _Duration = _setting(
         5.0, "Further time without a heartbeat after the lease; then the tasks of the worker are recovered."
     )
-    unknown_handler_timeout: _Long = _set(
+    unknown_handler_timeout: _Positive = _setting(
         600.0, "Time that a task waits for a worker that has its handler; then it fails."
     )
-    webhook_url: values.Webhook | None = _set(
+    webhook_url: values.Webhook | None = _setting(
         None, "URL called when a task ends or needs input, if the task has none of its own. off: none, for all hosts."
     )
-    webhook_secret: values.WebhookSecret | None = _set(
+    webhook_secret: values.WebhookSecret | None = _setting(
         None, "Key that signs webhook calls: whsec_ and base64, or any text. Prefer a credential file for it."
     )
-    webhook_allow_private: values.Switch = _set(False, "Allow webhooks to addresses that are not public.")
-    webhook_timeout: _Long = _set(10.0, "Maximum time of one webhook call.")
-    webhook_attempts: Annotated[int, whole(1, 1_000)] = _set(12, "Maximum number of attempts of one webhook call.")
-    scan_interval: _Long = _set(5.0, "Maximum delay of a schedule if a wake-up is lost.")
-    time_file: values.Folder | None = _set(
+    webhook_allow_private: values.Switch = _setting(False, "Allow webhooks to addresses that are not public.")
+    webhook_timeout: _Positive = _setting(10.0, "Maximum time of one webhook call.")
+    webhook_attempts: Annotated[int, whole_number(1, 1_000)] = _setting(
+        12, "Maximum number of attempts of one webhook call."
+    )
+    scan_interval: _Positive = _setting(5.0, "Maximum delay of a schedule if a wake-up is lost.")
+    time_file: values.Folder | None = _setting(
         None, "File to which the steward writes the Unix time of its last scan, for monitoring. Default: none."
     )
-    keep: _Any = _set(604_800.0, "Time that a finished task can be looked up.")
-    max_message_bytes: Annotated[int, whole(1, 536_870_912)] = _set(
+    keep: _Duration = _setting(604_800.0, "Time that a finished task can be looked up.")
+    max_message_bytes: Annotated[int, whole_number(1, 536_870_912)] = _setting(
         1_048_576, "Maximum size of a message; a larger one is set aside as unreadable."
     )
-    max_pending_messages: Annotated[int, whole(1, 1_000)] = _set(
+    max_pending_messages: Annotated[int, whole_number(1, 1_000)] = _setting(
         1_000, "Maximum number of messages that wait for one task; one more is rejected."
     )
-    fence: _Fence = _set(
+    fence: _Fence = _setting(
         "lease", "At the end of a worker's lease: lease lets its tasks run on, strict ends the process."
     )
 
-    log_level: _Level = _set("info", "Minimum level of the log: debug, info, warning, error or critical.")
-    log_format: _Format = _set(
+    log_level: _Level = _setting("info", "Minimum level of the log: debug, info, warning, error or critical.")
+    log_format: _Format = _setting(
         "auto", "Format of the log: json, console, or auto, which is console on a terminal and json elsewhere."
     )
-    otlp_endpoint: values.HttpUrl | None = _set(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
-    otlp_protocol: _Protocol = _set("http/protobuf", "Protocol of the OpenTelemetry collector: http/protobuf or grpc.")
+    otlp_endpoint: values.HttpUrl | None = _setting(
+        None, "URL of the OpenTelemetry collector. Default: nothing is sent."
+    )
+    otlp_protocol: _Protocol = _setting(
+        "http/protobuf", "Protocol of the OpenTelemetry collector: http/protobuf or grpc."
+    )
 
     @property
     def embedded(self) -> bool:
@@ -230,7 +252,7 @@ class Settings(BaseSettings):
         if self.redis_url is None and self.redis_host is None:
             return redis_urls.of_socket(self.runtime_dir / STORE_SOCKET)
         server = self.redis_url or redis_urls.of_server(self.redis_host or "", self.redis_port, self.redis_db)
-        full = redis_urls.with_login(server, self.redis_username, _told(self.redis_password))
+        full = redis_urls.with_login(server, self.redis_username, _plain(self.redis_password))
         return redis_urls.with_options(
             full,
             {
@@ -238,7 +260,7 @@ class Settings(BaseSettings):
                 "ssl_certfile": self.redis_cert_file,
                 "ssl_keyfile": self.redis_key_file,
                 "sentinel_username": self.redis_sentinel_username,
-                "sentinel_password": _told(self.redis_sentinel_password),
+                "sentinel_password": _plain(self.redis_sentinel_password),
             },
         )
 
@@ -266,8 +288,8 @@ class Settings(BaseSettings):
         """Seconds that a run of this lane's tasks may take, where neither task nor handler has a timeout; None: for
         ever. A lane of the queue may be called by its list, too."""
         beside = f"{{{self.queue_name}}}:lane:"
-        same = (one for one in self.lanes if one.name.removeprefix(beside) == lane.removeprefix(beside))
-        own = next((one.timeout for one in same), None)
+        same = (other for other in self.lanes if other.name.removeprefix(beside) == lane.removeprefix(beside))
+        own = next((other.timeout for other in same), None)
         return self.task_timeout if own is None else own
 
     @property

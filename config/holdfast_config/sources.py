@@ -40,7 +40,7 @@ _FLAGS = {"HANDLER" if field == "handler" else names.flag(field): field for fiel
 _VARIABLES = names.in_environment(_FIELDS)
 _APPLICATION = "the application's configuration"
 
-Told = Iterable[tuple[str, object]]
+Entries = Iterable[tuple[str, object]]
 
 
 class Source(PydanticBaseSettingsSource):
@@ -51,7 +51,7 @@ class Source(PydanticBaseSettingsSource):
     """
 
     def __init__(
-        self, told: Told = (), known: Mapping[str, str] = _FIELDS, where: str = "", problems: Iterable[str] = ()
+        self, entries: Entries = (), known: Mapping[str, str] = _FIELDS, where: str = "", problems: Iterable[str] = ()
     ) -> None:
         super().__init__(Settings)
         self.where = where
@@ -60,7 +60,7 @@ class Source(PydanticBaseSettingsSource):
         self.unknown: list[str] = []
         self.warnings: list[str] = []
         self.notice = ""
-        for key, value in told:
+        for key, value in entries:
             if key in known:
                 self._take(known[key], key, value)
             else:
@@ -80,20 +80,22 @@ class Source(PydanticBaseSettingsSource):
         """The values that no stronger source (`current_state`) has or excludes; the others are forgotten."""
         stronger = self.current_state.keys()
         self.given = {
-            field: one
-            for field, one in self.given.items()
+            field: origin
+            for field, origin in self.given.items()
             if field not in stronger and not stronger & _EXCLUDED_BY.get(field, set())
         }
-        return {field: one.value for field, one in self.given.items()}
+        return {field: origin.value for field, origin in self.given.items()}
 
-    def announce(self, place: str, said: str) -> None:
+    def announce(self, place: str, heading: str) -> None:
         """Report in `notice` what is taken from a place that nobody named; its unknown keys then refuse nothing."""
         where = f" (in {place})"
-        taken = [f"{one.key.removesuffix(where)} {shown(field, one.value)}" for field, one in self.given.items()]
+        taken = [
+            f"{origin.key.removesuffix(where)} {shown(field, origin.value)}" for field, origin in self.given.items()
+        ]
         unknown = [line.replace(f"{where}: unknown setting", "") for line in self.unknown]
         parts = [f"taken: {', '.join(taken)}"] if taken else []
         parts += [f"not understood: {', '.join(unknown)}"] if unknown else []
-        self.notice, self.unknown = f"{said}: {'; '.join(parts)}" if parts else "", []
+        self.notice, self.unknown = f"{heading}: {'; '.join(parts)}" if parts else "", []
 
 
 class ImpliedSource(Source):
@@ -115,29 +117,29 @@ class ImpliedSource(Source):
 def of_flags(flags: Mapping[str, object]) -> Source:
     """Flags by field name; None and an empty list mean that the flag was not given."""
     spelled = {field: flag for flag, field in _FLAGS.items()}
-    told = ((name, value) for name, value in flags.items() if value is not None and value not in ((), []))
-    return Source(((spelled.get(name) or names.flag(name), value) for name, value in told), _FLAGS)
+    given = ((name, value) for name, value in flags.items() if value is not None and value not in ((), []))
+    return Source(((spelled.get(name) or names.flag(name), value) for name, value in given), _FLAGS)
 
 
 def of_environment(variables: Mapping[str, str], where: str = "") -> Source:
     """Our own names and the documented aliases; an empty value counts as not given."""
-    told = {name: value for name, value in variables.items() if value and not names.is_service_link(name, value)}
+    given = {name: value for name, value in variables.items() if value and not names.is_service_link(name, value)}
     others = {*_VARIABLES, *names.NO_SETTINGS, *(() if where else (kill_spec.VARIABLE,))}
-    unknown = sorted(name for name in told.keys() - others if name.startswith(names.PREFIX))
-    return Source(((name, told[name]) for name in (*_VARIABLES, *unknown) if name in told), _VARIABLES, where)
+    unknown = sorted(name for name in given.keys() - others if name.startswith(names.PREFIX))
+    return Source(((name, given[name]) for name in (*_VARIABLES, *unknown) if name in given), _VARIABLES, where)
 
 
 def of_credentials(variables: Mapping[str, str]) -> Source:
     """The secrets that systemd hands over in files."""
-    told: dict[str, object] = {}
+    secrets: dict[str, object] = {}
     problems: list[str] = []
     for name in names.SECRETS:
         try:
-            told[name] = environment.credential(name, variables)
+            secrets[name] = environment.credential(name, variables)
         except (OSError, UnicodeDecodeError) as error:
             problems.append(f"the credential {name} cannot be read: {_cause(error)}")
-    given = ((name, value) for name, value in told.items() if value)
-    return Source(given, where=" (in $CREDENTIALS_DIRECTORY)", problems=problems)
+    entries = ((name, value) for name, value in secrets.items() if value)
+    return Source(entries, where=" (in $CREDENTIALS_DIRECTORY)", problems=problems)
 
 
 def of_kill_points(variables: Mapping[str, str]) -> Source:
@@ -170,7 +172,9 @@ def of_found_file(path: Path, *, in_application: bool = False) -> Source:
     source = of_file(path, found=True)
     scheduler = source.given.get("scheduler_type")
     if in_application and scheduler and str(scheduler.value).strip().lower() == "memory":
-        source.given = {field: one for field, one in source.given.items() if not one.key.startswith("scheduler.")}
+        source.given = {
+            field: origin for field, origin in source.given.items() if not origin.key.startswith("scheduler.")
+        }
     source.announce(str(path), f"found {path}")
     return source
 
@@ -188,15 +192,15 @@ def of_file(path: Path, *, found: bool = False) -> Source:
         return Source(problems=[f"{path}: not {kind}: {error}"])
     if not isinstance(content, dict):
         return Source(problems=[f"{path}: not an object of settings but {type(content).__name__}"])
-    told, where = cast("dict[str, Any]", content), f" (in {path})"
+    table, where = cast("dict[str, Any]", content), f" (in {path})"
     if suffix == ".conf":
         stanzas = f"neither a stanza [{timeline_file.STANZA}] nor [{timeline_file.SERVER}]"
         return Source(
-            timeline_file.entries(told), timeline_file.KEYS, where, () if told else [f"{path}: has {stanzas}"]
+            timeline_file.entries(table), timeline_file.KEYS, where, () if table else [f"{path}: has {stanzas}"]
         )
-    if suffix == ".json" and (found or agent_file.is_agent_file(told)):
-        return Source(agent_file.entries(told), agent_file.KEYS, where)
-    return Source(told.items(), where=where)
+    if suffix == ".json" and (found or agent_file.is_agent_file(table)):
+        return Source(agent_file.entries(table), agent_file.KEYS, where)
+    return Source(table.items(), where=where)
 
 
 _TOML: tuple[str, Callable[[str], object]] = ("TOML", tomllib.loads)

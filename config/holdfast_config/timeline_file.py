@@ -84,12 +84,12 @@ def read(text: str) -> dict[str, dict[str, str]]:
         raise ValueError(" ".join(str(error).split())) from None
 
 
-def entries(told: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+def entries(stanzas: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
     """Each key as `[stanza] key`, with its value; empty ones are left out.
 
     A stanza for Redis without a host means the server of this host, as it does to the client it is written for.
     """
-    for stanza, keys in told.items():
+    for stanza, keys in stanzas.items():
         given = {key: value for key, value in keys.items() if value and key not in OURS}
         if stanza == SERVER:
             given = _one_url(given)

@@ -105,7 +105,7 @@ def _seen(path: Path) -> SeenOwner:
     """The folder itself, or the symbolic link that stands in its place."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        told = os.fstat(descriptor)
+        status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    return SeenOwner(path, told.st_uid, told.st_mode)
+    return SeenOwner(path, status.st_uid, status.st_mode)

@@ -23,14 +23,14 @@ VERBS = ("status", "workers", "scale", "reload", "stop")
 _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
-def whole(low: int, high: int) -> BeforeValidator:
+def whole_number(low: int, high: int) -> BeforeValidator:
     """A whole number within bounds, both included."""
     return BeforeValidator(lambda value: _whole(value, low, high))
 
 
-def lasting(low: float = 0.0) -> BeforeValidator:
+def duration(low: float = 0.0) -> BeforeValidator:
     """A duration of at least `low` seconds."""
-    return BeforeValidator(lambda value: _lasting(value, low))
+    return BeforeValidator(lambda value: _duration(value, low))
 
 
 def one_of(*choices: str, hint: str = "") -> BeforeValidator:
@@ -53,7 +53,7 @@ def _whole(value: object, low: int, high: int) -> int:
     return int(digits[0])
 
 
-def _lasting(value: object, low: float) -> float:
+def _duration(value: object, low: float) -> float:
     try:
         duration = durations.seconds(value)
     except ValueError:
@@ -73,8 +73,8 @@ def switch(value: object) -> bool:
 
 def size(value: object) -> int:
     """A number of bytes: a whole number, or one with a unit."""
-    found = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
-    number = round(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else -1
+    match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
+    number = round(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else -1
     if not 1 <= number < 1 << 60:
         raise ValueError("must be a size such as 500MB or 1.5GB: bytes, or KB, MB, GB, TB (of 1024)")
     return number
@@ -89,17 +89,17 @@ def text(value: object) -> str:
 
 def name(value: object) -> str:
     """A name that people give."""
-    found = value.strip() if isinstance(value, str) else ""
-    if name_rules.is_name(found):
-        return found
+    stripped = value.strip() if isinstance(value, str) else ""
+    if name_rules.is_name(stripped):
+        return stripped
     raise ValueError(f"must be {name_rules.RULE}")
 
 
 def host(value: object) -> str:
     """A server's name or address, alone."""
-    found = text(value).strip().removeprefix("[").removesuffix("]")
-    if re.fullmatch(r"[^\s:/@?#\[\]%]+", found) or _is_address(found):
-        return found
+    stripped = text(value).strip().removeprefix("[").removesuffix("]")
+    if re.fullmatch(r"[^\s:/@?#\[\]%]+", stripped) or _is_address(stripped):
+        return stripped
     raise ValueError("must be a host name or an address alone; use REDIS_URL for more")
 
 
@@ -112,12 +112,12 @@ def webhook(value: object) -> str:
     """An http or https URL without a login, or `off`."""
     if value == "off":
         return "off"
-    found = text(value).strip()
+    url = text(value).strip()
     try:
-        webhook_url.parse(found)
+        webhook_url.parse(url)
     except ValueError as error:
         raise ValueError(f"{error}; or off") from None
-    return found
+    return url
 
 
 def webhook_secret(value: SecretStr) -> SecretStr:
@@ -140,15 +140,15 @@ def _key_of(secret: str) -> bytes:
 
 def http_url(value: object) -> str:
     """Where a collector listens."""
-    found = text(value).strip()
+    url = text(value).strip()
     try:
-        parts = urlsplit(found)
+        parts = urlsplit(url)
         fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is no number, a bracket too many
         fits = False
-    if not fits or " " in found:
+    if not fits or " " in url:
         raise ValueError("must be http://host:port or https://host:port")
-    return found
+    return url
 
 
 def place(value: object) -> Path:
@@ -169,9 +169,9 @@ def runtime_folder(value: object) -> Path:
     return service_folders.check_runtime_dir(folder(value))
 
 
-def _is_address(found: str) -> bool:
+def _is_address(address: str) -> bool:
     try:
-        return bool(ipaddress.ip_address(found))
+        return bool(ipaddress.ip_address(address))
     except ValueError:
         return False
 

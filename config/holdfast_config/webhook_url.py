@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 ALLOWED = (
     "must be http:// or https://, a host name or an address, and if need be a port and a path, without a login or a "
-    "fragment, as in https://example.org/told"
+    "fragment, as in https://example.org/hook"
 )
 
 _URL = re.compile(
@@ -40,10 +40,10 @@ class WebhookUrl:
 
 def parse(text: str) -> WebhookUrl:
     """Raises ValueError with ALLOWED, which never repeats the URL."""
-    found = _URL.fullmatch(text)
-    if found is None:
+    match = _URL.fullmatch(text)
+    if match is None:
         raise ValueError(ALLOWED)
-    scheme, address, name, port, target = found.groups()
+    scheme, address, name, port, target = match.groups()
     try:
         host = str(ipaddress.IPv6Address(address)) if address else _named(name)
         return WebhookUrl(scheme, host, _port(port), _target(target or "/"))
