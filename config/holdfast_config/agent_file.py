@@ -1,6 +1,6 @@
-"""The JSON file of the agent framework: its `scheduler` and `storage` blocks are ours to read, the rest is its own.
+"""The JSON file of the agent framework. The settings in its `scheduler` and `storage` blocks are read, the rest is not.
 
-A JSON file without either block holds our own keys, as a TOML file does.
+A JSON file without either block has the same keys as `supervisor.toml`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-# The framework's key -> our field, block by block.
+# Key of the framework -> field of Settings, by block.
 BLOCKS: Mapping[str, Mapping[str, str]] = {
     "scheduler": {
         "type": "scheduler_type",
@@ -36,7 +36,7 @@ BLOCKS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# The same, spelled block.key as in messages.
+# The same mapping with keys as block.key, which messages show.
 KEYS = {f"{block}.{key}": field for block, fields in BLOCKS.items() for key, field in fields.items()}
 # A key that is accepted and has no effect: a call that timed out is always made again.
 _ALWAYS = "scheduler.retry_on_timeout"
@@ -47,8 +47,8 @@ def is_agent_file(content: Mapping[str, object]) -> bool:
 
 
 def entries(content: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Each key of the blocks as `block.key`, with its value; nulls are left out. A block that is no object stands for
-    itself."""
+    """Yields each key of the blocks as `block.key`, with its value, without nulls. A block that is not an object is
+    yielded as a key of its own."""
     for block in BLOCKS:
         inside = content.get(block)
         if isinstance(inside, dict):

@@ -1,4 +1,4 @@
-"""Durations as people write them: plain seconds, or `90s`, `5m`, `1h30m`, `7d`, `250ms`."""
+"""Parses durations: plain seconds, or `90s`, `5m`, `1h30m`, `7d`, `250ms`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WRITTEN = re.compile("".join(rf"(?:(\d+(?:\.\d+)?){unit})?" for unit in _UNITS)
 
 
 def seconds(value: object) -> float:
-    """The duration in seconds; ValueError for what is none, and for what is not finite."""
+    """Returns the duration in seconds. Raises ValueError if the value is not a duration or not finite."""
     match value:
         case bool():
             raise ValueError("a truth value is no duration")

@@ -1,4 +1,4 @@
-"""What other parts need of the environment. Nothing outside this package reads `os.environ`."""
+"""Reads environment variables that are not settings. Only this package reads `os.environ`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast_config import kill_spec, names
 
-# Of others' libraries that the supervisor uses: PostgreSQL's login, and what opens an OpenTelemetry collector.
+# Secrets of libraries that the supervisor uses: the login of PostgreSQL and the keys of an OpenTelemetry collector.
 _LOGINS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSSLKEY")
 _COLLECTOR = re.compile(r"OTEL_EXPORTER_OTLP_(\w+_)?(HEADERS|CLIENT_KEY)")
 _KEPT_BACK = frozenset(
@@ -24,12 +24,12 @@ _KEPT_BACK = frozenset(
 
 
 def notify_socket(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Where systemd listens (`@` first: an abstract socket), or None when it did not start this process."""
+    """The socket on which systemd listens (an abstract one starts with `@`), or None if systemd did not start us."""
     return environ.get("NOTIFY_SOCKET") or None
 
 
 def watchdog_usec(environ: Mapping[str, str] = os.environ) -> int | None:
-    """The watchdog's interval in microseconds, or None when there is none, or it is meant for another process."""
+    """The interval of the watchdog in microseconds, or None if there is none or it is for another process."""
     if environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
     text = environ.get("WATCHDOG_USEC", "")
@@ -37,28 +37,28 @@ def watchdog_usec(environ: Mapping[str, str] = os.environ) -> int | None:
 
 
 def is_service(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether systemd started this process for a service: it names the folders, or listens for it."""
+    """True if systemd started this process as a service: it sets a folder or a notify socket."""
     return any(environ.get(name) for name in ("NOTIFY_SOCKET", "RUNTIME_DIRECTORY", "STATE_DIRECTORY"))
 
 
 def no_color(environ: Mapping[str, str] = os.environ) -> bool:
-    """Colours are unwanted (no-color.org: set and not empty), or the terminal cannot show them."""
+    """True if colours are switched off (NO_COLOR is not empty) or the terminal cannot show them."""
     return bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
 
 
 def kill_at(environ: Mapping[str, str] = os.environ) -> str:
-    """At which points processes are to end themselves, as text; empty: at none."""
+    """The kill points as text; empty if there are none."""
     return environ.get(kill_spec.VARIABLE, "")
 
 
 def search_path(environ: Mapping[str, str] = os.environ) -> str:
-    """The folders, joined by colons, where commands are looked for."""
+    """The folders that are searched for commands, joined by colons."""
     return environ.get("PATH", os.defpath)
 
 
 def for_commands(environ: Mapping[str, str] = os.environ, wanted: Collection[str] = ()) -> dict[str, str]:
-    """What a command that is started for a task inherits: everything but the secrets that the supervisor uses itself
-    and another's trace. `wanted`: what it gets all the same."""
+    """The variables that a command inherits which runs a task: all but the secrets of the supervisor and the trace of
+    its parent. `wanted` names secrets that it inherits nevertheless."""
     return {
         name: value
         for name, value in environ.items()
@@ -67,7 +67,7 @@ def for_commands(environ: Mapping[str, str] = os.environ, wanted: Collection[str
 
 
 def credential(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The systemd credential of this name without its final line break, or None. OSError if it cannot be read."""
+    """The systemd credential of this name without its final line break, or None. Raises OSError if it is unreadable."""
     folder = environ.get("CREDENTIALS_DIRECTORY")
     if not folder:
         return None

@@ -1,4 +1,4 @@
-"""The one error of the settings."""
+"""The error of the settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class ConfigError(ValueError):
-    """The settings cannot be used: one line a problem, each naming the key, its value and what is allowed."""
+    """The settings are invalid. Each problem is one line with the key, its value and the allowed values."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)

@@ -1,10 +1,10 @@
-"""Untrusted text made safe for a terminal: what is not printable is spelled out, so it can neither act nor hide."""
+"""Makes untrusted text safe for a terminal: unprintable characters are escaped."""
 
 from __future__ import annotations
 
 
 def escape(text: str, keep: str = "") -> str:
-    r"""The text with control characters, escapes and invisible marks as `\x1b`; those in `keep` stay."""
+    r"""Returns the text with control and invisible characters escaped, as in `\x1b`, except those in `keep`."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in keep else repr(char)[1:-1] for char in text)

@@ -1,4 +1,4 @@
-"""Settings files that others could have written are refused; those that show a secret to everybody are warned of."""
+"""Checks the mode of settings files: those that others can write are errors, readable secrets are warnings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from holdfast_config.redis_urls import mask
 
 
 def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> tuple[list[str], list[str]]:
-    """The problems, which refuse the file at `path` with these settings, and the warnings. `strict`: root or a service
-    uses it. A pipe or a device is no file."""
+    """Returns the problems, which make the file at `path` an error, and the warnings. `given` are the settings in it.
+
+    `strict`: the caller is root or a service. A pipe or a device is not checked.
+    """
     problems: list[str] = []
     warnings: list[str] = []
     try:
         status = path.stat()
-    except OSError:  # reading it has reported that
+    except OSError:  # the reader of the file reports it
         return problems, warnings
     if not stat.S_ISREG(status.st_mode):
         return problems, warnings
@@ -35,12 +37,12 @@ def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> 
 
 
 def is_strict(is_service: bool) -> bool:
-    """Whether what is read decides over more than the caller's own rights."""
+    """True if the settings control more than the caller's own rights."""
     return is_service or os.geteuid() == 0
 
 
 def _secrets(given: Mapping[str, ValueWithOrigin]) -> Iterable[str]:
-    """Fields with a secret in them: passwords, and URLs with a login."""
+    """Yields the fields that hold a secret: passwords, and URLs with a login."""
     for name, origin in given.items():
         if name in PASSWORDS or (
             isinstance(origin.value, str) and "://" in origin.value and mask(origin.value) != origin.value

@@ -1,7 +1,7 @@
-"""Settings files of other systems that are found by their usual names, where there is no supervisor.toml.
+"""Settings files of other systems, which are read by their usual names if there is no supervisor.toml.
 
-Nobody named such a file, and it may be written for a newer version of its system: a key that is not understood refuses
-nothing. One line says what was taken from the file, and what was not understood.
+Nobody named such a file, and it may be for a newer version of its system, so an unknown key in it is no error. One line
+reports the settings that are taken from the file, and the unknown keys.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ TIMELINE = ".redbike.conf"  # of a timeline scheduler, in the current folder
 
 
 def candidates(folder: Path, app_dir: Path, *, timeline: bool) -> tuple[Path, ...]:
-    """The files in the order in which they are looked for: the first that is there is the one that is used. With one of
-    them in a folder all commands use it, so that what one advises another does to the same queue. With both, the
-    verbs of a timeline scheduler (`timeline`) use theirs, and all others the framework's."""
+    """The files in search order; the first that exists is read. If one exists, all commands read it, so that they use
+    the same queue. If both exist, the commands of a timeline scheduler (`timeline`) read its file, and all other
+    commands read the framework's."""
     usual = app_dir / AGENT, folder / TIMELINE
     return usual[::-1] if timeline else usual
 
 
 def is_file(path: Path) -> bool:
-    """Raises ConfigError where this cannot be known: `Path.is_file` raises PermissionError there, or says no."""
+    """True for a regular file. Raises ConfigError if its folder may not be searched, unlike `Path.is_file`."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except PermissionError:
         raise ConfigError([f"{path}: this user may not search its folder: chmod +x it, or use another"]) from None
-    except (OSError, ValueError):  # there can be none by this name
+    except (OSError, ValueError):  # a name that no file can have
         return False

@@ -1,4 +1,4 @@
-"""A handler that is named as a call: `module:Worker("A:A:B")`. Its arguments are literals; nothing is evaluated."""
+"""Parses a handler that is a call, as `module:Worker("A:A:B")`. The arguments are literals; nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LITERALS = 'numbers, texts and other literals, as in module:Worker("A:A:B")'
 
 @dataclass(frozen=True, slots=True)
 class WorkerCall:
-    """`target` is the class, as module:attribute; with what it is called."""
+    """`target` is the class, as module:attribute."""
 
     target: str
     arguments: tuple[object, ...] = ()
@@ -25,7 +25,7 @@ def is_call(text: str) -> bool:
 
 
 def read_call(text: str) -> WorkerCall:
-    """ValueError, as the rest of a sentence, for anything but a name called with literals."""
+    """Parses the call. Raises ValueError, with the end of a sentence, for anything but a name called with literals."""
     target, parenthesis, rest = text.strip().partition("(")
     try:
         call = ast.parse(f"f{parenthesis}{rest}", mode="eval").body
@@ -40,7 +40,7 @@ def read_call(text: str) -> WorkerCall:
 
 
 def implied_lanes(text: object) -> tuple[Lane, ...] | None:
-    """The lanes that the first argument of a call spells: `A:A:B` weighs A twice. None where it spells none."""
+    """The lanes in the first argument of a call, or None: `A:A:B` gives A the weight 2."""
     try:
         first = read_call(text).arguments[0] if isinstance(text, str) and is_call(text) else None
         return spelled_lanes(first.split(":")) if isinstance(first, str) else None
@@ -49,7 +49,7 @@ def implied_lanes(text: object) -> tuple[Lane, ...] | None:
 
 
 def spelled_lanes(names: list[str]) -> tuple[Lane, ...]:
-    """One lane for each name, as heavy as it is said often; ValueError for what is no name."""
+    """One lane for each name, weighted by the number of its occurrences. Raises ValueError for a bad name."""
     return tuple(Lane(queue(name), weight) for name, weight in Counter(names).items())
 
 

@@ -1,9 +1,8 @@
-"""Points at which a process ends itself, for tests of faults: `HOLDFAST_KILL_AT=pulled:2`.
+"""Parses kill points, at which a process ends itself in fault tests: `HOLDFAST_KILL_AT=pulled:2`.
 
-One is `point[:n[:signal]][@file]`, several have commas between them: at the n-th time (the first, if not said) that a
-process reaches the point it sends itself the signal (KILL, if not said). With a file, only the process that can remove
-it does so, from the n-th time on: one file is one death, however many processes come by, and may be put there at any
-moment.
+A kill point is `point[:n[:signal]][@file]`; several are joined by commas. When a process reaches the point for the n-th
+time (default 1), it sends itself the signal (default KILL). With a file, from the n-th time on only a process that
+removes the file does so: each file causes one death, of any of the processes, and can be created at any time.
 """
 
 from __future__ import annotations
@@ -24,29 +23,29 @@ _SPELLED = re.compile(
 
 
 class Point(StrEnum):
-    """Of a worker; then of the steward; then of the parent; then of whoever writes to a ledger in PostgreSQL."""
+    """Points of a worker, the steward, the parent, and the processes that write to PostgreSQL, in this order."""
 
-    FORK = "fork"  # a new worker, before the store knows of it
-    BELL = "bell"  # popped; nothing asked yet
-    PULL_SENT = "pull_sent"  # in the socket, without settlements; nobody will read the answer
-    PULLED = "pulled"  # answered with claims, no handler started
-    HANDLER = "handler"  # about to be called
-    BEFORE_SETTLE = "before_settle"  # the handler has returned, nothing was reported
+    FORK = "fork"  # a new worker, before it is registered in the store
+    BELL = "bell"  # a bell is popped, no request sent
+    PULL_SENT = "pull_sent"  # the request is in the socket, without settlements; nobody reads the answer
+    PULLED = "pulled"  # the answer has claims, no handler has started
+    HANDLER = "handler"  # before the handler is called
+    BEFORE_SETTLE = "before_settle"  # the handler has returned, nothing is reported
     SETTLE_SENT = "settle_sent"
     SETTLED = "settled"
-    DRAIN = "drain"  # about to ask while draining
-    BEFORE_RECOVER = "before_recover"  # of a death that the parent told of
+    DRAIN = "drain"  # before a request while draining
+    BEFORE_RECOVER = "before_recover"  # of a worker whose death the parent has reported
     RECOVER_SENT = "recover_sent"
     RECOVERED = "recovered"  # not acknowledged yet
-    BEFORE_FIRE = "before_fire"  # schedules are due, their fires are decided
+    BEFORE_FIRE = "before_fire"  # schedules are due and their fires decided
     FIRE_SENT = "fire_sent"
-    FIRED = "fired"  # the store has made the tasks
-    FORKED = "forked"  # the parent has a child that it has not looked at
-    WRITTEN = "written"  # a producer's request is in PostgreSQL, Redis has not been given it
-    GIVEN = "given"  # Redis has it, PostgreSQL does not know that
-    INGESTING = "ingesting"  # a round of the keeper's work, about to be committed
-    INGESTED = "ingested"  # committed; there was something to do
-    RESTORED = "restored"  # a page was put back into a Redis that is rebuilt, which is not noted yet
+    FIRED = "fired"  # the store has created the tasks
+    FORKED = "forked"  # the parent has a new child, before it handles it
+    WRITTEN = "written"  # a submit is in PostgreSQL and not in Redis
+    GIVEN = "given"  # the submit is in Redis, PostgreSQL has no note of that
+    INGESTING = "ingesting"  # before a batch of the ledger is committed
+    INGESTED = "ingested"  # a batch that is not empty is committed
+    RESTORED = "restored"  # a page is restored to a rebuilt Redis, before that is noted
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class KillPoint:
 
 
 def parse(text: str) -> tuple[KillPoint, ...]:
-    """ConfigError names the part that cannot be understood, and what is allowed."""
+    """Parses all kill points. Raises ConfigError with the part that is invalid and the allowed values."""
     try:
         return tuple(_parse(part.strip()) for part in text.split(",")) if text.strip() else ()
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""How lanes and rates are written: `bindu:tasks:high=6,bindu:tasks=3`, `A:A:B`, a list, or a table of a file.
+"""Parses lanes and rates: `bindu:tasks:high=6,bindu:tasks=3`, `A:A:B`, a list, or a table of a file.
 
-Each parser raises ValueError with what is allowed, as the rest of a sentence.
+Each parser raises ValueError with the allowed values as the end of a sentence.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from holdfast_config import durations
 LONGEST_NAME = 128
 HEAVIEST = 1000
 MOST = 1_000_000
-AT_ONCE_MS = 100  # a rate's burst, where none is given, is what it allows in this time
+AT_ONCE_MS = 100  # the default burst of a rate is the number of starts that it allows in this time
 LONGEST_PERIOD_MS = 366 * 86_400_000
-SHORTEST, LONGEST = 0.001, 3_155_760_000.0  # seconds that a run may be given
+SHORTEST, LONGEST = 0.001, 3_155_760_000.0  # bounds of a run's timeout, in seconds
 
-HEAD, TAIL = "head", "tail"  # from which end of the list it is served
+HEAD, TAIL = "head", "tail"  # the end of the list that tasks are taken from
 
 _NAME = re.compile(r"[^{}\s]+")
 _OWN = re.compile(r"\{(.*)\}:lane:(.*)")
@@ -32,7 +32,7 @@ _OPTIONS = ("weight", "rate", "burst", "limit", "keys", "timeout", "end")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `count` starts in `period_ms`, evenly; after a pause up to `burst` at once."""
+    """At most `count` starts in `period_ms`, evenly spaced; after a pause up to `burst` at once."""
 
     count: int
     period_ms: int
@@ -43,14 +43,14 @@ class Rate:
 
     @property
     def stored(self) -> str:
-        """As the store keeps it."""
+        """The text in the store."""
         return f"{self.count}/{self.period_ms}/{self.burst}"
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A list that workers take from. `limit`: tasks that run at once; `keys`: of those, tasks of one key; `timeout`:
-    seconds that one run may take; `end`: of the list, at which its front is."""
+    """A list that workers take tasks from. `limit`: maximum of running tasks; `keys`: maximum of running tasks of one
+    key; `timeout`: maximum seconds of one run; `end`: the end of the list that tasks are taken from."""
 
     name: str
     weight: int = 1
@@ -69,7 +69,7 @@ class Lane:
 
 
 def lanes(value: object) -> tuple[Lane, ...]:
-    """One text, a list of texts, or a table by name."""
+    """Parses a text, a list of texts, or a table by name."""
     parsed = tuple(_each(value))
     if not parsed:
         raise ValueError("must be the name of a queue, or several: a,b or a=6,b=3")
@@ -79,7 +79,7 @@ def lanes(value: object) -> tuple[Lane, ...]:
 
 
 def rate(value: object, burst: object = None) -> Rate:
-    """A number of starts in a time: `100/m`; the time is s, m, h, d or a duration such as 10s."""
+    """Parses a number of starts in a time: `100/m`; the time is s, m, h, d or a duration such as 10s."""
     match = _RATE.fullmatch(value.strip()) if isinstance(value, str) else None
     period_ms = _milliseconds(match[2]) if match else 0
     count = int(match[1]) if match else 0
@@ -89,7 +89,7 @@ def rate(value: object, burst: object = None) -> Rate:
 
 
 def rates(value: object) -> tuple[tuple[str, Rate], ...]:
-    """A rate for each of some handlers: `name=100/m,other=5/s`, or a table."""
+    """Parses the rates of handlers: `name=100/m,other=5/s`, or a table."""
     pairs = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else _assigned(value)
     parsed = tuple((_handler(name), rate(text)) for name, text in pairs)
     if len({name for name, _ in parsed}) < len(parsed):
@@ -98,7 +98,7 @@ def rates(value: object) -> tuple[tuple[str, Rate], ...]:
 
 
 def queue(value: object) -> str:
-    """The name of a queue: it becomes a Redis key, and the hash tag of the keys that belong to it."""
+    """Checks the name of a queue, which is a Redis key and the hash tag of the keys that belong to it."""
     if isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable() and _NAME.fullmatch(value):
         return value
     raise ValueError(f"must be 1 to {LONGEST_NAME} printable characters without spaces and braces")
@@ -120,7 +120,7 @@ def _each(value: object) -> Iterator[Lane]:
 
 
 def _spelled(value: object) -> Lane:
-    """`name`, `name=weight`, and options behind semicolons: `name=6;rate=100/m;limit=20`."""
+    """Parses `name`, `name=weight`, and options after semicolons: `name=6;rate=100/m;limit=20`."""
     if isinstance(value, Lane):
         return value
     name, *options = (part.strip() for part in value.split(";")) if isinstance(value, str) else (value,)
@@ -150,11 +150,11 @@ def _lane(name: object, given: Mapping[object, object]) -> Lane:
 
 
 def list_name(value: object) -> str:
-    """A list of any name, or a lane's own spelling beside its queue: {bindu:tasks}:lane:<name>."""
+    """Checks the name of a lane's list: any queue name, or {bindu:tasks}:lane:<name> for a lane beside its queue."""
     spelled = _OWN.fullmatch(value) if isinstance(value, str) else None
     if spelled is None:
         return queue(value)
-    if ":" in spelled[2]:  # it would be taken for a list of that name
+    if ":" in spelled[2]:  # it would be read as a list of that name
         raise ValueError("a lane beside its queue, {queue}:lane:name, has a name without a colon")
     return f"{{{queue(spelled[1])}}}:lane:{queue(spelled[2])}"
 

@@ -1,4 +1,4 @@
-"""From flags, environment and files to Settings, or to every problem at once."""
+"""Loads the settings from flags, environment and files. An error reports all problems at once."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def load(
     timeline: bool = False,
     framework: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings: flags, then environment, then .env, then supervisor.toml, then defaults. See `resolve`. A line of
-    the log says what was taken from a file that was found."""
+    """Returns the settings: flags override the environment, which overrides .env, which overrides supervisor.toml,
+    which overrides defaults. See `resolve`. Settings taken from a file that nobody named are logged in one line."""
     resolved = resolve(flags, environ=environ, folder=folder, timeline=timeline, framework=framework)
     if resolved.notices:
         import structlog  # seldom needed here
@@ -47,8 +47,8 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The settings, and the origin of each that is no default, by field name; `warnings` of the files they came from;
-    `notices` of files that nobody named."""
+    """The settings, and by field name the origin of each one that is not a default. `warnings` are about the files,
+    `notices` about files that nobody named."""
 
     settings: Settings
     origins: Mapping[str, ValueWithOrigin]
@@ -64,13 +64,13 @@ def resolve(
     timeline: bool = False,
     framework: Mapping[str, object] | None = None,
 ) -> Resolved:
-    """The settings with their origins.
+    """Returns the settings with their origins. Raises ConfigError with all problems.
 
-    `flags` are named like the fields; None means not given. `config` and `env_file` name the files to read instead of
-    supervisor.toml and .env of `folder`, which is the current one. Without a supervisor.toml a file of another system
-    is used where it is found (`found_files`), with `timeline` a timeline scheduler's first. `framework`: the
-    `scheduler` block of an application of the agent framework, weaker than any file; for such an application, also with
-    an empty one, a `memory` in a file that was found says nothing. Raises ConfigError with all problems.
+    `flags` have the names of the fields; None means not given. `config` and `env_file` name files to read in place of
+    supervisor.toml and .env in `folder`, by default the current one. Without a supervisor.toml the file of another
+    system is read if it exists (`found_files`); with `timeline` that of a timeline scheduler is tried first.
+    `framework` is the configuration of an application of the agent framework; files override it. For such an
+    application, even if `framework` is empty, `memory` in a file that nobody named is ignored.
     """
     files = _Files.of(flags, environ, folder or Path(), timeline=timeline)
     ordered = _sources(flags, environ, files, framework)
@@ -89,7 +89,7 @@ def resolve(
 def setting_files(
     flags: Mapping[str, object], *, environ: Mapping[str, str] = os.environ, folder: Path | None = None
 ) -> tuple[Path, ...]:
-    """The files that `load` reads for these flags, and those it would read if they were there."""
+    """The files that `load` reads for these flags, and those that it would read if they existed."""
     folder = folder or Path()
     files = _Files.of(flags, environ, folder, timeline=False)
     return files.dotenv or folder / ".env", files.settings or folder / USUAL, *files.candidates
@@ -97,8 +97,8 @@ def setting_files(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files to read: `.env` with its variables and problems, and the settings file, or else one of `candidates`,
-    which nobody named."""
+    """The files to read: `.env` with its variables and problems, and either the settings file or the first of
+    `candidates` that exists."""
 
     dotenv: Path | None
     variables: Mapping[str, str]
@@ -121,7 +121,7 @@ class _Files:
 
 
 def _path(named: object, usual: Path) -> Path | None:
-    """A file that was named must be there; the usual one may be missing (or be a folder, as some .env are)."""
+    """The named file, which must exist, or the usual one, which may be missing (or be a folder, as some .env are)."""
     if named:
         return Path(str(named)).expanduser()
     return usual if found_files.is_file(usual) else None
@@ -130,7 +130,7 @@ def _path(named: object, usual: Path) -> Path | None:
 def _sources(
     flags: Mapping[str, object], environ: Mapping[str, str], files: _Files, framework: Mapping[str, object] | None
 ) -> tuple[Source, ...]:
-    """Strongest first."""
+    """The sources of the settings, the strongest first."""
     strict = file_trust.is_strict(environment.is_service(environ))
     found = next((path for path in files.candidates if found_files.is_file(path)), None)
     stronger = [
@@ -160,13 +160,13 @@ def _judged(path: Path, source: Source, strict: bool) -> Source:
 
 def _validated(ordered: tuple[Source, ...]) -> tuple[Settings | None, ValidationError | None]:
     try:
-        return Settings(**{SOURCES: ordered}), None  # type: ignore[arg-type]  # no field: it goes to the library
+        return Settings(**{SOURCES: ordered}), None  # type: ignore[arg-type]  # not a field, but the argument for settings_customise_sources
     except ValidationError as error:
         return None, error
 
 
 def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """Whoever speaks of a server but names none would get the embedded store, and wonder."""
+    """Settings of a server are an error if no server is named: the embedded store would ignore them."""
     scheduler = given.get("scheduler_type")
     named = "" if scheduler is None else str(scheduler.value).strip().lower()
     if "redis_url" in given or "redis_host" in given or named == "memory":
@@ -186,13 +186,13 @@ def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
 
 
 def _two_handlers(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """Where one place says both, none is stronger."""
+    """A handler and a command are an error if one source has both: neither overrides the other."""
     keys = [given[field].key for field in ("handler", "exec") if field in given]
     return [f"{' and '.join(keys)} both say what runs the tasks: keep one"] if len(keys) > 1 else []
 
 
 def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """A DATABASE_URL may be there for somebody else: it is looked at only where tasks are kept in PostgreSQL."""
+    """DATABASE_URL is checked only if tasks are stored in PostgreSQL: it may be meant for another program."""
     storage = given.get("storage_type")
     if storage is None or str(storage.value).strip().lower() != "postgres":
         return []
@@ -206,7 +206,7 @@ def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:
 
 
 def _lines(error: ValidationError | None, given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """One line a problem. A field without origin failed only because one that it derives from did."""
+    """One line for each problem. A field without an origin failed because a field that it is derived from failed."""
     lines: list[str] = []
     for detail in error.errors(include_url=False, include_input=False) if error else ():
         field = str(detail["loc"][0])

@@ -1,7 +1,7 @@
-"""Structured logs on standard error: JSON lines for machines, coloured columns on a terminal.
+"""Writes structured logs to standard error: JSON lines for programs, coloured columns on a terminal.
 
-Several processes share that descriptor and fork from one another. So each record is one write, which the kernel does
-not mix with another's, and there is no thread, no buffer and no lock that a fork could copy in a bad state.
+Several processes share that descriptor and fork from one another. Each record is therefore a single write, which the
+kernel does not mix with others, and there is no thread, buffer or lock that a fork could copy in a bad state.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from holdfast_config.environment import no_color
 from holdfast_config.escape import escape
 
 STDERR = 2
-_LINES = "\n\t"  # what a traceback needs
+_LINES = "\n\t"  # kept in tracebacks
 _FIRST = ("timestamp", "level", "logger", "event")
 
 
 class JsonLines:
-    """A logger that writes finished lines to standard error. A line that cannot be written is lost, no more."""
+    """Writes finished lines to standard error. A line that cannot be written is dropped."""
 
     def __init__(self, name: str = "holdfast") -> None:
         self.name = name
@@ -34,23 +34,23 @@ class JsonLines:
         try:
             while rest:
                 rest = rest[os.write(STDERR, rest) :]
-        except OSError:  # nobody reads any more, or the disk is full: work goes on without its log
+        except OSError:  # the reader is gone or the disk is full: work goes on without logs
             return
 
     log = debug = info = warn = warning = error = err = critical = fatal = exception = failure = msg
 
 
 class Forward(logging.Handler):
-    """Brings what libraries say through the standard library's logging into the same lines."""
+    """Forwards records of the standard library's logging to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log the record under its own logger's name, at the nearest level that has a name."""
+        """Log the record under the name of its logger, at the nearest level that has a name."""
         level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
         structlog.get_logger(record.name).log(level, record.getMessage(), exc_info=record.exc_info)
 
 
 def configure(level: str, fmt: str) -> None:
-    """Set the logs up, once a process tree and before the first record.
+    """Configure the logs, once for a process tree and before the first record.
 
     `level` is a name such as `info`; `fmt` is `json`, `console`, or `auto`: console where standard error is a terminal.
     """
@@ -81,12 +81,12 @@ def _json() -> list[Processor]:
 
 
 def _to_json(event: EventDict, **_: object) -> str:
-    """ASCII, so that control and invisible characters are spelled out. A strange value never fails the caller."""
+    """Serializes to ASCII, which escapes control and invisible characters. No value makes it fail."""
     ordered: dict[str, Any] = {key: event.pop(key) for key in _FIRST if key in event}
     ordered.update(event)
     try:
         return json.dumps(ordered, default=repr, allow_nan=False)
-    except (TypeError, ValueError):  # keys that are no text, a structure within itself, NaN
+    except (TypeError, ValueError):  # keys that are not text, a structure that contains itself, NaN
         plain = {key: value if isinstance(value, str | int | None) else repr(value) for key, value in ordered.items()}
         return json.dumps(plain)
 

@@ -1,4 +1,4 @@
-"""Names that people give: of applications, schedules and jobs."""
+"""The rule for names of applications, schedules and jobs."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ RULE = f"1 to {_LONGEST} bytes of printable text"
 
 
 def is_name(value: object) -> TypeGuard[str]:
-    """Text without control characters and halves of characters, neither empty nor too long."""
+    """True for text without control characters and lone surrogates that is neither empty nor too long."""
     return isinstance(value, str) and value.isprintable() and 1 <= len(value.encode()) <= _LONGEST

@@ -1,4 +1,4 @@
-"""A value with its origin, and how a value is shown without secrets."""
+"""A setting's value with its origin, and the text of a value without secrets."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
 
 @dataclass(frozen=True, slots=True)
 class ValueWithOrigin:
-    """`key` is the name as its author wrote it, and the file if it stands in one. Not `named`: a default that depends
-    on the machine."""
+    """A value, with the `key` as the user wrote it and its file, if any. `named` is false for a default that depends on
+    the machine."""
 
     key: str
     value: object
@@ -23,14 +23,14 @@ class ValueWithOrigin:
 
 
 def without_secrets(field: str, value: str) -> str:
-    """The value of a field as it may be shown."""
+    """The value of a field with secrets masked."""
     if field == "webhook_url":
         return mask_webhook(value)
     return mask(value) if field in _MASKED or "://" in value else value
 
 
 def _masked(field: str, value: object) -> object:
-    """Without secrets, also within a list or a table, which no setting of the field is but a file may hold."""
+    """The value with secrets masked, also inside a list or a table, which a file may hold by mistake."""
     match value:
         case str():
             return without_secrets(field, value)
@@ -43,7 +43,7 @@ def _masked(field: str, value: object) -> object:
 
 
 def shown(field: str, value: object) -> str:
-    """The value on one line, for a message: without secrets, control characters escaped, not too long."""
+    """The value on one line of a message: secrets masked, control characters escaped, long text cut."""
     if field in PASSWORDS:
         return "***"
     text = repr(_masked(field, value))

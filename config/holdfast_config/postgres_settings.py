@@ -14,9 +14,9 @@ _SCHEME = re.compile(r"postgres(?:ql)?(?:\+asyncpg)?://", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PostgresSettings:
-    """Which database, and how long it remembers finished tasks. Times in seconds.
+    """The database, and the time that it keeps finished tasks. Times are seconds.
 
-    The URL holds the password and is left out of `repr`.
+    The URL holds the password and is not part of `repr`.
     """
 
     url: str = field(repr=False)
@@ -27,12 +27,12 @@ class PostgresSettings:
 
     @property
     def masked_url(self) -> str:
-        """The URL as it may be shown."""
+        """The URL with its password masked."""
         return mask(self.url)
 
 
 def checked(url: str) -> str:
-    """The URL as the driver wants it; ValueError says what is allowed, and never repeats the URL."""
+    """Returns the URL in the form of the driver. Raises ValueError with the allowed form, without the URL."""
     scheme = _SCHEME.match(url)
     if scheme is None or not url.isprintable() or " " in url:
         raise ValueError(f"must be {ALLOWED}")

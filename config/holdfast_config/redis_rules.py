@@ -1,4 +1,4 @@
-"""What the ways to reach a Redis ask of each other: TLS's files, Sentinel's login, a Cluster's lanes."""
+"""Rules between settings of a Redis server: TLS files, the Sentinel login and the lanes of a Cluster."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FIELDS = (*_TLS, *_SENTINEL)
 
 
 def problems(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """One line for each thing that does not fit the URL, is missing, or cannot be used."""
+    """One line for each setting that does not fit the URL, is missing or cannot be used."""
     url = given.get("redis_url")
     address = str(url.value).strip() if url else "redis://" if "redis_host" in given else ""
     scheme = address.partition("://")[0]
     if scheme not in redis_urls.OPTIONS:
-        return []  # no server, or a URL that is refused for itself
+        return []  # no server, or a URL that is invalid itself
     lines = list(_misplaced(given, scheme))
     if not lines and scheme.startswith("rediss"):
         lines += _file_problems(given, address)
@@ -41,7 +41,7 @@ def _label(given: Mapping[str, ValueWithOrigin], field: str) -> str:
 
 
 def _file_problems(given: Mapping[str, ValueWithOrigin], address: str) -> Iterator[str]:
-    """What the library would only find out when it connects, each time anew."""
+    """Checks the TLS files, which the Redis client would check only at each connect."""
     files = {field: _file(given, field, address, option) for field, option in _TLS.items()}
     named = {field: file for field, file in files.items() if file}
     missing = [f"{label}: {cause}" for label, file in named.values() if (cause := _unreadable(file))]
@@ -54,7 +54,7 @@ def _file_problems(given: Mapping[str, ValueWithOrigin], address: str) -> Iterat
 
 
 def _file(given: Mapping[str, ValueWithOrigin], field: str, address: str, option: str) -> tuple[str, Path] | None:
-    """How it was said, and the file; the URL's own word counts first."""
+    """The label for messages, and the file. An option of the URL overrides the setting."""
     in_url = redis_urls.option(address, option)
     if in_url:
         return f"{given['redis_url'].key}: {option}={in_url}", Path(in_url)
@@ -62,7 +62,7 @@ def _file(given: Mapping[str, ValueWithOrigin], field: str, address: str, option
 
 
 def _unreadable(file: Path) -> str:
-    """Why it cannot be read by anybody. Who merely may not read a key can still use the commands that need no Redis."""
+    """The reason that the file is unreadable, or empty. A lack of permission is none: some commands need no Redis."""
     try:
         with file.open("rb"):
             return ""
@@ -84,7 +84,7 @@ def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | Non
     if "redis_cert_file" in named:
         label, file = named["redis_cert_file"]
         key = named.get("redis_key_file", (label, file))
-        try:  # without a password that is given the library would ask for one at the terminal
+        try:  # without a password the library would prompt for one
             with suppress(PermissionError):
                 context.load_cert_chain(file, key[1], password=password or "")
         except (ssl.SSLError, ValueError):
@@ -93,7 +93,7 @@ def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | Non
 
 
 def outside_slot(settings: Settings) -> list[str]:
-    """Lanes that a Cluster would keep elsewhere: all of a namespace is in one slot, so that a script sees it whole."""
+    """One line for each lane that is in another slot of a Cluster: scripts need all keys of a namespace in one slot."""
     if not redis_topology.is_cluster(settings.store_url):
         return []
     return [

@@ -11,9 +11,9 @@ from holdfast_config.trust import ServiceFolder
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
-    """Which Redis and which queue. Times in seconds. The URL holds the password and is left out of `repr`.
+    """The Redis server and the queue. Times are seconds. The URL holds the password and is not part of `repr`.
 
-    `folder`: of an embedded store's socket, which is checked before it is used.
+    `folder` holds the socket of the embedded store; it is checked before use.
     """
 
     url: str = field(repr=False)
@@ -27,5 +27,5 @@ class RedisSettings:
 
     @property
     def masked_url(self) -> str:
-        """The URL as it may be shown."""
+        """The URL with its password masked."""
         return mask(self.url)

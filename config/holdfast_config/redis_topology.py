@@ -1,7 +1,7 @@
-"""URLs of a Redis that is several servers: which of them serves is asked of Sentinel, or of a Cluster's nodes.
+"""Parses URLs of Redis Sentinel and of Redis Cluster, which name several servers.
 
-No standard names these forms; they are those of the `limits` library, which others follow, with Sentinel's master as
-the first part of the path.
+No standard defines these forms. They are those of the `limits` library, which others follow, with the name of the
+master as the first part of a Sentinel URL's path.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _SENTINEL_PATH = re.compile(r"/([^/]+)(?:/(\d*))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RedisTopology:
-    """`server` is the URL of whichever server is found, with a host to be replaced; it holds the password."""
+    """`server` is a URL for the server in use, with a host that is to be replaced; it holds the password."""
 
     form: Literal["sentinel", "cluster"]
     hosts: tuple[tuple[str, int], ...]
-    master: str  # as Sentinel knows it
+    master: str  # the name of the master in Sentinel
     sentinel_login: dict[str, str]
     server: str
 
@@ -43,7 +43,7 @@ def is_cluster(url: str) -> bool:
 
 
 def parse(url: str) -> RedisTopology:
-    """The parts; ValueError says what is allowed, and never repeats the URL."""
+    """Parses the URL. Raises ValueError with the allowed form, without the URL."""
     match = _URL.fullmatch(url)
     if match is None:
         raise ValueError(f"must be {ALLOWED}")

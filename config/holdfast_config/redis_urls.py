@@ -1,4 +1,4 @@
-"""Redis URLs: which are understood, how one is made of parts, and how one is shown without its secrets."""
+"""Checks Redis URLs, builds them from parts and masks their secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TLS = frozenset(
     f"ssl_{part}"
     for part in ("ca_certs", "ca_path", "ca_data", "certfile", "keyfile", "password", "cert_reqs", "check_hostname")
 )
-# Time limits and pool sizes are no options here: the client would believe the URL more than our settings.
+# Timeouts and pool sizes are not allowed: in the client they would override the settings.
 _LOGIN = _COMMON - {"db"}
 OPTIONS: Mapping[str, frozenset[str]] = {
     "redis": _COMMON,
@@ -40,7 +40,7 @@ _PATH = re.compile(r"(https?://[^/?#]*)[/?#].+", re.IGNORECASE | re.DOTALL)
 
 
 def mask(url: str) -> str:
-    """The URL with every password replaced by `***`, however badly it is written (an unquoted `/`, `#` or `@`)."""
+    """Returns the URL with each password replaced by `***`, also if it is malformed (an unquoted `/`, `#` or `@`)."""
     scheme, separator, rest = url.rpartition("://") if url.count("://") == 1 else url.partition("://")
     if not separator:
         scheme, rest = "", url
@@ -52,12 +52,12 @@ def mask(url: str) -> str:
 
 
 def mask_webhook(url: str) -> str:
-    """The server of a webhook alone: services such as chats have their token in the path."""
+    """Returns the server of a webhook alone: chat services, for example, have a token in the path."""
     return _PATH.sub(r"\1/***", mask(url))
 
 
 def check(url: str) -> str:
-    """The same URL; ValueError says what is allowed, and never repeats the URL."""
+    """Returns the URL if it is valid. Raises ValueError with the allowed form, without the URL."""
     parts = _split(url)
     if parts.scheme in redis_topology.SCHEMES:
         redis_topology.parse(url)
@@ -73,7 +73,7 @@ def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         fits = parts.scheme in OPTIONS and (parts.scheme in redis_topology.SCHEMES or parts.port != 0)
-    except ValueError:  # a port that is no number, a bracket too many
+    except ValueError:  # the port is not a number, or a bracket is unbalanced
         fits = False
     if not fits or not url.isprintable() or " " in url:
         raise ValueError(f"must be {ALLOWED}")
@@ -103,17 +103,17 @@ def _check_options(scheme: str, query: str) -> None:
 
 
 def of_server(host: str, port: int, db: int) -> str:
-    """A redis:// URL without login; an IPv6 address gets its brackets."""
+    """Returns a redis:// URL without a login; an IPv6 address is put in brackets."""
     return f"redis://{f'[{host}]' if ':' in host else host}:{port}/{db}"
 
 
 def of_socket(path: Path) -> str:
-    """A unix:// URL of a socket's path."""
+    """Returns the unix:// URL of a socket."""
     return f"unix://{quote(str(path))}"
 
 
 def with_login(url: str, username: str | None, password: str | None) -> str:
-    """The URL with this login, quoted; a URL that brings a password of its own keeps it."""
+    """Returns the URL with this login, quoted. A password in the URL is kept."""
     parts = urlsplit(url)
     own_password = parts.password or dict(parse_qsl(parts.query)).get("password")
     if own_password or not (username or password):
@@ -124,7 +124,7 @@ def with_login(url: str, username: str | None, password: str | None) -> str:
 
 
 def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
-    """The URL with those of these options that its form knows; one that it brings itself it keeps."""
+    """Returns the URL with the options that its form allows. Options in the URL are kept."""
     parts = urlsplit(url)
     known = OPTIONS[parts.scheme] - dict(parse_qsl(parts.query, keep_blank_values=True)).keys()
     taken = {name: str(value) for name, value in options.items() if value and name in known}
@@ -133,5 +133,5 @@ def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
 
 
 def option(url: str, name: str) -> str | None:
-    """One option of the URL as it is meant, or None."""
+    """Returns the value of a URL option, unquoted, or None."""
     return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)).get(name)

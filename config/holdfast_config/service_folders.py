@@ -1,4 +1,4 @@
-"""Where state and sockets live unless the user says: systemd's folders for the service, else the XDG ones."""
+"""The default folders of state and sockets: those of systemd for a service, else the XDG folders."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from holdfast_config.origin import ValueWithOrigin
 
-# The kernel's sun_path holds 108 bytes and a final NUL; no socket of ours has a longer name than this one.
+# The kernel's sun_path holds 108 bytes with a final NUL. No socket has a longer name than this one.
 SOCKET_PATH_LIMIT = 107
 LONGEST_SOCKET = "control.sock"
 ABOVE = 0o755
 
 
 def state_dir(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
-    """The default state directory, and the variable it came from."""
+    """The default state directory, with the variable that it comes from."""
     own = _of_service("STATE_DIRECTORY", environ) or _of_user("XDG_STATE_HOME", environ)
     return own or ValueWithOrigin(
         "the default state directory", _home(environ) / ".local" / "state" / "holdfast", named=False
@@ -24,14 +24,14 @@ def state_dir(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
 
 
 def runtime_dir(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
-    """The default runtime directory, and the variable it came from."""
+    """The default runtime directory, with the variable that it comes from."""
     own = _of_service("RUNTIME_DIRECTORY", environ) or _of_user("XDG_RUNTIME_DIR", environ)
     usual = Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}")
     return own or ValueWithOrigin("the default runtime directory", usual, named=False)
 
 
 def make(path: Path, mode: int) -> None:
-    """Create the folder with this mode, and what is missing above it, writable for the owner alone. OSError."""
+    """Create the folder with this mode, and missing parents that only the owner can write. Raises OSError."""
     for parent in reversed(path.parents):
         if not parent.exists():
             parent.mkdir(ABOVE, exist_ok=True)
@@ -39,7 +39,7 @@ def make(path: Path, mode: int) -> None:
 
 
 def check_runtime_dir(path: Path) -> Path:
-    """The same path; ValueError when the kernel could not bind a socket in it."""
+    """Returns the path. Raises ValueError if it is too long to bind a socket in."""
     length = len(os.fsencode(path / LONGEST_SOCKET))
     if length > SOCKET_PATH_LIMIT:
         raise ValueError(
@@ -55,13 +55,13 @@ def _of_service(variable: str, environ: Mapping[str, str]) -> ValueWithOrigin | 
 
 
 def _of_user(variable: str, environ: Mapping[str, str]) -> ValueWithOrigin | None:
-    """The XDG specification has relative paths ignored."""
+    """The folder of an XDG variable. The XDG specification requires that relative paths are ignored."""
     base = Path(environ.get(variable, ""))
     return ValueWithOrigin(variable, base / "holdfast", named=False) if base.is_absolute() else None
 
 
 def _home(environ: Mapping[str, str]) -> Path:
-    """A user without a home (a container's bare uid) gets a folder whose error will name it."""
+    """The home folder. A user without one (a bare uid in a container) gets /var/lib, which an error will name."""
     if environ.get("HOME"):
         return Path(environ["HOME"])
     try:

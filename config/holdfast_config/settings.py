@@ -1,4 +1,4 @@
-"""All settings of Holdfast in one frozen tree. The constructor takes values and reads nothing; `load` reads."""
+"""All settings of Holdfast. The constructor takes values and reads nothing; `load` reads."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.redis_settings import RedisSettings
 from holdfast_config.submit_settings import SubmitSettings
 from holdfast_config.trust import ServiceFolder
-from holdfast_config.values import duration, one_of, whole_number
+from holdfast_config.values import duration, integer, one_of
 
 STORE_SOCKET = "store.sock"
 QUEUE = "bindu:tasks"
 MEMORY = "memory://"
 SOURCES = "sources"  # the argument of Settings that holds the sources to read
 
-# What follows the choices when somebody asks for a back end that this version does not have.
+# The ends of the errors for an unknown back end.
 _SCHEDULERS = "; leave it out to use the embedded store"
 _STORAGES = "; redis keeps task data where the queue is, postgres keeps it in a database, too"
 
 _Scheduler = Annotated[Literal["redis", "memory"], one_of("redis", "memory", hint=_SCHEDULERS)]
-# Documented of the agent framework: `memory` keeps the task data nowhere else than where the queue is.
+# In the agent framework `memory` keeps the task data where the queue is.
 _IN_QUEUE = BeforeValidator(lambda value: "redis" if str(value).strip().lower() == "memory" else value)
 _Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", hint=_STORAGES), _IN_QUEUE]
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
@@ -58,103 +58,99 @@ def _plain(secret: SecretStr | None) -> str | None:
     return secret.get_secret_value() if secret else None
 
 
-def _setting(default: object, description: str) -> Any:
+def _field(default: object, description: str) -> Any:
     return Field(default=default, description=description)
 
 
 class Settings(BaseSettings):
-    """Read once by `load`, then handed out in parts. Durations are seconds."""
+    """The settings, which are loaded once by `load` and passed on in parts. Durations are seconds."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
-    handler: values.Text | None = _setting(
+    handler: values.Text | None = _field(
         None, "The handler that runs tasks, as module:attribute. Default: agent:handle."
     )
-    exec: values.Text | None = _setting(None, "A command that runs each task as a process, in place of a handler.")
-    exec_env: values.Variables | None = _setting(
+    exec: values.Text | None = _field(None, "A command that runs each task as a process, in place of a handler.")
+    exec_env: values.Variables | None = _field(
         None,
         "Variables, joined by commas, that the command inherits although the supervisor withholds them by default.",
     )
-    application: values.Name | None = _setting(
+    application: values.Name | None = _field(
         None,
         "The owner of the schedules declared in code. If set, schedules that the code no longer declares are removed.",
     )
-    app_dir: values.Place = _setting(Path(), "The folder that the handler is imported from.")
-    workers: Annotated[int, whole_number(1, 10_000)] = _setting(1, "Number of worker processes.")
-    concurrency: Annotated[int, whole_number(1, 1_000)] = _setting(
+    app_dir: values.Place = _field(Path(), "The folder that the handler is imported from.")
+    workers: Annotated[int, integer(1, 10_000)] = _field(1, "Number of worker processes.")
+    concurrency: Annotated[int, integer(1, 1_000)] = _field(
         10, "Number of tasks that one worker runs at the same time."
     )
-    reload: values.Switch = _setting(
-        False, "Reload code and settings when one of their files changes, for development."
-    )
-    preload: values.Switch = _setting(
+    reload: values.Switch = _field(False, "Reload code and settings when one of their files changes, for development.")
+    preload: values.Switch = _field(
         False, "Import the handler once, before workers are forked, so that they share its memory."
     )
-    burst: values.Switch = _setting(
+    burst: values.Switch = _field(
         False, "Exit when no task is left to run; tasks that are delayed for later stay in the store."
     )
 
-    scheduler_type: _Scheduler = _setting(
+    scheduler_type: _Scheduler = _field(
         "redis", "Back end of the queue: redis (if set, needs REDIS_URL or REDIS_HOST) or memory (single process)."
     )
-    storage_type: _Storage = _setting(
+    storage_type: _Storage = _field(
         "redis", "Store of the task data: redis alone, or postgres as well, from which a lost Redis is rebuilt."
     )
-    database_url: SecretStr | None = _setting(
+    database_url: SecretStr | None = _field(
         None, "The PostgreSQL database, as postgresql://user@host:port/database. Prefer a credential file for it."
     )
-    database_keep: _Duration = _setting(
+    database_keep: _Duration = _field(
         7_776_000.0, "Time that PostgreSQL keeps a finished task. Redis keeps it for the time of the setting keep."
     )
-    redis_url: values.RedisUrl | None = _setting(
+    redis_url: values.RedisUrl | None = _field(
         None, "URL of the Redis server, Sentinels or Cluster (docs/stores.md). Default: the embedded store."
     )
-    redis_host: values.Host | None = _setting(None, "Name or address of the Redis server, in place of a URL.")
-    redis_port: Annotated[int, whole_number(1, 65_535)] = _setting(6379, "Port of the Redis server, in place of a URL.")
-    redis_username: values.Text | None = _setting(None, "The ACL user, if the URL names none.")
-    redis_password: SecretStr | None = _setting(
+    redis_host: values.Host | None = _field(None, "Name or address of the Redis server, in place of a URL.")
+    redis_port: Annotated[int, integer(1, 65_535)] = _field(6379, "Port of the Redis server, in place of a URL.")
+    redis_username: values.Text | None = _field(None, "The ACL user, if the URL names none.")
+    redis_password: SecretStr | None = _field(
         None, "The Redis password, if the URL has none. Prefer a credential file for it."
     )
-    redis_ca_file: values.Folder | None = _setting(
+    redis_ca_file: values.Folder | None = _field(
         None, "TLS: the authority that signs the servers' certificates. Default: those of the system."
     )
-    redis_cert_file: values.Folder | None = _setting(None, "TLS: the client certificate, for servers that require one.")
-    redis_key_file: values.Folder | None = _setting(
+    redis_cert_file: values.Folder | None = _field(None, "TLS: the client certificate, for servers that require one.")
+    redis_key_file: values.Folder | None = _field(
         None, "TLS: the private key of the client certificate, if it is in a file of its own."
     )
-    redis_sentinel_username: values.Text | None = _setting(None, "The ACL user for the Sentinels.")
-    redis_sentinel_password: SecretStr | None = _setting(None, "The password for the Sentinels.")
-    redis_db: Annotated[int, whole_number(0, 1_000_000)] = _setting(
-        0, "Number of the Redis database, in place of a URL."
-    )
-    redis_max_connections: Annotated[int, whole_number(1, 10_000)] = _setting(
+    redis_sentinel_username: values.Text | None = _field(None, "The ACL user for the Sentinels.")
+    redis_sentinel_password: SecretStr | None = _field(None, "The password for the Sentinels.")
+    redis_db: Annotated[int, integer(0, 1_000_000)] = _field(0, "Number of the Redis database, in place of a URL.")
+    redis_max_connections: Annotated[int, integer(1, 10_000)] = _field(
         10, "Maximum number of Redis connections of one process."
     )
-    redis_poll_timeout: _Positive | None = _setting(
+    redis_poll_timeout: _Positive | None = _field(
         None, "Maximum time of a worker's BLPOP. Default: 60 s while a steward is alive, else 1 s."
     )
-    redis_answer_timeout: _Positive = _setting(
+    redis_answer_timeout: _Positive = _field(
         5.0, "Maximum time to wait for a reply of Redis; then the connection is closed."
     )
-    submit_attempts: Annotated[int, whole_number(1, 1_000)] | None = _setting(
+    submit_attempts: Annotated[int, integer(1, 1_000)] | None = _field(
         None, "Attempts before a submit fails with StoreUnavailableError. Default: only submit_timeout limits them."
     )
-    submit_timeout: _Positive = _setting(
+    submit_timeout: _Positive = _field(
         10.0, "Time that a submit retries an unreachable Redis before it fails with StoreUnavailableError."
     )
-    submit_wait: _Duration = _setting(
+    submit_wait: _Duration = _field(
         0.05, "Maximum pause before the first retry of a submit; it doubles with each retry."
     )
-    submit_wait_cap: _Duration = _setting(2.0, "Upper limit of the pause between retries of a submit.")
-    queue_name: values.Queue = _setting(
+    submit_wait_cap: _Duration = _field(2.0, "Upper limit of the pause between retries of a submit.")
+    queue_name: values.Queue = _field(
         QUEUE, "Name of the public queue, a Redis list; all other keys are named after it."
     )
     lanes: values.Lanes = Field(
         default_factory=_only_queue,
         description="Lists that workers take tasks from, with weights, as a=6,b=3 or A:A:B. Default: the queue alone.",
     )
-    strict: values.Switch = _setting(False, "Ignore the weights: take from the first lane that holds a task.")
-    handler_rates: values.Rates | None = _setting(
+    strict: values.Switch = _field(False, "Ignore the weights: take from the first lane that holds a task.")
+    handler_rates: values.Rates | None = _field(
         None, "Maximum rates at which all hosts together start handlers, as name=100/m,other=5/s."
     )
 
@@ -166,87 +162,81 @@ class Settings(BaseSettings):
         default_factory=_runtime_dir,
         description="Folder for sockets and locks. Every command finds its supervisor in it.",
     )
-    control_group_verbs: values.Verbs = _setting(
+    control_group_verbs: values.Verbs = _field(
         ("status", "workers"),
         "Control socket commands allowed to the service's group: status, workers, scale, reload, stop, or none.",
     )
 
-    task_timeout: _Positive | None = _setting(
-        None, "Maximum run time of a task; then it is canceled. Default: no limit."
-    )
-    max_attempts: Annotated[int, whole_number(1, 1_000)] = _setting(3, "Maximum number of runs of a task that fails.")
-    max_crashes: Annotated[int, whole_number(2, 1_000)] = _setting(
+    task_timeout: _Positive | None = _field(None, "Maximum run time of a task; then it is canceled. Default: no limit.")
+    max_attempts: Annotated[int, integer(1, 1_000)] = _field(3, "Maximum number of runs of a task that fails.")
+    max_crashes: Annotated[int, integer(2, 1_000)] = _field(
         3, "Runs of a task after the first death of its worker; one more death makes it a dead letter."
     )
-    retry_base: _Duration = _setting(1.0, "Pause before the first retry of a task; it doubles with each retry.")
-    retry_cap: _Duration = _setting(300.0, "Maximum pause before a retry of a task.")
-    max_tasks: Annotated[int, whole_number(1, 1_000_000_000)] | None = _setting(
+    retry_base: _Duration = _field(1.0, "Pause before the first retry of a task; it doubles with each retry.")
+    retry_cap: _Duration = _field(300.0, "Maximum pause before a retry of a task.")
+    max_tasks: Annotated[int, integer(1, 1_000_000_000)] | None = _field(
         None, "Replace a worker after this many tasks, or up to a tenth fewer. Default: never."
     )
-    max_memory: values.Size | None = _setting(
+    max_memory: values.Size | None = _field(
         None, "Replace a worker before its memory grows to this size, such as 500MB. Default: never."
     )
-    drain_timeout: _Duration = _setting(
+    drain_timeout: _Duration = _field(
         90.0, "Time that running tasks get to finish at a stop; then they are returned to the queue."
     )
-    hang_timeout: Annotated[float, duration(2.0)] = _setting(
+    hang_timeout: Annotated[float, duration(2.0)] = _field(
         60.0, "Kill a process whose event loop does not respond for this time, at least 2 s."
     )
-    boot_timeout: _Positive = _setting(60.0, "Maximum time that a worker takes to become ready.")
-    lease: _Positive = _setting(
+    boot_timeout: _Positive = _field(60.0, "Maximum time that a worker takes to become ready.")
+    lease: _Positive = _field(
         15.0, "Time without a heartbeat, of a worker or its host, after which the worker is suspected to be dead."
     )
-    lease_grace: _Duration = _setting(
+    lease_grace: _Duration = _field(
         5.0, "Further time without a heartbeat after the lease; then the tasks of the worker are recovered."
     )
-    unknown_handler_timeout: _Positive = _setting(
+    unknown_handler_timeout: _Positive = _field(
         600.0, "Time that a task waits for a worker that has its handler; then it fails."
     )
-    webhook_url: values.Webhook | None = _setting(
+    webhook_url: values.Webhook | None = _field(
         None, "URL called when a task ends or needs input, if the task has none of its own. off: none, for all hosts."
     )
-    webhook_secret: values.WebhookSecret | None = _setting(
+    webhook_secret: values.WebhookSecret | None = _field(
         None, "Key that signs webhook calls: whsec_ and base64, or any text. Prefer a credential file for it."
     )
-    webhook_allow_private: values.Switch = _setting(False, "Allow webhooks to addresses that are not public.")
-    webhook_timeout: _Positive = _setting(10.0, "Maximum time of one webhook call.")
-    webhook_attempts: Annotated[int, whole_number(1, 1_000)] = _setting(
-        12, "Maximum number of attempts of one webhook call."
-    )
-    scan_interval: _Positive = _setting(5.0, "Maximum delay of a schedule if a wake-up is lost.")
-    time_file: values.Folder | None = _setting(
+    webhook_allow_private: values.Switch = _field(False, "Allow webhooks to addresses that are not public.")
+    webhook_timeout: _Positive = _field(10.0, "Maximum time of one webhook call.")
+    webhook_attempts: Annotated[int, integer(1, 1_000)] = _field(12, "Maximum number of attempts of one webhook call.")
+    scan_interval: _Positive = _field(5.0, "Maximum delay of a schedule if a wake-up is lost.")
+    time_file: values.Folder | None = _field(
         None, "File to which the steward writes the Unix time of its last scan, for monitoring. Default: none."
     )
-    keep: _Duration = _setting(604_800.0, "Time that a finished task can be looked up.")
-    max_message_bytes: Annotated[int, whole_number(1, 536_870_912)] = _setting(
+    keep: _Duration = _field(604_800.0, "Time that a finished task can be looked up.")
+    max_message_bytes: Annotated[int, integer(1, 536_870_912)] = _field(
         1_048_576, "Maximum size of a message; a larger one is set aside as unreadable."
     )
-    max_pending_messages: Annotated[int, whole_number(1, 1_000)] = _setting(
+    max_pending_messages: Annotated[int, integer(1, 1_000)] = _field(
         1_000, "Maximum number of messages that wait for one task; one more is rejected."
     )
-    fence: _Fence = _setting(
+    fence: _Fence = _field(
         "lease", "At the end of a worker's lease: lease lets its tasks run on, strict ends the process."
     )
 
-    log_level: _Level = _setting("info", "Minimum level of the log: debug, info, warning, error or critical.")
-    log_format: _Format = _setting(
+    log_level: _Level = _field("info", "Minimum level of the log: debug, info, warning, error or critical.")
+    log_format: _Format = _field(
         "auto", "Format of the log: json, console, or auto, which is console on a terminal and json elsewhere."
     )
-    otlp_endpoint: values.HttpUrl | None = _setting(
-        None, "URL of the OpenTelemetry collector. Default: nothing is sent."
-    )
-    otlp_protocol: _Protocol = _setting(
+    otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
+    otlp_protocol: _Protocol = _field(
         "http/protobuf", "Protocol of the OpenTelemetry collector: http/protobuf or grpc."
     )
 
     @property
     def embedded(self) -> bool:
-        """Neither memory nor a Redis URL nor a host was given: the supervisor starts a store of its own."""
+        """True if the supervisor starts its own store: neither memory nor a Redis server is set."""
         return self.scheduler_type != "memory" and self.redis_url is None and self.redis_host is None
 
     @property
     def store_url(self) -> str:
-        """The URL of the store with its login, which must not be shown: see `redis.masked_url`."""
+        """The URL of the store with its login. Show `redis.masked_url` instead."""
         if self.scheduler_type == "memory":
             return MEMORY
         if self.redis_url is None and self.redis_host is None:
@@ -266,27 +256,27 @@ class Settings(BaseSettings):
 
     @property
     def runtime_folder(self) -> ServiceFolder:
-        """The folder of sockets and locks, to be checked before it is used."""
+        """The folder of sockets and locks; check it before use."""
         return ServiceFolder(self.runtime_dir, "runtime_dir" in self.model_fields_set, "--runtime-dir")
 
     @property
     def state_folder(self) -> ServiceFolder:
-        """The folder of what outlives a restart, to be checked before it is used."""
+        """The folder of data that outlives a restart; check it before use."""
         return ServiceFolder(self.state_dir, "state_dir" in self.model_fields_set, "--state-dir")
 
     @property
     def lane_names(self) -> tuple[str, ...]:
-        """The lanes in their order."""
+        """The names of the lanes in their order."""
         return tuple(lane.name for lane in self.lanes)
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """One for each lane; none where the first that holds something is always served."""
+        """The weights of the lanes; empty if tasks are always taken from the first lane that has one."""
         return () if self.strict else tuple(lane.weight for lane in self.lanes)
 
     def timeout_of(self, lane: str) -> float | None:
-        """Seconds that a run of this lane's tasks may take, where neither task nor handler has a timeout; None: for
-        ever. A lane of the queue may be called by its list, too."""
+        """Maximum seconds of a run of this lane's tasks, if neither task nor handler has a timeout; None: no limit. The
+        lane is given by its name or by its list."""
         beside = f"{{{self.queue_name}}}:lane:"
         same = (other for other in self.lanes if other.name.removeprefix(beside) == lane.removeprefix(beside))
         own = next((other.timeout for other in same), None)
@@ -294,7 +284,7 @@ class Settings(BaseSettings):
 
     @property
     def redis(self) -> RedisSettings:
-        """What a Redis client is made from."""
+        """The settings of a Redis client."""
         return RedisSettings(
             self.store_url,
             self.redis_max_connections,
@@ -307,7 +297,7 @@ class Settings(BaseSettings):
 
     @property
     def postgres(self) -> PostgresSettings | None:
-        """What a PostgreSQL client is made from; None where Redis alone keeps the tasks."""
+        """The settings of a PostgreSQL client; None if only Redis stores the tasks."""
         if self.storage_type != "postgres" or self.database_url is None:
             return None
         return PostgresSettings(postgres_url(self.database_url.get_secret_value()), self.database_keep)
@@ -325,7 +315,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The sources that `load` passes as the one argument SOURCES, the strongest first; a constructor that is called
-        with values reads nothing else."""
+        """Uses the sources that `load` passes as the argument SOURCES, the strongest first. Without them the
+        constructor uses its arguments alone."""
         sources: tuple[PydanticBaseSettingsSource, ...] = init_settings().get(SOURCES, (init_settings,))
         return sources

@@ -1,4 +1,4 @@
-"""The table of all settings, made from the fields: `python -m holdfast_config.settings_table > docs/settings.md`."""
+"""Generates docs/settings.md from the fields: `python -m holdfast_config.settings_table > docs/settings.md`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NO_FLAG = {"handler": "the argument", **dict.fromkeys(names.PASSWORDS, "none")}
 
 
 def table() -> str:
-    """The whole page."""
+    """The page."""
     return HEAD + "".join(map(_row, Settings.model_fields.items())) + FOOT
 
 
@@ -66,7 +66,7 @@ def _variables(name: str) -> Iterator[str]:
 
 
 def _default(info: FieldInfo) -> str:
-    """None and what depends on the machine are told by the description."""
+    """The default; empty if the description says it: None, or a default that depends on the machine."""
     if info.default_factory is not None or info.default is None:
         return ""
     if isinstance(info.default, bool):

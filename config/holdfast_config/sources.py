@@ -1,10 +1,12 @@
-"""The sources of the settings: flags, environment, credentials, `.env`, a file, and defaults of the system.
+"""The sources of the settings: flags, environment, credentials, `.env`, a file, and the folders of the system.
 
-pydantic-settings asks them one after the other, the strongest first, and merges their values. Each source remembers
-where its values were written and collects its problems, so that all of them are reported at once.
+pydantic-settings calls them in order, the strongest first, and merges their values. Each source keeps the origin of its
+values and collects its problems, so that all problems are reported at once.
 
-Readers of the library that stand for several of these places do not fit: they skip a file that is missing or a pipe,
-skip a bad line of `.env`, strip a secret, and stop at the first problem.
+The library's own readers are not used, because they ignore problems that must be reported: a settings file that is
+missing or is a pipe counts as empty, and so does a JSON file with a list; a bad line of `.env` is skipped, spaces at
+the ends of a secret are removed, two names of one setting may disagree, and any file of the secrets folder can be a
+setting.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from holdfast_config.settings import Settings
 
 IMPLIED = " (implied)"
 
-# A field is ignored where a stronger source has one of these.
+# A field is ignored if a stronger source has one of these fields.
 _EXCLUDED_BY = {
     "redis_url": {"redis_host"},
     "scheduler_type": {"redis_url", "redis_host"},
@@ -44,10 +46,10 @@ Entries = Iterable[tuple[str, object]]
 
 
 class Source(PydanticBaseSettingsSource):
-    """The values of one place, by field. `problems` and `unknown` keys refuse the settings, `warnings` do not;
-    `notice` is a line for the user.
+    """A source whose values have an origin. `problems` and `unknown` keys are errors; `warnings` and `notice`, a line
+    for the user, are not.
 
-    `known` maps each key of the place to its field.
+    `entries` are keys with values; `known` maps the keys to fields; `where` ends the key of each origin.
     """
 
     def __init__(
@@ -73,11 +75,11 @@ class Source(PydanticBaseSettingsSource):
             self.problems.append(f"{both} disagree: they are two names of one setting; keep one")
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Required by the library, which does not call it: `__call__` gives all values."""
+        """Required by the base class and never called: `__call__` returns all values."""
         raise NotImplementedError
 
     def __call__(self) -> dict[str, Any]:
-        """The values that no stronger source (`current_state`) has or excludes; the others are forgotten."""
+        """Returns the values that no stronger source (`current_state`) has or excludes, and drops the others."""
         stronger = self.current_state.keys()
         self.given = {
             field: origin
@@ -87,7 +89,7 @@ class Source(PydanticBaseSettingsSource):
         return {field: origin.value for field, origin in self.given.items()}
 
     def announce(self, place: str, heading: str) -> None:
-        """Report in `notice` what is taken from a place that nobody named; its unknown keys then refuse nothing."""
+        """Report values and unknown keys in `notice`. Unknown keys are no errors then: nobody named the file."""
         where = f" (in {place})"
         taken = [
             f"{origin.key.removesuffix(where)} {shown(field, origin.value)}" for field, origin in self.given.items()
@@ -99,7 +101,7 @@ class Source(PydanticBaseSettingsSource):
 
 
 class ImpliedSource(Source):
-    """A handler that is named as a call implies its lanes, and one run at a time."""
+    """The settings implied by a handler that is a call: its lanes, and one run at a time."""
 
     def __init__(self, stronger: Iterable[Source]) -> None:
         super().__init__()
@@ -115,14 +117,14 @@ class ImpliedSource(Source):
 
 
 def of_flags(flags: Mapping[str, object]) -> Source:
-    """Flags by field name; None and an empty list mean that the flag was not given."""
+    """The source of flags, by field name. None and an empty list mean that the flag is not given."""
     spelled = {field: flag for flag, field in _FLAGS.items()}
     given = ((name, value) for name, value in flags.items() if value is not None and value not in ((), []))
     return Source(((spelled.get(name) or names.flag(name), value) for name, value in given), _FLAGS)
 
 
 def of_environment(variables: Mapping[str, str], where: str = "") -> Source:
-    """Our own names and the documented aliases; an empty value counts as not given."""
+    """The source of variables: our own names and the documented aliases. An empty value counts as not given."""
     given = {name: value for name, value in variables.items() if value and not names.is_service_link(name, value)}
     others = {*_VARIABLES, *names.NO_SETTINGS, *(() if where else (kill_spec.VARIABLE,))}
     unknown = sorted(name for name in given.keys() - others if name.startswith(names.PREFIX))
@@ -130,7 +132,7 @@ def of_environment(variables: Mapping[str, str], where: str = "") -> Source:
 
 
 def of_credentials(variables: Mapping[str, str]) -> Source:
-    """The secrets that systemd hands over in files."""
+    """The source of secrets that systemd passes as files."""
     secrets: dict[str, object] = {}
     problems: list[str] = []
     for name in names.SECRETS:
@@ -143,7 +145,7 @@ def of_credentials(variables: Mapping[str, str]) -> Source:
 
 
 def of_kill_points(variables: Mapping[str, str]) -> Source:
-    """No settings, but problems: the kill points are read by every process."""
+    """A source without settings that reports problems of the kill points, which every process reads."""
     try:
         kill_spec.parse(environment.kill_at(variables))
     except ConfigError as error:
@@ -152,7 +154,7 @@ def of_kill_points(variables: Mapping[str, str]) -> Source:
 
 
 def of_folders(variables: Mapping[str, str]) -> Source:
-    """The default folders, which depend on the user and on systemd."""
+    """The source of the default folders, which depend on the user and on systemd."""
     source = Source()
     source.given["state_dir"] = service_folders.state_dir(variables)
     source.given["runtime_dir"] = service_folders.runtime_dir(variables)
@@ -160,15 +162,15 @@ def of_folders(variables: Mapping[str, str]) -> Source:
 
 
 def of_application(blocks: Mapping[str, object]) -> Source:
-    """The configuration that an application of the agent framework has in its code."""
+    """The source of the configuration that an application of the agent framework has in its code."""
     source = Source(agent_file.entries(blocks), agent_file.KEYS, f" (in {_APPLICATION})")
     source.announce(_APPLICATION, _APPLICATION)
     return source
 
 
 def of_found_file(path: Path, *, in_application: bool = False) -> Source:
-    """A file of another system that nobody named. `in_application`: an application of the agent framework reads it, for
-    which `memory` in it is the framework's default and says nothing."""
+    """The source of another system's file that nobody named. `in_application`: an application of the agent framework
+    reads it; a `scheduler` block with `memory`, the framework's default, is then ignored."""
     source = of_file(path, found=True)
     scheduler = source.given.get("scheduler_type")
     if in_application and scheduler and str(scheduler.value).strip().lower() == "memory":
@@ -180,8 +182,8 @@ def of_found_file(path: Path, *, in_application: bool = False) -> Source:
 
 
 def of_file(path: Path, *, found: bool = False) -> Source:
-    """A file with our own keys in TOML or JSON, or one of another system: JSON of the agent framework, or INI. A file
-    that was `found` is the other system's."""
+    """The source of a file: TOML or JSON with our keys, JSON of the agent framework, or INI of a timeline scheduler.
+    `found`: nobody named the file, so JSON is the framework's."""
     suffix = path.suffix.lower()
     kind, parse = _KINDS.get(suffix, _TOML)
     try:
@@ -211,7 +213,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
 
 
 def read_dotenv(path: Path) -> tuple[dict[str, str], list[str]]:
-    """The variables of an environment file and its problems; a variable of the file may use others."""
+    """Returns the variables of an environment file and its problems. A variable may refer to others."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

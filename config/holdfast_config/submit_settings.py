@@ -1,4 +1,4 @@
-"""The part of the settings that says how long a producer believes that a store which is away will be back."""
+"""The part of the settings for retries of a submit while the store is unreachable."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SubmitSettings:
-    """`seconds` bounds a submission; `attempts` bounds it as well where it is set. The waits are seconds, too."""
+    """`seconds` limits the time of a submit, `attempts`, if set, the number of its tries. Waits are seconds."""
 
     attempts: int | None = None
     seconds: float = 10.0

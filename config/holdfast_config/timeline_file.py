@@ -1,4 +1,4 @@
-"""The INI file of a timeline scheduler: its two stanzas are ours to read, the rest of the file is somebody else's.
+"""The INI file of a timeline scheduler. The settings in its two stanzas are read, the rest of the file is not.
 
 [redbike]
 prefix: myapp
@@ -19,7 +19,7 @@ from urllib.parse import quote
 STANZA = "redbike"
 SERVER = "redbike-redis"
 
-# Key of the file -> our field.
+# Key of the file -> field of Settings, by stanza.
 FIELDS: Mapping[str, Mapping[str, str]] = {
     STANZA: {
         "prefix": "queue_name",
@@ -42,9 +42,9 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "ssl": "redis_url",
     },
 }
-# The same, spelled as in messages.
+# The same mapping with keys as [stanza] key, which messages show.
 KEYS = {f"[{stanza}] {key}": field for stanza, fields in FIELDS.items() for key, field in fields.items()}
-# Of a Redis client in Python, and ours to choose: how it decodes, and when it tries again.
+# Options of a Python Redis client that are accepted and have no effect: decoding and retries.
 OURS = frozenset(
     {
         "charset",
@@ -67,7 +67,7 @@ _INSIDE_A_URL = ("host", "port", "db")
 
 
 def read(text: str) -> dict[str, dict[str, str]]:
-    """Our stanzas with their keys; ValueError, in one line, where the file cannot be read."""
+    """Parses the file and returns its two stanzas. Raises ValueError with one line if it is not an INI file."""
     parser = ConfigParser(strict=False, allow_no_value=True)
     try:
         parser.read_string(text)
@@ -76,7 +76,7 @@ def read(text: str) -> dict[str, dict[str, str]]:
             for stanza in FIELDS
             if parser.has_section(stanza)
         }
-    except InterpolationError as error:  # its own words have the value in them, which may be a password
+    except InterpolationError as error:  # its message contains the value, which may be a password
         raise ValueError(
             f"[{error.section}] {error.option} has a % that refers to nothing: write %% for one %"
         ) from None
@@ -85,9 +85,9 @@ def read(text: str) -> dict[str, dict[str, str]]:
 
 
 def entries(stanzas: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
-    """Each key as `[stanza] key`, with its value; empty ones are left out.
+    """Yields each key as `[stanza] key`, with its value, without empty ones.
 
-    A stanza for Redis without a host means the server of this host, as it does to the client it is written for.
+    In a stanza for Redis the default host is localhost, as in the client that the stanza is for.
     """
     for stanza, keys in stanzas.items():
         given = {key: value for key, value in keys.items() if value and key not in OURS}
@@ -97,7 +97,7 @@ def entries(stanzas: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str
 
 
 def _one_url(given: dict[str, str]) -> dict[str, str]:
-    """What has no field of its own is a URL: a socket, or TLS."""
+    """Converts the keys of a socket and of TLS, which have no fields, to a URL."""
     rest = {key: value for key, value in given.items() if key not in _INSIDE_A_URL}
     db = given.get("db", "0")
     if "unix_socket_path" in given:

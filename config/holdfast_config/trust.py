@@ -1,9 +1,9 @@
-"""Folders and files that another user could have made, replaced or changed, and are therefore not used.
+"""Rejects folders and files that another user could have created, replaced or changed.
 
-A folder of the service is trusted by its owner: the caller or root. One that was named (by a flag, a setting or
-systemd), or that systemd makes (/run/holdfast*), may belong to anybody else, provided that each folder above it belongs
-to root or to that owner, so that nobody but these can put another in its place. No folder on the way may be writable by
-group or others; those above may be where they are sticky, as /tmp is.
+A folder of the service must belong to the caller or to root. A folder that is named (by a flag, a setting or systemd),
+or that systemd creates (/run/holdfast*), may belong to another user, if each folder above it belongs to root or to that
+user, so that nobody else can replace it. The folder must not be writable by its group or others; neither must the
+folders above it, unless they are sticky, as /tmp is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OF_SYSTEMD = Path("/run")
 
 
 class UntrustedError(PermissionError):
-    """A folder or a file that another user could have made or changed; `strerror` says why, and what to do."""
+    """A folder or file could have been created or changed by another user. `strerror` is the reason and the remedy."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(errno.EPERM, why, str(path))
@@ -30,7 +30,7 @@ class UntrustedError(PermissionError):
 
 @dataclass(frozen=True, slots=True)
 class SeenOwner:
-    """`mode` with the type of the file, as stat tells it."""
+    """The owner and mode of a folder. `mode` includes the file type, as in `stat`."""
 
     path: Path
     owner: int
@@ -39,16 +39,16 @@ class SeenOwner:
 
 @dataclass(frozen=True, slots=True)
 class ServiceFolder:
-    """A folder that the service keeps sockets or data in. `named`: somebody chose it, it is no default. `flag`
-    chooses another."""
+    """A folder for the service's sockets or data. `named`: the user chose it, it is not a default. `flag` is the option
+    that chooses another."""
 
     path: Path
     named: bool
     flag: str
 
     def check(self) -> Path:
-        """The path. Raises UntrustedError; a folder that is not there is no danger, one above it that cannot be looked
-        into raises PermissionError."""
+        """Returns the path. Raises UntrustedError, or PermissionError if a folder above it cannot be searched. A
+        missing folder is accepted."""
         real = Path(os.path.realpath(self.path.parent), self.path.name)
         try:
             folder = _seen(real)
@@ -61,8 +61,8 @@ class ServiceFolder:
 
 
 def objection(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, named: bool) -> str:
-    """Why a folder is not trusted, and what to do, as the rest of a sentence; empty if it is. `above`: its real
-    parents, the nearest first."""
+    """The reason that a folder is not trusted and the remedy, as the end of a sentence; empty if it is trusted. `above`
+    are its real parents, the nearest first."""
     if stat.S_ISLNK(folder.mode):
         return "it is a symbolic link: name the folder that it leads to"
     if folder.mode & BY_OTHERS:
@@ -76,7 +76,7 @@ def objection(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, nam
 
 
 def _objection_to_owner(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, named: bool) -> str:
-    """The same of a folder that belongs to somebody else."""
+    """The objection to a folder that belongs to another user."""
     if not named and not _is_of_systemd(folder.path):
         return f"it belongs neither to {user(caller)} nor to root: have that user or root remove it"
     for parent in above:
@@ -86,7 +86,7 @@ def _objection_to_owner(folder: SeenOwner, above: Sequence[SeenOwner], caller: i
 
 
 def user(uid: int) -> str:
-    """A user for a message."""
+    """The text for a user in messages."""
     try:
         return f"user {pwd.getpwuid(uid).pw_name} ({uid})"
     except KeyError:
@@ -102,7 +102,7 @@ def _mode(seen: SeenOwner) -> str:
 
 
 def _seen(path: Path) -> SeenOwner:
-    """The folder itself, or the symbolic link that stands in its place."""
+    """Owner and mode of the folder, or of a symbolic link in its place."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""The kinds of values settings have. Each parser raises ValueError with what is allowed, as the rest of a sentence."""
+"""Types of settings. Each parser raises ValueError with the allowed values as the end of a sentence."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 from holdfast_config import durations, name_rules, redis_urls, service_folders, webhook_url
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
-TEN_YEARS = 3650 * 86400.0  # in seconds; longer is a typing error, and would overflow somebody's milliseconds
-STANDARD_PREFIX = "whsec_"  # of a webhook's secret that is base64
+TEN_YEARS = 3650 * 86400.0  # in seconds; a longer time is a mistake, and could overflow milliseconds
+STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 VERBS = ("status", "workers", "scale", "reload", "stop")
 _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
-def whole_number(low: int, high: int) -> BeforeValidator:
-    """A whole number within bounds, both included."""
+def integer(low: int, high: int) -> BeforeValidator:
+    """Accepts a whole number from `low` to `high`."""
     return BeforeValidator(lambda value: _whole(value, low, high))
 
 
 def duration(low: float = 0.0) -> BeforeValidator:
-    """A duration of at least `low` seconds."""
+    """Accepts a duration of at least `low` seconds."""
     return BeforeValidator(lambda value: _duration(value, low))
 
 
 def one_of(*choices: str, hint: str = "") -> BeforeValidator:
-    """One of a few words, in any case."""
+    """Accepts one of a few words, in any case."""
 
     def parse(value: object) -> str:
         word = value.strip().lower() if isinstance(value, str) else ""
@@ -64,7 +64,7 @@ def _duration(value: object, low: float) -> float:
 
 
 def switch(value: object) -> bool:
-    """On or off: a TOML boolean, or a word."""
+    """Parses a boolean of TOML, or a word for one."""
     word = str(value).strip().lower()
     if word in _SWITCH:
         return _SWITCH[word]
@@ -72,7 +72,7 @@ def switch(value: object) -> bool:
 
 
 def size(value: object) -> int:
-    """A number of bytes: a whole number, or one with a unit."""
+    """Parses a number of bytes: a whole number, or one with a unit."""
     match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
     number = round(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else -1
     if not 1 <= number < 1 << 60:
@@ -81,14 +81,14 @@ def size(value: object) -> int:
 
 
 def text(value: object) -> str:
-    """Something printable."""
+    """Accepts printable text that is not empty."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError("must be a text that is not empty and has no control characters")
     return value
 
 
 def name(value: object) -> str:
-    """A name that people give."""
+    """Parses a name, as `name_rules` allows it."""
     stripped = value.strip() if isinstance(value, str) else ""
     if name_rules.is_name(stripped):
         return stripped
@@ -96,7 +96,7 @@ def name(value: object) -> str:
 
 
 def host(value: object) -> str:
-    """A server's name or address, alone."""
+    """Parses the name or address of a server, without a port."""
     stripped = text(value).strip().removeprefix("[").removesuffix("]")
     if re.fullmatch(r"[^\s:/@?#\[\]%]+", stripped) or _is_address(stripped):
         return stripped
@@ -104,12 +104,12 @@ def host(value: object) -> str:
 
 
 def redis_url(value: object) -> str:
-    """A URL our client can open."""
+    """Parses a URL that the Redis client can open."""
     return redis_urls.check(text(value).strip())
 
 
 def webhook(value: object) -> str:
-    """An http or https URL without a login, or `off`."""
+    """Parses an http or https URL without a login, or `off`."""
     if value == "off":
         return "off"
     url = text(value).strip()
@@ -121,7 +121,7 @@ def webhook(value: object) -> str:
 
 
 def webhook_secret(value: SecretStr) -> SecretStr:
-    """`whsec_` and base64, as Standard Webhooks has it; else any text, whose bytes are the key."""
+    """Accepts `whsec_` and base64, as in Standard Webhooks, or any text, whose bytes are the key."""
     try:
         key = _key_of(value.get_secret_value())
     except ValueError:
@@ -139,12 +139,12 @@ def _key_of(secret: str) -> bytes:
 
 
 def http_url(value: object) -> str:
-    """Where a collector listens."""
+    """Parses the URL of a collector."""
     url = text(value).strip()
     try:
         parts = urlsplit(url)
         fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, a bracket too many
+    except ValueError:  # the port is not a number, or a bracket is unbalanced
         fits = False
     if not fits or " " in url:
         raise ValueError("must be http://host:port or https://host:port")
@@ -152,7 +152,7 @@ def http_url(value: object) -> str:
 
 
 def place(value: object) -> Path:
-    """A path; `~` is the home folder."""
+    """Parses a path; `~` is the home folder."""
     try:
         return Path(text(str(value) if isinstance(value, Path) else value)).expanduser()
     except RuntimeError:
@@ -160,12 +160,12 @@ def place(value: object) -> Path:
 
 
 def folder(value: object) -> Path:
-    """An absolute path: children may change their working directory."""
+    """Parses a path and makes it absolute, because children may change their working directory."""
     return place(value).absolute()
 
 
 def runtime_folder(value: object) -> Path:
-    """A folder that sockets can be bound in."""
+    """Parses the path of a folder in which sockets can be bound."""
     return service_folders.check_runtime_dir(folder(value))
 
 
@@ -188,7 +188,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def verbs(value: object) -> tuple[str, ...]:
-    """Some of the control socket's verbs."""
+    """Parses verbs of the control socket."""
     words = tuple(word.lower() for word in _words(value))
     if words == ("none",):
         return ()
@@ -198,7 +198,7 @@ def verbs(value: object) -> tuple[str, ...]:
 
 
 def variables(value: object) -> tuple[str, ...]:
-    """Names of environment variables."""
+    """Parses names of environment variables."""
     words = _words(value)
     if all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word, re.ASCII) for word in words):
         return tuple(dict.fromkeys(words))

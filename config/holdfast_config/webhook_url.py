@@ -1,4 +1,4 @@
-"""The URL of a webhook, parsed in one place: settings, producers and the steward that sends accept the same ones."""
+"""Parses the URL of a webhook, for settings, producers and the steward alike."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WebhookUrl:
 
 
 def parse(text: str) -> WebhookUrl:
-    """Raises ValueError with ALLOWED, which never repeats the URL."""
+    """Parses the URL. Raises ValueError with ALLOWED, without the URL."""
     match = _URL.fullmatch(text)
     if match is None:
         raise ValueError(ALLOWED)
@@ -52,7 +52,7 @@ def parse(text: str) -> WebhookUrl:
 
 
 def _named(name: str) -> str:
-    """A host name, or an IPv4 address in the one spelling that all resolvers read alike: `0177.0.0.1` is two."""
+    """A host name, or an IPv4 address in the only form that all resolvers read alike, unlike `0177.0.0.1`."""
     host = (name if name.isascii() else _in_ascii(name)).lower()
     labels = host.removesuffix(".").split(".")
     if _NUMBER.fullmatch(labels[-1]):
@@ -63,7 +63,7 @@ def _named(name: str) -> str:
 
 
 def _in_ascii(name: str) -> str:
-    import idna  # seldom needed, and slow to import
+    import idna  # rarely needed, and slow to import
 
     return idna.encode(name, uts46=True).decode()
 
