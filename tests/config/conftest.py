@@ -1,4 +1,4 @@
-"""Settings read from what a test says, in a folder of its own, and from nothing of this machine."""
+"""Loads settings from a folder of the test and from the variables that it passes, and from nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(tmp_path: Path) -> Load:
 
 @pytest.fixture
 def problems(read: Load) -> Problems:
-    """The same, for settings that must be refused: the lines."""
+    """Loads settings that must be an error and returns the lines of the error."""
 
     def problems(environ: Mapping[str, str] | None = None, **flags: object) -> tuple[str, ...]:
         with pytest.raises(ConfigError) as refused:

@@ -1,4 +1,4 @@
-"""The agent framework's JSON file: two of its blocks are read, what else it holds is its own."""
+"""Two blocks of the agent framework's JSON file are read, the rest of the file is ignored."""
 
 from __future__ import annotations
 

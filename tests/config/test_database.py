@@ -1,4 +1,4 @@
-"""Which PostgreSQL keeps the tasks, under all its names; a DATABASE_URL of somebody else's is let be."""
+"""The URL of PostgreSQL is read by all its names; without storage in PostgreSQL a DATABASE_URL is not checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durations are plain seconds or as people write them."""
+"""Durations are plain seconds, or numbers with units."""
 
 from __future__ import annotations
 

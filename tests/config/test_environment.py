@@ -1,4 +1,4 @@
-"""What other parts ask the environment for."""
+"""Environment variables that are not settings."""
 
 from __future__ import annotations
 

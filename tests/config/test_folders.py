@@ -1,4 +1,4 @@
-"""State and sockets live where the user says, else where systemd says, else in the XDG folders."""
+"""State and sockets are in the folders that the user names, else in those of systemd, else in the XDG folders."""
 
 from __future__ import annotations
 

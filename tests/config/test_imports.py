@@ -1,4 +1,4 @@
-"""Every command pays for this import, so it brings nothing that only some need; and it starts no thread."""
+"""Every command imports the settings, so they import no heavy package and start no thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a process is to end itself, as it is spelled in the environment."""
+"""Kill points are parsed from the environment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_kill_points_are_spelled(text: str, expected: tuple[KillPoint, ...]) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("lunch", r"'lunch': no such point; there are fork, bell, .*restored"),
         ("bell:0", r"'bell:0': must be point\[:n\[:signal\]\]\[@/file\]"),
@@ -42,8 +42,8 @@ def test_kill_points_are_spelled(text: str, expected: tuple[KillPoint, ...]) -> 
         ("bell,", "'': must be"),
     ],
 )
-def test_one_that_cannot_be_understood_is_refused_with_the_settings(text: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=f"{VARIABLE}: {told}"):
+def test_one_that_cannot_be_understood_is_refused_with_the_settings(text: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"{VARIABLE}: {expected}"):
         load({}, environ={VARIABLE: text})
 
 

@@ -1,4 +1,4 @@
-"""Lanes as people write them, and what is refused."""
+"""Lanes are parsed from texts, lists and tables; invalid ones are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reaches standard error: whole records, in ISO UTC, with nothing in them that a terminal would obey."""
+"""Records on standard error are whole, have ISO times in UTC, and contain no control characters."""
 
 from __future__ import annotations
 

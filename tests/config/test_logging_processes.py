@@ -1,4 +1,4 @@
-"""Standard error as several processes share it: a pipe, a terminal, a reader that left."""
+"""Several processes share standard error: a pipe, a terminal, or a reader that is gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aliases of the documented systems work; two that disagree and unknown ones of ours are refused by name."""
+"""Documented aliases work; two names that disagree and unknown names of ours are errors."""
 
 from __future__ import annotations
 

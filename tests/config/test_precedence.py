@@ -1,4 +1,4 @@
-"""Flags are stronger than the environment, that than .env, that than supervisor.toml, that than defaults."""
+"""Flags override the environment, which overrides .env, which overrides supervisor.toml."""
 
 from __future__ import annotations
 

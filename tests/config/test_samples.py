@@ -70,7 +70,7 @@ def test_the_samples_with_every_line_taken_in_are_accepted(read: Load, tmp_path:
 
 
 def _taken_in(entry: re.Match[str]) -> str:
-    """The line as it counts; a command excludes a handler, and TLS and Sentinel are not for this URL."""
+    """The line without its #, except for a command, which excludes a handler, and for TLS and Sentinel."""
     return entry[0] if entry[1].lower().removeprefix("holdfast_") in {"exec", *redis_rules.FIELDS} else entry[0][1:]
 
 
@@ -82,12 +82,12 @@ def _serve(folder: Path, conf: Path) -> Any:
 def test_the_sample_redis_keeps_what_it_accepted(short_path: Path) -> None:
     with _serve(short_path, CONFIG / "redis.conf") as server, Redis.from_url(server.url) as client:
         assert client.ping()
-        told: Any = client.config_get("*")
+        actual: Any = client.config_get("*")
     expected = {
         "appendonly": "yes", "appendfsync": "everysec", "save": "60 1000", "maxmemory-policy": "noeviction",
         "maxmemory": str(512 * 1024**2), "bind": "127.0.0.1 -::1", "protected-mode": "yes",
     }  # fmt: skip
-    assert {name: told[name] for name in expected} == expected
+    assert {name: actual[name] for name in expected} == expected
 
 
 def test_the_user_of_the_sample_reaches_its_queue_and_nothing_else(short_path: Path) -> None:

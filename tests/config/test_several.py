@@ -1,4 +1,4 @@
-"""URLs of several servers, and the settings that belong to a way of reaching a Redis."""
+"""URLs of Sentinel and Cluster are parsed, and settings that do not fit the URL are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The INI file of a timeline scheduler: two of its stanzas are read, the rest is somebody else's."""
+"""Two stanzas of a timeline scheduler's INI file are read, the rest of the file is ignored."""
 
 from __future__ import annotations
 
@@ -102,6 +102,6 @@ def test_what_is_wrong_is_named(problems: Problems, written: Path, text: str, pr
 @pytest.mark.parametrize("word", ["se%cret", "%(secret)s"])
 def test_a_password_with_a_percent_sign_is_not_repeated(problems: Problems, written: Path, word: str) -> None:
     written.write_text(f"[redbike-redis]\nhost: h\npassword: {word}\n")
-    told = " ".join(problems(config=written))
-    assert "[redbike-redis] password has a % that refers to nothing" in told
-    assert "cret" not in told
+    lines = " ".join(problems(config=written))
+    assert "[redbike-redis] password has a % that refers to nothing" in lines
+    assert "cret" not in lines

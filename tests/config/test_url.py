@@ -1,4 +1,4 @@
-"""No password is ever shown, and a login given apart joins the URL."""
+"""Passwords are never shown, and a login in settings of its own is put into the URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bad value gets one line: the key as it was written, the value without secrets, and what is allowed."""
+"""An invalid value is one line: the key as it was written, the value without secrets, and the allowed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A handler that is named as a call: literals, and nothing that would be evaluated."""
+"""A handler can be a call with literals; nothing is evaluated."""
 
 from __future__ import annotations
 
