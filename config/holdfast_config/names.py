@@ -49,8 +49,8 @@ def own(field: str) -> str:
 
 
 def flag(field: str) -> str:
-    """The flag of the field on a command line."""
-    return "--" + field.replace("_", "-")
+    """The flag of the field on a command line; the handler is the argument."""
+    return "HANDLER" if field == "handler" else "--" + field.replace("_", "-")
 
 
 def in_environment(fields: Iterable[str]) -> dict[str, str]:

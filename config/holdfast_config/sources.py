@@ -38,8 +38,6 @@ _EXCLUDED_BY = {
     "exec": {"handler"},
 }
 _FIELDS = {field: field for field in Settings.model_fields}
-_FLAGS = {"HANDLER" if field == "handler" else names.flag(field): field for field in _FIELDS}
-_VARIABLES = names.in_environment(_FIELDS)
 _APPLICATION = "the application's configuration"
 
 Entries = Iterable[tuple[str, object]]
@@ -118,17 +116,18 @@ class ImpliedSource(Source):
 
 def of_flags(flags: Mapping[str, object]) -> Source:
     """The source of flags, by field name. None and an empty list mean that the flag is not given."""
-    spelled = {field: flag for flag, field in _FLAGS.items()}
+    known = {names.flag(field): field for field in _FIELDS}
     given = ((name, value) for name, value in flags.items() if value is not None and value not in ((), []))
-    return Source(((spelled.get(name) or names.flag(name), value) for name, value in given), _FLAGS)
+    return Source(((names.flag(name), value) for name, value in given), known)
 
 
 def of_environment(variables: Mapping[str, str], where: str = "") -> Source:
     """The source of variables: our own names and the documented aliases. An empty value counts as not given."""
     given = {name: value for name, value in variables.items() if value and not names.is_service_link(name, value)}
-    others = {*_VARIABLES, *names.NO_SETTINGS, *(() if where else (kill_spec.VARIABLE,))}
+    known = names.in_environment(_FIELDS)
+    others = {*known, *names.NO_SETTINGS, *(() if where else (kill_spec.VARIABLE,))}
     unknown = sorted(name for name in given.keys() - others if name.startswith(names.PREFIX))
-    return Source(((name, given[name]) for name in (*_VARIABLES, *unknown) if name in given), _VARIABLES, where)
+    return Source(((name, given[name]) for name in (*known, *unknown) if name in given), known, where)
 
 
 def of_credentials(variables: Mapping[str, str]) -> Source:
