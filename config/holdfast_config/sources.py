@@ -77,13 +77,10 @@ class Source(PydanticBaseSettingsSource):
         raise NotImplementedError
 
     def __call__(self) -> dict[str, Any]:
-        """Returns the values that no stronger source (`current_state`) has or excludes, and drops the others."""
+        """Returns the values that no stronger source (`current_state`) excludes, and drops the others."""
         stronger = self.current_state.keys()
-        self.given = {
-            field: origin
-            for field, origin in self.given.items()
-            if field not in stronger and not stronger & _EXCLUDED_BY.get(field, set())
-        }
+        excluded = {field for field, others in _EXCLUDED_BY.items() if stronger & others}
+        self.given = {field: origin for field, origin in self.given.items() if field not in excluded}
         return {field: origin.value for field, origin in self.given.items()}
 
     def announce(self, place: str, heading: str) -> None:
