@@ -8,7 +8,7 @@
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
 -- Refused when out of memory, before anything is written: the fire is late then, not lost.
 -- flags:
--- use: schedules messages task_control lane_type
+-- use: schedules messages task_control lane
 local schedules = scheduling()
 
 local function submit(id, generation, fire)

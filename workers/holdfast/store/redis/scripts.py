@@ -1,7 +1,8 @@
 """The Lua operations: put together from their files, addressed by SHA, loaded again where the server has lost them.
 
 An operation names the shared parts it needs in a `-- use:` line and its script flags in a `-- flags:` line; a part may
-need others. Each part is taken once, in the order in which it is first needed.
+need others, and names in a `-- provides:` line what others use of it. Each part is taken once, in the order in which it
+is first needed, without the functions and constants that the script does not mention: each costs every call of it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from importlib.resources.abc import Traversable
 _USE = re.compile(r"^-- use: (.*)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags:(.*)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
-
-
+_STATEMENT = re.compile(  # of a part's top level, each without a call: a function, a constant, a variable
+    r"^local function (?P<function>\w+)\((?:[^\n]* end\n|.*?^end\n)"
+    r"|^local (?P<value>\w+)(?: = [^(\n]*?)?(?: +--[^\n]*)?\n",
+    re.MULTILINE | re.DOTALL,
+)
 _WORD = re.compile(r"\w+")
 _LOCAL = re.compile(r"^local (?:function )?(\w+(?:, \w+)*)", re.MULTILINE)
 _CARRY_OUT = re.compile(r"^local function carry_out\(", re.MULTILINE)
@@ -81,13 +85,41 @@ def build(name: str, replaced: Mapping[str, str] | None = None, before: str = ""
     if _CARRY_OUT.search("\n".join(shared)):
         body = f"return carry_out(function()\n{body}\nend)"
     shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
-    source = "\n".join([shebang, *_nested([_COMMENT.sub("", part) for part in parts], _COMMENT.sub("", body))]).encode()
+    body = _COMMENT.sub("", body)
+    source = "\n".join([shebang, *_nested(_mentioned(parts, body), body)]).encode()
     return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
 
 
 @cache
 def _words(source: str) -> frozenset[str]:
     return frozenset(_WORD.findall(source))
+
+
+@cache
+def _statements(part: str) -> Sequence[tuple[str, str, frozenset[str]]]:
+    """A part's statements, the last first: the name that each defines ('' if it must stay), its text, its words."""
+    part, found = _COMMENT.sub("", part), list[tuple[str, str]]()
+    end = len(part)
+    for statement in reversed(list(_STATEMENT.finditer(part))):
+        found.append(("", part[statement.end() : end]))
+        found.append((statement["function"] or statement["value"], statement[0]))
+        end = statement.start()
+    found.append(("", part[:end]))
+    return [(name, text, _words(text)) for name, text in found if text.strip()]
+
+
+def _mentioned(parts: Sequence[str], body: str) -> list[str]:
+    """The parts without what nothing behind it mentions."""
+    words, kept = set(_words(body)), list[str]()
+    for part in reversed(parts):
+        text = ""
+        for name, statement, mentions in _statements(part):
+            if not name or name in words:
+                words.update(mentions)
+                text = statement + text
+        if text:
+            kept.append(text)
+    return kept[::-1]
 
 
 def _nested(parts: Sequence[str], body: str) -> Iterator[str]:

@@ -4,7 +4,7 @@
 -- Answers: OK. Keeps: whatever is beside a task is found by the sweep.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: conversations
+-- use: conversations clock
 local id = ARGV[1]
 call('ZADD', T .. 'abouts', 'NX', NOW, id)
 for i = 2, #ARGV, 2 do

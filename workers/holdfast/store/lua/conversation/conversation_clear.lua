@@ -3,7 +3,7 @@
 -- Answers: how many tasks are left; -1 for an unknown conversation.
 -- Keeps: I3, I5, I9, I14: a task is canceled before it is deleted.
 -- flags: allow-oom
--- use: task_control deletion conversations
+-- use: task_control deletion conversations task_record
 local context, limit = ARGV[1], tonumber(ARGV[2])
 if call('EXISTS', conversation_of(context)) == 0 then return -1 end
 for _, id in ipairs(call('ZRANGE', tasks_of(context), 0, limit - 1)) do

@@ -4,7 +4,7 @@
 -- Keeps: who opens a conversation owns it; a task stays in its first one.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: conversations
+-- use: conversations clock task_record
 local id, context, owner, message = unpack(ARGV)
 local about = about_of(id)
 local state = read(id, 'state')[1]

@@ -3,7 +3,7 @@
 -- Answers: written; kept (it is in another state, or has ended); or unnoted: nobody noted it, or it was submitted.
 -- Keeps: a noted task that has ended stays so; one that is canceled is canceled, too, if it is submitted afterwards.
 -- flags: allow-oom
--- use: task_control conversations
+-- use: conversations messages task_record
 local id, state = ARGV[1], ARGV[2]
 if not is_noted(id) then return 'unnoted' end
 local before, wanted = noted_state(id), #ARGV == 2

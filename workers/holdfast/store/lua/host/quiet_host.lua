@@ -6,7 +6,7 @@
 --           workers of it that claim nothing}.
 -- Keeps: I18: a worker is marked exactly if its host, or all, were told; the number of a halt is higher than that of any before.
 -- flags: allow-oom
--- use: host_marks
+-- use: hosts clock journal
 local mark, by, reason = unpack(ARGV)
 local host, is_halt = mark_of(mark)
 

@@ -3,7 +3,7 @@
 -- Answers: {resumed, or running if there was no such mark; workers of it that claim now}.
 -- Keeps: I18.
 -- flags: allow-oom
--- use: host_marks
+-- use: hosts journal
 local mark, by = unpack(ARGV)
 local host, is_halt = mark_of(mark)
 if call('HDEL', T .. 'quiet', mark) == 0 then return {'running', mark_workers(host, false)} end

@@ -8,7 +8,7 @@
 -- Answers: {how many were put back, next cursor ('' to begin again)}.
 -- Keeps: I4, I16.
 -- flags: allow-oom
--- use: task_record lane lane_front journal gates damage
+-- use: task_record lane lane_front journal gates damage gate_keys limits
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys

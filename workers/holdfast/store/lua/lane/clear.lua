@@ -3,7 +3,7 @@
 -- KEYS: the public queue. ARGV: lane, limit.
 -- Answers: how many entries went; 0: the lane is empty.
 -- flags: allow-oom
--- use: task_record lane lane_front journal task_control
+-- use: task_record lane lane_front journal task_control gate_keys
 local entries = front_of(ARGV[1], tonumber(ARGV[2]))
 for _, raw in ipairs(entries) do
   local id = own(raw)

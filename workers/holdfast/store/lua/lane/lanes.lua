@@ -7,7 +7,7 @@
 --           foreign entries that were pushed at its front (`count when` (ms), '')},
 --           the rules as pairs, live workers}.
 -- flags: no-writes, allow-oom
--- use: task_record clock lane unknown_handlers
+-- use: task_record clock lane unknown_handlers gate_keys limits workers
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 local gates = unknown()

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: lane, reason.
 -- Answers: paused, or again if it was paused before (its reason is the new one, its time stays).
 -- flags: allow-oom
--- use: bound_changes
+-- use: bound_changes clock journal
 local lane, reason = ARGV[1], ARGV[2]
 local known = call('HGET', T .. 'rules', 'paused:' .. lane)
 bounding().close(lane, (known and string.match(known, '^%d+') or NOW) .. ' ' .. reason)

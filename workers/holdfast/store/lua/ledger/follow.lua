@@ -5,7 +5,7 @@
 --       is left of what was seen), 1 if there are more, tasks they name, time (ms), facts they name, of each the last request that
 --       was carried out on it ('' for none)}.
 -- flags: no-writes, allow-oom
--- use: ledger_standing
+-- use: ledger_standing clock
 local epoch, after, witness, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local key = T .. 'events'
 local word = standing(epoch, witness, after)

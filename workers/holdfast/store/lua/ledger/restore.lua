@@ -9,10 +9,10 @@
 -- A task that waits for others may come before them; those that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
--- use: acceptance messages ties parents gates webhook_outbox pause_requests joined_messages envelope damage
+-- use: acceptance messages ties parents gates webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
 local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
-is_first_to_accept = false   -- a ledger has accepted these: see guard
+accept_for_ledger()
 local at = 1
 local function take()
   at = at + 1

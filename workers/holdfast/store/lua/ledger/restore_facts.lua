@@ -7,7 +7,7 @@
 -- Answers: other: this Redis is not being rebuilt from that ledger, nothing was written. Or how many were looked at.
 -- Keeps: one schedule an id. Of a schedule that was set meanwhile to something else the new spec holds, and the old pause.
 -- flags: allow-oom
--- use: schedules bound_changes host_marks
+-- use: schedules bound_changes hosts
 if call('HGET', T .. 'meta', 'rebuilding') ~= ARGV[1] then return 'other' end
 local schedules = scheduling()
 local at = 2

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: lanes to count besides those that tasks came through.
 -- Answers: {states, lanes, {dead, suspects that wait in their lanes, unreadable, workers, oldest submitted (ms, -1)}, counters}, each but the third as pairs.
 -- flags: no-writes, allow-oom
--- use: task_record lane
+-- use: task_record lane workers
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 for _, index in ipairs({'seq', 'heads'}) do

@@ -5,7 +5,7 @@
 -- Left is what waits in a lane, runs, is due by now, or lies unread in an inbox; not what is delayed or parked, nor what
 -- a paused lane keeps or what waits for a handler that no live worker has, nor, while all hosts are quiet or halted, what waits in any; nor what waits for others, unless these have ended and it is to be told.
 -- flags: no-writes, allow-oom
--- use: task_record lane clock rules unknown_handlers
+-- use: task_record lane clock rules unknown_handlers workers
 local served = {}
 for _, lane in ipairs(ARGV) do served[lane] = true end
 

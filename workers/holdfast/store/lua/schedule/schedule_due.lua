@@ -4,7 +4,7 @@
 -- Answers: {now (ms), ms until the next one (-1: none), id, fields, id, fields, …}; no fields where there is no record. Or halted:
 --       its host, or all, were told to make no fires; what wakes others stays where it is.
 -- flags: allow-oom
--- use: schedules hosts
+-- use: schedules hosts clock
 if (ARGV[2] or '') ~= '' and is_halted(ARGV[2], ARGV[3]) then return 'halted' end
 call('DEL', T .. 'control:schedules')
 local schedules = scheduling()

@@ -9,7 +9,7 @@
 -- Keeps: a fire is made once, however many stewards try; none of an earlier generation, none of a paused schedule.
 -- Refused when out of memory, before anything is written: the fire is late then, not lost.
 -- flags:
--- use: schedules messages task_control lane_type hosts
+-- use: schedules messages task_control lane hosts clock task_record
 local schedules = scheduling()
 
 -- The task of a fire that was made before, perhaps by an earlier version, whose id another fire's may have been, too.

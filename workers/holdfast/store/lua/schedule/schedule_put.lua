@@ -9,7 +9,7 @@
 --        asks again, as its schedule was foreign, does not undo what a later one declares.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: schedules catalogs task_control
+-- use: schedules catalogs task_control clock task_record
 local id, again, expected, due, asked = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local schedules = scheduling()
 local key = schedules.hash(id)

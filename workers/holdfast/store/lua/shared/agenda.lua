@@ -1,4 +1,4 @@
--- use: clock
+-- provides: alarm agenda
 -- What is to be done at a time: `expire|<task>`, `settle|<parent that has ended>`, `forget|<unique key>`. One index for all,
 -- so that who looks whether something is to be done looks once.
 -- This part and those that use it are functions that make functions: few tasks need them, and each function of a script

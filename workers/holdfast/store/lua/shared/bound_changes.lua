@@ -1,4 +1,5 @@
--- use: lane_alarms journal
+-- use: journal clock gates limits rules task_record workers
+-- provides: bounding
 -- Changing what is said of lanes and handlers, and what follows from it.
 -- A function that makes functions: it is seldom needed.
 local function bounding()
@@ -53,7 +54,7 @@ local function bounding()
 
   -- What was said, counts from now on; how many words changed.
   local function count()
-    bounded = true
+    count_bounds()
     for _, one in ipairs(touched) do apply(one[1], one[2]) end
     if changed > 0 then look_at_gates_again() end
     return changed

@@ -1,4 +1,4 @@
--- use: task_record
+-- provides: catalogs
 -- Which schedules the code of workers declares. A worker registers the name of its application ('' for none) and its catalog: the
 -- ids of the schedules that its code declares, in a set that is called by their digest, once for all workers that declare the same;
 -- NONE where it declares none. A worker without a catalog is of an earlier version: nothing is known of its code.

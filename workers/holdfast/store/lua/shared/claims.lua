@@ -1,12 +1,13 @@
--- use: task_record lane journal expiry gates history damage
+-- use: task_record lane journal expiry gates history damage rules workers
+-- provides: claim claimed_in
 -- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
 local function row(id, name, delivery, r)
   local history, earlier, checkpoint, operation = {}, 0, '', call('GET', T .. 'op:' .. id)
-  told_bytes = told_bytes + #operation
+  count_told(#operation)
   if r[2] ~= '1' then history, earlier = turns_before(id, math.huge, turns_asked(operation)) end
   if delivery ~= 1 then checkpoint = call('GET', T .. 'checkpoint:' .. id) or '' end
-  told_bytes = told_bytes + #checkpoint
+  count_told(#checkpoint)
   return {id, name, r[1], r[2], tostring(delivery), r[4] or '0', r[5] or '0', r[6] or '', r[7] or '', r[8] or '',
     operation, checkpoint, history, earlier}
 end

@@ -1,4 +1,6 @@
 -- use: task_record clock
+-- provides: about_of conversation_of tasks_of open_conversation forget_conversation is_noted noted_state write_noted
+-- provides: note_message end_note forget_about sweep
 -- What is kept of conversations and beside their tasks, for applications that keep both in one place. A task's is kept as
 -- long as its record, a conversation's as long as it has tasks; who notes a task sweeps a few of those that are gone.
 local LOOK_AGAIN = 86400000   -- ms after which it is looked whether a task is still there

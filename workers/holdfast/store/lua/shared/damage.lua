@@ -1,4 +1,5 @@
--- use: task_record unreadable lane
+-- use: task_record journal lane
+-- provides: FACTS facts flaw_in flaw_in_content flaw_of set_damaged_aside pass_over is_wrong_type
 -- A record that somebody has damaged is the trouble of its task alone: the task is set aside with the reason, as the entry that
 -- stands for it in a lane, and keeps its state. When the record is whole again, the entry can be read again.
 local FACTS = {'lane', 'turn', 'delivery', 'attempts', 'crashes', 'max_attempts', 'timeout', 'solo', 'expires', 'concurrency_key',

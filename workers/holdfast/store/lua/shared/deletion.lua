@@ -1,4 +1,5 @@
--- use: task_record limits journal agenda
+-- use: task_record limits journal agenda clock
+-- provides: forget
 -- Delete all that is kept of tasks that have ended. One whose children have not all been told of its end, or
 -- whose messages have not all been set aside, stays for now.
 -- Answers how many were deleted, and whether there is more to delete of these: results go in bounded steps.

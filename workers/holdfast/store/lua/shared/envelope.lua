@@ -1,4 +1,4 @@
--- use: limits
+-- provides: understand
 -- What a foreign entry says, or why it cannot be understood. Nothing here writes.
 local VERBS = {run = true, cancel = true, pause = true, resume = true}
 local ID = '^[%w._@%-]+$'

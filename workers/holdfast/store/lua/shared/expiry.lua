@@ -1,4 +1,5 @@
--- use: task_record journal task_end ties
+-- use: task_record journal task_end ties clock
+-- provides: expiry
 -- A task that no worker has taken by its time ends as canceled, wherever it waits. The first claim makes it last.
 local function expiry()
   local EXPIRED = 'expired'

@@ -1,16 +1,5 @@
--- use: clock
--- Versions without quarantine workers reserve a suspect for a worker, from one index of all lanes, `solo`, and know one
--- spelling of the keys of gates. Whether a worker of such a version is registered.
-local reserves
-local function any_reserves()
-  if reserves ~= nil then return reserves end
-  reserves = false
-  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-    if call('HEXISTS', T .. 'worker:' .. incarnation, 'kind') == 0 then reserves = true end
-  end
-  return reserves
-end
-
+-- use: workers
+-- provides: held_of remove_held
 -- The keys of those who wait at a gate of a lane, in the order of their numbers. Where the lane's name holds the beginning of a
 -- gate, `held:<lane>:<gate>` is the key of a gate of another lane, too: key `c` of lane `a:key:b`, key `b:key:c` of lane `a`. There
 -- the length of the name goes before it. Whoever stands under the other spelling is found by audit, and put back.

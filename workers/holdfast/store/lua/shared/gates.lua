@@ -1,4 +1,5 @@
--- use: rules task_record lane journal
+-- use: rules task_record lane clock gate_keys
+-- provides: freed ring_at_the_end room_of bounds
 -- Who may start, and where those wait who may not. What a lane's own limit or rate keeps back stays in the lane. What a
 -- task's key or its handler's rate keeps back waits at a gate of the lane, `key:<key>` or `name:<handler>`, beside the
 -- list, so that it keeps nobody else back: still submitted, in the order of its numbers, looked at when the gate may be
@@ -7,6 +8,9 @@
 -- however that came about: counted twice or given back twice it is still one, and a set can be compared with the truth.
 local NEVER = 'inf'
 local freed, ring_later = {}, false   -- a pull rings once, at its end, for lanes in which something may start again
+
+-- From now on lanes are not rung one by one: the caller rings in all of `freed`.
+local function ring_at_the_end() ring_later = true end
 
 local function add_gates(b)
   -- Something may start again in this lane: bells are of use.

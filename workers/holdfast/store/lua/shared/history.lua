@@ -1,6 +1,8 @@
 -- use: limits
+-- provides: count_told told_enough turns_asked turns_before
 -- What was said in earlier turns of a task: a list with an operation and a result of each.
 local told_bytes = 0   -- that this call tells of tasks: after WINDOW_BYTES nothing more is claimed, and no more is told
+local function count_told(bytes) told_bytes = told_bytes + bytes end
 local function told_enough() return told_bytes >= WINDOW_BYTES end
 
 -- How many turns an operation asks for. Only a hint, found without decoding: the worker that needs more reads on.
@@ -16,7 +18,7 @@ local function turns_before(id, first, most)
   while first > 1 and #back < math.min(2 * most, HISTORY_ITEMS) and not told_enough() do
     local pair = call('LRANGE', key, first - 2, first - 1)
     back[#back + 1], back[#back + 2], first = pair[2], pair[1], first - 2
-    told_bytes = told_bytes + #pair[1] + #pair[2]
+    count_told(#pair[1] + #pair[2])
   end
   for i = #back, 1, -1 do items[#items + 1] = back[i] end
   return items, first

@@ -1,4 +1,5 @@
 -- use: task_record lane journal limits parents serving_workers
+-- provides: joins
 -- Messages that join a turn which a pause has interrupted: it runs again with all of them, and has one outcome. Each message has
 -- a number of its own, as a turn has: those before the last stand in the history without a result and share the outcome of the
 -- last. A function that makes functions: few tasks need them.

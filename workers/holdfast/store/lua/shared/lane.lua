@@ -1,4 +1,6 @@
--- use: task_record clock limits journal agenda
+-- use: task_record clock limits journal agenda gate_keys workers
+-- provides: list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
+-- provides: is_list
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
 local function list_of(lane)
   if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
@@ -108,4 +110,14 @@ end
 
 local function begin(id, at, lane, operation)
   if at > NOW then to_later(id, at) else to_tail(id, lane, operation) end
+end
+
+-- Whether a lane's key holds a list, or nothing yet: in any other one a task would be half made.
+local lists = {}
+local function is_list(lane)
+  if lists[lane] == nil then
+    local answer = redis.pcall('LLEN', list_of(lane))
+    lists[lane] = type(answer) == 'number'
+  end
+  return lists[lane]
 end

@@ -1,4 +1,5 @@
--- use: gates
+-- use: gates clock
+-- provides: sound_alarms close_or_open
 -- When lanes may be open again that a rate, theirs or a handler's, has closed: the steward rings then.
 local ALARMS = 64
 

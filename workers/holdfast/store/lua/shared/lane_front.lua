@@ -1,4 +1,5 @@
 -- use: lane limits
+-- provides: front_of place_in
 -- What stands at the front of a lane, wherever that is.
 -- The first entries, in their order: at most `number`, and none after WINDOW_BYTES. They are read one by one, for
 -- anybody can push entries of any size: so a call reads at most one that is too large.

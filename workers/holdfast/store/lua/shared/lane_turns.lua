@@ -1,3 +1,4 @@
+-- provides: turns
 -- Whose turn it is among lanes that hold something: by weight. The state is in the store, so that the shares hold for
 -- all workers together, however few tasks each takes at a time. A round ends when each lane that holds something has had
 -- as many as its weight; within it the lane goes first that would be least far through its share, and of equal ones the

@@ -1,4 +1,4 @@
--- use: clock
+-- provides: standing is_believed
 -- Whether this is the Redis that a ledger follows, and it has forgotten nothing since an event that was seen (`witness`,
 -- '' for none). `after`: the last event that was ingested.
 --   ok. missed: some events were trimmed unread. lost: this Redis has forgotten what was seen, or knows of no ledger.

@@ -1,4 +1,6 @@
--- use: task_record lane journal unreadable task_end limits parents acceptance pause_requests joined_messages
+-- use: task_record lane journal task_end limits parents acceptance pause_requests joined_messages clock
+-- provides: create canceled_early cancel_early new_turn seen deliver_message answer_task UNKNOWN refuse next_pending record
+-- provides: beginning
 -- A run operation: it makes a task, or is one more message for one.
 local function create(id, lane, operation, message, digest, origin, seq)
   call('SET', T .. 'op:' .. id, operation)
@@ -21,6 +23,15 @@ local function canceled_early(id)
   finish(id, 'canceled', 'canceled before it came', false)
   note('canceled', id, 'canceled before it came')
   return true
+end
+
+-- A cancel may overtake its task: another lane, another connection. It is kept for a while; see canceled_early.
+local function cancel_early(id)
+  local cancels = T .. 'cancels'
+  cancels_wait = 1
+  call('ZADD', cancels, NOW, id)
+  call('ZREMRANGEBYSCORE', cancels, '-inf', NOW - CANCELS_KEPT_MS)
+  call('ZREMRANGEBYRANK', cancels, 0, -CANCELS_KEPT - 1)
 end
 
 local function new_turn(id, message, digest, operation)
@@ -110,3 +121,15 @@ local function next_pending(id)
   note('turn', id, message)
   return true
 end
+
+-- A new task with what its producer asked for; it does not wait anywhere yet.
+local function record(id, message, digest, operation, lane, name, attempts, timeout, key)
+  create(id, lane, operation, message, digest, 'own', 0)
+  if name ~= '' then write(id, 'name', name) end
+  if attempts ~= '' then write(id, 'max_attempts', attempts) end
+  if timeout ~= '' then write(id, 'timeout', timeout) end
+  if key ~= '' then write(id, 'concurrency_key', key) end
+end
+
+-- When it may begin: 0 for now.
+local function beginning(due, delay) return due ~= '' and tonumber(due) or (delay ~= '' and NOW + tonumber(delay)) or 0 end

@@ -1,4 +1,5 @@
--- use: task_record lane journal task_end ties
+-- use: task_record lane journal task_end ties clock
+-- provides: waiting go_on
 -- Tasks that wait for others to end. A parent is there before its child, and what a task waits for is only ever said when
 -- it is made: so nobody waits in a circle.
 local function waiting()

@@ -1,4 +1,5 @@
 -- use: task_record journal
+-- provides: keep_pause pause_in is_pause_asked withdraw_pause carry_out_pause
 -- A pause of a working task is kept in its record, so that it outlives the worker and the hint: field `pause` holds `asked`
 -- or `withdrawn`, the claim, the reason. It counts for that claim alone. As soon as the task works no longer and has not ended,
 -- the pause is carried out.

@@ -1,4 +1,5 @@
--- use: task_record lane journal expiry parents unique_keys suspect_queue joined_messages
+-- use: task_record lane journal expiry parents unique_keys suspect_queue joined_messages clock limits task_end ties
+-- provides: submit_due promote
 local function submit_due(id, why)
   call('ZREM', T .. 'due', id)
   to_tail(id)

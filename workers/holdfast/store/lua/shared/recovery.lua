@@ -1,4 +1,5 @@
--- use: task_record lane journal task_end gates pause_requests shared_deaths damage
+-- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers
+-- provides: recover_task recover
 -- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- tasks that a tombstone names

@@ -1,4 +1,5 @@
 -- use: journal
+-- provides: carry_out
 -- Put before an operation on a fact, which is what a ledger keeps besides tasks, that is asked for through that ledger.
 -- ARGV: what the operation wants, then the fact's name, the request's number, the epoch. Answers: elsewhere, and nothing
 -- was written; of a request that was carried out before, what it answered then, or overtaken where that is forgotten. The

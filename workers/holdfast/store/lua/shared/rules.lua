@@ -1,4 +1,5 @@
--- use: task_record clock
+-- use: clock
+-- provides: is_bounded count_bounds add_rules
 -- Bounds that settings and operators put on lanes and handlers, in the hash `rules`: what an operator asked for counts
 -- before what the settings of some host say (`value@host`); `none` is an operator's word that there is no bound.
 --   limit <lane>: tasks that run at once.  keys <lane>: of those, tasks of one key (1 where nothing is said).
@@ -12,6 +13,9 @@ local function is_bounded()
   if bounded == nil then bounded = call('EXISTS', T .. 'rules', T .. 'gated') > 0 end
   return bounded
 end
+
+-- The bounds have just been changed: from now on this call looks at them.
+local function count_bounds() bounded = true end
 
 local function add_rules(b)
   local known = {}

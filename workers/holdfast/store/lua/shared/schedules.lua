@@ -1,4 +1,5 @@
--- use: task_record journal
+-- use: task_record journal clock limits
+-- provides: go_on_now scheduling
 -- Schedules: a hash each, all ids in one sorted set by when something is to be done about them (+inf: nothing is). Ids may
 -- hold any `:`, so an id is the last part of each key, and no two kinds of keys begin alike.
 -- Expressions are read and moments computed by whoever calls; here is compared, counted and written.

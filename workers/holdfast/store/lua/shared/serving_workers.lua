@@ -1,4 +1,4 @@
--- use: task_record
+-- provides: has_name serving
 -- Which workers serve a lane and a handler's name ('' for tasks that name none). One that registered neither is of an earlier
 -- version and is taken to serve all; one that drains, and one that claims suspects alone, serves nothing.
 local have = {}   -- names and name → whether, once that was looked for: many workers register the same

@@ -1,4 +1,5 @@
--- use: task_record lane journal unreadable task_end messages gates pause_requests damage joined_messages
+-- use: task_record lane journal task_end messages gates pause_requests damage joined_messages clock webhook_outbox
+-- provides: settle
 -- Report what came of a claim. The claim is compared for equality, never order: a number that regresses when Redis
 -- loses writes would let a zombie commit.
 local COMMITS = {
@@ -30,7 +31,7 @@ local function commit(id, s, state, turn)
     park(id, state, s.reason)
     tell_webhook(id, state, turn, s.known[4])
   else
-    if s.known[5] then call('HDEL', T .. 'task:' .. id, 'progress') end
+    if s.has_progress then call('HDEL', T .. 'task:' .. id, 'progress') end
     finish(id, state, s.reason, rest, s.known, 'last_claim', s.claim)
   end
 end
@@ -77,11 +78,11 @@ local function settle(s)
   leave_index(id, state, r[6], r[4])
   if r[7] then bounds().vacate(id) end
   if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
-  s.known = {r[8], r[9], r[5], r[10], r[11]}   -- see finish
+  s.known = {r[8], r[9], r[5], r[10], s.delay ~= 0 and tonumber(s.delay) or nil}   -- see finish
+  s.has_progress = r[11]
   s.pause = r[12]
   -- A run that came to an end of its own has not ended its worker, nor more than that: the row ends there.
   if r[13] and s.kind ~= 'release' and s.kind ~= 'defer' then write(id, 'recoveries', 0) end
-  backoff_asked = s.delay ~= 0 and tonumber(s.delay) or nil
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   return 'OK'
 end

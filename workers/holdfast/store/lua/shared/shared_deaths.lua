@@ -1,4 +1,5 @@
--- use: task_record lane journal damage
+-- use: task_record lane journal damage agenda clock limits
+-- provides: remember_death forget_deaths clear_others
 -- Which tasks have shared the death of a worker: `death:<incarnation>` holds task id → crash or recovery, as it counted for
 -- that task; the task names the last of them in its field `deaths`. When a suspect ends its quarantine worker, it was the one
 -- that ended the others, too: who shared those deaths with it is charged with them no more.

@@ -1,4 +1,5 @@
--- use: task_record task_control ties parents
+-- use: task_record task_control ties parents lane
+-- provides: hold_debounce replace unknown_of start_after
 -- A submission on terms: what it waits for, and what it replaces.
 local UNDECIDED = {delayed = true, waiting = true}   -- what a later submission with the same key replaces
 local tied, held = ties(), waiting()

@@ -1,4 +1,5 @@
--- use: task_record lane gates
+-- use: task_record lane gates clock gate_keys limits rules workers
+-- provides: suspects move_solo
 -- Suspects wait in `suspects:<lane>`, beside the list, in the order of their numbers: a quarantine worker claims one of
 -- them and nothing else. One that its key or its handler's rate keeps back waits at that gate. When it is the first there
 -- and the gate is open, it stands among the suspects as well, and the gate lets nobody overtake it.

@@ -1,15 +1,7 @@
--- use: task_record lane journal task_end messages limits parents gates pause_requests hint joined_messages
+-- use: task_record journal task_end messages parents gates pause_requests workers joined_messages
+-- provides: cancel pause resume
 -- What operators and producers may do to a task in any state: cancel, pause, resume. Each answers `damaged` where the key of
 -- its record holds something else.
--- A cancel may overtake its task: another lane, another connection. It is kept for a while; see canceled_early.
-local function cancel_early(id)
-  local cancels = T .. 'cancels'
-  cancels_wait = 1
-  call('ZADD', cancels, NOW, id)
-  call('ZREMRANGEBYSCORE', cancels, '-inf', NOW - CANCELS_KEPT_MS)
-  call('ZREMRANGEBYRANK', cancels, 0, -CANCELS_KEPT - 1)
-end
-
 -- The compare-and-set that decides a cancel: afterwards no settlement of this task is recorded.
 local function cancel(id, reason)
   local r = read(id, 'state', 'lane', 'owner', 'claim')

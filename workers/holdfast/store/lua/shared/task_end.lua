@@ -1,4 +1,5 @@
--- use: task_record limits journal unreadable ties schedules webhook_outbox
+-- use: task_record limits journal ties schedules webhook_outbox clock
+-- provides: set_rest_aside has_rest finish
 -- Set aside messages that still waited for a task when it ended, in bounded steps: `promote` does the rest.
 local function set_rest_aside(id)
   local r, bytes = read(id, 'state', 'lane'), 0
@@ -27,10 +28,8 @@ local function has_rest(id)
   return call('EXISTS', T .. 'pending:' .. id, T .. 'checkpoint:' .. id, T .. 'ties:' .. id, T .. 'children:' .. id) > 0
 end
 
--- What the handler that has just completed asked for, ms: its schedule may be one that goes on from there.
-local backoff_asked = nil
-
--- The end of a task. `rest`: whether has_rest; `known`: the fields that are read here, from who has read them before;
+-- The end of a task. `rest`: whether has_rest; `known`: the fields that are read here, from a caller that has read them, and
+-- after these the wait that the handler has asked for (ms): its schedule may be one that goes on from there;
 -- what follows are further fields to write. Its record is kept for days: without empty fields it is smaller.
 local function finish(id, state, reason, rest, known, ...)
   call('HDEL', T .. 'task:' .. id, 'owner', 'claim', 'due', 'deaths')
@@ -41,5 +40,5 @@ local function finish(id, state, reason, rest, known, ...)
   tell_waiters(id, state)
   local r = known or read(id, 'schedule', 'generation', 'turn', 'webhook')
   tell_webhook(id, state, r[3], r[4])
-  if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, backoff_asked) end
+  if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, r[5]) end
 end

@@ -1,4 +1,5 @@
--- use: clock gate_keys
+-- use: clock gate_keys workers
+-- provides: TERMINAL PARKED read write tally tell_waiters park hold_in_order note_lowest leave_gate leave_index
 -- The task record, and the sets that hold its id by state.
 local TERMINAL = {completed = true, failed = true, rejected = true, canceled = true}
 local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended = true}
@@ -12,9 +13,6 @@ end
 local function write(id, ...)
   call('HSET', T .. 'task:' .. id, ...)
 end
-
-local function inbox_of(incarnation) return T .. 'worker:' .. incarnation .. ':inbox' end
-local function running_of(incarnation) return T .. 'worker:' .. incarnation .. ':running' end
 
 -- How many records are parked or ended, by state (the other states are counted by their indexes).
 local function tally(state, n) call('HINCRBY', T .. 'tally', state, n) end

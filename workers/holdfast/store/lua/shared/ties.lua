@@ -1,4 +1,5 @@
--- use: task_record agenda
+-- use: agenda clock
+-- provides: ties
 -- What points at a task until it ends, as a set: `parent|<task it waits for>`, `expires|`, `unique|<key>`, `debounce|<key>`.
 -- Whoever ends a task undoes them, so nothing points at a task that has ended; the end of a parent is put on the agenda,
 -- as its children may be many.

@@ -1,4 +1,5 @@
--- use: clock task_record roster schedules catalogs
+-- use: clock workers schedules catalogs
+-- provides: undeclared
 -- A look for schedules of the code that no live worker declares, in steps: first at all workers, then at all such schedules. A
 -- token tells how far it came, in lines: what the look was begun with (`mark`), when (ms), what it looks at (workers, schedules, or
 -- nothing: it has ended), the cursor there, then each sort of worker: digest of its catalog, state, kind, application.

@@ -1,4 +1,5 @@
--- use: task_record ties
+-- use: task_record ties clock
+-- provides: unique
 -- Keys of which there is one task at a time: until it has ended, or for so long.
 local function unique()
   local ties = ties()

@@ -1,4 +1,5 @@
--- use: task_record journal lane limits hint serving_workers
+-- use: task_record journal limits workers serving_workers clock gate_keys
+-- provides: unknown
 -- Tasks whose handler the worker that met them does not have wait beside their lane at the gate `unknown:<name>`, uncharged,
 -- until a worker of that name takes them. Such a gate bounds nothing, and no worker looks at one of a name it does not serve.
 --   unknown:<lane>: name → the lowest number at its gate. unserved: `<lane> <name>` of all gates → when it was last looked at.

@@ -1,4 +1,5 @@
 -- use: task_record clock limits journal
+-- provides: outbox tell_webhook
 -- What is still to be told to whoever left a URL: a hash each, their names in one sorted set by when to try next.
 -- A function that makes functions: few tasks have a webhook, and each function of a script costs every call of it.
 local function outbox()

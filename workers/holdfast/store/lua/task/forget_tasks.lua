@@ -4,7 +4,7 @@
 --       stays, and one of which there is more to delete.
 -- Keeps: I6, I14.
 -- flags: allow-oom
--- use: deletion
+-- use: deletion task_record
 local ended = {}
 for _, id in ipairs(ARGV) do
   if TERMINAL[read(id, 'state')[1]] then ended[#ended + 1] = id end

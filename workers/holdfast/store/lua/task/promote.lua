@@ -4,7 +4,7 @@
 -- Answers: {how many were submitted as due, ms until something is to be done (-1: nothing is)}.
 -- Keeps: I3.
 -- flags: allow-oom
--- use: promotion lane_alarms
+-- use: promotion lane_alarms clock
 call('DEL', T .. 'control:steward')
 if call('EXISTS', T .. 'due', T .. 'agenda', T .. 'alarms', T .. 'solo', T .. 'leftover', T .. 'joining') == 0 then return {0, -1} end
 local promoted = promote(tonumber(ARGV[1]))

@@ -7,7 +7,7 @@
 -- Keeps: I3, I4, I6: what is answered with new, turn or pending is queued, or waits with its task.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: submission
+-- use: messages lane
 local WIDTH = 11
 
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key)

@@ -8,7 +8,7 @@
 -- Keeps: I3, I4, I6, I14, I15: a task that waits is known to all that it waits for.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: submission parents submit_options unique_keys expiry
+-- use: messages submit_options unique_keys expiry clock lane task_record
 local WIDTH = 12
 local keys, times = unique(), expiry()
 

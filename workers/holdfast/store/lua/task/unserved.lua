@@ -6,7 +6,7 @@
 -- one did counts no more. A long time between two looks (no steward was there, the clock jumped) counts as a short one.
 -- Keeps: I3, I5, I9, I14.
 -- flags: allow-oom
--- use: rules task_end unknown_handlers roster
+-- use: task_end unknown_handlers workers clock journal task_record
 local timeout, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local LONGEST_STEP = 10000
 local tasks_left = limit

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: name, why it is given up ('' where it was told).
 -- Answers: 1, or 0 where it was done before.
 -- flags: allow-oom
--- use: webhook_outbox
+-- use: webhook_outbox journal
 local box = outbox()
 local task = string.match(ARGV[1], '^[^|]*')   -- of its name: the record may be unreadable
 if not box.drop(ARGV[1]) then return 0 end

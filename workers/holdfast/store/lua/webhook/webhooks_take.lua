@@ -3,7 +3,7 @@
 -- Answers: {ms until the next is due (-1: none), name, fields, name, fields, …}; no fields where the record is no hash.
 -- Keeps: what is taken and not done comes again: told at least once.
 -- flags: allow-oom
--- use: webhook_outbox
+-- use: webhook_outbox clock
 local box = outbox()
 call('DEL', T .. 'control:webhooks')
 

@@ -5,7 +5,7 @@
 --       task that comes later), or gone (admitted before).
 -- Keeps: I6: the entry leaves the inbox only after it became a task, a message or set aside.
 -- flags: allow-oom
--- use: task_record lane journal unreadable messages task_control damage
+-- use: task_record lane journal messages task_control damage workers
 local incarnation, sha, verb, id, message, reason, name = unpack(ARGV)
 local inbox = inbox_of(incarnation)
 local head = call('LINDEX', inbox, 0)

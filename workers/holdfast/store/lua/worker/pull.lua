@@ -8,7 +8,7 @@
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
--- use: task_record lane lane_front journal unreadable messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers
+-- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers clock damage gate_keys history limits rules schedules workers
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = T .. 'worker:' .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
@@ -375,7 +375,7 @@ local function ring_for(lanes)
   for lane in pairs(lanes) do ring(lane) end
 end
 
-ring_later = true
+ring_at_the_end()
 local verdicts = settle_all()
 local known = call('HMGET', worker, 'state', 'request', 'kind', 'quiet', 'host', 'names')
 names = known[6]

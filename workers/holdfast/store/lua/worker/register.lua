@@ -9,7 +9,7 @@
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
--- use: clock task_record journal hosts catalogs
+-- use: clock journal hosts catalogs
 local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog = unpack(ARGV)
 local worker = T .. 'worker:' .. incarnation
 

@@ -6,7 +6,7 @@
 --          0 if nothing waits in its lanes that it might claim, 1 if its host is quiet, ids held that are to pause}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
--- use: clock task_record lane journal gates pause_requests damage
+-- use: clock task_record lane journal gates pause_requests damage workers
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = T .. 'worker:' .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')

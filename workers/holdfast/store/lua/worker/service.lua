@@ -4,7 +4,7 @@
 --           as host, slot and pid, why the lane is paused (`since reason`, ''), for how long (ms) tasks have waited at the gate of
 --           that name while nobody served it (-1: none waits there), limits as JSON that workers of the lane registered, that all did}.
 -- flags: no-writes, allow-oom
--- use: task_record unknown_handlers
+-- use: unknown_handlers
 local NAMED = 3
 local gates = unknown()
 

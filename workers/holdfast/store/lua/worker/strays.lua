@@ -5,7 +5,7 @@
 -- An owner of which one task is put back is tombstoned, and loses all it holds: see recover.
 -- Keeps: I1, I2, I3, I4.
 -- flags: allow-oom
--- use: clock recovery
+-- use: clock recovery task_record workers
 local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 
 -- Why nobody can be working on this task, or nil.

@@ -8,7 +8,7 @@
 --           host runs: suspects by recoveries}.
 -- Keeps: I3.
 -- flags: allow-oom
--- use: suspect_queue hint unknown_handlers
+-- use: suspect_queue workers unknown_handlers serving_workers task_record
 local MOVED_AT_ONCE = 100
 for _, incarnation in ipairs(call('SMEMBERS', T .. 'quarantine')) do
   if not call('ZSCORE', T .. 'workers', incarnation) then call('SREM', T .. 'quarantine', incarnation) end

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: incarnation.
 -- Answers: 1, or 0 where the incarnation is dead.
 -- flags: allow-oom
--- use: task_control
+-- use: workers
 local state = call('HGET', T .. 'worker:' .. ARGV[1], 'state')
 if state == 'dead' then return 0 end
 hint(ARGV[1], 'wake')
