@@ -124,7 +124,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                     group.start_soon(nemesis.serve, until, plan.pause, plan.faults, early_until)
                 unfinished = await _until_ended(workload, watcher, began + plan.seconds + IN_PEACE)
                 await _until_told_of(stand.url)
-                await watcher.caught_up()
+                await watcher.compare_states()
                 aside = [one.raw for one in await store.unreadable(1000)]
                 await watcher.look_once()
                 gone = [

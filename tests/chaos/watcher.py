@@ -14,6 +14,7 @@ from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
 from tests.lua.history import History
 from tests.lua.invariants import breaches
+from tests.lua.view import View
 
 AGAIN = 0.05  # seconds
 PAGE = 2000
@@ -75,6 +76,14 @@ class Watcher:
         ]
         self.broken += [f"snapshot {self.snapshots}: {breach}" for breach in found]
         return True
+
+    async def compare_states(self) -> None:
+        """The records say the states to which the events have led. Called when nothing happens any more."""
+        await self.caught_up()
+        snapshot, after = await self.store.snapshot(), self._after
+        await self.caught_up()
+        if self._after == after:
+            self.broken += self.history.states_breaches(View.of(snapshot, self.queue).tasks)
 
     async def caught_up(self) -> None:
         """Returns when all that has happened so far has been read."""

@@ -10,6 +10,7 @@ from holdfast.core.task_states import (
     PARKED,
     TERMINAL,
     TRANSITIONS,
+    UNCHANGED,
     IllegalTransitionError,
     State,
     TaskEvent,
@@ -39,59 +40,34 @@ def test_a_task_that_has_ended_stays_as_it_is(history: list[TaskEvent]) -> None:
 
 
 @given(HISTORIES)
-def test_only_a_pull_makes_a_task_working(history: list[TaskEvent]) -> None:
+def test_only_a_claim_makes_a_task_working(history: list[TaskEvent]) -> None:
     states = play(history)
     for before, event, after in zip(states, history, states[1:], strict=False):
         if after is State.WORKING and before is not State.WORKING:
-            assert (before, event) == (State.SUBMITTED, TaskEvent.PULL)
+            assert (before, event) == (State.SUBMITTED, TaskEvent.CLAIMED)
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - TERMINAL))
 def test_cancel_ends_every_task_that_has_not_ended(state: State) -> None:
-    assert next_state(state, TaskEvent.CANCEL) is State.CANCELED
+    assert next_state(state, TaskEvent.CANCELED) is State.CANCELED
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
-@pytest.mark.parametrize("event", TaskEvent)
+@pytest.mark.parametrize("event", sorted(set(TaskEvent) - {TaskEvent.RETRIED}))
 def test_nothing_applies_to_a_task_that_has_ended(state: State, event: TaskEvent) -> None:
     with pytest.raises(IllegalTransitionError, match=f"{event} does not apply to a task that is {state}"):
         next_state(state, event)
 
 
 @pytest.mark.parametrize("state", sorted(PARKED))
-@pytest.mark.parametrize("event", [TaskEvent.MESSAGE, TaskEvent.RESUME])
+@pytest.mark.parametrize("event", [TaskEvent.MESSAGE, TaskEvent.RESUMED])
 def test_a_parked_task_goes_on_from_the_queue(state: State, event: TaskEvent) -> None:
     assert next_state(state, event) is State.SUBMITTED
 
 
-@pytest.mark.parametrize("state", [State.SUBMITTED, State.DELAYED, State.WORKING])
-@pytest.mark.parametrize(
-    ("event", "after"),
-    [
-        (TaskEvent.COMPLETE, State.COMPLETED),
-        (TaskEvent.FAIL, State.FAILED),
-        (TaskEvent.REJECT, State.REJECTED),
-        (TaskEvent.ASK_INPUT, State.INPUT_REQUIRED),
-        (TaskEvent.ASK_AUTH, State.AUTH_REQUIRED),
-    ],
-)
-def test_a_late_outcome_commits_wherever_the_task_waits(state: State, event: TaskEvent, after: State) -> None:
-    assert next_state(state, event) is after
-
-
-@pytest.mark.parametrize(
-    ("event", "after"),
-    [
-        (TaskEvent.SUSPEND, State.SUSPENDED),
-        (TaskEvent.RETRY, State.DELAYED),
-        (TaskEvent.RELEASE, State.SUBMITTED),
-        (TaskEvent.CRASH_FIRST, State.SUBMITTED),
-        (TaskEvent.CRASH_LATER, State.DELAYED),
-        (TaskEvent.GIVE_UP, State.FAILED),
-    ],
-)
-def test_only_a_working_task_is_given_back_or_given_up(event: TaskEvent, after: State) -> None:
-    assert next_state(State.WORKING, event) is after
+@pytest.mark.parametrize("event", [TaskEvent.RETRY, TaskEvent.RELEASE, TaskEvent.CRASHED, TaskEvent.RECOVERED])
+def test_only_a_working_task_is_given_back(event: TaskEvent) -> None:
+    assert next_state(State.WORKING, event) in {State.SUBMITTED, State.DELAYED}
     for state in set(State) - {State.WORKING}:
         with pytest.raises(IllegalTransitionError):
             next_state(state, event)
@@ -99,7 +75,7 @@ def test_only_a_working_task_is_given_back_or_given_up(event: TaskEvent, after: 
 
 def test_every_state_has_a_row_and_every_event_a_use() -> None:
     assert set(TRANSITIONS) == set(State)
-    assert {event for row in TRANSITIONS.values() for event in row} == set(TaskEvent)
+    assert {event for row in TRANSITIONS.values() for event in row} | set(UNCHANGED) == set(TaskEvent)
 
 
 def test_every_state_can_be_reached() -> None:

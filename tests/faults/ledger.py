@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.lua.history import History
 from tests.lua.invariants import breaches
+from tests.lua.view import View
 
 Snapshot = dict[str, Any]
 
@@ -14,6 +15,7 @@ def check(snapshot: Snapshot, queue: str, concurrency: int) -> None:
     history = History()
     history.tell(content(snapshot, f"{{{queue}}}:events", []))
     broken = breaches(snapshot, queue, concurrency=concurrency) + history.breaches
+    broken += history.states_breaches(View.of(snapshot, queue).tasks)
     assert not broken, "\n".join(broken)
 
 

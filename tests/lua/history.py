@@ -1,62 +1,48 @@
-"""I7 to I10 from the events stream, and that no pause is forgotten: what happened, in Redis's order.
+"""I7 to I10 from the event stream, the table of transitions, and that no pause is forgotten, in the order of the store.
 
     history = History(); history.tell(events); history.breaches      # events: dicts with event, id, detail
 
-The stream is capped: a task whose beginning is no longer in it is followed from its first event on.
+Each event of a task is held against `TRANSITIONS`; `states_breaches` compares where they lead with the records. The
+stream is capped: a task whose beginning is no longer in it is followed from the first event that tells its state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-WAITING, HELD, RUNNING, PARKED, ENDED = "waiting", "held", "running", "parked", "ended"
-STATES = (WAITING, HELD, RUNNING, PARKED)
+from holdfast.core.task_states import TERMINAL, TRANSITIONS, IllegalTransitionError, State, TaskEvent, next_state
 
-# event → phases it may find, phase it leaves ('' for the same).
-EVENTS: dict[str, tuple[tuple[str, ...], str]] = {
-    "claimed": ((WAITING,), RUNNING),
-    "retry": ((RUNNING,), WAITING),
-    "release": ((RUNNING,), WAITING),
-    "defer": ((RUNNING,), WAITING),
-    "crashed": ((RUNNING,), WAITING),
-    "recovered": ((RUNNING,), WAITING),
-    "returned": ((RUNNING,), WAITING),
-    "suspended": ((RUNNING, WAITING, HELD), PARKED),
-    "pause-asked": ((RUNNING,), ""),
-    "pause-withdrawn": ((RUNNING,), ""),
-    "promoted": ((WAITING,), ""),
-    "put-back": ((WAITING,), ""),
-    "message-waits": ((WAITING, HELD, RUNNING), ""),
-    "joined": ((PARKED,), ""),
-    "message": ((PARKED,), WAITING),
-    "resumed": ((PARKED,), WAITING),
-    "canceled": (STATES, ENDED),
-    "dead-letter": ((WAITING,), ENDED),
-    "suspected": ((WAITING,), ""),
-    "cleared": (STATES, ""),
-    "delayed": ((WAITING,), ""),
-    "waits": ((WAITING,), HELD),
-    "ready": ((HELD,), WAITING),
-    "parent-failed": ((WAITING, HELD, PARKED), ENDED),
-    "expired": ((WAITING, HELD, PARKED), ENDED),
-    "retry-of": ((WAITING,), ""),
-    "unknown-handler": ((WAITING,), ""),
-    "unserved": ((WAITING,), ENDED),
-    "retried": ((ENDED,), ""),
-}
+Row = tuple[State, TaskEvent]
+
+
+def _leads() -> dict[TaskEvent, set[State]]:
+    """The states to which an event leads, from any."""
+    leads: dict[TaskEvent, set[State]] = {}
+    for row in TRANSITIONS.values():
+        for event, state in row.items():
+            leads.setdefault(event, set()).add(state)
+    return leads
+
+
 PAUSES = {"pause-asked": True, "pause-withdrawn": False, "suspended": False, "resumed": False, "message": False}
-SETTLED = {"input-required": PARKED, "auth-required": PARKED}
-OTHERS = frozenset(
-    {"worker-registered", "worker-died", "host-quiet", "host-resumed", "host-halted", "host-halt-ended", "requested"}
-)  # not of tasks
+OTHERS = ("worker-", "host-", "lane-", "schedule-", "webhook-", "requested", "asked")  # not of the state of a task
+BEHIND: dict[Row, set[str]] = {  # these come only behind such an event, in the same script
+    (State.SUBMITTED, TaskEvent.DELAYED): {"accepted", "crashed", "ready", "restored"},
+    (State.SUBMITTED, TaskEvent.DEAD_LETTER): {"crashed"},
+    (State.DELAYED, TaskEvent.DELAYED): {"retry", "defer"},
+}
+IN_PLACE = {State.WORKING, State.DELAYED, State.WAITING}  # of a restored task the events that follow say it
+TURNS = ("settled completed ", "settled input-required ", "settled auth-required ")
+STATE_AFTER = {event: leads.pop() for event, leads in _leads().items() if len(leads) == 1}
 
 
 @dataclass(slots=True)
 class Life:
-    """One task so far; `last` is the event before."""
+    """One task so far; `last` is the event before, `before` the state that it found. None: not known."""
 
-    phase: str = ""
+    state: State | None = None
+    before: State | None = None
     delivery: int = -1  # unknown
     claim: str = ""
     last: str = ""
@@ -68,22 +54,31 @@ class Life:
 
 @dataclass(slots=True)
 class History:
+    """`rows`: the transitions that were seen."""
+
     lives: dict[str, Life] = field(default_factory=dict[str, Life])
     breaches: list[str] = field(default_factory=list[str])
+    rows: set[Row] = field(default_factory=set[Row])
 
-    def tell(self, events: Iterable[dict[str, str]]) -> None:
+    def tell(self, events: Iterable[Mapping[str, str]]) -> None:
         for event in events:
-            if event["event"] not in OTHERS and not event["event"].startswith(("schedule-", "webhook-", "lane-")):
+            if not event["event"].startswith(OTHERS):
                 self._one(event["event"], event["id"], event["detail"])
+
+    def states_breaches(self, tasks: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+        """Tasks whose record says another state than the table led to."""
+        for task_id, life in self.lives.items():
+            if life.state and task_id in tasks and tasks[task_id].get("state") != life.state:
+                told = tasks[task_id].get("state")
+                yield f"transition {task_id}: {told} after {life.last}, which leads to {life.state}"
 
     def _one(self, event: str, task_id: str, detail: str) -> None:
         if event == "accepted":
-            self.lives[task_id] = Life(WAITING, 0)
+            self.lives[task_id] = Life(State.SUBMITTED, delivery=0, last=event)
             return
         if event == "restored":
-            self.lives[task_id] = Life()
-            return
-        if event == "asked":
+            state = State(detail.split(" ")[0])
+            self.lives[task_id] = Life(State.SUBMITTED if state in IN_PLACE else state, last=event)
             return
         life = self.lives.setdefault(task_id, Life())
         if life.unjoined and event != "joined":
@@ -97,14 +92,11 @@ class History:
             self._claimed(life, task_id, detail)
         if event == "settled":
             self._settled(life, task_id, detail)
-        elif event == "turn":
-            self._turn(life, task_id)
-        else:
-            self._follow(life, event, task_id)
+        self._follow(life, TaskEvent(detail.split(" ")[0] if event == "settled" else event), task_id)
         life.last = f"{event} {detail}"
 
     def _paused(self, life: Life, event: str, task_id: str) -> None:
-        life.unjoined = event == "suspended" and life.going_on and life.phase == RUNNING
+        life.unjoined = event == "suspended" and life.going_on and life.state is State.WORKING
         life.pausing, life.going_on = PAUSES[event], event == "pause-withdrawn"
 
     def _claimed(self, life: Life, task_id: str, claim: str) -> None:
@@ -116,26 +108,29 @@ class History:
         life.delivery, life.claim, life.going_on = delivery, claim, False
 
     def _settled(self, life: Life, task_id: str, detail: str) -> None:
-        kind, turn, claim = detail.split(" ")[:3]
-        if life.phase not in {WAITING, RUNNING, ""}:
-            self.breaches.append(f"I9 {task_id}: settled {detail} after {life.last}")
+        _, turn, claim = detail.split(" ")[:3]
         if life.claim and claim != life.claim:
             self.breaches.append(f"I8 {task_id}: settled by {claim}, last claimed by {life.claim}")
         if turn in life.committed:
             self.breaches.append(f"I7 {task_id}: turn {turn} settled twice")
         life.committed.add(turn)
-        life.phase = SETTLED.get(kind, ENDED)
 
-    def _turn(self, life: Life, task_id: str) -> None:
-        """A message that waited begins the next turn: only in the same script as the settlement before it."""
-        begun = ("settled completed ", "settled input-required ", "settled auth-required ")
-        if life.last and not life.last.startswith(begun):
-            self.breaches.append(f"I9 {task_id}: a turn began after {life.last}")
-        life.phase = WAITING
-
-    def _follow(self, life: Life, event: str, task_id: str) -> None:
-        found, left = EVENTS[event]
-        if life.phase and life.phase not in found:
-            rule = "I9" if life.phase == ENDED else "transition"
-            self.breaches.append(f"{rule} {task_id}: {event} after {life.last} ({life.phase})")
-        life.phase = left or life.phase
+    def _follow(self, life: Life, event: TaskEvent, task_id: str) -> None:
+        """A turn begins only in the same script as the settlement before it, in place of where that leads."""
+        if event is TaskEvent.TURN and life.last:
+            if not life.last.startswith(TURNS):
+                self.breaches.append(f"I9 {task_id}: a turn began after {life.last}")
+            life.state = life.before
+        life.before = life.state
+        if life.state is None:
+            life.state = STATE_AFTER.get(event)
+            return
+        if life.last.split(" ")[0] not in BEHIND.get((life.state, event), {life.last.split(" ")[0]}):
+            self.breaches.append(f"transition {task_id}: {event} after {life.last}")
+        try:
+            life.state = next_state(life.state, event)
+            self.rows.add((life.before, event))
+        except IllegalTransitionError as error:
+            rule = "I9" if life.before in TERMINAL else "transition"
+            self.breaches.append(f"{rule} {task_id} after {life.last}: {error}")
+            life.state = None

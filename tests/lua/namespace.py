@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -19,6 +19,7 @@ from tests.conformance.stand import CAUSE, Stand, settlement
 from tests.lua.clock import CLOCK, VirtualClock
 from tests.lua.history import History
 from tests.lua.invariants import breaches
+from tests.lua.view import View
 
 __all__ = ["CAUSE", "Namespace", "namespace", "settlement"]
 
@@ -65,15 +66,33 @@ class Namespace(Stand):
         """The snapshot, after all invariants and the whole history were found to hold."""
         snapshot = await self.store.snapshot()
         found = breaches(snapshot, self.queue, concurrency=concurrency, stolen=stolen)
-        history = History()
-        history.tell(snapshot.get(self.key("events"), {"content": []})["content"])  # type: ignore[index]  # of the port
-        found += history.breaches
+        history = await self.history()
+        found += [*history.breaches, *history.states_breaches(View.of(snapshot, self.queue).tasks)]
         assert not found, "\n".join(found)
         return snapshot
+
+    async def history(self) -> History:
+        """All that has happened, from the event stream."""
+        history = History()
+        history.tell(map(read_fields, await self.do("XRANGE", self.key("events"), "-", "+")))
+        return history
+
+    async def require_history(self) -> None:
+        """Nothing has happened that must not."""
+        breaches = (await self.history()).breaches
+        assert not breaches, "\n".join(breaches)
 
     async def aclose(self) -> None:
         await super().aclose()
         await self.plain.aclose()
+
+
+def read_fields(entry: Sequence[Any]) -> dict[str, str]:
+    """The fields of one entry of a stream: a server's client gives a table, the one in memory a list."""
+    if isinstance(entry[1], dict):
+        return {name.decode(): text.decode(errors="surrogateescape") for name, text in entry[1].items()}
+    words = [word.decode(errors="surrogateescape") for word in entry[1]]
+    return dict(zip(words[::2], words[1::2], strict=True))
 
 
 @asynccontextmanager
@@ -81,5 +100,6 @@ async def namespace(url: str, replaced: Mapping[str, str] | None = None) -> Asyn
     space = Namespace(url, replaced)
     try:
         yield space
+        await space.require_history()
     finally:
         await space.aclose()

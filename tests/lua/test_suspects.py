@@ -349,6 +349,7 @@ async def test_while_an_older_worker_is_registered_it_may_still_take_them(space:
     await space.do("ZREM", space.key(f"submitted:{space.queue}"), "s1")
     await space.do("HSET", space.key("task:s1"), "state", "working", "owner", "old", "claim", "3:old:1")
     await space.do("HSET", space.key("worker:old:running"), "s1", "3:old:1")
+    await space.do("XADD", space.key("events"), "*", "event", "claimed", "id", "s1", "detail", "3:old:1")
     assert await space.store.suspects([space.queue]) == Startable(1, 0)
     await enter(space, "q")
     assert await ids(space, "q") == ["s2"]

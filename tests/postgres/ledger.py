@@ -114,5 +114,6 @@ async def ledger(redis_url: str, postgres_url: str, queue: str | None = None) ->
     made = Ledger(redis_url, postgres_url, queue)
     try:
         yield made
+        await made.redis.require_history()
     finally:
         await made.aclose()

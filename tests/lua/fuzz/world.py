@@ -138,7 +138,7 @@ class World:
         await self.space.do("XTRIM", self.space.key("events"), "MAXLEN", 0)
         found += self.history.breaches
         view = View.of(snapshot, self.space.queue)
-        found += outcomes_breaches(view)
+        found += [*self.history.states_breaches(view.tasks), *outcomes_breaches(view)]
         self.require(not found, "; ".join(found[:5]))
         self.ledger.look(view)
         return view
@@ -156,6 +156,7 @@ class World:
         await self.space.do("DEL", *await self.all_keys(), "nothing")
         for key, (content, ttl) in save.keys.items():
             await self.space.do("RESTORE", key, ttl, content)
+        save.history.rows |= self.history.rows
         self.ledger, self.history = save.ledger, save.history
 
     async def all_keys(self) -> list[bytes]:

@@ -1,6 +1,8 @@
 """The states of a task, and every transition between them, as a table.
 
-The Lua operations keep the same table where the truth lives, for every store.
+The scripts of the store make the transitions and note each one under the word of its event, in the event stream and in
+the trail of the task. Tests follow these words through the table and compare where it leads with the records: a
+transition that the table lacks, or that no test plays, fails them.
 """
 
 from __future__ import annotations
@@ -23,100 +25,137 @@ class State(StrEnum):
 
 
 class TaskEvent(StrEnum):
-    PULL = "pull"
-    COMPLETE = "complete"
-    FAIL = "fail"
-    REJECT = "reject"
-    ASK_INPUT = "ask-input"
-    ASK_AUTH = "ask-auth"
-    SUSPEND = "suspend"
+    """Events of a task, each by its word in the event stream; of `settled` the kind of the settlement."""
+
+    CLAIMED = "claimed"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    EXHAUSTED = "exhausted"  # its attempts are used up
+    UNREADABLE = "unreadable"  # its worker could not read the operation
+    INPUT_REQUIRED = "input-required"
+    AUTH_REQUIRED = "auth-required"
+    TURN = "turn"  # noted behind a settlement, in place of its end: a message waited and begins the next turn
     RETRY = "retry"
     RELEASE = "release"
     DEFER = "defer"
-    CRASH_FIRST = "crash-first"
-    CRASH_LATER = "crash-later"
-    GIVE_UP = "give-up"
-    PROMOTE = "promote"
+    CRASHED = "crashed"
+    RECOVERED = "recovered"
+    RETURNED = "returned"
+    DEAD_LETTER = "dead-letter"
+    DELAYED = "delayed"
+    PROMOTED = "promoted"
+    WAITS = "waits"
     READY = "ready"
-    READY_LATER = "ready-later"
     PARENT_FAILED = "parent-failed"
-    EXPIRE = "expire"
-    PAUSE = "pause"
-    RESUME = "resume"
-    RESUME_WAITING = "resume-waiting"
+    EXPIRED = "expired"
+    UNSERVED = "unserved"
+    SUSPENDED = "suspended"
+    RESUMED = "resumed"
     MESSAGE = "message"
-    CANCEL = "cancel"
+    CANCELED = "canceled"
+    # These leave the state as it is.
+    PAUSE_ASKED = "pause-asked"
+    PAUSE_WITHDRAWN = "pause-withdrawn"
+    MESSAGE_WAITS = "message-waits"
+    JOINED = "joined"
+    PUT_BACK = "put-back"
+    SUSPECTED = "suspected"
+    CLEARED = "cleared"
+    UNKNOWN_HANDLER = "unknown-handler"
+    RETRY_OF = "retry-of"
+    RETRIED = "retried"
 
 
 TERMINAL = frozenset({State.COMPLETED, State.FAILED, State.REJECTED, State.CANCELED})
 PARKED = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED, State.SUSPENDED})
 
-# A late settle (its owner was declared dead, nobody has claimed since) commits from `submitted` or `delayed`
+# A late settlement (its owner was declared dead, nobody has claimed since) commits from `submitted` or `delayed`
 # exactly as from `working`: the claim decides, not the state.
 _COMMITS = {
-    TaskEvent.COMPLETE: State.COMPLETED,
-    TaskEvent.FAIL: State.FAILED,
-    TaskEvent.REJECT: State.REJECTED,
-    TaskEvent.ASK_INPUT: State.INPUT_REQUIRED,
-    TaskEvent.ASK_AUTH: State.AUTH_REQUIRED,
+    TaskEvent.COMPLETED: State.COMPLETED,
+    TaskEvent.FAILED: State.FAILED,
+    TaskEvent.REJECTED: State.REJECTED,
+    TaskEvent.EXHAUSTED: State.FAILED,
+    TaskEvent.UNREADABLE: State.REJECTED,
+    TaskEvent.INPUT_REQUIRED: State.INPUT_REQUIRED,
+    TaskEvent.AUTH_REQUIRED: State.AUTH_REQUIRED,
+    TaskEvent.TURN: State.SUBMITTED,
+}
+_ANSWERED = {
+    TaskEvent.MESSAGE: State.SUBMITTED,
+    TaskEvent.RESUMED: State.SUBMITTED,
+    TaskEvent.CANCELED: State.CANCELED,
 }
 
+# A task begins as `submitted`. One script may make several transitions: a task that is submitted with a delay, or
+# crashes a second time, is `submitted` and then `delayed`, and nobody sees it in between.
 TRANSITIONS: dict[State, dict[TaskEvent, State]] = {
     State.SUBMITTED: {
-        TaskEvent.PULL: State.WORKING,
-        TaskEvent.PAUSE: State.SUSPENDED,
-        TaskEvent.CANCEL: State.CANCELED,
-        TaskEvent.EXPIRE: State.CANCELED,
+        TaskEvent.CLAIMED: State.WORKING,
+        TaskEvent.DELAYED: State.DELAYED,
+        TaskEvent.WAITS: State.WAITING,
+        TaskEvent.SUSPENDED: State.SUSPENDED,
+        TaskEvent.CANCELED: State.CANCELED,
+        TaskEvent.EXPIRED: State.CANCELED,
+        TaskEvent.PARENT_FAILED: State.FAILED,
+        TaskEvent.DEAD_LETTER: State.FAILED,
+        TaskEvent.UNSERVED: State.FAILED,
         **_COMMITS,
     },
     State.DELAYED: {
-        TaskEvent.PROMOTE: State.SUBMITTED,
-        TaskEvent.PAUSE: State.SUSPENDED,
-        TaskEvent.CANCEL: State.CANCELED,
-        TaskEvent.EXPIRE: State.CANCELED,
+        TaskEvent.PROMOTED: State.SUBMITTED,
+        TaskEvent.SUSPENDED: State.SUSPENDED,
+        TaskEvent.CANCELED: State.CANCELED,
+        TaskEvent.EXPIRED: State.CANCELED,
         **_COMMITS,
     },
     State.WAITING: {
         TaskEvent.READY: State.SUBMITTED,
-        TaskEvent.READY_LATER: State.DELAYED,
         TaskEvent.PARENT_FAILED: State.FAILED,
-        TaskEvent.PAUSE: State.SUSPENDED,
-        TaskEvent.CANCEL: State.CANCELED,
-        TaskEvent.EXPIRE: State.CANCELED,
+        TaskEvent.SUSPENDED: State.SUSPENDED,
+        TaskEvent.CANCELED: State.CANCELED,
+        TaskEvent.EXPIRED: State.CANCELED,
     },
     State.WORKING: {
-        TaskEvent.SUSPEND: State.SUSPENDED,
+        TaskEvent.SUSPENDED: State.SUSPENDED,
         TaskEvent.RETRY: State.DELAYED,
-        TaskEvent.RELEASE: State.SUBMITTED,
         TaskEvent.DEFER: State.DELAYED,
-        TaskEvent.CRASH_FIRST: State.SUBMITTED,
-        TaskEvent.CRASH_LATER: State.DELAYED,
-        TaskEvent.GIVE_UP: State.FAILED,
-        TaskEvent.CANCEL: State.CANCELED,
+        TaskEvent.RELEASE: State.SUBMITTED,
+        TaskEvent.CRASHED: State.SUBMITTED,
+        TaskEvent.RECOVERED: State.SUBMITTED,
+        TaskEvent.RETURNED: State.SUBMITTED,
+        TaskEvent.CANCELED: State.CANCELED,
         **_COMMITS,
     },
-    State.INPUT_REQUIRED: {
-        TaskEvent.MESSAGE: State.SUBMITTED,
-        TaskEvent.RESUME: State.SUBMITTED,
-        TaskEvent.CANCEL: State.CANCELED,
-    },
-    State.AUTH_REQUIRED: {
-        TaskEvent.MESSAGE: State.SUBMITTED,
-        TaskEvent.RESUME: State.SUBMITTED,
-        TaskEvent.CANCEL: State.CANCELED,
-    },
+    State.INPUT_REQUIRED: _ANSWERED,
+    State.AUTH_REQUIRED: _ANSWERED,
     State.SUSPENDED: {
-        TaskEvent.MESSAGE: State.SUBMITTED,
-        TaskEvent.RESUME: State.SUBMITTED,
-        TaskEvent.RESUME_WAITING: State.WAITING,
+        **_ANSWERED,
         TaskEvent.PARENT_FAILED: State.FAILED,
-        TaskEvent.CANCEL: State.CANCELED,
-        TaskEvent.EXPIRE: State.CANCELED,
+        TaskEvent.EXPIRED: State.CANCELED,
     },
     State.COMPLETED: {},
     State.FAILED: {},
     State.REJECTED: {},
     State.CANCELED: {},
+}
+
+# Events that leave the state as it is, and the states in which they happen.
+UNCHANGED: dict[TaskEvent, frozenset[State]] = {
+    TaskEvent.DELAYED: frozenset(
+        {State.DELAYED}
+    ),  # noted behind a retry or a deferral, with the time at which it is due
+    TaskEvent.PAUSE_ASKED: frozenset({State.WORKING}),
+    TaskEvent.PAUSE_WITHDRAWN: frozenset({State.WORKING}),
+    TaskEvent.MESSAGE_WAITS: frozenset({State.SUBMITTED, State.DELAYED, State.WAITING, State.WORKING}),
+    TaskEvent.JOINED: frozenset({State.SUSPENDED}),
+    TaskEvent.PUT_BACK: frozenset({State.SUBMITTED}),
+    TaskEvent.SUSPECTED: frozenset({State.SUBMITTED}),
+    TaskEvent.CLEARED: frozenset(set(State) - TERMINAL - {State.WAITING}),
+    TaskEvent.UNKNOWN_HANDLER: frozenset({State.SUBMITTED}),
+    TaskEvent.RETRY_OF: frozenset({State.SUBMITTED}),
+    TaskEvent.RETRIED: TERMINAL - {State.COMPLETED},
 }
 
 
@@ -126,6 +165,8 @@ class IllegalTransitionError(ValueError):
 
 def next_state(state: State, event: TaskEvent) -> State:
     """The state after `event`; raises IllegalTransitionError where the table has none."""
+    if state in UNCHANGED.get(event, ()):
+        return state
     try:
         return TRANSITIONS[state][event]
     except KeyError:
