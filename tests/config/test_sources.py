@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import Settings
-from holdfast_config.load import resolve
+from holdfast_config.load import Resolved, resolve
 from tests.config.conftest import Load, Problems
 
 
@@ -90,3 +90,29 @@ def test_implied_settings_name_the_handler_as_their_origin(tmp_path: Path) -> No
     origins = resolve({"concurrency": 5}, environ={"HOLDFAST_HANDLER": 'm:W("A:B")'}, folder=tmp_path).origins
     assert origins["lanes"].key == "HOLDFAST_HANDLER (implied)"
     assert origins["concurrency"].key == "--concurrency"
+
+
+def found(folder: Path, text: str, framework: dict[str, object] | None = None) -> Resolved:
+    (folder / "agent_config.json").write_text(text)
+    return resolve({}, environ={}, folder=folder, framework=framework)
+
+
+def test_a_found_file_is_reported_and_its_unknown_keys_are_no_errors(tmp_path: Path) -> None:
+    resolved = found(tmp_path, '{"scheduler": {"workers": 4, "prefetch": 3}}')
+    assert resolved.settings.workers == 4
+    file = tmp_path / "agent_config.json"
+    assert resolved.notices == (f"found {file}: taken: scheduler.workers 4; not understood: scheduler.prefetch",)
+
+
+def test_only_an_application_of_the_framework_ignores_memory_in_a_found_file(tmp_path: Path) -> None:
+    text = '{"scheduler": {"type": "memory", "workers": 4}, "storage": {"type": "memory"}}'
+    assert found(tmp_path, text).settings.workers == 4
+    resolved = found(tmp_path, text, framework={})
+    assert (resolved.settings.workers, resolved.settings.scheduler_type) == (1, "redis")
+    assert resolved.origins["storage_type"].key.startswith("storage.type")
+
+
+def test_a_block_that_is_no_object_is_an_unknown_key_without_a_similar_one(problems: Problems, tmp_path: Path) -> None:
+    file = tmp_path / "agent.json"
+    file.write_text('{"scheduler": "redis", "storage": {"type": "memory"}}')
+    assert problems(config=file) == (f"scheduler (in {file}): unknown setting",)
