@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from holdfast_config import RedisSettings
-from holdfastd.cli.common.exit_status import ending
+from holdfastd.cli.common.exit_status import report
 from tests.cli.commands import Cli, Inside
 from tests.cli.test_bad_beginnings import start
 
@@ -172,8 +172,8 @@ def test_what_is_not_utf8_is_refused(inside: Inside, command: tuple[str, ...]) -
 
 
 def test_a_lack_of_rights_names_a_file_only_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ending(PermissionError(errno.EACCES, "Permission denied"), debug=False) == 77
-    assert ending(PermissionError(errno.EACCES, "Permission denied", "/run/x"), debug=False) == 77
+    assert report(PermissionError(errno.EACCES, "Permission denied"), debug=False) == 77
+    assert report(PermissionError(errno.EACCES, "Permission denied", "/run/x"), debug=False) == 77
     assert capsys.readouterr().err == "supervisor: Permission denied\nsupervisor: /run/x: Permission denied\n"
 
 
