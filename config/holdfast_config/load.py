@@ -11,17 +11,15 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from holdfast_config import environment, file_trust, found_files, names, redis_rules, sources
+from holdfast_config import environment, file_trust, found_files, names, rules, sources
 from holdfast_config.errors import ConfigError
 from holdfast_config.origin import ValueWithOrigin, shown
-from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.settings import SOURCES, Settings
 from holdfast_config.sources import ImpliedSource, Source
 
 USUAL = "supervisor.toml"
 
 _FILES = ("config", "env_file")
-_SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db", *redis_rules.FIELDS)
 
 NO_FLAGS: Mapping[str, object] = MappingProxyType({})
 
@@ -77,8 +75,8 @@ def resolve(
     settings, refused = _validated(ordered)
     given = dict(ChainMap(*(source.given for source in ordered)))
     problems = [problem for source in ordered for problem in (*source.problems, *source.unknown)]
-    problems += _without_server(given) + redis_rules.problems(given) + _two_handlers(given) + _database(given)
-    problems += redis_rules.outside_slot(settings) if settings else _lines(refused, given)
+    problems += rules.problems(given)
+    problems += rules.outside_slot(settings) if settings else _lines(refused, given)
     if problems or settings is None:
         raise ConfigError(problems)
     settings.model_fields_set.difference_update(field for field, origin in given.items() if not origin.named)
@@ -163,46 +161,6 @@ def _validated(ordered: tuple[Source, ...]) -> tuple[Settings | None, Validation
         return Settings(**{SOURCES: ordered}), None  # type: ignore[arg-type]  # not a field, but the argument for settings_customise_sources
     except ValidationError as error:
         return None, error
-
-
-def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """Settings of a server are an error if no server is named: the embedded store would ignore them."""
-    scheduler = given.get("scheduler_type")
-    named = "" if scheduler is None else str(scheduler.value).strip().lower()
-    if "redis_url" in given or "redis_host" in given or named == "memory":
-        return []
-    problems = [
-        f"{given[field].key}: {shown(field, given[field].value)}: belongs to a server, but none is named; "
-        "set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
-        for field in _SERVER_PARTS
-        if field in given
-    ]
-    if scheduler and named == "redis":
-        problems.append(
-            f"{scheduler.key}: {scheduler.value!r}: needs REDIS_URL or REDIS_HOST; "
-            "leave this out to use the embedded store"
-        )
-    return problems
-
-
-def _two_handlers(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """A handler and a command are an error if one source has both: neither overrides the other."""
-    keys = [given[field].key for field in ("handler", "exec") if field in given]
-    return [f"{' and '.join(keys)} both say what runs the tasks: keep one"] if len(keys) > 1 else []
-
-
-def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """DATABASE_URL is checked only if tasks are stored in PostgreSQL: it may be meant for another program."""
-    storage = given.get("storage_type")
-    if storage is None or str(storage.value).strip().lower() != "postgres":
-        return []
-    if "database_url" not in given:
-        return [f"{storage.key}: {storage.value!r}: needs DATABASE_URL, as in postgresql://user@host:5432/database"]
-    try:
-        postgres_url(str(given["database_url"].value))
-    except ValueError as error:
-        return [f"{given['database_url'].key}: {error}"]
-    return []
 
 
 def _lines(error: ValidationError | None, given: Mapping[str, ValueWithOrigin]) -> list[str]:

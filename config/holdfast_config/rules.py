@@ -1,4 +1,4 @@
-"""Rules between settings of a Redis server: TLS files, the Sentinel login and the lanes of a Cluster."""
+"""Rules between settings: a server and its parts, TLS files, the Sentinel login, the lanes of a Cluster, PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,15 +9,42 @@ from pathlib import Path
 
 from holdfast_config import redis_topology, redis_urls
 from holdfast_config.origin import ValueWithOrigin, shown
+from holdfast_config.postgres_settings import checked as postgres_url
 from holdfast_config.settings import Settings
 
 _TLS = {"redis_ca_file": "ssl_ca_certs", "redis_cert_file": "ssl_certfile", "redis_key_file": "ssl_keyfile"}
 _SENTINEL = ("redis_sentinel_username", "redis_sentinel_password")
 FIELDS = (*_TLS, *_SENTINEL)
+_SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db", *FIELDS)
 
 
 def problems(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """One line for each setting that does not fit the URL, is missing or cannot be used."""
+    """One line for each setting that contradicts another, is missing or cannot be used."""
+    return _without_server(given) + _with_server(given) + _two_handlers(given) + _database(given)
+
+
+def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
+    """Settings of a server are an error if no server is named: the embedded store would ignore them."""
+    scheduler = given.get("scheduler_type")
+    named = "" if scheduler is None else str(scheduler.value).strip().lower()
+    if "redis_url" in given or "redis_host" in given or named == "memory":
+        return []
+    problems = [
+        f"{given[field].key}: {shown(field, given[field].value)}: belongs to a server, but none is named; "
+        "set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
+        for field in _SERVER_PARTS
+        if field in given
+    ]
+    if scheduler and named == "redis":
+        problems.append(
+            f"{scheduler.key}: {scheduler.value!r}: needs REDIS_URL or REDIS_HOST; "
+            "leave this out to use the embedded store"
+        )
+    return problems
+
+
+def _with_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
+    """One line for each setting that does not fit the URL, or whose file cannot be used."""
     url = given.get("redis_url")
     address = str(url.value).strip() if url else "redis://" if "redis_host" in given else ""
     scheme = address.partition("://")[0]
@@ -90,6 +117,26 @@ def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | Non
         except (ssl.SSLError, ValueError):
             labels = label if key[0] == label else f"{label} and {key[0]}"
             yield f"{labels}: not a certificate with its key in PEM (a key's password is the URL's ssl_password)"
+
+
+def _two_handlers(given: Mapping[str, ValueWithOrigin]) -> list[str]:
+    """A handler and a command are an error if one source has both: neither overrides the other."""
+    keys = [given[field].key for field in ("handler", "exec") if field in given]
+    return [f"{' and '.join(keys)} both say what runs the tasks: keep one"] if len(keys) > 1 else []
+
+
+def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:
+    """DATABASE_URL is checked only if tasks are stored in PostgreSQL: it may be meant for another program."""
+    storage = given.get("storage_type")
+    if storage is None or str(storage.value).strip().lower() != "postgres":
+        return []
+    if "database_url" not in given:
+        return [f"{storage.key}: {storage.value!r}: needs DATABASE_URL, as in postgresql://user@host:5432/database"]
+    try:
+        postgres_url(str(given["database_url"].value))
+    except ValueError as error:
+        return [f"{given['database_url'].key}: {error}"]
+    return []
 
 
 def outside_slot(settings: Settings) -> list[str]:
