@@ -197,14 +197,14 @@ async def test_a_fire_that_is_made_while_its_schedule_is_read_is_not_lost(
     """The ledger would know that it was made, and not its task."""
     await stage.set("j", every="1m")
     await stage.space.advance(60_000)
-    made, read = [], books.store.redis_ledger.facts
+    made, read = [], books.store.redis_ledger.kept_settings
 
     async def fire_first(*args: Any) -> Any:
         made.extend(await stage.round())
         return await read(*args)
 
     with monkeypatch.context() as patched:
-        patched.setattr(books.store.redis_ledger, "facts", fire_first)
+        patched.setattr(books.store.redis_ledger, "kept_settings", fire_first)
         await books.store.keep()
     assert made == ["j@20270101T000100Z"]
     await books.flush()

@@ -49,15 +49,14 @@ def create_broker(
     retries: SubmitRetries | None = None,
     patience: SubmitRetries | None = None,
 ) -> Broker:
-    """The broker of these settings, to be entered; else of the keywords, and below them of the environment and files.
+    """A broker for these settings, to be entered; without settings, for the keywords, the environment and files.
 
-    `type` is `redis` or `memory`. Where nobody says which, a URL or a host means Redis. With nothing set it is the
-    store of the worker that runs the caller; else that of the supervisor that runs in the runtime folder; else memory.
+    `type` is `redis` or `memory`. If nothing names it, a URL or a host means Redis. With nothing set it is the store of
+    the worker that runs the caller; else that of the supervisor that runs in the runtime folder; else memory.
     `handlers`, `retries` and `patience`, the former name of `retries`, are the TaskManager's; without `retries` the
-    settings count (`submit_attempts` …).
-    Raises ConfigError, which is a ValueError: an unknown type, Redis without URL or host, settings and keywords at
-    once; MissingPackageError, also one, where a package is missing. Settings, handlers or retries of another
-    type: InvalidTaskError.
+    settings count (`submit_attempts` …). Raises ConfigError, which is a ValueError, for an unknown type, for Redis
+    without URL or host, for settings and keywords at once; MissingPackageError, also a ValueError, if a package is
+    missing; InvalidTaskError for settings, handlers or retries of another type.
     """
     check_settings(settings)
     check_parts(retries, patience, handlers)
@@ -79,7 +78,7 @@ def create_broker(
 
 
 def _is_memory(settings: Settings) -> bool | None:
-    """None: the settings do not say."""
+    """True or False; None if the settings do not say."""
     if "scheduler_type" not in settings.model_fields_set:
         return None if settings.embedded else False
     if settings.scheduler_type == "redis" and settings.embedded:
@@ -88,8 +87,8 @@ def _is_memory(settings: Settings) -> bool | None:
 
 
 class Broker:
-    """A store while it is entered. `manager` submits and asks; `store` is what it stands on. `in_memory` is certain
-    once it is entered; before, it is also true where the settings do not say."""
+    """A store while it is entered. `manager` submits and reads tasks; `store` is the store under it. `in_memory` is
+    certain once it is entered; before, it is also true if the settings do not say."""
 
     manager: TaskManager
     store: Store
@@ -114,7 +113,7 @@ class Broker:
             need_memory()
 
     async def __aenter__(self) -> Self:
-        """Raises StoreUnavailableError, with the URL, where Redis does not answer."""
+        """Raises StoreUnavailableError, with the URL, if Redis does not answer."""
         source = await find_source(self._given, self._said, in_memory=self._chosen)
         self._settings, self.in_memory = source.settings, source.in_memory
         async with AsyncExitStack() as stack:
@@ -135,7 +134,8 @@ class Broker:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Raises UnservedTasksError where no `working` block has served what waits in a memory of its own."""
+        """Raises UnservedTasksError if tasks wait in a private store in memory and no `working` block has served
+        them."""
         try:
             if error is None:
                 await self._unserved.check(self.store)
@@ -148,8 +148,8 @@ class Broker:
     ) -> AsyncGenerator[None]:
         """Run tasks with this function or registry in this process, as `supervisor start` would, while the block runs.
 
-        At its end what runs has `drain_timeout` seconds, what waits stays in the store; a block that raises ends it at
-        once. Attempts, retries and time limits are those of the broker's settings. Raises HandlerError and
+        At its end running tasks have `drain_timeout` seconds, waiting tasks stay in the store; a block that raises ends
+        at once. Attempts, retries and time limits are those of the broker's settings. Raises HandlerError and
         InvalidTaskError.
         """
         from holdfast.worker.in_process import open_worker  # a producer needs none of it
@@ -170,7 +170,7 @@ class Broker:
             yield
 
     async def _fire(self) -> None:
-        """Make the fires of schedules when they are due, for ever: no steward looks after a store in memory."""
+        """Make the fires of schedules that are due, without end: no steward looks after a store in memory."""
         from holdfast.client.schedule_fire import ScheduleFirer
 
         firing = ScheduleFirer(self.store, self._settings.queue_name, self._settings.max_message_bytes)
@@ -180,7 +180,8 @@ class Broker:
             await self.store.wait_fires(longest if following is None else min(following, longest))
 
     async def _give_up(self) -> None:
-        """End tasks that have waited too long for a handler that no worker has, for ever, for the same reason."""
+        """End tasks that have waited too long for a handler that no worker has, without end: there is no steward
+        here."""
         while True:
             await self.store.unserved(round(self._settings.unknown_handler_timeout * 1000), GATES_AT_ONCE)
             await anyio.sleep(LOOK_EVERY)

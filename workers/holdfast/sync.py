@@ -58,8 +58,8 @@ def _sync(
 class TaskManager:
     """Producers and operators of the queue that the settings name; to be closed, or used as a context manager.
 
-    `database` is where PostgreSQL storage keeps the tasks, too, if it is used (`load().postgres`). The other arguments
-    are those of `holdfast.TaskManager`.
+    `database` names the PostgreSQL that keeps the tasks, too, if storage in PostgreSQL is used (`load().postgres`). The
+    other arguments are those of `holdfast.TaskManager`.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class TaskManager:
         _managers.add(self)
 
     def _begin_anew(self) -> None:
-        """As a process begins: without a loop."""
+        """Begin without a loop, as a new process does."""
         self._lock = threading.Lock()
         self._background: BackgroundLoop[asynchronous.TaskManager] | None = None
         self._forgotten: weakref.finalize[..., TaskManager] | None = None
@@ -109,7 +109,7 @@ class TaskManager:
             return self._background
 
     def _leave_to_parent(self) -> None:
-        """Called in a forked child: the thread stayed behind."""
+        """Called in a forked child, which does not have the thread."""
         if self._forgotten is not None:
             self._forgotten.detach()
         if self._background is not None:
@@ -156,7 +156,7 @@ class TaskManager:
 
     @property
     def schedules(self) -> SyncSchedules:
-        """Set, look at, pause and remove what runs again and again."""
+        """Set, read, pause and remove schedules."""
         from holdfast.client.sync_schedules import (
             SyncSchedules,  # what it brings along is not small, and not every producer needs it
         )

@@ -1,1 +1,1 @@
-"""What producers and operators call: tasks, schedules, lanes and dead letters, over any store."""
+"""The API of producers and operators: tasks, schedules, lanes and dead letters, over any store."""

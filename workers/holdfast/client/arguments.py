@@ -1,4 +1,4 @@
-"""Is an argument of a producer acceptable? Every check raises InvalidTaskError: what, which value, what is allowed."""
+"""Checks a producer's arguments. Every check raises InvalidTaskError: the argument, its value, the values allowed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONGEST_KEY = 128
 
 
 def check(spec: TaskSpec) -> None:
-    """Whether `spec` can be submitted."""
+    """Check that `spec` can be submitted."""
     if not isinstance(spec, TaskSpec):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
         raise InvalidTaskError(f"task {shown(spec)}: a TaskSpec is expected")
     _check_content(spec)
@@ -52,7 +52,7 @@ def check_id(value: object) -> str:
 
 
 def check_lane(value: object) -> str:
-    """As workers may be told to serve it; a key of a queue's own is no lane."""
+    """A lane's name, as workers accept it; the key of another kind in the namespace is no lane."""
     try:
         return list_name(value)
     except ValueError as error:
@@ -64,14 +64,14 @@ def check_ids(values: object) -> list[str]:
 
 
 def check_list(what: str, values: object, of_what: str) -> list[object]:
-    """What is in the list; one text is no list of texts, nor a TaskSpec of its fields."""
+    """The items of a list; a text is no list of texts, nor is a TaskSpec a list of its fields."""
     if isinstance(values, str | bytes | msgspec.Struct) or not isinstance(values, Iterable):
         raise InvalidTaskError(f"{what} {shown(values)}: a list of {of_what} is expected")
     return list(cast("Iterable[object]", values))
 
 
 def check_batch(values: object) -> list[Submission]:
-    """What was prepared, and nothing else."""
+    """A batch of values that `prepare` has made."""
     batch = check_list("batch", values, "what `prepare` answered")
     for value in batch:
         if not isinstance(value, Submission):
@@ -87,7 +87,7 @@ def check_name(value: object) -> str:
 
 
 def check_reason(value: object) -> str:
-    """On one line, and no longer than a trail keeps it."""
+    """A reason on one line, no longer than a trail keeps it."""
     if not isinstance(value, str):
         raise InvalidTaskError(f"reason {shown(value)}: text expected")
     check_json("reason", value)
@@ -101,7 +101,7 @@ def check_cursor(value: object) -> str:
 
 
 def check_moment(what: str, value: object) -> int:
-    """Unix milliseconds."""
+    """A moment in Unix milliseconds."""
     if type(value) is not int or not 0 <= value <= LAST_SECOND * 1000:
         raise InvalidTaskError(f"{what} {shown(value)}: Unix milliseconds, 1970 to 9999, are allowed")
     return value

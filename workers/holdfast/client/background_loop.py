@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, and something open in it, for callers that have no loop."""
+"""An event loop in its own thread, and an object opened in it, for callers that have no loop."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CLOSED = "it has been closed; make another TaskManager"
 
 
 class BackgroundLoop(Generic[T]):
-    """`served` is what `opening` opened, in the thread's loop; it is closed there. Plain asyncio and no uvloop, whose
-    handles would disturb the parent's loop from a forked child."""
+    """`served` is the object that `opening` opened in the thread's loop; it is closed there. Plain asyncio, not
+    uvloop, whose handles would disturb the parent's loop from a forked child."""
 
     def __init__(self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         ready: Future[tuple[BlockingPortal, T]] = Future()
@@ -32,7 +32,7 @@ class BackgroundLoop(Generic[T]):
         self._portal, self.served = ready.result()
 
     def call(self, function: Callable[..., Awaitable[R]], *args: Any, **kwargs: Any) -> R:
-        """What the coroutine function answers or raises. ClosedError if the loop ends before that."""
+        """The result or the error of a coroutine function. ClosedError if the loop ends before that."""
         try:
             answer: Future[R] = self._portal.start_task_soon(partial(function, *args, **kwargs))
         except (RuntimeError, RunFinishedError) as error:
@@ -46,14 +46,14 @@ class BackgroundLoop(Generic[T]):
             raise
 
     def stop(self) -> None:
-        """Ask the loop to end; calls under way end with ClosedError. Once is enough, more do no harm."""
+        """Ask the loop to end; calls under way end with ClosedError. It may be called again."""
         try:
             self._portal.start_task_soon(self._portal.stop, True)
         except (RuntimeError, RunFinishedError):
             return
 
     def close(self) -> None:
-        """Stop, and wait until everything is closed."""
+        """Stop the loop, and wait until everything is closed."""
         self.stop()
         self._thread.join()
 

@@ -29,11 +29,11 @@ class DeadLetters:
         self._call = retries.call
 
     async def retry_task(self, task_id: str, reason: str = "retried by a producer") -> str:
-        """Run a failed, rejected or canceled task once more; the id of the task that runs. Or a delayed one at once.
+        """Run a failed, rejected or canceled task again, or a delayed one at once; the id of the task that runs.
 
-        What has ended stays as it ended. A new task, `<id>.r1`, is given the same operation, history and limits, and
-        begins with no attempts and no checkpoint; its idempotency key is a new one. To retry twice makes one. Raises
-        CannotRetryError, UnknownTaskError, StoreFullError.
+        The ended task stays as it ended. A new task, `<id>.r1`, gets the same operation, history and limits, and begins
+        with no attempts and no checkpoint; its idempotency key is a new one. A second retry makes no second task.
+        Raises CannotRetryError, UnknownTaskError, StoreFullError.
         """
         return checked(await self.ask_retry(task_id, reason)).task_id
 
@@ -60,5 +60,5 @@ def checked(answer: RetryAnswer) -> RetryAnswer:
         case "unknown":
             raise UnknownTaskError(f"no task {answer.task_id}; one that ended long ago is forgotten")
         case _:
-            told = _REFUSALS.get(answer.word, f"it is {answer.word}")
-            raise CannotRetryError(f"task {answer.task_id} cannot be retried: {told}")
+            why = _REFUSALS.get(answer.word, f"it is {answer.word}")
+            raise CannotRetryError(f"task {answer.task_id} cannot be retried: {why}")

@@ -1,9 +1,9 @@
-"""Foresight: the fires of the next seconds are ordered before they are due, so that then they only need to be sent.
+"""Prepares the fires of the next seconds before they are due, so that then they only need to be sent.
 
-A thousand fires take longer to decide and to write than they may be late. What was ordered is compared by the store
-with what its schedule has become meanwhile, and is good for its own moment alone: what is not ready in time, or has
-changed, is found when it is due. Moments are milliseconds of the store's clock, which is told at each look and counted
-on between.
+A thousand fires take longer to decide and to write than they may be late. The store compares a prepared order with the
+schedule as it has become, and an order counts for its own moment alone: a fire that is not ready in time, or whose
+schedule has changed, is found when it is due. Moments are milliseconds of the store's clock, which each look reads and
+which is counted on in between.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Decide = Callable[[ScheduleRecord, int], FireOrder | None]
 
 @dataclass(slots=True)
 class Lookahead:
-    """`clock` counts seconds. `_ready` in order of their moments; all until `_seen` have been looked at."""
+    """`clock` counts seconds. `_ready`: prepared orders by their moments; all schedules due until `_seen` were
+    looked at."""
 
     store: ScheduleStore
     decide: Decide
@@ -37,7 +38,7 @@ class Lookahead:
     _told_at: float = 0.0
 
     def note(self, now: int) -> None:
-        """The store's clock, as just told. What was ready by then has been done, one way or the other."""
+        """Take the store's clock as just read. Orders that were ready by then have been carried out or refused."""
         if now < self._told:  # it was put back
             self._seen = 0
             self._ready.clear()
@@ -46,7 +47,7 @@ class Lookahead:
             self._ready.popleft()
 
     def due(self) -> list[FireOrder]:
-        """What is to be carried out now."""
+        """The orders to carry out now."""
         now = self._now()
         found: list[FireOrder] = []
         while self._ready and self._ready[0].good_from <= now:
@@ -54,7 +55,7 @@ class Lookahead:
         return found
 
     async def look(self, now: int, wait: int) -> float:
-        """The next one is due in `wait` ms: seconds to rest, after which it is fired, or time to make it ready."""
+        """The seconds to rest, where the next fire is due in `wait` ms; prepares fires if there is time."""
         if wait > AHEAD:
             return (wait - AHEAD) / 1000
         if self._seen < now + AHEAD // 2:
@@ -62,7 +63,7 @@ class Lookahead:
         return max(0.0, (now + wait - self._now()) / 1000)
 
     async def _prepare(self, after: int, until: int, first: int) -> None:
-        """Until the first is due: it shall not wait for the others."""
+        """Prepare fires until the first is due, which must not wait for the others."""
         self._seen = until
         for offset in range(0, MOST, PAGE):
             page = await self.store.schedules_soon(after, until, offset, PAGE)
@@ -84,5 +85,5 @@ class Lookahead:
         return [] if order is None else [order]
 
     def _now(self) -> float:
-        """Never ahead of the store's clock: what is on its way to us takes its time."""
+        """The store's clock as it is at least: an answer takes time to arrive."""
         return self._told + (self.clock() - self._told_at) * 1000

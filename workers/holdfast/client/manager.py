@@ -117,7 +117,7 @@ class TaskManager:
     ) -> str:
         """Submit one task, or one more message for the task `task_id`; its id. See TaskSpec for the arguments.
 
-        Of a duplicate by its unique key it is the first one's id. Raises InvalidTaskError, MessageConflictError,
+        For a duplicate by its unique key it is the id of the first task. Raises InvalidTaskError, MessageConflictError,
         TaskEndedError, UnknownTaskError (a task in `after`), StoreFullError, StoreUnavailableError.
         """
         spec = TaskSpec(
@@ -149,8 +149,8 @@ class TaskManager:
     async def run_tasks(self, specs: Iterable[TaskSpec]) -> list[str]:
         """Submit a batch, which is held in memory; the ids in its order. All are checked before the first is written.
 
-        Those that the store refuses (MessageConflictError, TaskEndedError, UnknownTaskError name the first) do not keep
-        out the others.
+        If the store refuses some (MessageConflictError, TaskEndedError, UnknownTaskError name the first), the others
+        are submitted all the same.
         """
         batch = [
             self.submitter.prepare(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))

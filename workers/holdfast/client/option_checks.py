@@ -1,4 +1,4 @@
-"""The terms of a task as its producer gives them: checked, and made what the store is given."""
+"""Checks the submit options of a task (dependencies, expiry, keys, webhook) and makes the store's values of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast_config import webhook_url
 
 
 def terms_of(spec: TaskSpec) -> SubmitOptions | None:
-    """None where there are none, as for most tasks."""
+    """The options of `spec`; None if it has none, as most tasks."""
     at = isinstance(spec.expires, datetime)
     terms = SubmitOptions(
         after=tuple(dict.fromkeys(spec.after or ())),
@@ -39,7 +39,7 @@ def unix_ms(at: datetime | float | None) -> int | None:
 
 
 def check_terms(spec: TaskSpec) -> None:
-    """Whether what `spec` says of when it may begin can be accepted; raises InvalidTaskError."""
+    """Check the options of `spec`; raises InvalidTaskError."""
     _check_parents(spec)
     _check_expiry(spec)
     _check_webhook(spec.webhook)
@@ -80,8 +80,8 @@ def _check_expiry(spec: TaskSpec) -> None:
     expires = spec.expires
     if isinstance(expires, datetime):
         if expires.utcoffset() is None:
-            told = f"expires {expires.isoformat()}: has no time zone"
-            raise InvalidTaskError(f"{told}; add one, as in {expires.isoformat()}+00:00")
+            text = f"expires {expires.isoformat()}: has no time zone"
+            raise InvalidTaskError(f"{text}; add one, as in {expires.isoformat()}+00:00")
         if expires.year < 1971:
             raise InvalidTaskError(f"expires {expires.isoformat()}: a date from 1971 on is allowed")
         return

@@ -58,11 +58,11 @@ class TaskQueries:
         cursor: str = "",
     ) -> Page:
         """A page of tasks without payloads: in these states, of this lane and handler's name, accepted at least
-        `older_than` and at most `newer_than` seconds ago; what is not given does not matter.
+        `older_than` and at most `newer_than` seconds ago; an argument that is not given does not matter.
 
-        The page's cursor continues the list, and is empty at its end. What is looked at for a page is bounded, so it
-        may hold fewer than `limit`, even none, and have a cursor. While tasks change their state a list may miss or
-        repeat one.
+        The page's cursor continues the list, and is empty at its end. The number of tasks looked at for a page is
+        bounded, so a page may hold fewer than `limit`, even none, and still have a cursor. While tasks change their
+        state a list may miss or repeat one.
         """
         wanted = Wanted(
             states=check_states(states if state is None else (*states, state)),
@@ -88,7 +88,7 @@ class TaskQueries:
         return sum(counts.states.get(state, 0) for state in wanted)
 
     async def wait(self, task_id: str, timeout: float | None = None) -> TaskRecord:
-        """The task once it has ended or asks for something; raises TimeoutError after `timeout` seconds."""
+        """The task once it has ended or asks for input; raises TimeoutError after `timeout` seconds."""
         if timeout is not None:
             check_seconds("timeout", timeout)
         settled = self.wait_all([task_id])
@@ -98,7 +98,7 @@ class TaskQueries:
         raise TimeoutError(f"task {task_id} has not ended within {timeout:g} s")
 
     def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
-        """Each of these tasks once it has ended or asks for something, in the order in which they do."""
+        """Each of these tasks once it has ended or asks for input, in the order in which they do."""
         return outcomes(self._store, self.record, check_ids(task_ids))
 
     async def service(self, lane: str, name: str = "") -> ServedState:

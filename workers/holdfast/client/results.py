@@ -1,4 +1,4 @@
-"""What a recorded result says, as Python values. The document is `{"state", "parts": […], "error": {…}}`."""
+"""Reads a recorded result as Python values. The document is `{"state", "parts": […], "error": {…}}`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> object:
-        """What the handler returned: a text, a JSON value, None; a list where it returned several."""
+        """The value that the handler returned: a text, a JSON value, None; a list if it returned several."""
         values = [_content(part) for part in self.parts]
         return values[0] if len(values) == 1 else values or None
 
@@ -25,7 +25,7 @@ _decoder = msgspec.json.Decoder(Result)
 
 
 def read_result(document: bytes | None) -> Result:
-    """The result in `document`; what is no such document counts as one text, None as an empty result."""
+    """The result in `document`; other bytes count as one text, None as an empty result."""
     if document is None:
         return Result()
     try:

@@ -1,4 +1,4 @@
-"""Asks the supervisor of a runtime folder, if one runs there, which store and which queue it serves."""
+"""Asks the supervisor of a runtime folder, if one runs there, for its store and its queue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Store(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """The part of the supervisor's status that is needed here."""
+    """The part of the supervisor's status that is read here."""
 
     pid: int
     store: _Store
@@ -44,7 +44,8 @@ class RunningSupervisor:
     storage: str
 
     def settings(self, given: Settings) -> Settings:
-        """`given`, completed by what this supervisor uses. ConfigError where it cannot tell a secret that is needed."""
+        """`given`, completed by this supervisor's settings. ConfigError if a secret is missing, which it does not
+        tell."""
         if MASKED in self.url:
             needed = f"REDIS_URL: {self.url}, and the password is not told"
             raise ConfigError([f"{self} uses a Redis whose URL has to be set here, too ({needed})"])

@@ -1,4 +1,5 @@
-"""From what a user asks for to a definition: everything is checked before anything is written. InvalidScheduleError."""
+"""Makes a schedule's definition from its spec; everything is checked before anything is written.
+InvalidScheduleError."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class ScheduleChange:
 
 
 def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> ScheduleChange:
-    """What to store for `spec`. `after`: fires up to this moment count as made; else those up to `now`."""
+    """The definition to store for `spec`. `after`: fires up to this moment count as made; else those up to `now`."""
     check_schedule_id(schedule_id)
     spec = _checked(spec)
     _check_task(spec)
@@ -66,12 +67,12 @@ def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = N
 
 
 def spelled(spec: ScheduleSpec) -> str:
-    """In one spelling: by it two schedules are the same."""
+    """The spec in its canonical spelling, by which two schedules are the same."""
     return msgspec.json.encode(spec, order="sorted").decode()
 
 
 def first_expected(definition: Definition, after: int) -> int | None:
-    """The moment of the first fire; one that happens once, and is past, is late but not lost."""
+    """The moment of the first fire; a single moment in the past is late but not lost."""
     schedule = definition.schedule()
     match schedule.cadence:
         case At(moment) | Continue(moment):
@@ -92,7 +93,7 @@ def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
 
 
 def _checked(spec: object) -> ScheduleSpec:
-    """One made in code may hold anything."""
+    """The spec with checked types: one made in code may hold anything."""
     if not isinstance(spec, ScheduleSpec):
         raise InvalidScheduleError(f"spec {shown(spec)}: a ScheduleSpec is expected")
     values = msgspec.structs.asdict(spec)
@@ -111,7 +112,7 @@ def check_owner(value: object) -> str:
 
 
 def _is_text(value: str) -> bool:
-    """Halves of characters of UTF-16 are none."""
+    """True for a text without lone surrogates."""
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
@@ -131,7 +132,7 @@ def _check_task(spec: ScheduleSpec) -> None:
 
 
 def task_of(spec: ScheduleSpec) -> TaskSpec:
-    """What each fire submits, but for its id."""
+    """The task that each fire submits, but for its id."""
     return TaskSpec(
         text=spec.text,
         data=spec.data,
@@ -147,8 +148,8 @@ def task_of(spec: ScheduleSpec) -> TaskSpec:
 def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
     given = [way for way in _WAYS if getattr(spec, way) is not None]
     if len(given) != 1:
-        told = " and ".join(given) or "nothing"
-        raise InvalidScheduleError(f"when: {told} given; give one of {', '.join(_WAYS)}")
+        text = " and ".join(given) or "nothing"
+        raise InvalidScheduleError(f"when: {text} given; give one of {', '.join(_WAYS)}")
     if spec.anchor is not None and spec.every is None:
         raise InvalidScheduleError("anchor is for every alone: cron and rules have their own beginning")
     if spec.cron is not None:
@@ -166,7 +167,7 @@ def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
 
 
 def _within(cadence: Cadence, bounds: Bounds) -> Cadence:
-    """A CONTINUE begins with its bounds; one moment lies within them."""
+    """Check that a single moment lies within the bounds; a CONTINUE begins with them."""
     match cadence:
         case Continue(first):
             return Continue(max(first, bounds.start or 0))
@@ -222,7 +223,7 @@ def _length(what: str, value: float | str) -> int:
 
 
 def _moment(what: str, value: float | str | None, timezone: str) -> int | None:
-    """Unix seconds or ISO 8601; local times on the clock of the zone."""
+    """A moment from Unix seconds or ISO 8601; local times are those of the zone."""
     if value is None:
         return None
     try:

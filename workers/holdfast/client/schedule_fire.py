@@ -1,4 +1,5 @@
-"""One round of firing: what is due is ordered, page by page, until nothing is. Any number of stewards may do it."""
+"""Fires schedules in rounds: due schedules are ordered, page by page, until none is due. Any number of stewards may
+do it."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ _spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 
 class ScheduleFirer:
-    """`queue` is the lane of what names none; `clock` counts seconds; `scope`: the halts during which it makes no
-    fires. `halted`: such a one lasts, as far as the last round knows."""
+    """`queue`: the lane of tasks that name none; `clock` counts seconds; `scope`: the halts during which it makes no
+    fires. `halted`: such a halt lasts, as of the last round."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class ScheduleFirer:
         self._foresight = Lookahead(store, self.order, clock)
 
     async def round(self) -> float | None:
-        """Seconds until the next round, None if nothing is known to come."""
+        """Make the fires that are due; seconds until the next round, None if no fire is known to come."""
         await self._obeyed(self._foresight.due())
         while True:
             found = await self._store.due_schedules(PAGE, self._scope)
@@ -68,7 +69,7 @@ class ScheduleFirer:
                 return REST  # what is due by the store's index is not by its record: never in a tight loop
 
     async def _catch_up(self, found: Due) -> bool:
-        """Do what is due; whether anything was. What takes longer is done in parts, as other duties wait meanwhile."""
+        """Make the fires that are due, in parts, as other duties wait meanwhile; True if there were some."""
         anything, orders = False, list[FireOrder]()
         for record in found.records:
             orders += await self._ordered(record, found.now)
@@ -86,7 +87,7 @@ class ScheduleFirer:
                 _log.error("a schedule cannot be read; it is set aside", schedule=one.schedule_id, reason=one.why)
 
     async def go_on(self, schedule_ids: Sequence[str]) -> list[str]:
-        """Make the fires of schedules that go on, now that tasks of theirs have ended; those that are not due yet."""
+        """Make the fires of schedules that go on, now that their tasks have ended, unless they are due later."""
         records = [record for one in schedule_ids if (record := await self._store.schedule(one))]
         now = await self._store.clock_ms()
         orders, early = list[FireOrder](), list[str]()
@@ -101,7 +102,7 @@ class ScheduleFirer:
         return early
 
     async def _obeyed(self, orders: Sequence[FireOrder]) -> bool:
-        """Have the store carry out what was ordered; whether anything came of it."""
+        """Have the store carry out orders; True if it carried out any."""
         anything = False
         for some in _parts(orders):
             reached(Point.BEFORE_FIRE)
@@ -125,11 +126,11 @@ class ScheduleFirer:
         return [] if order is None else [order]
 
     def order(self, record: ScheduleRecord, now: int) -> FireOrder | None:
-        """What is to be done about a schedule now; None for nothing."""
+        """The order for a schedule now; None if there is nothing to do."""
         return fire_order.order(record, now, self.make)
 
     def check(self, definition: Definition) -> None:
-        """Whether its tasks can be made; InvalidScheduleError."""
+        """Check that its tasks can be made; InvalidScheduleError."""
         try:
             self._task(definition, fire_id(definition.schedule_id, 0))
         except InvalidTaskError as error:
@@ -144,7 +145,7 @@ class ScheduleFirer:
         return submission(msgspec.structs.replace(task_of(spec), task_id=task_id), self._queue, self._max_bytes)
 
     async def _resume(self, record: ScheduleRecord, now: int) -> None:
-        """Its pause is over."""
+        """Resume a schedule whose pause is over."""
         try:
             await resume(self._store, record, now)
         except StoreError:
@@ -159,7 +160,7 @@ class ScheduleFirer:
 
 
 def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
-    """In order, each of so many fires that one call should make."""
+    """The orders in parts, each with as many fires as one call should make."""
     part, fires = list[FireOrder](), 0
     for one in orders:
         if part and fires + len(one.fires) > MOST_FIRES:
@@ -172,7 +173,7 @@ def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
 
 
 async def resume(store: ScheduleStore, record: ScheduleRecord, now: int) -> str:
-    """Let a paused schedule go on with its first fire after `now`: what came due meanwhile is not made up for."""
+    """Resume a paused schedule with its first fire after `now`; fires that were due meanwhile are not made up for."""
     expected = record.expected
     if expected is not None and expected <= now:
         expected = expected_after(record.schedule, now)

@@ -1,4 +1,4 @@
-"""What a user asks for when something is to run again and again, as it is written in code or in a file."""
+"""A schedule as a user asks for it, in code or in a file."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import msgspec
 
 
 class ScheduleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One of `cron`, `every`, `rrule`, `at` and `schedule` says when; `text`, `data` or `name` with `kwargs` what.
+    """The moments come from one of `cron`, `every`, `rrule`, `at` and `schedule`, the task from `text`, `data` or
+    `name` with `kwargs`.
 
     `every` is seconds, `5m`, `1h30m` or `PT5M`, counted from `anchor`, else from the moment it was set. `at` is a
-    moment: Unix seconds or ISO 8601. `schedule` is NOW, AT:<time>, CONTINUE, STOP or a recurrence rule. Local times
-    are those of `timezone`. Other lengths are seconds, or texts like `every`.
+    moment: Unix seconds or ISO 8601. `schedule` is NOW, AT:<time>, CONTINUE, STOP or a recurrence rule. Local times are
+    those of `timezone`. Other lengths are seconds, or texts like `every`.
 
-    It fires from `start` to `end`, `limit` times at most, each time put off by less than `jitter`. While the task
-    of the fire before has not ended, `overlap` says what becomes of the next: forbid (skipped), allow, queue-one
-    (runs after it) or replace (the one before is canceled). Of fires that were missed, `misfire` runs the latest,
-    none (skip) or the oldest N (all:N); none that is later than `start_deadline`. After a failed task it goes on,
-    or with `on_failure` stop it ends. A CONTINUE runs again `backoff` after its run has ended. `owner` is whoever
-    may prune it.
+    It fires from `start` to `end`, `limit` times at most, each time put off by less than `jitter`. While the task of
+    the previous fire has not ended, `overlap` decides about the next: forbid (skipped), allow, queue-one (runs after
+    it) or replace (the previous task is canceled). Of missed fires, `misfire` runs the latest, none (skip) or the
+    oldest N (all:N); none that is later than `start_deadline`. After a failed task it goes on, or with `on_failure`
+    stop it ends. A CONTINUE runs again `backoff` after its run has ended. `owner`: the application or file that may
+    remove it when it no longer names it.
     """
 
     cron: str | None = None

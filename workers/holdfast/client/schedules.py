@@ -51,15 +51,17 @@ class Schedules:
         self._call = (retries or SubmitRetries()).call
 
     async def upsert(self, schedule_id: str, /, **spec: Any) -> datetime | None:
-        """Have this schedule, with the arguments of ScheduleSpec; its next run, None if there is none.
+        """Set this schedule, with the arguments of ScheduleSpec; its next run, None if there is none.
 
-        The same once more changes nothing: not its next run, its pause or its end. Raises InvalidScheduleError.
+        Setting the same spec again changes nothing: not its next run, its pause or its end. Raises
+        InvalidScheduleError.
         """
         expected = (await self.put(schedule_id, read_spec(spec))).expected
         return None if expected is None else local(expected, "UTC").astimezone(UTC)
 
     async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
-        """The same, for a spec. `again`: one that has ended begins anew. `after` (ms): what was due by then is made."""
+        """Set a schedule from a spec, as `upsert` does. `again`: one that has ended begins anew. `after` (ms): fires
+        that were due by then count as made."""
         if after is not None:
             check_moment("after", after)
         now = await self._now()
@@ -75,11 +77,12 @@ class Schedules:
     async def declare(
         self, schedule_id: str, spec: ScheduleSpec, application: str = "", asked: int | None = None
     ) -> Put:
-        """The same, for one that the code of an application declares: it owns the schedule, also one that was set
-        before and is the same; but not one of another application that runs and declares it, which stays as it is.
+        """Set a schedule that the code of an application declares. The application then owns it, also if it was set
+        before with the same spec; a schedule that another running application declares stays as it is.
 
-        `asked` (ms): when the worker asked first, which was answered so. What a worker of its application that began
-        later declares is not undone."""
+        `asked` (ms): the moment of the worker's first request, if it was answered so. Declarations of workers of the
+        same application that began later are not undone.
+        """
         try:
             defined = self._define(schedule_id, spec, await self._now())
         except InvalidScheduleError:
@@ -91,23 +94,23 @@ class Schedules:
         return await self._put(ScheduleChange(owned, defined.expected), asked=asked)
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
-        """Have all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
+        """Set all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
         for defined in await self._defined(specs):
             await self._put(defined)
 
     async def begin(self, schedule_id: str) -> None:
-        """Make its fires that are due, without waiting for a steward to do so. UnknownScheduleError."""
+        """Make the fires of this schedule that are due, without waiting for a steward. UnknownScheduleError."""
         record = await self.get(schedule_id)
         order = self._firing.order(record, await self._now())
         if order is not None:
             await self._call(self._store.fire, [order])
 
     async def check(self, schedule_id: str, spec: ScheduleSpec) -> None:
-        """Whether `put` would take it; InvalidScheduleError. Writes nothing."""
+        """Check that `put` would accept it; InvalidScheduleError. Writes nothing."""
         self._define(schedule_id, spec, await self._now())
 
     async def check_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
-        """Whether `put_all` would take them; InvalidScheduleError. Writes nothing."""
+        """Check that `put_all` would accept them; InvalidScheduleError. Writes nothing."""
         await self._defined(specs)
 
     async def _now(self) -> int:
@@ -126,7 +129,8 @@ class Schedules:
         return found
 
     async def _same(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleRecord | None:
-        """What was set before with this very spec, and has come to its end since: then it is not wrong today."""
+        """True for a schedule that was set with this very spec and has ended since: it is accepted although it would
+        never fire."""
         found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
         with suppress(TypeError, UnicodeError):  # never set, as it cannot be written
             return found if found is not None and found.definition.spec == spelled(spec) else None
@@ -150,7 +154,7 @@ class Schedules:
         return found
 
     async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
-        """The next to fire first, then those that will not."""
+        """A page of schedules: the next to fire first, those without a next fire last."""
         return await self._call(self._store.schedules, check_limit(limit), _place(cursor))
 
     async def owned(self, owner: str) -> frozenset[str]:
@@ -163,7 +167,7 @@ class Schedules:
                 return frozenset(found)
 
     async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
-        """Of these, the ones that there are and can be read."""
+        """Those of these ids whose schedule exists and can be read."""
         ids = [check_schedule_id(one) for one in check_list("schedule_ids", schedule_ids, "ids")]
         found = list[ScheduleRecord]()
         for one in ids:
@@ -175,25 +179,25 @@ class Schedules:
     async def pause(
         self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None
     ) -> None:
-        """From now on no fire, until it is resumed or `until` has come. UnknownScheduleError."""
-        moment, told = _moment(until), check_reason(reason) or "paused"
+        """Make no fires until it is resumed or `until` has come. UnknownScheduleError."""
+        moment, why = _moment(until), check_reason(reason) or "paused"
         if until is not None and moment is not None and moment <= await self._now():
             raise InvalidScheduleError(f"until {until.isoformat()} has passed: a moment that is to come is allowed")
-        word = await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), told, moment)
+        word = await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), why, moment)
         _known(schedule_id, word)
 
     async def resume(self, schedule_id: str) -> None:
-        """Go on with the next fire after now; those missed during the pause are not made up for."""
+        """Go on with the next fire after now; fires missed during the pause are not made up for."""
         record = await self.get(schedule_id)
         _known(schedule_id, await self._call(resume, self._store, record, await self._call(self._store.clock_ms)))
 
     async def remove(self, schedule_id: str) -> None:
-        """Forget it, with its history; a task that it has made goes on. UnknownScheduleError."""
+        """Remove it, with its history; a task that it has made goes on. UnknownScheduleError."""
         _known(schedule_id, await self._call(self._store.remove_schedule, check_schedule_id(schedule_id)))
 
     async def run(self, schedule_id: str) -> str:
-        """One extra fire now, whatever its cadence and its pause say; the task's id. Its overlap policy counts:
-        ScheduleBusyError where that forbids a second run."""
+        """Make one extra fire now, whatever its cadence and its pause; the task's id. Its overlap policy counts:
+        ScheduleBusyError if that forbids a second run."""
         record = await self.get(schedule_id)
         order = fire_order.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
         (word,) = await self._call(self._store.fire, [order])
@@ -208,11 +212,11 @@ class Schedules:
         return task_id
 
     async def history(self, schedule_id: str, limit: int = 20) -> tuple[Occurrence, ...]:
-        """What became of its fires, newest first."""
+        """The outcomes of its fires, newest first."""
         return await self._call(self._store.schedule_history, check_schedule_id(schedule_id), check_limit(limit))
 
     async def preview(self, schedule_id: str, count: int, after: int | None = None) -> tuple[int, ...]:
-        """The moments of its next fires, at most a thousand, which a pause would skip. `after`: Unix milliseconds."""
+        """The moments of its next fires, at most a thousand; a pause would skip them. `after`: Unix milliseconds."""
         if type(count) is not int or not 0 <= count <= MOST_SHOWN:
             raise InvalidScheduleError(f"count {shown(count)}: a whole number up to {MOST_SHOWN} is allowed")
         if after is not None:
@@ -228,12 +232,12 @@ def _check_mapping(specs: object) -> None:
 
 
 def _name(schedule_id: object) -> str:
-    """As an error names it."""
+    """A schedule's id as an error names it."""
     return schedule_id if isinstance(schedule_id, str) and schedule_id.isprintable() else shown(schedule_id)
 
 
 def _place(cursor: object) -> str:
-    """Where a page begins, as the page before said it."""
+    """The cursor of the page before, checked."""
     if isinstance(cursor, str) and (not cursor or (cursor.isascii() and cursor.isdigit() and len(cursor) <= _DIGITS)):
         return cursor
     raise InvalidScheduleError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")

@@ -32,25 +32,25 @@ _log = structlog.get_logger("holdfast")
 
 @dataclass(frozen=True, slots=True)
 class StoreSource:
-    """`settings` are those that name the store. `private`: nobody else can reach it. `told` and `warned` are log lines,
+    """`settings`: those that name the store. `private`: nobody else can reach it. `info` and `warning`: log lines
     for when it has answered."""
 
     settings: Settings
     opening: AbstractAsyncContextManager[Store]
     in_memory: bool = False
     private: bool = False
-    told: str = ""
-    warned: str = ""
+    info: str = ""
+    warning: str = ""
 
     def announce(self) -> None:
-        if self.warned:
-            _log.warning(self.warned)
-        elif self.told:
-            _log.info(self.told)
+        if self.warning:
+            _log.warning(self.warning)
+        elif self.info:
+            _log.info(self.info)
 
 
 async def find_source(settings: Settings, said: Collection[str], *, in_memory: bool | None) -> StoreSource:
-    """`in_memory` is None where the settings do not say; `said` are the fields that the caller set itself."""
+    """`in_memory`: None if the settings do not say; `said`: the fields that the caller set itself."""
     if in_memory:
         return _memory(settings)
     if in_memory is False:
@@ -65,7 +65,7 @@ async def find_source(settings: Settings, said: Collection[str], *, in_memory: b
 
 
 def _trusted(settings: Settings) -> Path:
-    """The runtime folder: another user who answered there could name a store that is not ours."""
+    """The runtime folder, checked: another user who answered there could name a store that is not ours."""
     try:
         return settings.runtime_folder.check()
     except UntrustedError as error:
@@ -73,20 +73,20 @@ def _trusted(settings: Settings) -> Path:
 
 
 def need_memory() -> None:
-    """Raises MissingPackageError where the store in memory cannot be had."""
+    """Raises MissingPackageError if a package of the store in memory is missing."""
     import holdfast.store.memory  # noqa: F401  # pyright: ignore[reportUnusedImport]  # slow, and not for everybody
 
 
-def _redis(settings: Settings, told: str = "") -> StoreSource:
-    return StoreSource(settings, open_store(settings.redis, settings.postgres), told=told)
+def _redis(settings: Settings, info: str = "") -> StoreSource:
+    return StoreSource(settings, open_store(settings.redis, settings.postgres), info=info)
 
 
-def _memory(settings: Settings, warned: str = "") -> StoreSource:
+def _memory(settings: Settings, warning: str = "") -> StoreSource:
     from holdfast.store.memory import is_served, open_memory
 
     queue = settings.queue_name
     settings = settings.model_copy(update={"scheduler_type": "memory"})
-    return StoreSource(settings, open_memory(queue), in_memory=True, private=not is_served(queue), warned=warned)
+    return StoreSource(settings, open_memory(queue), in_memory=True, private=not is_served(queue), warning=warning)
 
 
 def _of_worker(own: CurrentStore, given: Settings, said: Collection[str]) -> StoreSource:

@@ -1,4 +1,4 @@
-"""From what a producer asks for to what the store is given, and from the store's answers to errors."""
+"""Makes the store's value from a task spec, and errors from the store's answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
-    """What to submit for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
+    """The submission for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
     check(spec)
     check_terms(spec)
     keyed = keyed_id(queue, spec.key) if spec.key is not None else None
@@ -65,7 +65,7 @@ def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
 
 
 def registered(spec: TaskSpec, handlers: Handlers) -> TaskSpec:
-    """The task of a named handler as its registry has it: in its lane, its arguments fit. Raises InvalidTaskError."""
+    """The task of a named handler with its lane from the registry, its arguments checked. Raises InvalidTaskError."""
     check(spec)
     if spec.name is None:
         return spec
@@ -91,22 +91,22 @@ def raise_refusals(batch: Sequence[Submission], answers: Sequence[Receipt]) -> N
 def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
     match answer.accepted:
         case Accepted.CONFLICT:
-            told = f"message {one.message_id} of task {one.task_id} was sent before with other content"
-            return MessageConflictError(f"{told}; give new content a new message_id")
+            text = f"message {one.message_id} of task {one.task_id} was sent before with other content"
+            return MessageConflictError(f"{text}; give new content a new message_id")
         case Accepted.TERMINAL:
             return TaskEndedError(f"task {one.task_id} has ended and takes no more messages; submit a new task")
         case Accepted.FULL:
-            told = f"as many messages wait for task {one.task_id} as may (max_pending_messages of the supervisor)"
-            return TooManyMessagesError(f"{told}; send it again when some have had their turn")
+            text = f"as many messages wait for task {one.task_id} as may (max_pending_messages of the supervisor)"
+            return TooManyMessagesError(f"{text}; send it again when some have had their turn")
         case Accepted.UNKNOWN:
             return UnknownTaskError(f"no task {one.task_id}; one that ended long ago is forgotten")
         case Accepted.NO_PARENT:
-            told = f"task {answer.task_id}, after which {one.task_id} is to run, is not known"
-            return UnknownTaskError(f"{told}; submit it first, one that ended long ago is forgotten")
+            text = f"task {answer.task_id}, after which {one.task_id} is to run, is not known"
+            return UnknownTaskError(f"{text}; submit it first, one that ended long ago is forgotten")
         case Accepted.NO_LIST:
             key = f"key {one.lane}" if ":" in one.lane else f"key, which ends in }}:lane:{one.lane},"
-            told = f"lane {shown(one.lane)}: its {key} holds something else than a list"
-            return LaneTypeError(f"{told}; rename it (RENAME), or name another lane")
+            text = f"lane {shown(one.lane)}: its {key} holds something else than a list"
+            return LaneTypeError(f"{text}; rename it (RENAME), or name another lane")
         case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
             return None
 

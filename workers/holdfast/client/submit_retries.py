@@ -1,4 +1,4 @@
-"""The one retry loop around a producer's calls: they are idempotent, so one whose answer was lost is made again."""
+"""The one retry loop around a producer's calls: they are idempotent, so a call whose answer was lost is made again."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SubmitRetries(SubmitSettings):
-    """How long a producer goes on asking a store that cannot be reached. Times in seconds."""
+    """How long a producer repeats a call while the store cannot be reached. Times in seconds."""
 
     @classmethod
     def of(cls, settings: SubmitSettings) -> Self:
-        """What the settings say."""
+        """The retries that the settings name."""
         return cls(**asdict(settings))
 
     def pausing(self, error: BaseException) -> None:
-        """Called once in each call, before the first pause, with what failed."""
+        """Called once in each call, before the first pause, with the error."""
 
     async def call(self, operation: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer of `operation`; raises its last StoreUnavailableError."""
@@ -47,7 +47,7 @@ class SubmitRetries(SubmitSettings):
         return await retrying(attempt)
 
     def _wait(self, state: RetryCallState) -> float:
-        """Doubled with each attempt, but never past the end: the last attempt is made when the time is over."""
+        """The next pause: doubled with each attempt, but never past the end, when the last attempt is made."""
         pause = wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)(state)
         return min(pause, max(0.0, self.seconds - (state.seconds_since_start or 0.0)))
 

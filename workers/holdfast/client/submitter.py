@@ -42,7 +42,7 @@ class Submitter:
         return submission(spec, self._queue, self._max_bytes)
 
     async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
-        """What became of each, refusals included; the batch may be submitted again after an error."""
+        """The answer for each, refusals included; the batch may be submitted again after an error."""
         batch, answers = check_batch(batch), list[Receipt]()
         try:
             for start in range(0, len(batch), CHUNK):

@@ -48,15 +48,15 @@ class TaskControl:
     ) -> State:
         """Let a parked task go on, with one more message if `text` or `data` is given; its state afterwards.
 
-        A message for a task that is `working` waits until the turn that runs has ended; a pause that the task was asked
-        for before, and has not carried out yet, is withdrawn. The same message twice is one;
-        the same words again are another message if they get a `message_id` of their own.
+        A message for a task that is `working` waits until the running turn has ended; a pause that was asked for and
+        not yet carried out is withdrawn. The same message twice is one; the same words again are another message if
+        they get a `message_id` of their own.
         """
-        told = check_reason(reason)
+        why = check_reason(reason)
         if text is None and data is None:
             if message_id is not None:
                 raise InvalidTaskError("message_id: there is no message; give text or data too")
-            return _known(task_id, await self._call(self._store.resume, check_id(task_id), told))
+            return _known(task_id, await self._call(self._store.resume, check_id(task_id), why))
         one = self._submitter.prepare(TaskSpec(text=text, data=data, task_id=check_id(task_id), message_id=message_id))
         answer = await self._call(self._store.message, one)
         raise_refusals([one], [Receipt(answer, task_id)])

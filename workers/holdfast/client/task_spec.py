@@ -1,4 +1,4 @@
-"""What a producer asks for, as a value: the arguments of one `run_task`, one line of `supervisor submit --jsonl`."""
+"""A task as a producer asks for it: the arguments of one `run_task`, one line of `supervisor submit --jsonl`."""
 
 from __future__ import annotations
 

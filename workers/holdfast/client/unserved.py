@@ -16,13 +16,13 @@ PAGE = 100
 
 @dataclass(slots=True)
 class UnservedTasks:
-    """`counts`: the store is in memory and nobody else's."""
+    """`counts`: True for a store in memory that nobody else can reach."""
 
     counts: bool = False
     _served: set[str] = field(default_factory=set[str])
 
     async def note_served(self, store: Store) -> None:
-        """A `working` block is over: it had its chance with all that waits now."""
+        """Note that a `working` block is over: all tasks that wait now were offered to it."""
         if self.counts:
             self._served |= await _waiting(store)
 

@@ -23,7 +23,7 @@ def check_parts(retries: object, patience: object, handlers: object, max_message
 
 
 def chosen_retries(retries: SubmitRetries | None, patience: SubmitRetries | None) -> SubmitRetries | None:
-    """The one that was given; `patience` is the keyword of earlier versions."""
+    """The value that was given; `patience` is the keyword of earlier versions."""
     if retries is not None and patience is not None:
         raise InvalidTaskError("retries and patience exclude each other: patience is the former name of retries")
     return patience if retries is None else retries

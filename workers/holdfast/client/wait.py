@@ -1,8 +1,8 @@
-"""Wait until tasks have ended or ask for something, told by the store and not by asking again and again.
+"""Waits until tasks have ended or ask for input, by the store's notices and not by polling.
 
-The subscription stands before the first look, so an end between the two is seen by one of them. When no notice has
-come for a while the subscription is made anew and everything is looked at again: a notice is a hint, and one that was
-lost with a connection costs seconds, not the answer.
+The subscription stands before the first look, so an end between the two is seen by one of them. After a while without a
+notice the subscription is made anew and all tasks are looked at again: a notice is a hint, and one that was lost with a
+connection costs seconds, not the answer.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ Get = Callable[[str, bool], Awaitable[TaskRecord]]
 async def outcomes(
     store: ProducerStore, get: Get, task_ids: Iterable[str], quiet: float = QUIET
 ) -> AsyncGenerator[TaskRecord, None]:
-    """The record of each task once it has settled, in the order in which they do. `get(id, payloads)` is patient with
-    the store, raises for an unknown task. After `quiet` seconds without a notice all are looked at again."""
+    """The record of each task once it has settled, in the order in which they do. `get(id, payloads)` retries while
+    the store is away, and raises for an unknown task. After `quiet` seconds without a notice all are looked at again.
+    """
     waiting = set(task_ids)
     while waiting:
         try:

@@ -1,7 +1,7 @@
 """The store of the worker that runs this code, for handlers that submit tasks themselves.
 
-A worker process has one for all of its code, threads included. Workers inside a process that does other things, too,
-have theirs in the context of what they run.
+A worker process has one store for all of its code, threads included. A worker inside another process has its own in the
+context of the handlers that it runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CurrentStore:
-    """`store` is the one in memory, for the event loop that the worker runs in; None: to be opened by `settings`."""
+    """`store`: the one in memory, for the event loop of the worker; None: it is to be opened by `settings`."""
 
     settings: Settings
     store: Store | None = None
@@ -28,13 +28,13 @@ _of_process: CurrentStore | None = None
 
 
 def belong_to_process(settings: Settings, in_memory: Store | None = None) -> None:
-    """This process is a worker with these settings."""
+    """Make this process a worker with these settings."""
     global _of_process
     _of_process = CurrentStore(settings, in_memory)
 
 
 def belong_to_context(settings: Settings, store: Store) -> None:
-    """What begins in this context from now on is run by a worker with these settings."""
+    """Make this context that of a worker with these settings; tasks begun in it inherit it."""
     _of_context.set(CurrentStore(settings, store if settings.scheduler_type == "memory" else None))
 
 

@@ -1,9 +1,8 @@
 """PostgreSQL storage: the ledger of a queue.
 
-Redis stays the only place where a claim is decided. PostgreSQL keeps what was accepted and what came of it: a producer
-writes to it first, and the steward copies every transition into it. A Redis that has lost everything is rebuilt from
-it. Nothing here decides about a task: where the two differ about one that Redis knows, the later moment of its life
-holds.
+Claims are decided in Redis alone. PostgreSQL keeps accepted tasks and their outcomes: a producer writes to it first,
+and the steward copies every transition into it. A Redis that has lost its data is rebuilt from it. Where the two differ
+about a task that Redis knows, the later state counts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Changes: requests for what is kept besides tasks: an operation on a schedule, lanes or hosts, with its arguments.
+"""Change requests: an operation on a schedule, on lanes or on hosts, with its arguments.
 
-As a request on a task it is accepted when PostgreSQL has it, is then given to Redis, and is no request any more when
-the ledger has read what came of it. Those of one fact are carried out in their order.
+A change is accepted when PostgreSQL has it. It is then given to Redis, and its row is deleted when the ledger has read
+its effect. The changes of one setting are carried out in their order.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ _CARRIED_OUT = "DELETE FROM holdfast_requests WHERE queue = $1 AND verb = 'chang
 @dataclass(frozen=True, slots=True)
 class Change:
     request: int
-    fact: str
+    setting: str
     operation: str
     args: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeReceipt:
-    """`blocked`: earlier changes of the same fact wait, so it must not overtake them."""
+    """An accepted change. `blocked`: earlier changes of the same setting wait and come first."""
 
     request: int
     blocked: bool
 
 
-def fact_of(operation: str, args: Sequence[Value]) -> str:
-    """The name of the fact that an operation changes; empty where nothing is kept of it before it is done.
+def setting_of(operation: str, args: Sequence[Value]) -> str:
+    """The name of the setting that an operation changes; empty where the change is not written down first.
 
-    What a host's settings say is said again when its steward starts: it is kept when it was done.
+    Limits from a host's settings file are not: its steward sets them again when it starts.
     """
     if operation in _SCHEDULES:
         return "schedule|" + str(args[0])
@@ -59,22 +59,22 @@ def fact_of(operation: str, args: Sequence[Value]) -> str:
     return "rules|" if operation in _LANES or (operation == "bound" and args[0] == "asked") else ""
 
 
-async def enter(sql: Any, queue: str, fact: str, operation: str, args: Sequence[Value]) -> ChangeReceipt:
-    """Accept a change; one that waits already, and is the last one, is not entered twice."""
-    await request_order.lock(sql, queue, [fact])
+async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequence[Value]) -> ChangeReceipt:
+    """Accept a change. It is not entered twice if it equals the last one that waits."""
+    await request_order.lock(sql, queue, [setting])
     content = _pack((operation, args))
-    waiting = await sql.fetch(_WAIT, queue, fact)
+    waiting = await sql.fetch(_WAIT, queue, setting)
     if waiting and waiting[-1]["content"] == content:
         return ChangeReceipt(waiting[-1]["id"], blocked=len(waiting) > 1)
-    return ChangeReceipt(await sql.fetchval(_ENTER, queue, fact, content), blocked=bool(waiting))
+    return ChangeReceipt(await sql.fetchval(_ENTER, queue, setting, content), blocked=bool(waiting))
 
 
 async def waiting(sql: Any, queue: str, of: str, older_than: float, limit: int) -> list[Change]:
-    """The oldest that wait to be given; `of`: how the names of their facts begin."""
+    """The oldest changes that wait to be given. `of`: the first letters of their settings' names."""
     rows = await sql.fetch(_WAITING, queue, of, older_than, limit)
     return [Change(row["id"], row["task_id"], *_change(row["content"])) for row in rows]
 
 
 async def carried_out(sql: Any, queue: str) -> None:
-    """All that were given were read, with everything that Redis knows."""
+    """Delete the changes that were given: their effects have been read with everything that Redis knows."""
     await sql.execute(_CARRIED_OUT, queue)

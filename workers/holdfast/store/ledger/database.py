@@ -1,4 +1,4 @@
-"""A process's connections to PostgreSQL: made when first used, never used across a fork."""
+"""Connections of one process to PostgreSQL: made when first used, never used across a fork."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _SESSION = {"application_name": "holdfast", "idle_in_transaction_session_timeout
 
 
 class Database:
-    """`transaction` gives a connection whose work is kept or undone as a whole; raises only errors of our tree."""
+    """`transaction` gives a connection whose work is committed or rolled back as a whole; raises only errors of our
+    tree."""
 
     def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
@@ -27,7 +28,7 @@ class Database:
 
     @property
     def url(self) -> str:
-        """Where it is, without the password."""
+        """The URL without the password."""
         return self._settings.masked_url
 
     @asynccontextmanager
@@ -51,7 +52,7 @@ class Database:
         return self._pool
 
     async def aclose(self) -> None:
-        """End the connections; a server that is gone cannot be taken leave of."""
+        """End the connections; errors of a server that is gone are ignored."""
         if self._pool is None:
             return
         pool, self._pool = self._pool, None

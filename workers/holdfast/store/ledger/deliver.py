@@ -1,4 +1,4 @@
-"""Giving Redis the requests that their producers could not give, in the order in which they were accepted."""
+"""Gives Redis the requests that their producers could not give, in the order in which they were accepted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import structlog
 from holdfast.core.tasks import Accepted, Submission
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store.ledger import change_requests
-from holdfast.store.ledger.request_order import PATIENCE
+from holdfast.store.ledger.request_order import PRODUCER_TIMEOUT
 from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.ledger.tables.requests import Waiting
 from holdfast.store.redis.connection import DAMAGED
@@ -32,8 +32,8 @@ _log = structlog.get_logger("holdfast.ledger")
 
 
 async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:
-    """Give the oldest; whether there may be more. What Redis cannot take now waits on."""
-    waiting, more = await requests.waiting(sql, queue, PATIENCE, LIMIT)
+    """Give the oldest requests; True if there may be more. A request that Redis cannot take now waits on."""
+    waiting, more = await requests.waiting(sql, queue, PRODUCER_TIMEOUT, LIMIT)
     for verb, group in groupby(waiting, lambda one: one.verb):
         some = list(group)
         give_some = _give_messages if verb in MESSAGES else _give_asks
@@ -43,7 +43,8 @@ async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:
 
 
 async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, some: list[Waiting]) -> bool:
-    """What the ledger knows to be done is not given again: to a Redis that has forgotten it, it would be new."""
+    """Give tasks and messages. One that the ledger knows to be done is not given again: to a Redis that has lost it,
+    it would be new."""
     await requests.drop(sql, [one.request for one in some if one.known])
     for one in some:
         if one.ended and not one.known:
@@ -65,7 +66,7 @@ async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, s
 
 
 async def put_back_parents(sql: Any, queue: str, redis: RedisLedger, epoch: str, batch: Sequence[Submission]) -> None:
-    """A task may be made to wait for one that has ended long ago: Redis is told how that ended."""
+    """Put ended tasks back into Redis that tasks of this batch are to wait for."""
     parents = {parent for one in batch if one.terms for parent in one.terms.after}
     async for ended in tasks.ended_of(sql, queue, parents):
         await redis.restore(epoch, ended)
@@ -84,22 +85,25 @@ async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: lis
 
 
 async def give_changes(
-    sql: Any, queue: str, redis: RedisLedger, epoch: str, of: str = "", patience: float = 0.0
+    sql: Any, queue: str, redis: RedisLedger, epoch: str, of: str = "", min_age: float = 0.0
 ) -> None:
-    """Carry out the changes that wait, of facts whose names begin so; those of the last `patience` seconds are their
-    producers' yet. Only when all events were read: one that was carried out is none that waits then."""
-    while some := await change_requests.waiting(sql, queue, of, patience, LIMIT):
+    """Carry out the changes that wait, of settings whose names begin with `of`; those of the last `min_age` seconds are
+    left to their producers.
+
+    To be called when all events were read: then a change that was carried out no longer waits.
+    """
+    while some := await change_requests.waiting(sql, queue, of, min_age, LIMIT):
         for one in some:
             await _give_change(sql, redis, epoch, one)
 
 
 async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_requests.Change) -> None:
     try:
-        answer = await redis.request(epoch, one.fact, one.request, one.operation, one.args)
+        answer = await redis.request(epoch, one.setting, one.request, one.operation, one.args)
     except StoreUnavailableError:
         raise
     except StoreError as error:  # it will never be done, and the others wait behind it
-        _log.warning("a change was refused when its turn came", fact=one.fact, reason=str(error))
+        _log.warning("a change was refused when its turn came", setting=one.setting, reason=str(error))
         return await requests.drop(sql, [one.request])
     if answer == ELSEWHERE:
         raise StoreUnavailableError("this Redis is not the one that the ledger follows, any more")

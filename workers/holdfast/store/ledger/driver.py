@@ -1,4 +1,4 @@
-"""The driver, imported when it is first needed: it is an extra, and most processes never need it."""
+"""The PostgreSQL driver, imported when it is first needed: it is an extra, and most processes never need it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.errors import MissingPackageError
 
 @cache
 def asyncpg() -> Any:
-    """The package asyncpg, which describes no types of its own; MissingPackageError says what to install."""
+    """The package asyncpg, which is untyped; MissingPackageError says what to install."""
     try:
         return import_module("asyncpg")
     except ImportError as error:

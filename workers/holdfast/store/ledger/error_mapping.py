@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean to us, in one place."""
+"""Maps PostgreSQL's errors to ours, in one place."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def explained(url: str) -> Generator[None, None, None]:
     except asyncpg().PostgresError as error:
         raise _meaning(error, url) from error
     except (OSError, TimeoutError, asyncpg().InterfaceError, asyncpg().InternalClientError) as error:
-        told = str(error) or type(error).__name__
-        raise LedgerUnavailableError(f"PostgreSQL at {url} cannot be reached: {told}") from error
+        text = str(error) or type(error).__name__
+        raise LedgerUnavailableError(f"PostgreSQL at {url} cannot be reached: {text}") from error
 
 
 def _meaning(error: Exception, url: str) -> StoreError:
-    state, told = str(getattr(error, "sqlstate", "") or ""), str(error)
+    state, text = str(getattr(error, "sqlstate", "") or ""), str(error)
     if state.startswith(_PASSING):
-        return LedgerUnavailableError(f"PostgreSQL at {url} cannot serve now: {told}")
+        return LedgerUnavailableError(f"PostgreSQL at {url} cannot serve now: {text}")
     if state.startswith(_NO_TABLES):
-        return StoreRefusedError(f"PostgreSQL at {url} does not have our tables ({told}): {UPGRADE}")
+        return StoreRefusedError(f"PostgreSQL at {url} does not have our tables ({text}): {UPGRADE}")
     if state == "3D000":
-        return StoreRefusedError(f"PostgreSQL at {url}: {told}; create it, then {UPGRADE}")
+        return StoreRefusedError(f"PostgreSQL at {url}: {text}; create it, then {UPGRADE}")
     if state.startswith(_REFUSING):
-        return StoreRefusedError(f"PostgreSQL at {url} refuses this user: {told}; check user, password and rights")
-    return StoreError(f"PostgreSQL at {url} answers: {told}")
+        return StoreRefusedError(f"PostgreSQL at {url} refuses this user: {text}; check user, password and rights")
+    return StoreError(f"PostgreSQL at {url} answers: {text}")

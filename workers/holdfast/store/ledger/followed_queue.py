@@ -1,4 +1,4 @@
-"""The queue as PostgreSQL knows it: which Redis it follows, and how far."""
+"""A queue as PostgreSQL knows it: the Redis that it follows, and its position there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingesting: writing tasks and facts as Redis has them, with whatever was asked for and is done by that."""
+"""Ingests events: writes tasks and settings as Redis has them, and deletes the requests that are done by that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.store.ledger.tables.queues import Queue
 from holdfast.store.redis.ledger import EventPage, RedisLedger
 
 TASKS = 100  # read from Redis in one call
-FACTS = 200
+SETTINGS = 200
 EVENTS = 500  # read in one call
 
 
@@ -23,7 +23,7 @@ class Ingestion:
         self._redis = redis
 
     async def tasks(self, sql: Any, queue: Queue, task_ids: Sequence[str]) -> Queue | None:
-        """Write these tasks as they are; the queue with what was seen. None where this Redis has lost something."""
+        """Write these tasks as they are; the queue after that. None if this Redis has lost data."""
         left = list(task_ids)
         while left:
             found = await self._redis.read(queue.epoch, queue.seen, left[:TASKS])
@@ -37,28 +37,27 @@ class Ingestion:
         return queue
 
     async def happened(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
-        """Write the tasks that these events name, and note the facts; the queue after them."""
+        """Write the tasks that these events name, and mark the settings they name as unread; the queue after that."""
         after = await self.tasks(sql, replace(queue, position=look.position), look.ids)
         if after is None:
             raise _forgotten()
-        await kept_settings.note(sql, self._name, look.facts)
+        await kept_settings.note(sql, self._name, look.settings)
         return after
 
-    async def facts(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
-        """Read those to which something has happened, and all tasks of which something has happened until then.
-        Whether there are more."""
-        names = await kept_settings.unread(sql, self._name, FACTS)
+    async def settings(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
+        """Read the settings that have changed, and all tasks that have changed until then. True if there are more."""
+        names = await kept_settings.unread(sql, self._name, SETTINGS)
         if not names:
             return queue, False
-        last = await self.these_facts(sql, queue, names)
+        last = await self.these_settings(sql, queue, names)
         if last is None:
             raise _forgotten()
         after = await self._catch_up(sql, queue.saw(last), last)
         return after, bool(await kept_settings.unread(sql, self._name, 1))
 
-    async def these_facts(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
-        """Write these facts as they are; the last event there was then. None where this Redis has lost something."""
-        found = await self._redis.facts(queue.epoch, queue.seen, names)
+    async def these_settings(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
+        """Write these settings as they are; the last event at that time. None if this Redis has lost data."""
+        found = await self._redis.kept_settings(queue.epoch, queue.seen, names)
         if found is None:
             return None
         last, some = found
@@ -66,7 +65,7 @@ class Ingestion:
         return last
 
     async def _catch_up(self, sql: Any, queue: Queue, last: str) -> Queue:
-        """Facts were read when this event was the last: so are the tasks of all events until then."""
+        """Write the tasks of all events up to `last`, the last event when the settings were read."""
         while queues.is_before(queue.position, last):
             look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
             if look.word != "ok":

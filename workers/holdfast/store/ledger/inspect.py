@@ -1,4 +1,4 @@
-"""What an operator should know of the database. Changes nothing."""
+"""Inspects the database for an operator; changes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(name, may) ORDER
 
 
 async def examine(database: Database) -> DatabaseInfo:
-    """LedgerUnavailableError or StoreRefusedError where it lets nobody in."""
+    """The state of the database. LedgerUnavailableError or StoreRefusedError where the login fails."""
     async with database.transaction() as sql:
         server = await sql.fetchrow(_SERVER)
         lacking = await sql.fetch(_LACKING, list(_TABLES))

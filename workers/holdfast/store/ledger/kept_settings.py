@@ -1,8 +1,7 @@
-"""Facts: schedules and what is said of lanes and hosts, as they were read from Redis.
+"""The table of kept settings: schedules, and limits and pauses of lanes and hosts, as they were read from Redis.
 
-A fact is read when its events were, and only where all events of its moment were, too: what it tells of fires is
-never ahead of the tasks that the ledger knows. One that lags behind is harmless: a fire whose task is known is not
-made again.
+A setting is read together with all events up to that moment, so the fires that a schedule tells of are never ahead of
+the tasks that the ledger knows. A setting that lags behind is harmless: a fire whose task is known is not made again.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _TRIM = "DELETE FROM holdfast_facts WHERE queue = $1 AND removed AND NOT unread 
 
 
 async def note(sql: Any, queue: str, named: Mapping[str, int]) -> None:
-    """Something has happened to these, each with the last request that was carried out on it (0: none)."""
+    """Mark these settings as changed, each with the last request that was carried out on it (0: none)."""
     if named:
         await sql.execute(_NOTE, queue, list(named), list(named.values()))
 
@@ -52,45 +51,50 @@ async def unread(sql: Any, queue: str, limit: int) -> list[str]:
     return [row["name"] for row in await sql.fetch(_UNREAD, queue, limit)]
 
 
-async def keep(sql: Any, queue: str, facts: Sequence[KeptSetting], seen_ms: int) -> None:
-    """Write these as they are; requests whose effect they show are none any more.
+async def keep(sql: Any, queue: str, settings: Sequence[KeptSetting], seen_ms: int) -> None:
+    """Write these settings as they are, and delete the requests whose effect they show.
 
-    `seen_ms`: when the last event was that Redis knew then.
+    `seen_ms`: the moment of the last event that Redis knew then.
     """
-    names = [fact.name for fact in facts]
+    names = [setting.name for setting in settings]
     await sql.execute(
-        _KEEP, queue, names, [_pack(fact.content) for fact in facts], [fact.removed for fact in facts], seen_ms
+        _KEEP,
+        queue,
+        names,
+        [_pack(setting.content) for setting in settings],
+        [setting.removed for setting in settings],
+        seen_ms,
     )
     await sql.execute(_CONFIRM, queue, names)
 
 
 async def before_tasks(sql: Any, queue: str, since_ms: int) -> list[KeptSetting]:
-    """What is said of lanes, and the queue's webhook, where they were seen since then."""
+    """The settings of lanes and hosts and the queue's webhook, if they were seen since then."""
     return await _page(sql, queue, since_ms, before=True, cursor="", limit=len(BEFORE_TASKS))
 
 
 async def after_tasks(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> list[KeptSetting]:
-    """The others, a page of them in the order of their names."""
+    """A page of the other settings, in the order of their names."""
     return await _page(sql, queue, since_ms, before=False, cursor=cursor, limit=limit)
 
 
 async def lost(sql: Any, queue: str, *, only_events: bool) -> None:
-    """Redis has lost what it knew; or `only_events`: what is not there any more was removed, not lost."""
+    """Redis has lost data. With `only_events` it has lost events alone: a setting that is missing there was removed."""
     await sql.execute(_LOST, queue, only_events)
 
 
 async def doubt(sql: Any, queue: str) -> None:
-    """Whatever Redis knows is read from now on: what is not among it was removed."""
+    """Begin to read everything that Redis knows: settings that it does not have were removed."""
     await sql.execute(_DOUBT, queue)
 
 
 async def all_read(sql: Any, queue: str, now_ms: int) -> None:
-    """Whatever Redis knows was read: what is in doubt still is not there."""
+    """Everything that Redis knows was read: settings still in doubt are not there."""
     await sql.execute(_GONE, queue, now_ms)
 
 
 async def trim(sql: Any, queue: str, before_ms: int) -> None:
-    """Forget what was removed before that."""
+    """Delete settings that were removed before that moment."""
     await sql.execute(_TRIM, queue, before_ms)
 
 

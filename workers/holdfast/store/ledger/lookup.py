@@ -1,4 +1,4 @@
-"""What Redis does not know (any more), told from the ledger in the words of the port."""
+"""Looks up tasks in the ledger that Redis does not know, or knows no longer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CURSOR = re.compile(rf"{MARK}(?:(?P<at>\d{{1,15}}):(?P<id>[\w.@-]+))?", re.ASCI
 
 
 async def task(sql: Any, queue: str, task_id: str, *, payloads: bool) -> TaskRecord | None:
-    """A task that was read by the ledger, or one that is on its way to Redis."""
+    """A task that the ledger has read, or one that waits to be given to Redis."""
     found = await tasks.these(sql, queue, [task_id])
     if found:
         return record(found[0], payloads=payloads)
@@ -27,14 +27,14 @@ async def task(sql: Any, queue: str, task_id: str, *, payloads: bool) -> TaskRec
 
 
 def ended_of(wanted: Wanted) -> list[str]:
-    """The terminal ones of these states (none: of all)."""
+    """The terminal states among these (none: all terminal states)."""
     return sorted(TERMINAL.intersection(wanted.states or TERMINAL))
 
 
 async def ended(
     sql: Any, queue: str, wanted: Wanted, limit: int, cursor: str, now_ms: int
 ) -> tuple[str, list[TaskRecord]]:
-    """The next cursor, and tasks without their payloads, newest first; fewer than `limit` where some do not fit."""
+    """The next cursor, and tasks without their payloads, newest first; fewer than `limit` if some do not match."""
     place = _CURSOR.fullmatch(cursor)
     if place is None:
         raise InvalidTaskError(f"cursor {cursor!r}: the cursor of the page before is expected, or none to begin")
@@ -53,18 +53,18 @@ def _fits(task: TaskRecord, wanted: Wanted, age_ms: int) -> bool:
 
 
 def record(dump: Dump, *, payloads: bool) -> TaskRecord:
-    """As `show` answers."""
+    """A dump as the record that `show` would give."""
     flat = [word for name, value in dump.record.items() for word in (name.encode(), value)]
     before = next(filter(None, reversed(dump.history[1::2])), b"")
-    told = (list(dump.trail), dump.operation, dump.result or before, dump.checkpoint)
+    full = (list(dump.trail), dump.operation, dump.result or before, dump.checkpoint)
     bare: tuple[list[bytes], bytes, bytes, bytes] = ([], b"", b"", b"")
-    content = told if payloads else bare
+    content = full if payloads else bare
     parents = [parent.encode() for parent in dump.parents]
     return decode.task_record(dump.task_id, [flat, int(bool(dump.dead)), len(dump.pending), *content, parents])
 
 
 def _accepted(one: Submission, *, payloads: bool) -> TaskRecord:
-    """Redis does not know it yet."""
+    """A task that Redis does not know yet."""
     return TaskRecord(
         task_id=one.task_id,
         state=State.SUBMITTED,

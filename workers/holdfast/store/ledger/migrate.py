@@ -1,7 +1,7 @@
-"""The schema of the tables: which there is, which is needed, and the steps between.
+"""Migrates the tables: the version that is there, the version that is needed, and the steps between.
 
-Starting never changes tables: the user a service runs as need not have the right to, and hosts that still run the
-earlier version would be surprised. `supervisor db upgrade` does it, one at a time under an advisory lock.
+Starting never changes tables: the user of a service need not have the right to, and hosts that still run the earlier
+version would fail. `supervisor db upgrade` does it, one process at a time under an advisory lock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Migration:
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """All that there are, in order."""
+    """All migrations, in order."""
     found = sorted(
         (entry.name, entry.read_text())
         for entry in files("holdfast.store.ledger.migrations").iterdir()
@@ -48,24 +48,24 @@ def newest() -> int:
 
 
 async def version(database: Database) -> int:
-    """The version of the tables; 0: there are none."""
+    """The version of the tables; 0 if there are none."""
     async with database.transaction() as sql:
         return await _version(sql)
 
 
 async def check(database: Database) -> None:
-    """StoreRefusedError, unless the tables are what this code needs."""
+    """Raises StoreRefusedError unless the tables have the version that this code needs."""
     found = await version(database)
     where = f"PostgreSQL at {database.url}"
     if found < newest():
-        told = f"has tables of version {found}" if found else "does not have our tables"
-        raise StoreRefusedError(f"{where} {told}, this version needs {newest()}: {UPGRADE}")
+        problem = f"has tables of version {found}" if found else "does not have our tables"
+        raise StoreRefusedError(f"{where} {problem}, this version needs {newest()}: {UPGRADE}")
     if found > newest():
         raise StoreRefusedError(f"{where} has tables of version {found}, this version knows {newest()}: upgrade it")
 
 
 async def upgrade(database: Database) -> tuple[Migration, ...]:
-    """Run what is missing, all or nothing; what was run. Who comes second waits, and finds nothing left to do."""
+    """Run the missing migrations, all or none; those that were run. A second process waits and finds none left."""
     async with database.transaction() as sql:
         await sql.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await sql.execute(_TABLE)

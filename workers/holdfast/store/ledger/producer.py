@@ -1,5 +1,5 @@
-"""What producers ask for: accepted when PostgreSQL has it. It is given to Redis at once; where that cannot be, the
-steward gives it later, in order."""
+"""Requests of producers: accepted when PostgreSQL has them. They are given to Redis at once; if that fails, the
+steward gives them later, in order."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class LedgerProducer:
         await self._put_back_parents(epoch, batch)
         receipts = await self._try(self._redis_ledger.give(epoch, batch, verb)) if epoch and batch else None
         reached(Point.GIVEN)
-        told = list(zip(ready, receipts or (), strict=False))
-        await self._mark(told)
-        answers = {id(entry): receipt for entry, receipt in told}
+        answered = list(zip(ready, receipts or (), strict=False))
+        await self._mark(answered)
+        answers = {id(entry): receipt for entry, receipt in answered}
         return [answers.get(id(entry)) or _receipt(entry, verb) for entry in entries]
 
     async def cancel(self, task_id: str, reason: str) -> str:
@@ -71,7 +71,8 @@ class LedgerProducer:
         return await self._ask_for("resume", task_id, reason)
 
     async def _ready(self, entries: Sequence[requests.Entry]) -> list[requests.Entry]:
-        """Those that may be given now. One that others are ahead of waits until their producers have given them."""
+        """The entries that may be given now. One that others are ahead of waits until their producers have given
+        them."""
         fresh = [entry for entry in entries if entry.word is None]
         ours = [entry.request for entry in fresh]
         return [entry for entry in fresh if not entry.blocked or await self._try(self._comes_next(entry, ours))]
@@ -82,26 +83,27 @@ class LedgerProducer:
         return await request_order.wait(self._database, self._queue.name, names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
-        """Not in the transaction that accepts: its locks do not wait for Redis."""
+        """In a transaction of its own: the locks of the one that accepts must not wait for Redis."""
         if any(one.terms and one.terms.after for one in batch):
             with suppress(LedgerUnavailableError):
                 async with self._database.transaction() as sql:
                     await self._try(deliver.put_back_parents(sql, self._queue.name, self._redis_ledger, epoch, batch))
 
     async def _try(self, giving: Awaitable[T]) -> T | None:
-        """None where the steward is to do it later: Redis is away, full, or not this one."""
+        """None if the steward must do it later: Redis is away, full, or another one."""
         try:
             return await giving
         except StoreError:
             return None
 
-    async def _mark(self, told: Sequence[tuple[requests.Entry, Receipt]]) -> None:
-        """What cannot be noted now is found out by giving it again."""
-        taken = {entry.request for entry, receipt in told if _is_taken(entry, receipt)}
+    async def _mark(self, answered: Sequence[tuple[requests.Entry, Receipt]]) -> None:
+        """Note which requests Redis has taken. A request that cannot be marked now is given again, which shows the
+        same."""
+        taken = {entry.request for entry, receipt in answered if _is_taken(entry, receipt)}
         with suppress(LedgerUnavailableError):
             async with self._database.transaction() as sql:
                 await requests.given(sql, list(taken))
-                await requests.drop(sql, [entry.request for entry, _ in told if entry.request not in taken])
+                await requests.drop(sql, [entry.request for entry, _ in answered if entry.request not in taken])
 
     async def _ask_for(self, verb: str, task_id: str, reason: str) -> str:
         async with self._database.transaction() as sql:
@@ -122,7 +124,8 @@ class LedgerProducer:
         return await self._answered(asked.request, task_id, word)
 
     async def _answered(self, request: int, task_id: str, word: str) -> str:
-        """A task that Redis does not know may have ended long ago."""
+        """The answer for a request that Redis has carried out. A task that Redis does not know may have ended long
+        ago."""
         async with self._database.transaction() as sql:
             if word not in {UNKNOWN, DAMAGED}:
                 await requests.given(sql, [request])
@@ -135,12 +138,12 @@ class LedgerProducer:
 
 
 def _is_taken(entry: requests.Entry, receipt: Receipt) -> bool:
-    """Whether Redis has it; what was refused, or is another task by its unique key, is no request any more."""
+    """True if Redis has the task. A request that was refused, or that a unique key led to another task, is done."""
     return receipt.accepted not in deliver.REFUSALS and receipt.task_id == entry.submission.task_id
 
 
 def _receipt(entry: requests.Entry, verb: str) -> Receipt:
-    """Of what the ledger knows, or of what waits to be given."""
+    """The answer from what the ledger knows of the task, or for a request that waits to be given."""
     waits = Accepted.NEW if entry.first and verb == "run" else Accepted.PENDING
     return Receipt(entry.word or waits, entry.submission.task_id)
 

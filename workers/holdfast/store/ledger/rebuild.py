@@ -1,10 +1,12 @@
-"""Rebuilding a Redis that has lost data, step by step, each in a transaction that notes how far it has come.
+"""Rebuilds a Redis that has lost data, step by step; each step is a transaction that notes the progress.
 
-What is said of lanes and hosts goes back first, so that no task starts that a pause keeps; then tasks, page by page;
-then schedules, which fire nothing until the Redis is followed again. What was asked of lanes and schedules, and is not
-known to be done, is asked again before that. Then everything that Redis knows is read once. What was accepted of tasks
-since is given when it is followed. A Redis that was followed too slowly, so that events were trimmed unread, is treated
-the same: what it still knows is left as it is, and what is not there was removed.
+Settings of lanes and hosts go back first, so that no task starts which a pause holds back; then tasks, page by page;
+then schedules, which fire nothing until this Redis is followed. Changes that are not known to be done are carried out
+again before that. Then everything that Redis knows is read once. Requests that were accepted meanwhile are given when
+it is followed.
+
+If the ledger followed so slowly that events were trimmed unread, the same is done: what Redis still knows stays as it
+is, and what it does not have was removed.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from holdfast.store.redis.ledger import EventPage, KeptSetting, RedisLedger
 from holdfast.store.redis.task_dump import Dump
 
 TASKS = 100  # put back in one step
-FACTS = 200  # put back, or read, in one step
+SETTINGS = 200  # put back, or read, in one step
 KEYS = 1000  # looked at in one step of a sweep
 
 _log = structlog.get_logger("holdfast.ledger")
 
 
 class Rebuild:
-    """`where`: the database, without its password."""
+    """`where`: the URL of the database, without its password."""
 
     def __init__(self, queue: str, where: str, redis: RedisLedger, ingesting: Ingestion) -> None:
         self._name = queue
@@ -41,15 +43,17 @@ class Rebuild:
         self._ingesting = ingesting
 
     async def begin(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
-        """Redis has forgotten something: a new epoch begins."""
+        """Begin a new epoch, as Redis has lost data."""
         only_events = look.word == "missed"
         await requests.give_again(sql, self._name)
         await kept_settings.lost(sql, self._name, only_events=only_events)
-        told = {"queue": self._name, "postgres": self._where}
+        log_fields = {"queue": self._name, "postgres": self._where}
         if only_events:
-            _log.warning("events were trimmed before they were ingested; everything is read anew", **told)
+            _log.warning("events were trimmed before they were ingested; everything is read anew", **log_fields)
         else:
-            _log.error("REDIS HAS LOST DATA: it is rebuilt from PostgreSQL", since=look.position or "ever", **told)
+            _log.error(
+                "REDIS HAS LOST DATA: it is rebuilt from PostgreSQL", since=look.position or "ever", **log_fields
+            )
         return Queue(
             epoch=uuid4().hex,
             phase=RebuildPhase.BOUNDING,
@@ -62,7 +66,7 @@ class Rebuild:
         )
 
     async def step(self, sql: Any, queue: Queue) -> Queue:
-        """What is next; the beginning, where Redis was lost again in the midst of it."""
+        """Do the next step; the first one again if Redis lost data in between."""
         if queue.phase is RebuildPhase.BOUNDING:
             return await self._bound(sql, queue)
         if await self._redis.rebuilding() != queue.epoch and await self._redis.owner() != queue.epoch:
@@ -88,7 +92,7 @@ class Rebuild:
 
     async def _bound(self, sql: Any, queue: Queue) -> Queue:
         await self._redis.begin_rebuild(queue.epoch)
-        await self._put_facts_back(queue, await kept_settings.before_tasks(sql, self._name, queue.since_ms))
+        await self._put_settings_back(queue, await kept_settings.before_tasks(sql, self._name, queue.since_ms))
         await deliver.give_changes(sql, self._name, self._redis, queue.epoch, of="rules|")
         await deliver.give_changes(sql, self._name, self._redis, queue.epoch, of="quiet|")
         return replace(queue, phase=RebuildPhase.CORRECTING if queue.since_ms else RebuildPhase.RESTORING)
@@ -108,15 +112,15 @@ class Rebuild:
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
 
     async def _schedule(self, sql: Any, queue: Queue) -> Queue:
-        page = await kept_settings.after_tasks(sql, self._name, queue.since_ms, queue.cursor, FACTS)
+        page = await kept_settings.after_tasks(sql, self._name, queue.since_ms, queue.cursor, SETTINGS)
         if page:
-            await self._put_facts_back(queue, page)
+            await self._put_settings_back(queue, page)
             return replace(queue, cursor=page[-1].name)
         await deliver.give_changes(sql, self._name, self._redis, queue.epoch)
         return replace(queue, phase=RebuildPhase.SWEEPING, cursor="")
 
-    async def _put_facts_back(self, queue: Queue, page: Sequence[KeptSetting]) -> None:
-        await self._redis.restore_facts(queue.epoch, page, set_back=queue.since_ms > 0)
+    async def _put_settings_back(self, queue: Queue, page: Sequence[KeptSetting]) -> None:
+        await self._redis.restore_settings(queue.epoch, page, set_back=queue.since_ms > 0)
         reached(Point.RESTORED)
 
     async def _sweep(self, sql: Any, queue: Queue) -> Queue:
@@ -130,12 +134,12 @@ class Rebuild:
         return replace(after, cursor=cursor) if cursor else replace(after, phase=RebuildPhase.LISTING, cursor="")
 
     async def _list(self, sql: Any, queue: Queue) -> Queue:
-        """Facts last: what they tell of fires is not ahead of the tasks that were read."""
+        """Read the settings last: the fires that schedules tell of are then not ahead of the tasks that were read."""
         if not queue.cursor:
             await kept_settings.doubt(sql, self._name)
-        cursor, ids = await self._redis.known_schedules(queue.cursor, FACTS)
+        cursor, ids = await self._redis.known_schedules(queue.cursor, SETTINGS)
         names = [*kept_settings.BEFORE_TASKS, *(f"schedule|{each}" for each in ids)]
-        last = await self._ingesting.these_facts(sql, queue, names)
+        last = await self._ingesting.these_settings(sql, queue, names)
         if last is None:
             return await self._begin_again(sql, queue)
         queue = queue.saw(last)

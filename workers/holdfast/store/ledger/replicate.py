@@ -1,12 +1,12 @@
-"""Keeping the ledger: one round of a steward's duty, in one transaction.
+"""Replicates Redis to PostgreSQL: one round of a steward's duty, in one transaction.
 
 While all is well a round follows: it reads the events since the last one, writes the tasks that they name as they are
 now, and moves the position, all or nothing; then it gives Redis the requests that still wait. Any steward may do the
-next round, whoever holds the queue's row does this one.
+next round; the one that holds the lock on the queue's row does this one.
 
-Redis may lose what it knew: flushed, replaced, restarted empty, or set back to an earlier moment. It is known by the
-epoch that a followed Redis bears, and by the last event that was seen, which must still be there. Then a new epoch
-begins, and it is rebuilt: see `rebuilding`.
+Redis may lose data: flushed, replaced, restarted empty, or set back to an earlier moment. That shows in the epoch that
+a followed Redis holds, and in the last event that was read, which must still be there. Then a new epoch begins, and
+Redis is rebuilt: see `rebuild`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVENTS = 500  # ingested in one round
 
 
 class Replication:
-    """`redis` is where claims are decided."""
+    """`redis`: the Redis that is replicated."""
 
     def __init__(self, queue: str, database: Database, redis: RedisLedger) -> None:
         self._name = queue
@@ -40,7 +40,7 @@ class Replication:
         self._position = ""
 
     async def round(self) -> KeptTask:
-        """Do what is next, unless somebody else does."""
+        """Do the next step, unless another steward does it."""
         async with self._database.transaction() as sql:
             queue = await queues.lock(sql, self._name) or await self._begun(sql)
             if queue is None:
@@ -57,7 +57,7 @@ class Replication:
         )
 
     async def _begun(self, sql: Any) -> Queue | None:
-        """The row of a queue that this database has not kept before; None where another steward is at it."""
+        """The row of a queue that is new to this database; None if another steward makes it."""
         if await queues.read(sql, self._name) is not None:
             return None
         if await self._redis.owner():
@@ -66,7 +66,7 @@ class Replication:
         return await queues.lock(sql, self._name)
 
     async def read_until(self, sql: Any) -> int:
-        """What happened before this moment (Redis's clock, ms) was read; 0 while that is not known."""
+        """All events before this moment (Redis's clock, ms) were read; 0 while that is not known."""
         queue = await queues.read(sql, self._name)
         if queue is None or queue.phase is not RebuildPhase.FOLLOWING:
             return 0
@@ -76,7 +76,7 @@ class Replication:
         return queue.position_ms if look.ids or look.more else look.now_ms
 
     async def standing(self, sql: Any) -> LedgerStatus:
-        """How the ledger stands, for operators."""
+        """The ledger's status, for operators."""
         waiting = await requests.count(sql, self._name)
         queue = await queues.read(sql, self._name)
         if queue is None:
@@ -86,7 +86,7 @@ class Replication:
         return LedgerStatus(queue.phase, behind, waiting, queue.losses, queue.restored)
 
     async def check_owner(self) -> None:
-        """StoreRefusedError where this Redis is another ledger's."""
+        """Raises StoreRefusedError if this Redis follows another ledger."""
         async with self._database.transaction() as sql:
             queue = await queues.read(sql, self._name)
         owner = await self._redis.owner()
@@ -94,7 +94,7 @@ class Replication:
             raise self._stranger()
 
     def next_event(self, key: str, seconds: float) -> tuple[str | int, ...]:
-        """The command that waits for something to ingest."""
+        """The command that waits for an event to ingest."""
         wait = ("COUNT", 1, "BLOCK", max(1, round(seconds * 1000)))
         return ("XREAD", *wait, "STREAMS", key, self._position or "0-0")
 
@@ -123,7 +123,9 @@ class Replication:
         after = await self._ingesting.happened(sql, queue, look)
         more = look.more
         if not look.more:
-            after, more = await self._ingesting.facts(sql, after)
-            await deliver.give_changes(sql, self._name, self._redis, queue.epoch, patience=request_order.PATIENCE)
+            after, more = await self._ingesting.settings(sql, after)
+            await deliver.give_changes(
+                sql, self._name, self._redis, queue.epoch, min_age=request_order.PRODUCER_TIMEOUT
+            )
         gave = await deliver.give(sql, self._name, self._redis, queue.epoch)
         return after, more or gave

@@ -1,8 +1,9 @@
-"""Whose turn it is: requests for one task, or changes of one fact, are numbered in the order of their commits, and each
-is given to Redis after those before it.
+"""Keeps the order of requests: those for one task, or changes of one setting, are numbered in the order of their
+commits, and each is given to Redis after those before it.
 
-A number is drawn under a lock that is held until the commit: what has a lower number was committed before. Without it a
-lower number could be committed after a higher one was carried out, and would then count as carried out, too.
+A number is drawn under a lock that is held until the commit, so requests with lower numbers were committed before.
+Otherwise a lower number could be committed after a higher one was carried out, and would then count as carried out,
+too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import anyio
 
 from holdfast.store.ledger.database import Database
 
-PATIENCE = 1.0  # seconds in which a producer gives its request itself; then a steward does
+PRODUCER_TIMEOUT = 1.0  # seconds in which a producer gives its own request; after that a steward gives it
 POLL = 0.01  # seconds between two looks at requests that others are giving
 # A server has room for 64 locks a connection: a larger batch takes the whole queue.
 SINGLE_LOCKS = 32
@@ -36,19 +37,20 @@ FROM holdfast_requests WHERE queue = $1 AND task_id = ANY($2) AND id < $3 AND id
 
 
 async def lock(sql: Any, queue: str, names: Collection[str]) -> None:
-    """Until the end of this transaction nobody else draws a number for these tasks or facts."""
+    """Until the end of this transaction nobody else draws a number for these tasks or settings."""
     single = sorted(set(names)) if len(names) <= SINGLE_LOCKS else []
     await sql.execute(_LOCK, queue, single, not single)
 
 
 async def wait(database: Database, queue: str, names: Sequence[str], request: int, ours: Collection[int] = ()) -> bool:
-    """Wait for what was accepted for these names before a request; `ours` are given together with it.
+    """Wait until the requests for these names that were accepted before this one have been given. `ours` are given with
+    it.
 
-    False where something waits for longer than its producer takes: a steward gives it, and this request after it.
+    False if one waits for longer than its producer may take: a steward gives it, and this request after it.
     """
     while True:
         async with database.transaction() as sql:
-            found = await sql.fetchrow(_AHEAD, queue, list(names), request, list(ours), PATIENCE)
+            found = await sql.fetchrow(_AHEAD, queue, list(names), request, list(ours), PRODUCER_TIMEOUT)
         if found["stuck"] or not found["ahead"]:
             return not found["stuck"]
         await anyio.sleep(POLL)

@@ -42,13 +42,14 @@ class LedgerSchedules:
         self.clock_ms = schedules.clock_ms
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
-        """None while Redis is not all that the ledger knows of it: a schedule might be there that was removed."""
+        """None are due while Redis is not as the ledger knows it: it might hold a schedule that was removed."""
         queue = await self._queue.read()
         found = None if queue is None else await self._behind("schedule_due", queue, limit, *halts_of(scope))
         return Due(await self.clock_ms(), (), AGAIN_MS) if found is None else found_due(found)
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[str]:
-        """A fire whose task the ledger knows is not made again, whatever Redis remembers; and none as above."""
+        """A fire whose task the ledger knows is not made again; none is made while Redis is not as the ledger knows
+        it."""
         queue = await self._queue.read()
         with suppress(LedgerUnavailableError):
             orders = await self._marked(orders)
@@ -65,11 +66,11 @@ class LedgerSchedules:
         return ["stale"] * len(orders)
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
-        """None while Redis is not all that the ledger knows of it: what is put back then would come after its end."""
+        """None while Redis is not as the ledger knows it: a schedule that is put back would come after its removal."""
         return Retired("") if await self._queue.read() is None else await self._schedules.retire_schedules(seen, limit)
 
     async def _behind(self, operation: str, queue: Queue, *args: Value) -> Any:
-        """What an operation answers that only a Redis may do which has forgotten nothing; None where it has."""
+        """The answer of an operation that only a Redis without losses may run; None if Redis has lost data."""
         answer = await self._connection.run_behind("followed", operation, *args, queue.epoch, queue.seen)
         return None if answer == ELSEWHERE else answer
 

@@ -41,31 +41,31 @@ class WriteAhead:
 
     async def run(self, name: str, *args: Value) -> Any:
         """As Connection.run; StoreUnavailableError says so where a change is kept, and is carried out later."""
-        fact = change_requests.fact_of(name, args)
-        if not fact:
+        setting = change_requests.setting_of(name, args)
+        if not setting:
             return await self._run(name, *args)
-        epoch, entered = await self._enter(fact, name, args)
+        epoch, entered = await self._enter(setting, name, args)
         reached(Point.WRITTEN)
         if not epoch or (
-            entered.blocked and not await request_order.wait(self._database, self._queue, [fact], entered.request)
+            entered.blocked and not await request_order.wait(self._database, self._queue, [setting], entered.request)
         ):
-            raise StoreUnavailableError(_kept(fact, "Redis is being rebuilt, or was away until now"))
-        answer = await self._carry_out(epoch, fact, entered, name, args)
+            raise StoreUnavailableError(_kept(setting, "Redis is being rebuilt, or was away until now"))
+        answer = await self._carry_out(epoch, setting, entered, name, args)
         reached(Point.GIVEN)
         with suppress(LedgerUnavailableError):  # it is seen from what has happened
             async with self._database.transaction() as sql:
                 await requests.given(sql, [entered.request])
         return answer
 
-    async def _enter(self, fact: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
+    async def _enter(self, setting: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
         """The epoch of the Redis that may be told, empty where none is; and the change as it was accepted."""
         async with self._database.transaction() as sql:
             if (queue := await queues.read(sql, self._queue)) is not None:
-                return epoch_of(queue), await change_requests.enter(sql, self._queue, fact, operation, args)
+                return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)
         await self._begin()
         async with self._database.transaction() as sql:
             queue = await queues.read(sql, self._queue)
-            return epoch_of(queue), await change_requests.enter(sql, self._queue, fact, operation, args)
+            return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)
 
     async def _begin(self) -> None:
         """Nobody has kept this queue yet: schedules may be set before the first supervisor is started."""
@@ -75,27 +75,31 @@ class WriteAhead:
                 return
 
     async def _carry_out(
-        self, epoch: str, fact: str, entered: ChangeReceipt, operation: str, args: tuple[Value, ...]
+        self, epoch: str, setting: str, entered: ChangeReceipt, operation: str, args: tuple[Value, ...]
     ) -> object:
         try:
-            answer: object = await self._redis.request(epoch, fact, entered.request, operation, args)
+            answer: object = await self._redis.request(epoch, setting, entered.request, operation, args)
         except StoreUnavailableError as error:
-            raise StoreUnavailableError(_kept(fact, str(error))) from error
+            raise StoreUnavailableError(_kept(setting, str(error))) from error
         except StoreError:  # refused, and will be again
             async with self._database.transaction() as sql:
                 await requests.drop(sql, [entered.request])
             raise
         if answer == ELSEWHERE:
-            raise StoreUnavailableError(_kept(fact, "Redis is another one, or is being rebuilt"))
+            raise StoreUnavailableError(_kept(setting, "Redis is another one, or is being rebuilt"))
         if answer == OVERTAKEN:
-            raise StoreError(f"what was asked of {_named(fact)} was carried out long ago, and its answer is forgotten")
+            raise StoreError(
+                f"what was asked of {_named(setting)} was carried out long ago, and its answer is forgotten"
+            )
         return answer
 
 
-def _kept(fact: str, why: str) -> str:
-    return f"{why}; what was asked of {_named(fact)} is kept in PostgreSQL and is carried out as soon as that is over"
+def _kept(setting: str, why: str) -> str:
+    return (
+        f"{why}; what was asked of {_named(setting)} is kept in PostgreSQL and is carried out as soon as that is over"
+    )
 
 
-def _named(fact: str) -> str:
-    kind, _, name = fact.partition("|")
+def _named(setting: str) -> str:
+    kind, _, name = setting.partition("|")
     return f"schedule {name}" if kind == "schedule" else {"rules": "lanes", "quiet": "hosts"}[kind]

@@ -1,7 +1,7 @@
-"""The store in memory: the operations of `store/lua`, run inside this process over a key space of its own.
+"""The store in memory: the operations of `store/lua`, run inside this process over its own key space.
 
-There is one protocol, in Lua. `fakeredis` keeps the keys and runs the operations (`lupa` is its Lua); everything that
-blocks waits here, on the event loop. What is in it is gone when the process ends.
+`fakeredis` keeps the keys and runs the operations (`lupa` is its Lua); blocking commands wait on the event loop.
+Everything in it is gone when the process ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name not in {"fakeredis", "lupa"}:
         raise
-    told = f"the store in memory needs {error.name}: pip install 'fakeredis[lua]'"
-    raise MissingPackageError(told) from error
+    message = f"the store in memory needs {error.name}: pip install 'fakeredis[lua]'"
+    raise MissingPackageError(message) from error
 
 __all__ = ["MemoryStore", "is_served", "open_memory", "serving"]

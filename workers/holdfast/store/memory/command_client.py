@@ -1,4 +1,5 @@
-"""What the Redis store takes for a client: commands go to the engine of this process, blocking ones wait here."""
+"""The client that the Redis store uses in memory: commands go to the key space of this process, blocking ones wait
+here."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _AT_ONCE = {"BLPOP": "LPOP", "BRPOP": "RPOP", "BLMOVE": "LMOVE"}
 
 
 class CommandClient:
-    """Takes a turn of the event loop with each command, so that nobody starves the others."""
+    """Yields to the event loop with each command, so that no caller starves the others."""
 
     def __init__(self, engine: KeySpace) -> None:
         self._engine = engine
@@ -39,10 +40,10 @@ class CommandClient:
         return self
 
     async def disconnect(self) -> None:
-        """There is no connection."""
+        """Do nothing: there is no connection."""
 
     async def aclose(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: there is no connection."""
 
     def _pop(self, verb: str, keys: Sequence[str]) -> tuple[bytes, bytes] | None:
         for key in keys:
@@ -51,7 +52,7 @@ class CommandClient:
         return None
 
     async def _until(self, look: Callable[[], Any], seconds: float) -> Any:
-        """What `look` finds, or None after so many seconds."""
+        """The answer of `look` once it has one, or None after so many seconds."""
         with anyio.move_on_after(seconds):
             while (found := look()) is None:
                 await self._engine.change()
@@ -81,7 +82,7 @@ class Channel:
         self._channel.unsubscribe(*names)
 
     async def get_message(self, timeout: None = None) -> dict[str, Any]:
-        """The next one, however long it takes."""
+        """The next message; waits without a limit."""
         while (message := self._channel.get_message()) is None:
             await self._engine.change()
         return dict(message)

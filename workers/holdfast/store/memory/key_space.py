@@ -1,7 +1,7 @@
 """The key space and its Lua, both inside this process; every call is done when it returns.
 
-An operation is compiled once and kept under the SHA of its text, as on a server; the library alone would compile it at
-each call.
+An operation is compiled once and kept under the SHA of its text, as on a server; the library would compile it at each
+call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _beneath() -> bytes:
 
 
 class KeySpace:
-    """Whoever waits for a key waits for a change, and looks again."""
+    """Keys with their commands. Blocked callers wait for `change` and look again."""
 
     def __init__(self) -> None:
         clients: Any = fakeredis.FakeStrictRedis  # the library types no command
@@ -38,7 +38,7 @@ class KeySpace:
         self.client.execute_command("EVAL", "redis.operations = {}", 0)
 
     def do(self, *command: Any) -> Any:
-        """The answer of one command that does not block."""
+        """Run one command that does not block, and wake blocked callers."""
         match command:
             case ("EVALSHA", sha, *rest):
                 answer = self._evaluate(sha, *rest)
@@ -52,21 +52,21 @@ class KeySpace:
         return answer
 
     def announce(self) -> None:
-        """Whoever waits for a change looks again."""
+        """Wake blocked callers, which look again."""
         self._changed.set()
         self._changed = anyio.Event()
 
     async def change(self) -> None:
-        """Wait for the next command of anybody.
+        """Wait for the next command of any caller.
 
-        Where one follows the other, the event that was waited for has always come, and the loop, which cancels only
-        who still waits, would never do so: so this is looked at.
+        If commands follow one another without a pause the event is always set, and the loop, which cancels only waiting
+        tasks, would never cancel this one: so cancellation is checked here.
         """
         await self._changed.wait()
         await anyio.lowlevel.checkpoint_if_cancelled()
 
     def look(self, *command: Any) -> Any:
-        """The same, of a command that whoever waits need not be told of."""
+        """Run a command without waking blocked callers."""
         return self.client.execute_command(*command)
 
     def _evaluate(self, sha: str, *arguments: Any) -> Any:

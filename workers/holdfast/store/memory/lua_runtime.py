@@ -1,4 +1,4 @@
-"""What a server's Lua has and the one inside this process has not, as functions that it calls.
+"""The functions that a server's Lua has and the Lua inside this process lacks; it calls them here.
 
 `new` makes an empty Lua table; text is bytes on that side.
 """
@@ -29,7 +29,7 @@ def unpack(raw: bytes, new: New) -> Table:
 
 
 def decode(raw: bytes, new: New) -> Table:
-    """cjson.decode; raises for what is no JSON. A number too large for it is infinite, as on a server."""
+    """cjson.decode; raises for invalid JSON. A number too large for it is infinite, as on a server."""
     return _as_lua(json.loads(raw.decode(), parse_int=float), new)
 
 

@@ -1,4 +1,4 @@
-"""Which store in memory a caller gets: the one that this process serves, if it serves that queue, else a new one."""
+"""Shares stores in memory: a caller gets the one that this process serves for its queue, else a new one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _served: dict[str, MemoryStore] = {}
 
 @contextmanager
 def serving(queue: str) -> Generator[MemoryStore]:
-    """A store that everybody in this process who opens this queue shares."""
+    """A store that every caller in this process who opens this queue shares."""
     store = _served[queue] = MemoryStore(queue)
     try:
         yield store
@@ -22,15 +22,15 @@ def serving(queue: str) -> Generator[MemoryStore]:
 
 
 def is_served(queue: str) -> bool:
-    """True if everybody in this process shares one store of this queue."""
+    """True if every caller in this process shares one store of this queue."""
     return queue in _served
 
 
 @asynccontextmanager
 async def open_memory(queue: str) -> AsyncGenerator[MemoryStore]:
-    """The store of this queue, if this process serves one in memory; else one of the caller's own, empty.
+    """The store of this queue, if this process serves one in memory; else a new one, empty.
 
-    Raises StoreRefusedError for another queue than the one that is served: nobody would ever run its tasks.
+    Raises StoreRefusedError if this process serves another queue: nobody would ever run the tasks.
     """
     if _served and queue not in _served:
         [served] = _served

@@ -1,4 +1,4 @@
-"""What our user must be allowed to do: every command that our operations run, inside scripts and outside of them."""
+"""The rights that our user needs: every command that our operations run, inside scripts and outside of them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _ON_LANES = ("LINDEX", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPOP", "RPUSH
 
 
 def needed(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Command]]:
-    """What each command is called, and one call of it as an access list would be asked about it."""
+    """The name of each command, and one call of it for ACL DRYRUN."""
     yield "EVALSHA", ("EVALSHA", "0" * 40, *map(str, keys.declared))
     yield "SCRIPT LOAD", ("SCRIPT", "LOAD", "return 1")
     yield "CLIENT SETNAME", ("CLIENT", "SETNAME", "x")

@@ -29,10 +29,10 @@ MOST_BLOCKED = 100  # a process blocks in a few calls, and waits for tasks in on
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """`commands`: for calls that answer at once; a bounded pool that waits for a free connection.
-    `blocking`: for calls that block; the caller bounds each one, and a call that is cancelled closes its connection.
-    `peeking`: for those that block on a lane, one for each of MOST_PEEKS lanes.
-    `guide`: who knows where the server is, if it may be another one tomorrow."""
+    """`commands`: for calls that answer at once; a bounded pool that waits for a free connection. `blocking`: for
+    calls that block; the caller bounds each one, and a cancelled call closes its connection. `peeking`: for calls that
+    block on a lane, one for each of MOST_PEEKS lanes. `locator`: finds the server where it may change (Sentinel,
+    Cluster)."""
 
     commands: Any
     blocking: Any
@@ -41,7 +41,8 @@ class Clients:
 
 
 def clients_of(settings: RedisSettings) -> Clients:
-    """Nothing is connected before the first call. UntrustedError where another user could be behind the socket."""
+    """Make the clients; nothing is connected before the first call. UntrustedError if another user could own the
+    socket."""
     if settings.folder is not None:
         settings.folder.check()
     bounds = {"max_connections": settings.max_connections, "timeout": settings.answer_timeout}
@@ -91,8 +92,8 @@ def _options(settings: RedisSettings) -> dict[str, Any]:
 
 
 def _probed(url: str) -> dict[str, Any]:
-    """The kernel asks whether a silent peer is still there: who waits for a bell hears of a peer that has vanished
-    within seconds, and asks nothing of the server for it."""
+    """Have the kernel probe silent peers: a blocked call ends within seconds of its peer's loss, without a command
+    to the server."""
     if url.startswith("unix:"):
         return {}
     options = {getattr(socket, name): value for name, value in PROBED.items() if hasattr(socket, name)}
@@ -100,7 +101,8 @@ def _probed(url: str) -> dict[str, Any]:
 
 
 def _client(pool: Any) -> Any:
-    """Answers as the protocol gives them: the library would guess their meaning from the command's name."""
+    """A client that returns answers as the protocol gives them; the library would convert them by the command's
+    name."""
     client: Any = aioredis.Redis.from_pool(pool)
     client.response_callbacks.clear()
     return client

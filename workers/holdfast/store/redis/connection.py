@@ -1,4 +1,4 @@
-"""A namespace's connections: one operation by name, plain commands, blocking commands."""
+"""The connections of a namespace: one operation by name, plain commands, blocking commands."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ DAMAGED = "damaged"  # an operation's answer: the key of the task's record holds
 
 
 class Connection:
-    """Calls raise only errors of our tree. `replaced` is for tests: other text for parts of the scripts. `clients`: for
-    calls that answer at once, and for those that block; else such as the settings ask for."""
+    """Calls raise only errors of our tree. `replaced` gives tests other text for parts of the scripts. `clients`:
+    those of the settings if not given."""
 
     def __init__(
         self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
@@ -62,7 +62,7 @@ class Connection:
         return await self._evaluated(self._scripts[name], *args)
 
     async def run_behind(self, guard: str, name: str, *args: Value) -> Any:
-        """The same, with a shared part before it that may answer in its place and takes the last arguments."""
+        """Run an operation behind a shared part, which may answer in its place and takes the last arguments."""
         if name not in self._guarded:
             self._guarded[name] = build(name, self._replaced, guard)
         return await self._evaluated(self._guarded[name], *args)
@@ -87,8 +87,8 @@ class Connection:
             await self.command("SCRIPT", "LOAD", script.source)
 
     async def check_types(self) -> None:
-        """Raises StoreRefusedError, which names the first key of this queue that is of another type. What this user may
-        not look at is left out."""
+        """Raises StoreRefusedError for the first key of this queue that has another type. Keys that this user may
+        not read are left out."""
         for key, wanted in self.keys.types.items():
             found = await self._type_of(key)
             if found not in {wanted, "none"}:
@@ -98,7 +98,7 @@ class Connection:
                 )
 
     async def _check_types_of(self, task_id: str) -> None:
-        """The same of the keys of a task; of what is no task's id there are none."""
+        """Check the keys of a task as `check_types` does."""
         for key, wanted in self.keys.types_of(task_id).items():
             found = await self._type_of(key)
             if found not in {wanted, "none"}:
@@ -108,7 +108,7 @@ class Connection:
                 )
 
     async def refuse_damaged(self, task_id: str) -> NoReturn:
-        """Of a task whose record could not be read: raises StoreRefusedError with the key's name."""
+        """Raises an error for a task whose record could not be read: StoreRefusedError if a key has another type."""
         await self._check_types_of(task_id)
         raise UnreadableRecordError(f"the record of task {task_id!a} could not be read; ask again")
 
@@ -120,12 +120,12 @@ class Connection:
 
     @property
     def found_by(self) -> str:
-        """How the server is found: url, sentinel or cluster."""
+        """The way in which the server is found: url, sentinel or cluster."""
         return "url" if self._guide is None else self._guide.form
 
     @property
     def address(self) -> str:
-        """Where the server is that was found last; empty where the URL says it."""
+        """The address of the server that was found last; empty if the URL names it."""
         return "" if self._guide is None else self._guide.address
 
     @property
@@ -144,7 +144,7 @@ class Connection:
             return await self._execute_blocking(*args)
 
     async def peek(self, seconds: float, *args: Value) -> Any:
-        """The same, over the connections that are for peeks at lanes."""
+        """Run a command that blocks on a lane, over the connections for peeks."""
         with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
             return await self._execute_peeking(*args)
 
@@ -157,5 +157,5 @@ class Connection:
 
 
 def given(value: int | None) -> Value:
-    """A number as a script takes it, nothing where there is none."""
+    """A number as a script takes it; empty for None."""
     return "" if value is None else value

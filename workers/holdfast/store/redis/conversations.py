@@ -1,4 +1,4 @@
-"""Conversations and what is kept beside tasks, in Redis."""
+"""The Redis calls about conversations and data kept beside tasks."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class RedisConversations(RedisPart):
         feedback: bytes | None = None,
         push: bytes | None = None,
     ) -> None:
-        told: list[Value] = ["ran", ""] if ran else []
+        args: list[Value] = ["ran", ""] if ran else []
         for name, value in (metadata or {}).items():
-            told += [f"{NAME}{name}", value]
+            args += [f"{NAME}{name}", value]
         for value in added:
-            told += ["added", value]
+            args += ["added", value]
         if feedback is not None:
-            told += ["feedback", feedback]
+            args += ["feedback", feedback]
         if push is not None:
-            told += ["push", push]
-        if told:
-            await self._run("conversation_add", task_id, *told)
+            args += ["push", push]
+        if args:
+            await self._run("conversation_add", task_id, *args)
 
     async def about(self, task_id: str) -> About:
         flat, added, earlier = await self._run("conversation_show", task_id)

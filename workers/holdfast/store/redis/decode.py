@@ -1,4 +1,4 @@
-"""Answers of the Lua operations, turned into values."""
+"""Turns answers of the Lua operations into values."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def pulled(answer: list[Any]) -> Pulled:
 
 
 def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
-    """Raises UnreadableRecordError where a field is missing, or holds what no task has."""
+    """Raises UnreadableRecordError if a field is missing or has an impossible value."""
     try:
         return _task_record(task_id, answer)
     except KeyError as error:

@@ -1,4 +1,4 @@
-"""What Redis's errors mean to us, in one place."""
+"""Maps Redis's errors to ours, in one place."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _NO_DATABASE = "DB index is out of range"
 
 
 def _behind(error: exceptions.RedisError) -> exceptions.RedisError:
-    """The library wraps what the server answers to a login as if the connection had failed."""
+    """The error behind a failed login, which the library wraps as if the connection had failed."""
     cause = error.__cause__
     return cause if isinstance(cause, exceptions.RedisError) else error
 
 
 def is_passing(error: exceptions.RedisError) -> bool:
-    """Whether waiting mends it. The library keeps the first word apart where it knows it; a script's error begins
-    otherwise."""
+    """True if waiting mends the error. The library strips the first word where it knows it; a script's error keeps
+    it."""
     text = str(error)
     first = error.status_code or text.split(" ", 1)[0]
     return first in _PASSING or any(f" {word} " in text[:200] for word in _PASSING)
 
 
 def node_of_cluster(url: str) -> str:
-    """What is wrong with this URL of one server."""
+    """The error text for a URL that names one node of a Cluster."""
     return (
         f"Redis at {url} is a node of a Cluster, and slots move; "
         "use redis+cluster://host:port,host:port (rediss+cluster:// with TLS)"
@@ -52,7 +52,7 @@ def node_of_cluster(url: str) -> str:
 
 
 def _wrong_url(error: exceptions.RedisError, text: str, url: str) -> str:
-    """What is wrong with the URL that led to this answer, or empty."""
+    """The error text if the URL led to this answer, or empty."""
     if type(error) in _ELSEWHERE:
         return node_of_cluster(url)
     if isinstance(error, exceptions.InvalidResponse):
@@ -61,14 +61,14 @@ def _wrong_url(error: exceptions.RedisError, text: str, url: str) -> str:
 
 
 def _wrong_type(text: str, url: str) -> str:
-    """What is wrong with a key that this answer is about, or empty."""
+    """The error text if a key of another type led to this answer, or empty."""
     if "WRONGTYPE" not in text[:200]:
         return ""
     return f"Redis at {url}: a key of this queue or of its lanes is of another type: {text}"
 
 
 def _is_local(error: exceptions.RedisError) -> bool:
-    """Whether a pool of ours had no connection left: nothing was sent."""
+    """True if our pool had no connection left: nothing was sent."""
     return isinstance(error, exceptions.MaxConnectionsError) or str(error) == "No connection available."
 
 

@@ -48,7 +48,7 @@ class Examination:
         self._unseen: dict[str, str] = {}
 
     async def facts(self, watch: float) -> StoreInfo:
-        """Everything; lanes are watched for `watch` seconds. Raises what `ping` raises, but for a lack of rights."""
+        """Everything; lanes are watched for `watch` seconds. Raises what `ping` raises, except for a lack of rights."""
         try:
             await self._command("PING")
         except StoreRefusedError as error:
@@ -67,7 +67,8 @@ class Examination:
         )
 
     async def _look(self, what: str, look: Callable[[], Awaitable[T]]) -> T | None:
-        """None, and noted, where the store refuses it; a store that goes away meanwhile ends the examination."""
+        """The answer of a look; None if the store refuses it, which is noted. A store that goes away ends the
+        examination."""
         try:
             return await look()
         except StoreUnavailableError:
@@ -80,13 +81,13 @@ class Examination:
         return server_report.info(await self._command("INFO", section))
 
     async def _config(self, *names: str) -> dict[str, str] | None:
-        """Settings of the server; not every server, nor every user, is shown them."""
+        """Settings of the server; None where the server or the user's rights hide them."""
         answer = await self._look("settings", lambda: self._command("CONFIG", "GET", *names))
         return None if answer is None else server_report.settings(answer)
 
     async def _server(self) -> ServerInfo:
-        told = await self._info("server") | await self._info("replication")
-        return server_report.server(told, self._connection.found_by, self._connection.address)
+        report = await self._info("server") | await self._info("replication")
+        return server_report.server(report, self._connection.found_by, self._connection.address)
 
     async def _timing(self) -> TimingInfo:
         trips: list[float] = []
@@ -107,12 +108,12 @@ class Examination:
         return server_report.persistence(await self._info("persistence"), await self._config("appendfsync", "save"))
 
     async def _clients(self) -> ClientInfo:
-        told, config = await self._info("clients"), await self._config("timeout", "tcp-keepalive") or {}
+        report, config = await self._info("clients"), await self._config("timeout", "tcp-keepalive") or {}
         listed = await self._look("other clients", lambda: self._command("CLIENT", "LIST"))
         database = str(self._connection.database)
         return ClientInfo(
-            connected=int(told.get("connected_clients", 0)),
-            most=int(told.get("maxclients", 0)),
+            connected=int(report.get("connected_clients", 0)),
+            most=int(report.get("maxclients", 0)),
             idle_timeout=_number(config.get("timeout")),
             keepalive=_number(config.get("tcp-keepalive")),
             strangers=None if listed is None else server_report.strangers(listed, NAME, database),
@@ -127,7 +128,8 @@ class Examination:
         return AclInfo((user or b"").decode(), tuple(names[place - 1] for place in refused), await self._scripts())
 
     async def _scripts(self) -> str:
-        """Loading is compiling: it shows whether this server knows our flags. The scripts are what workers load."""
+        """Load every script: compiling shows whether this server knows our flags. These are the scripts that workers
+        load."""
         try:
             await self._connection.load()
         except StoreUnavailableError:

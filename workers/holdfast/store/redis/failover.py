@@ -1,7 +1,7 @@
-"""Connections to whichever server serves now: before it connects, each asks a guide where that is.
+"""Connections to the server that serves now: before it connects, each asks a locator for the address.
 
-The library's own pool for Sentinel does the following; a Cluster's guide answers the same question. Its RedisCluster is
-not used: all keys of a namespace are in one slot, so that one node at a time serves us, commands without a key too; and
+The library's pool for Sentinel works so; our Cluster locator answers the same question. The library's RedisCluster is
+not used: all keys of a namespace are in one slot, so one node at a time serves us, commands without a key included; and
 it follows ASK, which is wrong for a script whose other keys may not have moved yet.
 """
 
@@ -23,18 +23,18 @@ ASKING_TIMEOUT = 2.0  # seconds for one server to say where ours is, before anot
 
 
 class FailoverPool(SentinelConnectionPool, BlockingConnectionPool):
-    """Bounded: who finds all connections in use waits for one."""
+    """A bounded pool: a caller waits while all connections are in use."""
 
 
 def following_pool(guide: ServerLocator, name: str, options: Mapping[str, Any], *, tls: bool) -> Any:
-    """`name` is what the guide is asked about; `options` are the pool's and its connections'."""
+    """`name`: the master or the queue to locate; `options`: those of the pool and its connections."""
     kind = SentinelManagedSSLConnection if tls else SentinelManagedConnection
     pool: Any = FailoverPool  # the library types no option
     return pool(name, guide, connection_class=kind, **options)
 
 
 class ServerLocator(ABC):
-    """Asks the servers that it knows where ours is, one after the other, those first that answered last."""
+    """Asks known servers for the address of ours, one after the other, beginning with the one that answered last."""
 
     form: ClassVar[str]
 
@@ -46,15 +46,15 @@ class ServerLocator(ABC):
 
     @property
     def address(self) -> str:
-        """Where ours was, when it was last asked for."""
+        """The last address that was found."""
         return f"{self._found[0]}:{self._found[1]}" if self._found else ""
 
     def prefer(self, host: Address) -> None:
-        """Ask this one first."""
+        """Ask this server first."""
         self._hosts = [host, *(each for each in self._hosts if each != host)]
 
     async def discover_master(self, service_name: str) -> Address:
-        """Where to connect to; the pool's word for it."""
+        """The address to connect to; the name is the library's."""
         found = await self._ask_around(service_name)
         earlier, self._found = self._found, found
         if earlier not in {None, found} and self.changed is not None:
@@ -86,20 +86,20 @@ class ServerLocator(ABC):
 
     @abstractmethod
     async def _answer(self, client: Any, host: Address, name: str) -> Address:
-        """What the server `host` says; ResponseError where it does not know."""
+        """The answer of the server `host`; ResponseError if it does not know."""
 
 
 def _of_all(errors: Mapping[Address, Exception]) -> RedisError:
-    """Whether waiting helps: not where everybody has answered, and refuses."""
-    told = "; ".join(f"{host}:{port}: {str(error) or type(error).__name__}" for (host, port), error in errors.items())
+    """One error for those of all servers. Waiting does not help if all of them answered and refuse."""
+    text = "; ".join(f"{host}:{port}: {str(error) or type(error).__name__}" for (host, port), error in errors.items())
     for kind in (AuthenticationError, ResponseError):
         if all(isinstance(error, kind) for error in errors.values()):
-            return kind(told)
-    return ConnectionError(told)
+            return kind(text)
+    return ConnectionError(text)
 
 
 class SentinelLocator(ServerLocator):
-    """Asked about a master by its name."""
+    """Asks sentinels for a master by its name."""
 
     form = "sentinel"
 
@@ -111,7 +111,7 @@ class SentinelLocator(ServerLocator):
 
 
 class ClusterLocator(ServerLocator):
-    """Asked about the slot of a queue."""
+    """Asks nodes for the owner of a queue's slot."""
 
     form = "cluster"
 
@@ -128,9 +128,9 @@ class ClusterLocator(ServerLocator):
         return owner
 
 
-def _host(told: bytes | None) -> str | None:
-    """A node that does not know its own name means the one it was asked under."""
-    name = (told or b"").decode()
+def _host(raw: bytes | None) -> str | None:
+    """The host of a node; None if the node does not know its own name, and the name it was asked under counts."""
+    name = (raw or b"").decode()
     return name if name not in {"", "?"} else None
 
 

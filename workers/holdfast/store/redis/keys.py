@@ -1,4 +1,4 @@
-"""How keys are spelled. The Lua operations spell the same ones (`store/lua/shared/base.lua` and below)."""
+"""Spells the names of keys. The Lua operations spell the same ones (`store/lua/shared`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SCHEMA = 1
 class Keys:
     """The keys of one namespace; all of them share the Cluster slot of the plain queue name.
 
-    In a Cluster a lane must, too, and scripts name a second key, which never exists. While the slot is moved key by key
-    its old node, which lacks that key, then refuses a script before it begins, where it would otherwise fail in the
-    middle, at the first key that is not there; and its new node refuses one that comes early.
+    In a Cluster a lane must share it, too, and scripts name a second key, which never exists. While a slot is moved key
+    by key, its old node lacks that key and refuses a script before it begins; otherwise the script would fail in the
+    middle, at the first key that has moved. Its new node refuses a script that comes early.
     """
 
     queue: str
@@ -31,7 +31,7 @@ class Keys:
         return f"{{{self.queue}}}:"
 
     def name(self, lane: str) -> str:
-        """A lane's one name: a lane of the namespace may be called by its list, too."""
+        """The canonical name of a lane: a lane of the namespace may also be named by its list."""
         name = lane.removeprefix(f"{self.prefix}lane:")
         if self.in_cluster and ":" in name and name != self.queue:
             raise InvalidTaskError(
@@ -128,13 +128,13 @@ class Keys:
 
     @property
     def types(self) -> dict[str, str]:
-        """The type of each key that there is once a namespace; those of lanes, tasks and workers are left out."""
+        """The type of each key that a namespace has once; those of lanes, tasks and workers are left out."""
         zsets = (self.workers, self.due, self.finished, self.dead, self.schedules)
         lists, others = (self.queue, self.unreadable), {self.meta: "hash", self.events: "stream"}
         return dict.fromkeys(lists, "list") | dict.fromkeys(zsets, "zset") | others
 
     def types_of(self, task_id: str) -> dict[str, str]:
-        """The same of one task's keys."""
+        """The type of each key of one task."""
         lists, texts = ("history", "pending", "trail"), ("op", "checkpoint")
         kinds = {"task": "hash", "messages": "hash"} | dict.fromkeys(lists, "list") | dict.fromkeys(texts, "string")
         return {f"{self.prefix}{name}:{task_id}": kind for name, kind in kinds.items()}

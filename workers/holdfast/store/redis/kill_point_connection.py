@@ -1,4 +1,4 @@
-"""Kill points between a command and its answer; used only where the environment asks for one."""
+"""Kill points between a command and its answer; used only if the environment asks for one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_SETTLEMENTS = b"\x90"  # an empty list as MessagePack
 
 
 def watched(client: Any) -> Callable[..., Awaitable[Any]]:
-    """`execute_command` of this client, which comes by a kill point when the command is in the socket."""
+    """`execute_command` of this client, which reaches a kill point when the command is in the socket."""
     read_answer = client.parse_response
 
     async def parse_response(connection: Any, command: str, *, sent: Point | None = None, **options: Any) -> Any:

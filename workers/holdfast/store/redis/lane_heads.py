@@ -1,4 +1,4 @@
-"""Watching the heads of lanes for a moment, to see from which end they are filled."""
+"""Watches the heads of lanes for a moment, to see from which end they are filled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOKS = 4
 
 
 async def look(connection: Connection, lane: str, earlier: LaneHead) -> LaneHead:
-    """The front of the lane now, compared with an earlier look; the lane by its name in the store."""
+    """The front of the lane now, compared with an earlier look. `lane`: its name in the store."""
     kind, length, first, second, pushed, suspects, turned, before = await connection.run(
         "glance", lane, earlier.first, earlier.second, *earlier.before
     )
@@ -44,7 +44,7 @@ class LaneHeadWatch:
 
 
 async def watched(connection: Connection, lanes: Sequence[str], seconds: float) -> tuple[LaneInfo, ...]:
-    """What is to be seen of the lanes in this time."""
+    """The state of the lanes after looks over this time."""
     watches = [LaneHeadWatch(connection, lane) for lane in lanes]
     for left in reversed(range(LOOKS)):
         for watch in watches:

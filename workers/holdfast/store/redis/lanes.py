@@ -18,10 +18,10 @@ _limits = msgspec.json.Decoder(ServedLimits).decode
 
 class RedisLanes(RedisPart):
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
-        now_ms, told, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
-        said = _said({name: value.decode(errors="replace") for name, value in pairs(rules)})
-        found = sorted((_lane(row, said) for row in told), key=lambda lane: lane.name)
-        handlers = {subject: one for (bound, subject), one in said.items() if bound == LaneBound.NAME}
+        now_ms, rows, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
+        orders = _said({name: value.decode(errors="replace") for name, value in pairs(rules)})
+        found = sorted((_lane(row, orders) for row in rows), key=lambda lane: lane.name)
+        handlers = {subject: one for (bound, subject), one in orders.items() if bound == LaneBound.NAME}
         return Lanes(now_ms, tuple(found), handlers, living)
 
     async def service(self, places: Sequence[tuple[str, str]]) -> list[ServedState]:
@@ -55,17 +55,17 @@ def _said(rules: Mapping[str, str]) -> dict[tuple[str, str], LimitOrder]:
         who, _, rest = field.partition(":")
         bound, _, subject = rest.partition(":")
         if who in {"asked", "set"}:
-            told, _, host = rules.get(f"set:{rest}", "").partition("@")
-            found[bound, subject] = LimitOrder(rules.get(f"asked:{rest}", ""), told, host)
+            value, _, host = rules.get(f"set:{rest}", "").partition("@")
+            found[bound, subject] = LimitOrder(rules.get(f"asked:{rest}", ""), value, host)
     return found
 
 
-def _lane(row: Sequence[Any], said: Mapping[tuple[str, str], LimitOrder]) -> LaneState:
+def _lane(row: Sequence[Any], orders: Mapping[tuple[str, str], LimitOrder]) -> LaneState:
     name, entries, held, running, oldest, paused, closed, workers, served, missing, wrong_end = row
     lane = name.decode(errors="replace")
     since, _, because = paused.decode(errors="replace").partition(" ")
     bounds = (LaneBound.LIMIT, LaneBound.KEYS, LaneBound.RATE, LaneBound.END)
-    limit, keys, rate, end = (said.get((bound, lane), LimitOrder()) for bound in bounds)
+    limit, keys, rate, end = (orders.get((bound, lane), LimitOrder()) for bound in bounds)
     return LaneState(
         name=lane,
         entries=entries,

@@ -23,20 +23,21 @@ OVERTAKEN = b"overtaken"  # carried out long ago, and later requests for the sam
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """`word`: ok, missed, lost or other (see follow.lua); `position` of the last event, the tasks that events named,
-    Redis's clock, and the facts they named, each with the last request that was carried out on it (0: none)."""
+    """A page of events. `word`: ok, missed, lost or other (see follow.lua); `position`: that of the last event;
+    `ids`: the tasks that events named; `now_ms`: Redis's clock; `settings`: the settings they named, each with the last
+    request that was carried out on it (0: none)."""
 
     word: str
     position: str
     more: bool
     ids: tuple[str, ...]
     now_ms: int
-    facts: dict[str, int]
+    settings: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSetting:
-    """`content` as names and values in turn: the last one, where it was `removed`."""
+    """`content`: names and values in turn; the last known ones if it was `removed`."""
 
     name: str
     content: tuple[bytes, ...]
@@ -47,8 +48,8 @@ class RedisLedger(RedisPart):
     """Redis as its ledger sees it."""
 
     async def follow(self, epoch: str, after: str, witness: str, limit: int) -> EventPage:
-        word, position, more, ids, now, *facts = await self._run("follow", epoch, after, witness, limit)
-        named = {name.decode(): int(request or 0) for name, request in zip(*facts, strict=True)}
+        word, position, more, ids, now, *settings = await self._run("follow", epoch, after, witness, limit)
+        named = {name.decode(): int(request or 0) for name, request in zip(*settings, strict=True)}
         return EventPage(word.decode(), position.decode(), more == 1, tuple(each.decode() for each in ids), now, named)
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
@@ -63,18 +64,18 @@ class RedisLedger(RedisPart):
         return dumps
 
     async def read(self, epoch: str, witness: str, task_ids: Sequence[str]) -> tuple[Dumps, int] | None:
-        """The first of these tasks, as many as PAGE_BYTES allow, and how many ids that were; None where this Redis
-        has forgotten the event `witness`, or is not what that ledger follows or rebuilds."""
+        """The first of these tasks, as many as PAGE_BYTES allow, and the number of ids that were looked at; None if
+        this Redis has lost the event `witness`, or neither follows that ledger nor is rebuilt from it."""
         answer = await self._run("dump", epoch, witness, PAGE_BYTES, *task_ids)
         return None if answer == ELSEWHERE else read_dumps(answer)
 
     async def known(self, cursor: str, page: int) -> tuple[str, list[str]]:
-        """Ids of tasks among the next keys, and where to go on ('' at the end)."""
+        """Ids of tasks among the next keys, and the next cursor ('' at the end)."""
         following, ids = await self._run("known", cursor or "0", page)
         return "" if following == b"0" else following.decode(), [each.decode() for each in ids]
 
     async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[str]:
-        """A word per task (see restore.lua), or `other` alone."""
+        """Put tasks back; a word for each (see restore.lua), or `other` alone."""
         args = [value for dump in dumps for value in flat(dump)]
         return [word.decode() for word in await self._run("restore", epoch, *args)]
 
@@ -83,7 +84,7 @@ class RedisLedger(RedisPart):
         return (await self._command("HGET", self._keys.meta, "rebuilding") or b"").decode()
 
     async def begin_rebuild(self, epoch: str) -> None:
-        """From now on nobody gives it anything but what the ledger puts back."""
+        """Begin a rebuild: from now on this Redis takes only what the ledger puts back."""
         await self._command("HDEL", self._keys.meta, "ledger")
         await self._command("HSET", self._keys.meta, "rebuilding", epoch)
 
@@ -96,7 +97,7 @@ class RedisLedger(RedisPart):
         return (await self._command("HGET", self._keys.meta, "ledger") or b"").decode()
 
     async def disown(self) -> None:
-        """This Redis is nobody's from now on: the next keeper treats it as one that has lost data."""
+        """Make this Redis nobody's: the next steward treats it as one that has lost data."""
         await self._command("HDEL", self._keys.meta, "ledger", "rebuilding")
 
     async def give(self, epoch: str, submissions: Sequence[Submission], verb: str = "run") -> list[Receipt] | None:
@@ -114,7 +115,7 @@ class RedisLedger(RedisPart):
         return None if answer == ELSEWHERE else Receipt(Accepted(answer.decode()), one.task_id)
 
     async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> str | None:
-        """`cancel`, `pause` or `resume` for a ledger: the state afterwards, `unknown`, or None as above."""
+        """`cancel`, `pause` or `resume` for a ledger: the state afterwards, `unknown`, or None as in `give`."""
         answer = await self._connection.run_behind("once", verb, task_id, reason, request, epoch)
         return None if answer == ELSEWHERE else str(answer.decode())
 
@@ -122,8 +123,10 @@ class RedisLedger(RedisPart):
         """Delete tasks that ended more than `keep_ms` ago and before `before_ms`; their number."""
         return await self._number("trim", keep_ms, limit, before_ms)
 
-    async def facts(self, epoch: str, witness: str, names: Sequence[str]) -> tuple[str, list[KeptSetting]] | None:
-        """The last event of all, and these facts; None where this Redis is not what the ledger follows, any more."""
+    async def kept_settings(
+        self, epoch: str, witness: str, names: Sequence[str]
+    ) -> tuple[str, list[KeptSetting]] | None:
+        """The last event of all, and these settings; None if this Redis does not follow the ledger any more."""
         answer = await self._run("facts", epoch, witness, *names)
         if answer == ELSEWHERE:
             return None
@@ -132,19 +135,21 @@ class RedisLedger(RedisPart):
             KeptSetting(name, tuple(some), not some) for name, some in zip(names, contents, strict=True)
         ]
 
-    async def restore_facts(self, epoch: str, facts: Sequence[KeptSetting], *, set_back: bool) -> None:
-        """Put these back into a Redis that is rebuilt: `set_back` to an earlier moment, or emptied."""
+    async def restore_settings(self, epoch: str, settings: Sequence[KeptSetting], *, set_back: bool) -> None:
+        """Put settings back into a Redis that is rebuilt: `set_back` to an earlier moment, or emptied."""
         args: list[Value] = [epoch, int(set_back)]
-        for fact in facts:
-            args += (fact.name, int(fact.removed), len(fact.content), *fact.content)
+        for setting in settings:
+            args += (setting.name, int(setting.removed), len(setting.content), *setting.content)
         await self._run("restore_facts", *args)
 
-    async def request(self, epoch: str, fact: str, number: int, operation: str, args: Sequence[Value]) -> Any:
-        """What the operation answers; ELSEWHERE as above, and nothing was done. A request is carried out once: later
-        its answer comes again, or OVERTAKEN where that is forgotten."""
-        return await self._connection.run_behind("requested", operation, *args, fact, number, epoch)
+    async def request(self, epoch: str, setting: str, number: int, operation: str, args: Sequence[Value]) -> Any:
+        """Run a change request; the operation's answer, or ELSEWHERE if this Redis does not follow the ledger.
+
+        A request is carried out once: a repetition gets the same answer, or OVERTAKEN if that was forgotten.
+        """
+        return await self._connection.run_behind("requested", operation, *args, setting, number, epoch)
 
     async def known_schedules(self, cursor: str, page: int) -> tuple[str, list[str]]:
-        """Some of the ids that there are, and where to go on ('' at the end)."""
+        """Some ids of schedules, and the next cursor ('' at the end)."""
         following, flat = await self._command("ZSCAN", self._keys.schedules, cursor or "0", "COUNT", page)
         return "" if following == b"0" else following.decode(), [name.decode() for name in flat[::2]]

@@ -1,8 +1,8 @@
-"""Who waits for a task is told on its channel when a turn settles.
+"""Tells waiting callers on the channel of a task when a turn settles.
 
-All who wait in one process share one subscription: a thousand of them take one connection. One of them reads it for
-all, and when that one leaves another goes on, so that no task runs in the background. Where the connection breaks, each
-is told so, looks at its tasks and comes back.
+All callers of one process share one subscription: a thousand of them take one connection. One caller reads it for all,
+and when that one leaves another goes on, so that no task runs in the background. If the connection breaks, each caller
+gets the error, looks at its tasks and subscribes again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _SPECIAL = re.compile(r"([*?\[\]\\])")
 
 
 class Waiter:
-    """One who waits. `names`: the channels, or the pattern, to subscribe to; `unconfirmed`: those of them that do not
-    stand yet; `notices`: what it has not taken."""
+    """One waiting caller. `names`: the channels, or the pattern, to subscribe to; `unconfirmed`: those of them that
+    do not stand yet; `notices`: those it has not taken."""
 
     def __init__(self, channels: frozenset[str], names: frozenset[str]) -> None:
         self.channels = channels
@@ -36,7 +36,7 @@ class Waiter:
         self.error: StoreError | None = None
 
     def confirm(self, name: str) -> None:
-        """One of its names stands; with the last one, it is told that its subscription does."""
+        """Note that one of its names stands; after the last one it gets the notice '' for its subscription."""
         if name in self.unconfirmed:
             self.unconfirmed.discard(name)
             if not self.unconfirmed:
@@ -48,7 +48,7 @@ class Waiter:
 
 
 class Notifications:
-    """The subscription of one process. `waiters`: by each channel and pattern that they hear of."""
+    """The subscription of one process. `waiters`: by each channel and pattern that they need."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -121,7 +121,7 @@ class Notifications:
             raise
 
     async def _unsubscribe(self) -> None:
-        """Channels that nobody needs any more, when they are more than those that somebody does."""
+        """Unsubscribe channels that no caller needs any more, once they outnumber the needed ones."""
         unused = self._asked - self._waiters.keys()
         if len(unused) > _SINGLY + len(self._waiters):
             self._asked -= unused
@@ -138,7 +138,7 @@ class Notifications:
         raise type(waiter.error)(*waiter.error.args) from waiter.error
 
     async def _sleep(self, waiter: Waiter) -> None:
-        """Until somebody who reads has something for this one, or there is nobody who reads."""
+        """Wait until the caller that reads has a notice for this one, or until no caller reads."""
         self._asleep[waiter] = anyio.Event()
         try:
             await self._asleep[waiter].wait()
@@ -157,7 +157,7 @@ class Notifications:
             self._wake_another()
 
     def _wake_another(self) -> None:
-        """So that it reads."""
+        """Wake another caller, which then reads."""
         for asleep in self._asleep.values():
             return asleep.set()
         return None
@@ -196,7 +196,7 @@ class Notifications:
             self._wake(waiter)
 
     async def _break(self, channel: Any, error: StoreError) -> None:
-        """The connection has failed: whoever waits on it hears of that."""
+        """Give the error to every caller, as the connection has failed."""
         if channel is not self._channel:
             return
         for waiter in {waiter for waiters in self._waiters.values() for waiter in waiters}:

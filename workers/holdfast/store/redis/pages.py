@@ -1,4 +1,4 @@
-"""Pages of lists: their rows, and the cursors between them, which travel as one word."""
+"""Pages of lists: their rows, and the cursors between them, each one word."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIGITS = 15  # of a rank
 
 
 def read_cursor(cursor: str) -> str:
-    """What the script put into it: index, score, id. Raises InvalidTaskError."""
+    """The place in a cursor, as the script wrote it: index, score, id. Raises InvalidTaskError."""
     try:
         place = urlsafe_b64decode(cursor.encode()).decode()
     except ValueError:
@@ -32,7 +32,7 @@ def _is_place(place: str) -> bool:
 
 
 def read_position(cursor: str) -> int:
-    """How many were listed before, for lists that go by rank. Raises InvalidTaskError."""
+    """The number of rows listed before, in lists by rank. Raises InvalidTaskError."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= DIGITS):
         raise _strange(cursor)
     return int(cursor or 0)
@@ -53,7 +53,7 @@ def _row(task_id: bytes, record: list[bytes], dead: int, pending: int) -> tuple[
 
 
 def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:
-    """The tasks of ids and answers, and the ids of those whose records cannot be read: one must not hide the others."""
+    """The tasks of ids and answers, and the ids of unreadable records: one of those must not hide the others."""
     tasks: list[TaskRecord] = []
     unreadable: list[str] = []
     for raw, answer in rows:

@@ -14,7 +14,7 @@ Run = Callable[..., Awaitable[Any]]  # the name of a Lua operation, its argument
 class RedisPart:
     """A part of the store: methods over one connection.
 
-    `run` runs its Lua operations: that of the connection, unless a ledger writes changes down before it runs them.
+    `run` runs its Lua operations: that of the connection, unless a ledger writes changes to PostgreSQL first.
     """
 
     def __init__(self, connection: Connection, run: Run | None = None) -> None:

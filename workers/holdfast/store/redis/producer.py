@@ -31,7 +31,7 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
 
 
 def submitted_on_terms(keys: Keys, s: Submission) -> tuple[Value, ...]:
-    """The same, as `submit_on_terms` takes it."""
+    """A submission as `submit_on_terms` takes it."""
     return (*submitted(keys, s), _packed(s.terms))
 
 

@@ -1,4 +1,4 @@
-"""Where servers change places: a redirection is followed, and whoever cannot serve now is asked after anew."""
+"""Follows redirections where servers change places, and looks for the server anew if one cannot serve now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Execute = Callable[..., Awaitable[Any]]
 
 
 class Redirecting:
-    """Over the clients of one namespace. A command that was redirected was not executed: to send it on is no retry."""
+    """Wraps the clients of one namespace. A redirected command was not executed: sending it on is no retry."""
 
     def __init__(self, clients: Clients) -> None:
         assert clients.guide is not None
@@ -26,15 +26,15 @@ class Redirecting:
         self._guide.changed = self._leave
 
     def over(self, execute: Execute) -> Execute:
-        """`execute`, following MOVED. ASK is not followed: of what a script needs, only a part is there yet."""
+        """`execute`, following MOVED. ASK is not followed: only some of a script's keys may have moved yet."""
 
         async def following(*command: Any) -> Any:
             for _ in range(MOST):
                 try:
                     return await execute(*command)
                 except MovedError as moved:
-                    told: Any = moved  # the library types none of it
-                    self._guide.prefer((told.host, told.port))
+                    target: Any = moved  # the library types none of it
+                    self._guide.prefer((target.host, target.port))
                     await self._let_go()
                 except ResponseError as error:
                     if is_passing(error):
@@ -45,13 +45,13 @@ class Redirecting:
         return following
 
     async def _let_go(self) -> None:
-        """The next calls find their server anew."""
+        """Close idle connections, so that the next calls find their server anew."""
         for pool in self._pools:
             await pool.disconnect(inuse_connections=False)
             await pool.update_active_connections_for_reconnect()
 
     async def _leave(self) -> None:
-        """Another server serves now: who waits at the old one, which may be frozen, waits in vain."""
+        """Close connections of blocked calls as well: another server serves now, and the old one may be frozen."""
         commands, *blocking = self._pools
         await commands.disconnect(inuse_connections=False)
         for pool in blocking:

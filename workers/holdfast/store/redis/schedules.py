@@ -131,12 +131,12 @@ def packed_orders(orders: Sequence[FireOrder], keys: Keys) -> bytes:
 
 
 def halts_of(scope: HaltScope | None) -> tuple[Value, ...]:
-    """The arguments of an operation that halts may keep from being carried out."""
+    """The arguments that name the halts under which an operation is not carried out."""
     return ("", "") if scope is None else (scope.host, scope.seen)
 
 
 def found_due(answer: Any) -> Due:
-    """What `schedule_due` answers."""
+    """The answer of `schedule_due` as a value."""
     if answer == HALTED:
         return Due(0, (), None, halted=True)
     now, wait, *found = answer
@@ -182,7 +182,7 @@ def _sorted(
 
 
 def _readable(schedule_id: str, flat: Any) -> ScheduleRecord | SpoiltSchedule:
-    """One record that cannot be read does not keep others from being read."""
+    """A record, or a SpoiltSchedule: one that cannot be read does not keep others from being read."""
     if not flat:
         return SpoiltSchedule(schedule_id, "", "its record is gone")
     try:

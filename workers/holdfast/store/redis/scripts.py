@@ -1,4 +1,4 @@
-"""The Lua operations: put together from their files, addressed by SHA, loaded again where the server has lost them.
+"""Builds the Lua operations from their files; they are addressed by SHA and loaded again if the server has lost them.
 
 An operation names the shared parts it needs in a `-- use:` line and its script flags in a `-- flags:` line; a part may
 need others, and names in a `-- provides:` line what others use of it. Each part is taken once, in the order in which it
@@ -72,9 +72,9 @@ def _parts(source: str, taken: dict[str, str], replaced: Mapping[str, str]) -> I
 
 
 def build(name: str, replaced: Mapping[str, str] | None = None, before: str = "") -> Script:
-    """The script of one operation. `replaced` gives other text for parts or operations, by name (a test's clock);
-    `before` names a shared part that may answer in the operation's place; if it has a function `carry_out`, that one
-    calls the operation."""
+    """The script of one operation. `replaced` gives other text for shared parts (a test's clock) or for the
+    operation; `before` names a shared part that may answer in the operation's place; if that has a function
+    `carry_out`, it calls the operation."""
     replaced = replaced or {}
     body = replaced.get(name) or text(name)
     wanted = [f"-- use: {before}\n", body] if before else [body]
@@ -143,5 +143,5 @@ def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
 
 @cache
 def product() -> Mapping[str, Script]:
-    """Every operation as it is shipped. The parent asks once before it forks, so that children share the text."""
+    """Every operation as shipped. The parent calls this once before it forks, so that children share the text."""
     return {name: build(name) for name in operations()}

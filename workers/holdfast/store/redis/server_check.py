@@ -25,14 +25,14 @@ class RedisServer(RedisPart):
         await self._check_schema()
 
     async def _check_server(self) -> None:
-        told = info(await self._command("INFO", "server"))
-        version = told.get("redis_version", "0")
+        report = info(await self._command("INFO", "server"))
+        version = report.get("redis_version", "0")
         numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
         if numbers < _OLDEST:
             raise StoreRefusedError(
                 f"Redis at {self._connection.url} is {version}; Redis 7.0 or later, or Valkey, is needed"
             )
-        if "cluster" in {told.get("redis_mode"), told.get("server_mode")} and not self._connection.in_cluster:
+        if "cluster" in {report.get("redis_mode"), report.get("server_mode")} and not self._connection.in_cluster:
             raise StoreRefusedError(node_of_cluster(self._connection.url))
 
     async def _check_eviction(self) -> None:

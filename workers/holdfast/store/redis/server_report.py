@@ -1,4 +1,4 @@
-"""What Redis reports of itself, read: INFO, CLIENT LIST, CONFIG GET."""
+"""Reads the server's reports on itself: INFO, CLIENT LIST, CONFIG GET."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ def settings(answer: Sequence[bytes]) -> dict[str, str]:
     return {name: value.decode(errors="replace") for name, value in pairs(answer)}
 
 
-def server(told: Info, found_by: str, address: str) -> ServerInfo:
-    """Valkey keeps the version of the last Redis it was the same as, beside its own."""
-    is_valkey = told.get("server_name") == "valkey" or "valkey_version" in told
+def server(report: Info, found_by: str, address: str) -> ServerInfo:
+    """The server's name and version. Valkey reports the Redis version that it is compatible with beside its own."""
+    is_valkey = report.get("server_name") == "valkey" or "valkey_version" in report
     return ServerInfo(
         engine="valkey" if is_valkey else "redis",
-        version=told.get("valkey_version" if is_valkey else "redis_version", "0"),
-        mode=told.get("server_mode") or told.get("redis_mode", "standalone"),
-        role=told.get("role", "master"),
+        version=report.get("valkey_version" if is_valkey else "redis_version", "0"),
+        mode=report.get("server_mode") or report.get("redis_mode", "standalone"),
+        role=report.get("role", "master"),
         found_by=found_by,
         address=address,
-        replicas=int(told.get("connected_slaves", 0)),
-        careful="min_slaves_good_slaves" in told,  # only said where it is asked for
+        replicas=int(report.get("connected_slaves", 0)),
+        careful="min_slaves_good_slaves" in report,  # only said where it is asked for
     )
 
 
-def memory(told: Info) -> MemoryInfo:
-    policy = told.get("maxmemory_policy", "noeviction")
-    return MemoryInfo(int(told.get("used_memory", 0)), int(told.get("maxmemory", 0)), policy)
+def memory(report: Info) -> MemoryInfo:
+    policy = report.get("maxmemory_policy", "noeviction")
+    return MemoryInfo(int(report.get("used_memory", 0)), int(report.get("maxmemory", 0)), policy)
 
 
-def persistence(told: Info, config: Info | None) -> PersistenceInfo:
+def persistence(report: Info, config: Info | None) -> PersistenceInfo:
     return PersistenceInfo(
-        aof=told.get("aof_enabled") == "1",
+        aof=report.get("aof_enabled") == "1",
         fsync=config.get("appendfsync") if config is not None else None,
         save=config.get("save") if config is not None else None,
-        aof_write=told.get("aof_last_write_status", "ok"),
-        aof_rewrite=told.get("aof_last_bgrewrite_status", "ok"),
-        snapshot=told.get("rdb_last_bgsave_status", "ok"),
+        aof_write=report.get("aof_last_write_status", "ok"),
+        aof_rewrite=report.get("aof_last_bgrewrite_status", "ok"),
+        snapshot=report.get("rdb_last_bgsave_status", "ok"),
     )
 
 
 def strangers(listed: bytes, ours: str, database: str) -> tuple[ForeignClient, ...]:
-    """Clients of this database in CLIENT LIST that take from lists and do not bear the name `ours`."""
+    """Clients of this database in CLIENT LIST that take from lists and are not named `ours`."""
     found: list[ForeignClient] = []
     for line in listed.decode(errors="replace").splitlines():
-        told = dict(field.split("=", 1) for field in line.split(" ") if "=" in field)
-        is_taking = told.get("cmd", "").lower() in TAKING and told.get("db") == database
-        if is_taking and told.get("name") != ours:
-            idle = int(told.get("idle", 0))
-            found.append(ForeignClient(told.get("name", ""), told.get("addr", ""), told["cmd"].lower(), idle))
+        fields = dict(field.split("=", 1) for field in line.split(" ") if "=" in field)
+        is_taking = fields.get("cmd", "").lower() in TAKING and fields.get("db") == database
+        if is_taking and fields.get("name") != ours:
+            idle = int(fields.get("idle", 0))
+            found.append(ForeignClient(fields.get("name", ""), fields.get("addr", ""), fields["cmd"].lower(), idle))
     return tuple(found)

@@ -70,10 +70,10 @@ class RedisSteward(RedisPart):
         return await self._block(timeout, "BRPOP", self._keys.alarm, timeout) is not None
 
     async def run_id(self) -> str:
-        told = info(await self._command("INFO", "server"))
-        if "run_id" not in told:
+        report = info(await self._command("INFO", "server"))
+        if "run_id" not in report:
             raise StoreError(f"Redis at {self._connection.url} tells no run id")
-        return told["run_id"]
+        return report["run_id"]
 
     async def epoch(self, known: Epoch, fresh: str) -> Epoch:
         name, tasks, emptied_ago_ms, lost = await self._run("epoch", known.name, fresh, known.tasks)

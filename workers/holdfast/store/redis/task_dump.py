@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A whole task. `history` has operation and result of each earlier turn, `dead` the moment it was given up,
-    `webhooks` name, turn, state, URL and moment of each that waits to be told."""
+    """A whole task. `history`: operation and result of each earlier turn; `dead`: the moment it became a dead
+    letter; `webhooks`: name, turn, state, URL and moment of each notice that waits to be posted."""
 
     task_id: str
     record: dict[str, bytes]
@@ -44,8 +44,8 @@ class Dump:
 
 @dataclass(frozen=True, slots=True)
 class Dumps:
-    """Tasks as they were at one moment: `last` event of all ('' for none), and Redis's clock then; `damaged` cannot be
-    read."""
+    """Tasks at one moment. `last`: the last event then ('' for none); `now_ms`: Redis's clock; `damaged`: ids of
+    tasks that cannot be read."""
 
     last: str
     now_ms: int
@@ -54,7 +54,7 @@ class Dumps:
 
     @property
     def seen_ms(self) -> int:
-        """When that event was: a Redis that has forgotten it may have forgotten some of these tasks."""
+        """The moment of the last event: a Redis that lacks it may have lost some of these tasks."""
         return int(self.last.partition("-")[0] or 0)
 
 

@@ -33,7 +33,7 @@ class RedisTasks(RedisPart):
         return Place(None if before < 0 else before, exact == 1)
 
     async def retry(self, task_id: str, reason: str) -> RetryAnswer:
-        """The conversation of a task of many turns is copied in several steps."""
+        """The history of a task of many turns is copied in several steps."""
         word, new = await self._run("retry", task_id, reason)
         while word == b"more":
             word, new = await self._run("retry", task_id, reason)

@@ -18,7 +18,8 @@ _json = msgspec.json.Encoder().encode
 
 
 def _flat(s: Settlement) -> tuple[str | int, ...]:
-    """Results and checkpoints are JSON, and as text they are what the server's MessagePack can read."""
+    """A settlement as `pull` takes it. Results and checkpoints are JSON and travel as text, which the server's
+    MessagePack can read."""
     checkpoint = s.checkpoint.decode() if s.checkpoint else ""
     return s.task_id, s.claim, s.kind, s.delay_ms, s.reason, s.result.decode(), checkpoint
 

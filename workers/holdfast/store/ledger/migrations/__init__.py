@@ -1,1 +1,1 @@
-"""The numbered steps of the tables: `NNNN_<what>.sql`, each run once, in order, in one transaction."""
+"""The migrations of the tables: `NNNN_<name>.sql`, each run once, in order, in one transaction."""

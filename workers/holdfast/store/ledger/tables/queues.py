@@ -1,4 +1,4 @@
-"""The row of a queue: which Redis the ledger follows, and how far it has come."""
+"""The row of a queue: the Redis that the ledger follows, and its position there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class RebuildPhase(StrEnum):
-    """What the steward does next; in this order after a loss."""
+    """The next step of the steward; in this order after a loss."""
 
     BOUNDING = "bounding"  # what is said of lanes and hosts goes back, before any task
     CORRECTING = "correcting"  # what Redis has forgotten of tasks that had ended
@@ -21,7 +21,7 @@ class RebuildPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """See the comments of the table."""
+    """One row; the columns are described in the migrations."""
 
     epoch: str
     phase: RebuildPhase
@@ -34,26 +34,26 @@ class Queue:
 
     @property
     def position_ms(self) -> int:
-        """When the last event was that was ingested; 0: there was none."""
+        """The moment of the last event that was ingested; 0: there was none."""
         return moment(self.position)
 
     @property
     def seen(self) -> str:
-        """The last event that was there when anything was read: a Redis that has forgotten it has lost something."""
+        """The last event that existed when anything was read: a Redis that lacks it has lost data."""
         return self.witness if is_before(self.position, self.witness) else self.position
 
     def saw(self, event: str) -> Queue:
-        """Something was read when this event was the last ('' for none)."""
+        """The queue after a read at which this event was the last ('' for none)."""
         return replace(self, witness=event) if is_before(self.seen, event) else self
 
 
 def moment(position: str) -> int:
-    """When an event was, by its position; 0 for none."""
+    """The moment of an event, by its position; 0 for none."""
     return int(position.partition("-")[0] or 0)
 
 
 def is_before(position: str, other: str) -> bool:
-    """Whether the first of two events came before the second; none came before any."""
+    """True if the first of two events came before the second; no event comes before any."""
 
     def number(one: str) -> tuple[int, int]:
         ms, _, part = one.partition("-")
@@ -70,12 +70,12 @@ _WRITE = f"UPDATE holdfast_queues SET ({_COLUMNS}) = ($2, $3, $4, $5, $6, $7, $8
 
 
 async def read(sql: Any, queue: str) -> Queue | None:
-    """None: no steward has ever kept this queue."""
+    """The queue's row; None: no steward has kept this queue yet."""
     return _queue(await sql.fetchrow(_READ, queue))
 
 
 async def lock(sql: Any, queue: str) -> Queue | None:
-    """The same, for whoever works on it until the end of the transaction; None, too, where somebody else does."""
+    """The queue's row, locked until the end of the transaction; None also if another process holds it."""
     return _queue(await sql.fetchrow(_LOCK, queue))
 
 

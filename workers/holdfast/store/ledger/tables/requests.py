@@ -1,7 +1,7 @@
-"""Requests: what a producer asked for, from the moment it is accepted until the ledger has seen what came of it.
+"""The requests of producers, from their acceptance until the ledger has read their effect.
 
-A request waits, then it is given to Redis, and it is deleted in the transaction that ingests its effect. After a loss
-of Redis those that are left are given again, in their order: every one of them may be given twice.
+A request waits, then it is given to Redis, and it is deleted in the transaction that ingests its effect. After Redis
+has lost data, the requests that are left are given again, in their order: each may be given twice.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS N
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A submission as it was entered. `word` where the ledger knows the answer; `first`: nothing is known of its task;
-    `blocked`: earlier requests on its task wait to be given, so it must not overtake them."""
+    """A submission as it was entered. `word`: the answer, if the ledger knows it; `first`: the ledger knows nothing
+    of its task; `blocked`: earlier requests for its task wait and come first."""
 
     submission: Submission
     request: int = 0
@@ -70,7 +70,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request that is to be given. `ended`, `known`: what the ledger knows of its task, and of its message."""
+    """A request that is to be given. `ended`, `known`: the ledger has seen its task end, has seen its message."""
 
     request: int
     verb: str
@@ -90,17 +90,17 @@ class AskedRequest:
 async def enter(
     sql: Any, queue: str, batch: Sequence[Submission], verb: str = "run", most_pending: int = 1000
 ) -> list[Entry]:
-    """Accept these: from the end of this transaction on they will reach Redis. In the order of the batch.
+    """Accept these submissions, in the order of the batch: after this transaction they will reach Redis.
 
-    `verb`: `run`, or `message` for those that are only for a task that there is. `most_pending`: messages that may wait
-    for one task; what is accepted here is never refused for that later.
+    `verb`: `run`, or `message` for those that need an existing task. `most_pending`: the number of messages that may
+    wait for one task; a message that is accepted here is not refused for that reason later.
     """
     ids = sorted({one.task_id for one in batch})
     await request_order.lock(sql, queue, ids)
     parents = {parent for one in batch if one.terms for parent in one.terms.after}
     ledger = {row["task_id"]: row for row in await sql.fetch(_LEDGER, queue, ids)}
-    told = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
-    fresh = [one for one, word in told if word is None]
+    answered = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
+    fresh = [one for one, word in answered if word is None]
     columns = zip(*((one.task_id, one.message_id, _digest(one), _pack(one)) for one in fresh), strict=True)
     new: set[tuple[str, str]] = set()
     if fresh:
@@ -109,14 +109,14 @@ async def enter(
     for row in await sql.fetch(_ENTERED, queue, list(entered)):
         entered[row["task_id"]].append(row)
     mine = {(one.task_id, one.message_id) for one in fresh}
-    entries = [Entry(one, word=word) if word else _entry(one, entered, ledger, mine) for one, word in told]
+    entries = [Entry(one, word=word) if word else _entry(one, entered, ledger, mine) for one, word in answered]
     full = [_is_new(each, new) and _is_full(each, entered, ledger, most_pending) for each in entries]
     await drop(sql, [each.request for each, no_room in zip(entries, full, strict=True) if no_room])
     return [replace(each, word=Accepted.FULL) if no_room else each for each, no_room in zip(entries, full, strict=True)]
 
 
 async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> AskedRequest:
-    """Accept a request for a task; one that waits already is not entered twice."""
+    """Accept a request for a task; a request that waits already is not entered twice."""
     await request_order.lock(sql, queue, [task_id])
     waiting = [row for row in await sql.fetch(_ENTERED, queue, [task_id]) if row["waits"]]
     if waiting and waiting[-1]["verb"] == verb:
@@ -130,7 +130,7 @@ async def given(sql: Any, requests: Sequence[int]) -> None:
 
 
 async def refused(sql: Any, request: int, word: str) -> None:
-    """Redis did not take it; the row stays, for whoever asks what became of it."""
+    """Mark a request that Redis has refused; the row stays for callers that ask for its outcome."""
     await sql.execute(_REFUSED, request, word)
 
 
@@ -139,42 +139,42 @@ async def drop(sql: Any, requests: Sequence[int]) -> None:
 
 
 async def confirm(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
-    """The ledger has read these tasks anew: what it has seen done is no request any more."""
+    """Delete the requests whose effect was seen when the ledger read these tasks."""
     await sql.execute(_CONFIRM, queue, list(task_ids))
 
 
 async def give_again(sql: Any, queue: str) -> None:
-    """Redis has lost what it was given: whatever is not confirmed is to be given once more."""
+    """Redis has lost data: every request that is not confirmed is to be given once more."""
     await sql.execute(_AGAIN, queue)
 
 
 async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> tuple[list[Waiting], bool]:
-    """The oldest that wait, entered more than so many seconds ago, as many as a call should hold; whether there may be
-    more."""
+    """The oldest requests that wait and were entered more than so many seconds ago, as many as one call should hold;
+    True if there may be more."""
     rows = await sql.fetch(_WAITING, queue, older_than, limit, PAGE_BYTES)
     more = bool(rows) and (len(rows) == limit or rows[0]["found"] > len(rows))
     return [_waiting(row) for row in rows], more
 
 
 async def count(sql: Any, queue: str) -> int:
-    """How many wait to be given."""
+    """The number of requests that wait to be given."""
     return int(await sql.fetchval(_COUNT, queue))
 
 
 async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
-    """These tasks were deleted, with what they were asked."""
+    """Delete the requests for tasks that were deleted."""
     delete = "DELETE FROM holdfast_requests WHERE queue = $1 AND task_id = ANY($2) AND given IS NOT NULL"
     await sql.execute(delete, queue, list(task_ids))
 
 
 async def trim(sql: Any, queue: str, keep_ms: int) -> None:
-    """Forget what was refused so long ago."""
+    """Delete refused requests of this age."""
     delete = "DELETE FROM holdfast_requests WHERE queue = $1 AND refused IS NOT NULL AND created < clock_timestamp() - "
     await sql.execute(f"{delete} $2::float8 * interval '1 millisecond'", queue, keep_ms)
 
 
 async def first_of(sql: Any, queue: str, task_id: str) -> Submission | None:
-    """What made a task that the ledger has not seen yet."""
+    """The submission that made a task which the ledger has not read yet."""
     content = await sql.fetchval(
         "SELECT content FROM holdfast_requests WHERE queue = $1 AND task_id = $2 AND verb = 'run' AND refused IS NULL "
         "ORDER BY id LIMIT 1",
@@ -189,7 +189,7 @@ def _digest(one: Submission) -> str:
 
 
 def _same(known: str, one: Submission) -> Accepted:
-    """Digests of one kind (own or foreign) tell whether the content is the same."""
+    """True if two digests are equal; those of different kinds (own, foreign) are not compared."""
     return Accepted.CONFLICT if known[:1] == "o" and known != _digest(one) else Accepted.DUPLICATE
 
 
@@ -222,15 +222,15 @@ def _is_new(entry: Entry, new: set[tuple[str, str]]) -> bool:
 
 
 def _is_full(entry: Entry, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, Any], most: int) -> bool:
-    """Whether as many messages wait before this one as may: those that the ledger has seen wait, and those that are on
-    their way to Redis. The first of a task that the ledger has not seen is the task itself."""
+    """True if as many messages as may be wait before this one: those that the ledger has read, and those on their
+    way to Redis. The first request of a task that the ledger has not read is the task itself."""
     known = ledger.get(entry.submission.task_id)
     before = [row for row in entered[entry.submission.task_id] if row["id"] < entry.request and row["message_id"]]
     return len(before) + (_length(known["pending"]) if known else -1) >= most
 
 
 def _length(packed: bytes) -> int:
-    """Of a list as MessagePack, by its first bytes."""
+    """The length of a MessagePack list, from its first bytes."""
     sizes = {0xDC: 3, 0xDD: 5}
     return int.from_bytes(packed[1 : sizes[packed[0]]]) if packed[0] in sizes else packed[0] & 0x0F
 
@@ -249,5 +249,5 @@ def _waiting(row: Any) -> Waiting:
 
 
 def _later(one: Submission, age_ms: int) -> Submission:
-    """Its delay counts from the moment it was accepted."""
+    """The submission with its delay counted from its acceptance."""
     return one if one.delay_ms is None else replace(one, delay_ms=max(0, one.delay_ms - age_ms))

@@ -1,6 +1,6 @@
-"""The tasks of the ledger and their turns: kept as Redis has them, read back as Redis takes them.
+"""The tasks of the ledger and their turns: written as Redis has them, read back as Redis takes them.
 
-What came of a turn is written once. A task that has ended never goes back, except as another life of the same id.
+The outcome of a turn is written once. A task that has ended never goes back, except as another life of the same id.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ octet_length(record) + octet_length(pending) + octet_length(checkpoint) + octet_
 
 
 def _page(which: str, order: str, limit: int) -> str:
-    """The first of these tasks, at most the parameter `limit` of them and, but for one, the next parameter of bytes."""
+    """The first of these tasks, within the two parameters: their number and, from the second task on, their bytes."""
     return f"""
 SELECT {_COLUMNS} FROM (
     SELECT *, sum(bytes) OVER (ORDER BY {order}) - bytes AS before FROM (
@@ -91,7 +91,7 @@ DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id IN (
 
 
 async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
-    """Write these tasks as they were at that moment. Of a damaged one nothing is written, so what was known stays."""
+    """Write these tasks as they were at that moment. A damaged one is left as it was known."""
     whole = list(_whole(queue, dumps))
     if not whole:
         return
@@ -106,7 +106,7 @@ async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
 
 
 def _whole(queue: str, dumps: Dumps) -> Iterator[tuple[Dump, tuple[object, ...], list[_Turn]]]:
-    """What is written of each task that can be read: one that somebody has damaged does not keep the others back."""
+    """The rows of the tasks that can be read: a damaged one does not keep the others back."""
     damaged = list(dumps.damaged)
     for dump in dumps.tasks:
         try:
@@ -123,8 +123,8 @@ def _whole(queue: str, dumps: Dumps) -> Iterator[tuple[Dump, tuple[object, ...],
 
 
 async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
-    """Tasks that have not ended, dead letters, and those with a webhook to be told, in the order of their lanes; and
-    the next cursor."""
+    """Tasks that have not ended, dead letters, and tasks with a webhook to be posted, in the order of their lanes;
+    and the next cursor."""
     after = msgspec.json.decode(cursor, type=tuple[int, int, str]) if cursor else (-1, 0, "")
     rows = await sql.fetch(_OPEN, queue, *after, limit, PAGE_BYTES)
     last = (rows[-1]["seq"], rows[-1]["created_ms"], rows[-1]["task_id"]) if rows else ()
@@ -132,7 +132,7 @@ async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[li
 
 
 async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> tuple[list[Dump], str]:
-    """Tasks that were seen to have ended since that moment; and the next cursor."""
+    """Tasks whose end was seen since that moment; and the next cursor."""
     after = msgspec.json.decode(cursor, type=tuple[int, str]) if cursor else (-1, "")
     rows = await sql.fetch(_ENDED_SINCE, queue, since_ms, *after, limit, PAGE_BYTES)
     last = (rows[-1]["seen_ms"], rows[-1]["task_id"]) if rows else ()
@@ -144,14 +144,14 @@ async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
 
 
 async def known(sql: Any, queue: str, task_ids: Sequence[str]) -> set[str]:
-    """Those of these tasks that the ledger has ever seen, and not forgotten."""
+    """Those of these tasks that the ledger has read and not deleted."""
     query = """SELECT n.task_id FROM unnest($2::text[]) AS n (task_id)
 WHERE EXISTS (SELECT FROM holdfast_tasks t WHERE t.queue = $1 AND t.task_id = n.task_id OFFSET 0)"""  # as above
     return {row["task_id"] for row in await sql.fetch(query, queue, list(task_ids))}
 
 
 def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> AsyncIterator[list[Dump]]:
-    """Of the tasks that these wait for, those that have ended: Redis must know them to tell their children."""
+    """The ended ones of the tasks that these wait for: Redis needs them to tell their children."""
     return ended_of(sql, queue, {parent for dump in dumps for parent in dump.parents})
 
 
@@ -172,24 +172,24 @@ async def ended(
 
 
 async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
-    """Delete those of these tasks that are dead letters; how many."""
+    """Delete those of these tasks that are dead letters; their number."""
     delete = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2) AND dead <> '' RETURNING 1"
     return len(await sql.fetch(delete, queue, list(task_ids)))
 
 
 async def forget_ended(sql: Any, queue: str, task_ids: Sequence[str]) -> int:
-    """Delete those of these tasks that have ended; how many."""
+    """Delete those of these tasks that have ended; their number."""
     delete = "DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id = ANY($2) AND finished_ms IS NOT NULL RETURNING 1"
     return len(await sql.fetch(delete, queue, list(task_ids)))
 
 
 async def trim(sql: Any, queue: str, before_ms: int, limit: int) -> None:
-    """Forget tasks that ended before that, at most so many, the oldest first."""
+    """Delete tasks that ended before that moment, at most so many, the oldest first."""
     await sql.execute(_TRIM, queue, before_ms, limit)
 
 
 def message_ids(dump: Dump) -> dict[str, str]:
-    """Every message the task has been given, with its digest."""
+    """Every message that the task was given, with its digest."""
     seen = {message: digest.decode() for message, digest in pairs(dump.messages)}
     return {dump.text("message"): dump.text("digest")} | seen
 
