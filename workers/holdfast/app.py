@@ -1,4 +1,4 @@
-"""What an application holds of its queue: one call from settings to a TaskManager, and workers beside it for tests.
+"""The broker of an application: one call from settings to a TaskManager, and workers in the same process for tests.
 
 async with create_broker(type="memory") as broker:
     async with broker.working(handle):

@@ -28,7 +28,7 @@ class StoreRefusedError(StoreError):
 
 
 class MissingPackageError(StoreRefusedError, ValueError):
-    """What was asked for needs a package that is not installed; the message says which."""
+    """A package that is needed is not installed; the message says which."""
 
 
 class MissingFrameworkError(HoldfastError, ImportError):

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SubmitRetries(SubmitSettings):
-    """How long a producer repeats a call while the store cannot be reached. Times in seconds."""
+    """The limits within which a producer repeats a call while the store cannot be reached. Times in seconds."""
 
     @classmethod
     def of(cls, settings: SubmitSettings) -> Self:

@@ -1,4 +1,4 @@
-"""Conversations of tasks, and what is kept beside a task, for applications that keep both in one place."""
+"""Conversations of tasks, and data kept beside a task, for applications that keep both in one place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class KeptNote(StrEnum):
-    """What came of noting a task. Any other word is the state in which the task has ended."""
+    """The answer to noting a task. Any other word is the state in which the task has ended."""
 
     NOTED = "noted"
     FOREIGN = "foreign"  # the conversation, or the task, is somebody else's
@@ -23,9 +23,9 @@ class NotedWrite(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Beside a task: its conversation and its owner (empty: nobody's), when it was noted; until it is submitted its
-    first message, the state that its application wrote and when; its metadata as JSON by name, what was added to it,
-    and operations and results of its earlier turns."""
+    """The data kept beside a task: its conversation and its owner (empty: none), when it was noted; until it is
+    submitted its first message, the state that its application wrote and when; its metadata as JSON by name, data added
+    to it, and operations and results of its earlier turns."""
 
     context_id: str = ""
     owner: str = ""
@@ -40,7 +40,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`data` is what the application keeps of it, as JSON; `task_ids` oldest first."""
+    """`data` is the application's own, as JSON; `task_ids` oldest first."""
 
     context_id: str
     owner: str

@@ -26,7 +26,7 @@ _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
 
 class _Params(msgspec.Struct):
-    """Any where producers vary: what cannot be used there is as good as missing."""
+    """`Any` where producers vary: a value that cannot be used counts as missing."""
 
     task_id: str | None = None
     context_id: Any = None
@@ -120,7 +120,7 @@ def _messages(params: _Params) -> list[Message]:
 
 
 def _metadata(params: _Params) -> dict[str, Any]:
-    """What the message says of itself, then what the envelope says."""
+    """The metadata of the message, then that of the envelope."""
     metadata: dict[str, Any] = {}
     for source in (params.message.get("metadata") if params.message else None, params.metadata):
         if isinstance(source, dict):

@@ -1,6 +1,6 @@
-"""What passes between a worker and the store: deliveries one way, settlements the other.
+"""The values that pass between a worker and the store: deliveries one way, settlements the other.
 
-Payloads (operations, results, checkpoints) are bytes that nobody on the way reads.
+Payloads (operations, results, checkpoints) are bytes that nothing on the way reads.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends with
-    the last turn before this one, an operation and a result of each; `earlier`: how many such items go before them."""
+    """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends
+    with the last turn before this one, an operation and a result of each; `earlier`: the number of such items before
+    them."""
 
     task_id: str
     claim: str
@@ -31,7 +32,7 @@ class Delivery:
 
 
 class Settle(StrEnum):
-    """How a delivery ended. The first six commit the turn: its one recorded outcome."""
+    """The end of a delivery. The first six commit the turn: its one recorded outcome."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -48,7 +49,7 @@ class Settle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """Report what came of a delivery. `delay_ms` counts for a retry or a deferral; `reason` is a short line for the
+    """The report of a delivery's end. `delay_ms` counts for a retry or a deferral; `reason` is a short line for the
     trail."""
 
     task_id: str
@@ -61,7 +62,7 @@ class Settlement:
 
 
 class Verdict(StrEnum):
-    """What the store made of a settlement."""
+    """The store's answer to a settlement."""
 
     OK = "OK"
     ALREADY = "ALREADY"  # a replay of one that was applied
@@ -70,7 +71,7 @@ class Verdict(StrEnum):
 
 
 class Standing(StrEnum):
-    """What the store thinks of the incarnation that asks."""
+    """The store's view of the incarnation that calls."""
 
     OK = "OK"
     QUIET = "QUIET"  # as OK, but its host, or all, were told to claim nothing
@@ -85,8 +86,9 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The answer to one pull. `backlog` is what the lanes still hold; `inbox`: entries too large for the store to read
-    wait to be admitted by this worker; `fires`: schedules that go on, now that a task of theirs has ended."""
+    """The answer to one pull. `backlog`: the number of entries that the lanes still hold; `inbox`: the number of
+    entries, too large for the store to read, that this worker has to admit; `fires`: schedules that go on, now that a
+    task of theirs has ended."""
 
     standing: Standing
     verdicts: tuple[Verdict, ...] = ()
@@ -98,7 +100,7 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A delivery a worker still holds (or has an unsettled result of), as `renew` reports it."""
+    """A delivery that a worker still holds (or has an unsettled result of), as `renew` reports it."""
 
     task_id: str
     claim: str
@@ -124,7 +126,7 @@ class Renewed:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a worker's blocking wait brought: `bell`, `wake`, `look` (ask the store again), `cancel` or `pause` (with
+    """The end of a worker's blocking wait: `bell`, `wake`, `look` (ask the store again), `cancel` or `pause` (with
     task and claim)."""
 
     kind: str

@@ -1,4 +1,4 @@
-"""From a schedule as it was found to what is to be done about it: the order that the store carries out or refuses."""
+"""Decides the order for a schedule as it was found; the store carries the order out or refuses it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ MakeTask = Callable[[ScheduleRecord, str], Submission]
 
 
 def fire_id(schedule_id: str, scheduled_at: int) -> str:
-    """The id of the task of a fire: the same for the same fire, whoever makes it, and of no other.
+    """The id of the task of a fire: the same for the same fire, and of no other.
 
-    An id that has other characters than a task id, or `@`, or is too long, is named by its digest. Such a name begins
-    with `@`, and before the moment of any other there is no `@`: so no two schedules have one name.
+    A schedule's id that has other characters than a task id, or `@`, or is too long, is replaced by its digest. Such a
+    name begins with `@`, and before the moment of any other there is no `@`: so no two schedules have one name.
     """
     name = schedule_id if _PLAIN.fullmatch(schedule_id) else f"@{sha1_hex(schedule_id.encode())}"
     return f"{name}@{_moment(scheduled_at)}"
 
 
 def earlier_fire_id(schedule_id: str, scheduled_at: int) -> str:
-    """The id that earlier versions gave this task, perhaps one of another schedule's, too; empty if it is the same, or
-    if they did not allow the schedule's id."""
+    """The id that earlier versions gave this task, perhaps also one of another schedule's; empty if it is the same,
+    or if they did not allow the schedule's id."""
     earlier = f"{schedule_id.replace(':', '@')}@{_moment(scheduled_at)}"
     known = ":" in schedule_id and _EARLIER.fullmatch(schedule_id) and is_task_id(earlier)
     return earlier if known else ""
@@ -42,7 +42,7 @@ def _moment(scheduled_at: int) -> str:
 
 
 def order(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | None:
-    """What is due at `now`; None where nothing is."""
+    """The order that is due at `now`; None if none is."""
     if record.paused:
         return None
     if record.pending is not None and record.released:
@@ -61,7 +61,7 @@ def order(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | None:
 
 
 def out_of_turn(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder:
-    """One fire out of turn, as asked for by an operator; what is expected stays so."""
+    """One extra fire, as an operator asked for it; the expected moment stays."""
     return _order(record, record.expected, "extra", (_fire(record, now, make),), now)
 
 
@@ -72,7 +72,7 @@ def _order(
 
 
 def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
-    """How much later than `now` the same would be decided about these."""
+    """Milliseconds after `now` for which the same would be decided about these fires."""
     deadline = schedule.policy.deadline
     if deadline is None or not moments:
         return ON_TIME

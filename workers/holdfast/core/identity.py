@@ -1,6 +1,6 @@
-"""Ids: which are allowed, and how one is made from content, so that the same content always gets the same id.
+"""Ids: the rules for them, and ids derived from content, so that the same content always gets the same id.
 
-The store's scripts make the same ids from the same bytes; a change here is a change there.
+The store's scripts derive the same ids from the same bytes; a change here needs a change there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_task_id(text: str) -> bool:
 
 
 def fitting_message_id(text: str) -> str:
-    """`text` where it can be a message id; one that is too long or has other characters is replaced by its SHA-1."""
+    """`text` if it can be a message id; its SHA-1 if it is too long or has other characters."""
     return text if _MESSAGE_ID.fullmatch(text) else sha1_hex(text.encode())
 
 
@@ -38,5 +38,5 @@ def keyed_id(queue: str, key: str) -> str:
 
 
 def sha1_hex(content: bytes) -> str:
-    """SHA-1 names content here, it protects nothing: it is the digest that the store's scripts have too."""
+    """SHA-1 names content here and protects nothing; the store's scripts have it too."""
     return hashlib.sha1(content, usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Lanes as an operator sees them, and the bounds put on them and on handlers."""
+"""The state of lanes as an operator sees it, and the limits set on lanes and on handlers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.core.served import ServedLane
 
 
 class LaneBound(StrEnum):
-    """What bounds a lane (`name`: the handler of that name)."""
+    """The kind of a limit (`name`: the rate of the handler of that name)."""
 
     LIMIT = "limit"  # tasks that run at once
     KEYS = "keys"  # of those, tasks of one concurrency key
@@ -24,8 +24,8 @@ NO_BOUND = "none"
 
 @dataclass(frozen=True, slots=True)
 class LaneLimit:
-    """One bound. `value`: a number; rates as count/period in ms/burst; of an end `tail`; `none`: no bound; empty: take
-    the word back."""
+    """One limit. `value`: a number; rates as count/period in ms/burst; of an end `tail`; `none`: no limit; empty:
+    remove the operator's limit."""
 
     bound: LaneBound
     subject: str
@@ -34,7 +34,7 @@ class LaneLimit:
 
 @dataclass(frozen=True, slots=True)
 class LimitOrder:
-    """What is said of one bound: `asked` by an operator, which counts first, and by the settings of a `host`."""
+    """The values set for one limit: `asked` by an operator, which overrides, and by the settings of a `host`."""
 
     asked: str = ""
     told: str = ""
@@ -42,18 +42,20 @@ class LimitOrder:
 
     @property
     def value(self) -> str:
-        """The bound in force, empty for none."""
+        """The value in force, empty for none."""
         value = self.asked or self.told
         return "" if value == NO_BOUND else value
 
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """`entries` in its list and `held` at its gates wait; `closed`: why nothing of it may start now.
+    """`entries` in its list and `held` at its gates wait; `closed`: the reason why none of its tasks may start now.
 
-    `workers` are the live ones that serve it, `served` is what they registered of it, each once; `missing`: names of
-    handlers that none of them has, with the number of tasks that wait for them. `wrong_end`: foreign entries that
-    stewards saw pushed at the end from which it is served, the last of them at `wrong_end_ms`."""
+    `workers`: the number of live workers that serve it; `served`: the distinct settings they registered for it;
+    `missing`: names of handlers that none of them has, with the number of tasks that wait for them. `wrong_end`: the
+    number of foreign entries that stewards saw pushed at the end from which it is served, the last of them at
+    `wrong_end_ms`.
+    """
 
     name: str
     entries: int
@@ -84,7 +86,8 @@ class LaneState:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """At one moment, by Redis's clock. `handlers`: the rates of named handlers; `living` workers."""
+    """All lanes at one moment, by Redis's clock. `handlers`: the rates of named handlers; `living`: the number of
+    live workers."""
 
     now_ms: int
     lanes: tuple[LaneState, ...]
@@ -96,7 +99,7 @@ WRONG_END_TOLD_MS = 86_400_000  # that somebody pushed at the wrong end is told 
 
 
 def wrong_end_words(lane: LaneState, now_ms: int) -> str:
-    """How much was seen to be pushed at the end from which the lane is served, and when; empty if nothing of late."""
+    """A sentence on entries pushed at the end from which the lane is served; empty if there were none of late."""
     if lane.wrong_end_ms is None or now_ms - lane.wrong_end_ms > WRONG_END_TOLD_MS:
         return ""
     ago = max(0, now_ms - lane.wrong_end_ms) / 1000
@@ -104,7 +107,7 @@ def wrong_end_words(lane: LaneState, now_ms: int) -> str:
 
 
 def wrong_end_mend(lane: str, *, turned: bool) -> str:
-    """The advice where foreign entries were seen to be pushed at the end from which a lane is served."""
+    """The advice for a lane whose producers push at the end from which it is served."""
     right = "LPUSH" if turned else "RPUSH"
     way_out = "" if turned else f", or serve the lane from its tail: -Q '{lane};end=tail'"
     return f"have that producer {right}{way_out}"

@@ -10,7 +10,7 @@ Part = dict[str, Any]
 
 
 class MessageShapeError(ValueError):
-    """A message that cannot be given to a handler; says why."""
+    """A message that cannot be given to a handler, and the reason."""
 
 
 def text_part(text: str) -> Part:
@@ -27,7 +27,7 @@ def call_part(name: str, kwargs: Mapping[str, object]) -> Part:
 
 
 def with_parts(message: Message) -> Message:
-    """The message with `parts` that can be read: those it has, or its `content` as one. Raises MessageShapeError."""
+    """The message with readable `parts`: its own, or its `content` as one. Raises MessageShapeError."""
     parts = message.get("parts")
     if parts is None:
         message["parts"] = _parts_of(message.get("content"))
@@ -37,7 +37,7 @@ def with_parts(message: Message) -> Message:
 
 
 def with_content(message: Message) -> Message:
-    """The message with `content` too, made of its text parts where it has none."""
+    """The message with `content`, made of its text parts if it has none."""
     if "content" not in message:
         message["content"] = text_of(message["parts"])
     return message

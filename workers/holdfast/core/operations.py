@@ -1,4 +1,4 @@
-"""What an envelope says, once it is read."""
+"""The operations that an envelope can hold."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def usual_timeout(self) -> float | None:
-        """Seconds, as the producer wrote down for where nobody else says how long a run may take."""
+        """The producer's timeout in seconds, for a run that has no other."""
         match self.metadata.get(USUAL_TIMEOUT):
             case bool():
                 return None
@@ -48,7 +48,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Control(msgspec.Struct, frozen=True):
-    """Steer a task."""
+    """Cancel, pause or resume a task."""
 
     verb: Verb
     task_id: str

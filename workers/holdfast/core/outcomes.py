@@ -1,4 +1,4 @@
-"""What running a delivery came to. Settling it is somebody else's work (`core/settle.py`)."""
+"""The outcomes of running a delivery. `core/settle.py` makes settlements of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """`result` is the result document, encoded JSON. What the handler wants of the schedule that ran it, if one did:
+    """`result` is the result document, encoded JSON. The handler's wishes for its schedule, if one made the task:
     `schedule` is stop-schedule or unset-schedule; `backoff`, seconds until a CONTINUE runs again."""
 
     result: bytes
@@ -50,8 +50,8 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The handler raised, timed out, or returned what cannot be kept. `retry_after` in seconds if it asked for one;
-    `final`: no retry will help."""
+    """The handler raised, timed out, or returned a value that cannot be kept. `retry_after` in seconds if it asked
+    for one; `final`: no retry will help."""
 
     failure: Failure
     retry_after: float | None = None
@@ -74,7 +74,7 @@ class HandlerStopped:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """It was not begun: all places of its handler are taken in this worker. `delay` in seconds, then it is due."""
+    """It was not begun: the worker runs as many tasks of this handler as it may. `delay` in seconds, then it is due."""
 
     delay: float
 

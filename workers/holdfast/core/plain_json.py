@@ -1,4 +1,4 @@
-"""Values that JSON can carry unchanged, and nothing else: what a producer may send."""
+"""Values that JSON can carry unchanged: those a producer may send."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def check_json(what: str, value: object) -> None:
-    """Raise InvalidTaskError, naming the place, for what JSON does not have or would change."""
+    """Raise InvalidTaskError, naming the place, for a value that JSON does not have or would change."""
     _check(what, value, 0)
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """A finite number; True and False are none."""
+    """True for a finite number; True and False are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= sys.float_info.max  # not math.isfinite, which cannot take every whole number

@@ -1,4 +1,5 @@
-"""A worker's half of the pull protocol, without I/O: what it holds, what it has to report, which request comes next.
+"""A worker's half of the pull protocol, without I/O: the deliveries it holds, the settlements it has to report, the
+next request.
 
 Requests are numbered and one at a time. A request whose answer was lost is sent again under its number: the store then
 answers with the same claims. Such a repetition may carry more settlements than before, never fewer, and the slots it
@@ -24,7 +25,7 @@ class Request:
 
 @dataclass(slots=True)
 class Exchange:
-    """`held`: task id → delivery, in the order of claiming. `unsettled`: outcomes that no answer has confirmed."""
+    """`held`: task id → delivery, in the order of claiming. `unsettled`: settlements that no answer has confirmed."""
 
     capacity: int
     answered: int = 0
@@ -39,8 +40,8 @@ class Exchange:
         return max(0, self.capacity - len(self.held) - asked)
 
     def next_request(self, most: int = UNBOUNDED) -> Request:
-        """The request to send now: the unanswered one again, with what has come since, or a new one for at most this
-        many deliveries."""
+        """The request to send now: the unanswered one again, with settlements added since, or a new one for at most
+        this many deliveries."""
         if self.in_flight:
             self.in_flight = replace(self.in_flight, settlements=self._ordered())
         else:
@@ -50,8 +51,8 @@ class Exchange:
     def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:
         """Take the answer in; the deliveries to start.
 
-        A turn that is already running goes on under its new claim. Another turn of a task that runs (a store that has
-        forgotten something gives an earlier one, or another life of the id) is to be started: its result is another.
+        A turn that is already running goes on under its new claim. Another turn of a task that runs is to be started,
+        as its result is another; a store that has lost data may give an earlier turn, or another life of the id.
         """
         sent = {(s.task_id, s.claim) for s in request.settlements}
         self.unsettled = [s for s in self.unsettled if (s.task_id, s.claim) not in sent]
@@ -64,7 +65,8 @@ class Exchange:
         return fresh
 
     def finish(self, task_id: str, settlement: Settlement | None) -> None:
-        """A handler has ended. Nothing is reported of a task that is held no more, nor without a settlement."""
+        """Note that a handler has ended. Nothing is reported of a task that is no longer held, nor without a
+        settlement."""
         delivery = self.held.pop(task_id, None)
         if delivery and settlement:
             now = settlement.claim == delivery.claim  # else it runs on under another
@@ -75,18 +77,18 @@ class Exchange:
         return delivery is not None and delivery.claim == claim
 
     def holdings(self, notes: dict[str, Holding]) -> list[Holding]:
-        """Everything this worker answers for, for `renew`; `notes` add progress and checkpoints of running tasks."""
+        """All deliveries that this worker holds, for `renew`; `notes` add progress and checkpoints of running tasks."""
         running = [notes.get(d.task_id) or Holding(d.task_id, d.claim) for d in self.held.values()]
         return running + [Holding(s.task_id, s.claim) for s in self.unsettled]
 
     @property
     def settled(self) -> bool:
-        """Nothing is held, nothing is left to report."""
+        """True if no delivery is held, no settlement waits and no request is under way."""
         return not (self.held or self.unsettled or self.in_flight)
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is held or left to report, though a request may be under way."""
+        """True if no delivery is held and no settlement waits, though a request may be under way."""
         return not (self.held or self.unsettled)
 
     def _runs(self, delivery: Delivery) -> bool:

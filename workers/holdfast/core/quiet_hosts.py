@@ -1,4 +1,4 @@
-"""Hosts that were told to be quiet, or halted: their workers finish what they run, and claim nothing."""
+"""Hosts that are quiet or halted: their workers finish what they run, and claim nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HALT = "halt "
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """A host, or ALL_HOSTS, that claims nothing: since when (ms), who said so, and why.
+    """An order to a host, or to ALL_HOSTS, to claim nothing: its moment (ms), its author and its reason.
 
     With `is_halt` its supervised pools make no fires either, and `since_ms` is the halt's number: the moment of the
     last one, higher than that of any before.
@@ -27,7 +27,7 @@ class Quiet:
         return self.host == ALL_HOSTS
 
     def counts_for(self, host: str) -> bool:
-        """Whether a process of this host was told."""
+        """True if the order is for this host."""
         return self.host in (ALL_HOSTS, host)
 
 
@@ -46,7 +46,7 @@ class HaltScope:
 
 @dataclass(frozen=True, slots=True)
 class QuietOrder:
-    """What came of telling a host something: whether it was new, and how many of its workers are so now."""
+    """The answer to an order: True if it was new, and the number of workers that it is for."""
 
     is_new: bool
     workers: int
@@ -58,5 +58,5 @@ def halt_mark(host: str) -> str:
 
 
 def halted_host(mark: str) -> str | None:
-    """The host whose halt a mark is; None: it is no halt's."""
+    """The host whose halt a mark is; None if it is no halt's."""
     return mark.removeprefix(_HALT) if mark.startswith(_HALT) else None

@@ -1,8 +1,8 @@
-"""When a worker should be replaced, and how much it may still take on until then.
+"""Decides when a worker should be replaced (task count, memory), and how many tasks it may still take until then.
 
 Near its limits a worker goes on serving while its successor boots, but takes no task that would carry it past them: it
-never runs more tasks than it may, and of memory it keeps room for the growth that a task has cost it so far. What one
-costs is seen by trying: the first task of a life runs alone, until it has ended or has run for long enough to tell.
+never runs more tasks than it may, and it keeps memory free for the growth that a task has cost it so far. That growth
+is measured: the first task of a worker runs alone, until it has ended or has run for long enough.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ SPREAD = 0.1  # share of the tasks by which lives are shorter, so that a pool do
 
 @dataclass(frozen=True, slots=True)
 class RecycleLimits:
-    """None: without limit. `tasks` is where this life is worn, at most `most_tasks`; memory in bytes."""
+    """None: without limit. `tasks`: the number after which this worker is replaced, at most `most_tasks`; memory in
+    bytes."""
 
     tasks: int | None = None
     most_tasks: int | None = None
@@ -26,15 +27,15 @@ class RecycleLimits:
 
     @classmethod
     def of(cls, max_tasks: int | None, max_memory: int | None, chance: float) -> RecycleLimits:
-        """For one life; `chance` in 0..1 spreads the lives."""
+        """The limits of one worker; `chance` in 0..1 spreads their replacements."""
         tasks = None if max_tasks is None else max_tasks - int(max_tasks * SPREAD * chance)
         return cls(tasks, max_tasks, max_memory)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerUse:
-    """How far a life has come: tasks done, memory when it began and in the last two looks; `tried`: its first task has
-    run for so long that its growth tells what a task costs."""
+    """The use of a worker so far: tasks done, memory at its start and in the last two samples; `tried`: its first
+    task has run for long enough for its growth to show the cost of a task."""
 
     done: int = 0
     first: int = 0
@@ -44,14 +45,14 @@ class WorkerUse:
 
     @property
     def growth(self) -> float | None:
-        """Bytes that a task has cost so far; None while nobody knows."""
+        """Bytes that a task has cost so far; None while that is unknown."""
         if not (self.done or self.tried):
             return None
         return max(0.0, (self.memory - self.first) / max(1, self.done))
 
 
 def worn(limits: RecycleLimits, wear: WorkerUse) -> str:
-    """Why the worker should be replaced, or empty. Memory counts when two looks in a row have found it."""
+    """The reason to replace the worker, or empty. Memory counts if two samples in a row exceed the limit."""
     if limits.tasks is not None and wear.done >= limits.tasks:
         return counted(wear.done, "task")
     if limits.memory is None or not heavy(limits, wear) or not _heavy(limits.memory, wear.growth, wear.before):
@@ -60,7 +61,7 @@ def worn(limits: RecycleLimits, wear: WorkerUse) -> str:
 
 
 def refusal(limits: RecycleLimits, memory: int) -> str:
-    """Why a worker of this size, in bytes, can never do a task within its limits, or empty."""
+    """The reason why a worker of this size, in bytes, can never run a task within its limits, or empty."""
     if limits.memory is None or not _heavy(limits.memory, None, memory):
         return ""
     return f"max_memory: {_size(limits.memory)}: a worker takes {_size(memory)} before its first task; allow more"
@@ -71,7 +72,7 @@ def _size(count: int) -> str:
 
 
 def heavy(limits: RecycleLimits, wear: WorkerUse) -> bool:
-    """Whether the last look at its memory has found too much."""
+    """True if the last sample of its memory exceeds the limit."""
     return limits.memory is not None and _heavy(limits.memory, wear.growth, wear.memory)
 
 
@@ -80,13 +81,13 @@ def _heavy(limit: int, growth: float | None, memory: int) -> bool:
 
 
 def appetite(limits: RecycleLimits, wear: WorkerUse, held: int) -> int:
-    """How many more tasks may be claimed beside those held."""
+    """The number of tasks that may be claimed beside those held."""
     tasks = UNBOUNDED if limits.most_tasks is None else limits.most_tasks - wear.done
     return max(0, min(tasks, _room(limits, wear)) - held)
 
 
 def _room(limits: RecycleLimits, wear: WorkerUse) -> int:
-    """For how many tasks at once there is memory."""
+    """The number of tasks for which there is memory at once."""
     if limits.memory is None:
         return UNBOUNDED
     growth = wear.growth

@@ -33,7 +33,7 @@ def failure_document(state: str, failure: Failure, parts: list[Part] | None = No
 
 
 def reply_parts(document: bytes) -> list[Part]:
-    """What a handler said in an earlier turn: its parts, else its error; nothing where a document cannot be read."""
+    """The handler's answer in an earlier turn: its parts, else its error; nothing if the document cannot be read."""
     try:
         kept = _decoder.decode(document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""When a task that failed is tried again."""
+"""Decides when a task that failed is tried again."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class RetryPolicy:
 
 
 def back_off(policy: RetryPolicy, attempts: int, jitter: float) -> float:
-    """Seconds to wait after `attempts` failed ones (1 is the first): doubling up to the cap, of which `jitter`, from 0
-    to 1, takes up to a half, so that what failed together does not come back together."""
+    """Seconds to wait after `attempts` failed ones (1 is the first): doubling up to the cap. `jitter`, from 0 to 1,
+    takes off up to a half, so that tasks that failed together do not come back together."""
     doublings = min(max(attempts - 1, 0), 64)
     return float(min(policy.cap, policy.base * 2.0**doublings)) * (1 - jitter / 2)
 
 
 def asked_wait(seconds: float) -> float:
-    """What a handler asked for, kept within reason: never negative, never beyond a year."""
+    """The wait that a handler asked for: never negative, never beyond a year."""
     return min(seconds, LONGEST) if seconds > 0 else 0.0

@@ -12,8 +12,8 @@ from holdfast.core.tasks import Submission
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`spec` is what the user asked for, in one spelling: the same spec is the same schedule. `declared`: the code of
-    an application declares it, which owns it where it has a name."""
+    """`spec` is the user's request in its canonical spelling: the same spec is the same schedule. `declared`: the
+    code of an application declares it; `owner` is that application, if it has a name."""
 
     schedule_id: str
     spec: str
@@ -32,9 +32,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRecord:
-    """A schedule as the store has it. `paused` is the reason, empty where it is not paused, `until` when that ends;
-    `ended` why there will be no more fires; `task` the last one; `pending` a fire that waits for it to end,
-    `released` when it has; `streak` how many tasks in a row have failed."""
+    """A schedule as the store has it. `paused`: the reason, empty if it is not paused; `until`: the end of its
+    pause; `ended`: the reason why there will be no more fires; `task`: the last one; `pending`: a fire that waits for
+    it to end, `released` when it has; `streak`: the number of tasks in a row that failed."""
 
     definition: Definition
     generation: int
@@ -58,7 +58,7 @@ class ScheduleRecord:
 
 @dataclass(frozen=True, slots=True)
 class SpoiltSchedule:
-    """One whose record cannot be read, and why; `generation` as it stands there, empty where it does not."""
+    """A schedule whose record cannot be read, and the reason; `generation` as it stands there, empty if it does not."""
 
     schedule_id: str
     generation: str
@@ -67,8 +67,8 @@ class SpoiltSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """One occurrence and the task that it makes. `earlier` is the id that earlier versions gave this task, empty where
-    it is the same; `made` the id under which it is known to have been made before."""
+    """One occurrence and the task that it makes. `earlier`: the id that earlier versions gave this task, empty if it
+    is the same; `made`: the id under which it is known to have been made before."""
 
     scheduled_at: int
     task: Submission
@@ -78,9 +78,9 @@ class Fire:
 
 @dataclass(frozen=True, slots=True)
 class FireOrder:
-    """What to do about one schedule, if it still is as it was seen: `generation` and `seen` (the expected moment,
-    or the one that waited) are compared; and if it is carried out between `good_from` and `good_until`, for which it
-    was decided. `following` and `due` are written then, unless the order is for an `extra` fire."""
+    """An order for one schedule. It is carried out if the schedule still has this `generation` and `seen` (the
+    expected moment, or the one that waited), between `good_from` and `good_until`, for which it was decided.
+    `following` and `due` are written then, unless the order is for an `extra` fire."""
 
     schedule_id: str
     generation: int
@@ -97,10 +97,10 @@ class FireOrder:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """What came of setting a schedule: `word` is new, changed or same; `expected` the moment of its next fire.
+    """The answer to setting a schedule: `word` is new, changed or same; `expected` the moment of its next fire.
 
     Of one that code declares, with nothing changed: `foreign`, another application owns it, and its live workers
-    declare it; `later`, a worker of this application that began later has declared it, and this one asks again.
+    declare it; `later`, a worker of this application that began later has declared it, and this worker asks again.
     """
 
     word: str
@@ -123,10 +123,12 @@ class Undeclared:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """One step of a look: the schedules that were `removed`, and those that stay though no live worker declares them.
+    """One step of the search for undeclared schedules: those that were `removed`, and those that stay though no live
+    worker declares them.
 
-    `token` goes with the next step. `begins`: the look has begun anew, steps before it count no more. `more`: it has
-    not ended."""
+    `token` goes with the next step. `begins`: the search has begun anew, steps before it count no more. `more`: it has
+    not ended.
+    """
 
     token: str
     removed: tuple[Undeclared, ...] = ()
@@ -137,8 +139,8 @@ class Retired:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Schedules whose time has come by `now` of the store's clock, and how long until the next one (None: none).
-    `halted`: who asks is to make no fires, and is told of none."""
+    """Schedules that are due at `now` of the store's clock, and milliseconds until the next one (None: none).
+    `halted`: the caller is to make no fires, and gets none."""
 
     now: int
     records: tuple[ScheduleRecord, ...]
@@ -182,5 +184,5 @@ def read_misfire(text: str) -> Misfire | None:
 
 
 def read_policy(overlap: str, misfire: str, deadline: int | None, jitter: int) -> SchedulePolicy:
-    """What a store gives back."""
+    """The policy of a record from the store."""
     return SchedulePolicy(Overlap(overlap), read_misfire(misfire) or Misfire(), deadline, jitter)

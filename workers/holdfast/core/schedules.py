@@ -1,4 +1,4 @@
-"""What a schedule is, and what is to be done about it at a moment: which fires, what was missed, what comes next.
+"""The rules of a schedule: the fires to make at a moment, those that were missed, the next one.
 
 A fire is named by its schedule and the moment it stands for (`scheduled_at`), however late it is and whatever jitter
 puts it off. Moments and lengths are milliseconds.
@@ -19,7 +19,7 @@ MOST_AT_ONCE = 1_000  # of `all:N`: what one turn makes up for
 
 
 class Overlap(StrEnum):
-    """What becomes of a fire while the one before has not ended."""
+    """The fate of a fire while the task of the previous one has not ended."""
 
     ALLOW = "allow"
     FORBID = "forbid"
@@ -29,7 +29,7 @@ class Overlap(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Misfire:
-    """What is made up for of the fires that were missed: `most` of the oldest (0: none), or the latest alone."""
+    """The missed fires that are made up for: `most` of the oldest (0: none), or the latest alone."""
 
     latest: bool = True
     most: int = 0
@@ -40,7 +40,7 @@ class Misfire:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """When a schedule may fire: from `start` to `end`, both included, `limit` times at most."""
+    """The limits of a schedule: from `start` to `end`, both included, `limit` times at most."""
 
     start: int | None = None
     end: int | None = None
@@ -59,7 +59,7 @@ class SchedulePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`expected` is the moment of the next fire, None when there will be none (yet); `fires` were made so far."""
+    """`expected`: the moment of the next fire, None if there is none (yet); `fires`: the number made so far."""
 
     schedule_id: str
     cadence: Cadence
@@ -103,7 +103,7 @@ def series(schedule: Schedule, first: int | None) -> Iterator[int]:
 
 
 def due(schedule: Schedule, scheduled_at: int) -> int:
-    """When the fire is to be made: the same for the same fire, wherever it is asked."""
+    """The moment at which a fire is to be made: the same for the same fire, on every host."""
     if not schedule.policy.jitter:
         return scheduled_at
     name = f"{schedule.schedule_id}@{scheduled_at}".encode()
@@ -112,7 +112,7 @@ def due(schedule: Schedule, scheduled_at: int) -> int:
 
 
 def plan(schedule: Schedule, now: int) -> Plan:
-    """What to do at `now` about a schedule whose fire is due; nothing if it is not."""
+    """The plan for a schedule at `now`; empty if no fire is due."""
     first = schedule.expected
     if first is None or due(schedule, first) > now:
         return Plan(expected=first)

@@ -1,4 +1,4 @@
-"""What a worker serves: its lanes, the handlers that it has, and the limits of its supervisor's settings."""
+"""The work that a worker serves: its lanes, its handlers, and the limits of its supervisor's settings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ServedLane:
 
 @dataclass(frozen=True, slots=True)
 class ServedLimits:
-    """Settings that decide what becomes of a task: runs of one that fails, and seconds for which a task of an unknown
-    handler waits and for which one that has ended is kept."""
+    """Settings that decide the fate of a task: runs of one that fails, seconds for which a task of an unknown
+    handler waits, and seconds for which an ended task is kept."""
 
     max_attempts: int
     unknown_handler_timeout: float
@@ -41,10 +41,10 @@ class ServedWork:
 
 @dataclass(frozen=True, slots=True)
 class ServedState:
-    """Who could run tasks of a handler's name in a lane: `living` workers of the queue, those that serve the lane
-    (`in_lane`), of these those that have the handler (`able`), and the first of them. `paused`: why nothing of the lane
-    starts; None where it is open. `unserved_ms`: for how long nobody has had the handler for which tasks wait.
-    `limits`: the strictest that workers registered; None where none did."""
+    """The workers that could run tasks of a handler's name in a lane: `living` workers of the queue, those that
+    serve the lane (`in_lane`), of these those that have the handler (`able`), and the first of them. `paused`: the
+    reason why nothing of the lane starts; None if it is open. `unserved_ms`: for how long no worker has had the handler
+    for which tasks wait. `limits`: the strictest that workers registered; None if none did."""
 
     lane: str
     name: str
@@ -58,7 +58,7 @@ class ServedState:
 
 
 def strictest(of_lane: Sequence[ServedLimits], of_all: Sequence[ServedLimits]) -> ServedLimits | None:
-    """Workers of the lane run the task; the steward of any supervisor ends and forgets it."""
+    """The strictest limits: workers of the lane run the task; the steward of any supervisor ends and deletes it."""
     if not of_all:
         return None
     return ServedLimits(

@@ -1,4 +1,4 @@
-"""What an outcome means for the task: the settlement to report."""
+"""Makes the settlement to report from the outcome of a delivery."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Report(NamedTuple):
 def settlement(
     outcome: Outcome | Deferred, delivery: Delivery, policy: RetryPolicy, jitter: float, checkpoint: bytes | None = None
 ) -> Settlement | None:
-    """The settlement of `delivery`, or None where there is nothing to report. `jitter` is from 0 to 1; `checkpoint` is
+    """The settlement of `delivery`, or None if there is nothing to report. `jitter` is from 0 to 1; `checkpoint` is
     the last one that the handler made."""
     match outcome:
         case Raised():

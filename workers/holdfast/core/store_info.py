@@ -1,4 +1,4 @@
-"""What a store says of itself when it is examined. None: it could not be seen; `StoreInfo.unseen` says why."""
+"""The report of an examined store. None: the value could not be read; `StoreInfo.unseen` says why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.core.tasks import Counts, LedgerStatus
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
     """`mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own words. `found_by`: url,
-    sentinel or cluster; `careful`: it takes writes only while somebody follows."""
+    sentinel or cluster; `careful`: it takes writes only while a replica follows."""
 
     engine: str
     version: str
@@ -44,7 +44,8 @@ class MemoryInfo:
 
 @dataclass(frozen=True, slots=True)
 class PersistenceInfo:
-    """`fsync` and `save` are settings (None: not shown to us); the others say how the last write of each kind went."""
+    """`fsync` and `save` are settings (None: hidden from us); the others are the results of the last write of each
+    kind."""
 
     aof: bool
     fsync: str | None
@@ -56,7 +57,7 @@ class PersistenceInfo:
 
 @dataclass(frozen=True, slots=True)
 class ForeignClient:
-    """A client that is not ours and whose last command takes from lists; which list, the server does not say."""
+    """A client that is not ours and whose last command takes from lists; the server does not say from which."""
 
     name: str
     address: str
@@ -77,7 +78,8 @@ class ClientInfo:
 
 @dataclass(frozen=True, slots=True)
 class AclInfo:
-    """`forbidden`: commands we need that this user may not run on our keys; `scripts`: why they cannot be loaded."""
+    """`forbidden`: commands we need that this user may not run on our keys; `scripts`: the error if they cannot be
+    loaded."""
 
     user: str
     forbidden: tuple[str, ...]
@@ -86,8 +88,8 @@ class AclInfo:
 
 @dataclass(frozen=True, slots=True)
 class LaneHead:
-    """One look at the front of a lane. `first` and `second` are two entries near it, by which the next look knows what
-    was pushed at the front since: `pushed` foreign entries. `before`: the small foreign ones before them."""
+    """One look at the front of a lane. `first` and `second` are two entries near it, which show the next look how
+    many foreign entries were `pushed` at the front since. `before`: the small foreign entries before them."""
 
     kind: str = "none"
     length: int = 0
@@ -116,8 +118,8 @@ class LaneInfo:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker of the namespace, with the number of its last heartbeat; `vouched_ago_ms` None: no steward ever spoke
-    for it."""
+    """A worker of the namespace, with the number of its last heartbeat; `vouched_ago_ms` None: no steward ever
+    vouched for it."""
 
     incarnation: str
     host: str
@@ -147,7 +149,7 @@ class QueueInfo:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """`url` without its password; `unseen`: what could not be looked at, and what the store said to that."""
+    """`url` without its password; `unseen`: the values that could not be read, with the store's answers."""
 
     url: str
     server: ServerInfo | None
@@ -176,7 +178,7 @@ class DatabaseInfo:
 
 @dataclass(frozen=True, slots=True)
 class ReplicationInfo:
-    """How the ledger and this Redis stand to each other: the epochs that each of them names, empty for none."""
+    """The ledger's status, and the epochs that the ledger and this Redis name, empty for none."""
 
     ledger: LedgerStatus
     epoch: str

@@ -1,4 +1,4 @@
-"""On which terms a task is submitted: what it waits for, when it is no longer wanted, and whether it is one at all."""
+"""Dependencies, expiry, deduplication keys and webhook of a task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_PARENTS = 100  # what the end of one task costs at most
 
 
 class IfParentFails(StrEnum):
-    """What becomes of a task when one that it waits for ends otherwise than completed."""
+    """The fate of a task when one that it waits for ends otherwise than completed."""
 
     FAIL = "fail"
     RUN = "run"
@@ -20,8 +20,8 @@ class IfParentFails(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
     """Times are milliseconds; `expires_ms` of the store's clock, `expires_in_ms` from its acceptance. Keys are kept
-    by their digests (`key_digest`). `unique_ms`: None as long as the first task with the key has not ended.
-    `webhook`: the URL that is told of its end, and of its questions."""
+    by their digests (`key_digest`). `unique_ms`: None as long as the first task with the key has not ended. `webhook`:
+    the URL that is told of its end, and of its questions."""
 
     after: tuple[str, ...] = ()
     if_parent_fails: IfParentFails = IfParentFails.FAIL
@@ -34,5 +34,5 @@ class SubmitOptions:
 
 
 def key_digest(key: str | None) -> str:
-    """What stands for a user's key, whatever its characters and length; empty for none."""
+    """The digest of a user's key, of any characters and length; empty for none."""
     return "" if key is None else sha1_hex(key.encode())

@@ -1,4 +1,5 @@
-"""What producers, workers and operators hand to a store, and what it shows of itself. Times are milliseconds."""
+"""The values that producers, workers and operators pass to a store, and those it answers with. Times are
+milliseconds."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Submission:
 
 
 class Accepted(StrEnum):
-    """What became of a submission."""
+    """The answer to a submission."""
 
     NEW = "new"
     TURN = "turn"  # a parked task goes on with this message
@@ -45,8 +46,8 @@ class Accepted(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a submission. `task_id`: the task that stands for it, which for a duplicate by its unique key is
-    another one; or the parent that is not known."""
+    """The answer to a submission. `task_id`: the task that stands for it, which for a duplicate by its unique key is
+    another one; or the unknown parent."""
 
     accepted: Accepted
     task_id: str
@@ -56,7 +57,7 @@ MAX_CRASHES = 3  # runs of a task after its first death
 
 
 class WorkerKind(StrEnum):
-    """Which tasks a worker claims."""
+    """The kind of a worker: the tasks that it claims."""
 
     WORKER = "worker"  # of a supervisor's pool: all but suspects
     QUARANTINE = "quarantine"  # one suspect at a time, and nothing else
@@ -67,8 +68,8 @@ class WorkerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """How many suspects may start now; `alone`: those of them that run while no other quarantine worker of their host
-    does."""
+    """The number of suspects that may start now; `alone`: those of them that run while no other quarantine worker of
+    their host does."""
 
     startable: int
     alone: int
@@ -76,8 +77,8 @@ class Startable:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """Who a worker is, for `register`, and what it serves; a worker that does not say so is taken to serve every lane
-    and every name. `halt`: of a process that ends at halts, the last one that there was when it started."""
+    """A worker's identity and the work it serves, for `register`; a worker without `service` counts as serving every
+    lane and every name. `halt`: for a process that ends at halts, the number of the last halt when it started."""
 
     incarnation: str
     host: str
@@ -91,8 +92,8 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """How a worker read the entry at the head of its inbox. `operation` is `unreadable` with a reason, or the verb;
-    `message_id` is empty for an order without a message; `name` is that of the handler it calls."""
+    """The entry at the head of a worker's inbox, as the worker read it. `operation` is `unreadable` with a reason,
+    or the verb; `message_id` is empty for an order without a message; `name` is that of the handler it calls."""
 
     digest: str
     operation: str
@@ -140,7 +141,7 @@ class TaskRecord:
 
 
 class Retried(StrEnum):
-    """What came of asking for a retry."""
+    """The answer to a retry."""
 
     NEW = "new"  # a new task runs what the ended one was asked
     AGAIN = "again"  # it was retried before; nothing changed
@@ -149,7 +150,7 @@ class Retried(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryAnswer:
-    """`word`: one of Retried, with the task that runs; else why not: `unknown`, `long`, or the task's state."""
+    """`word`: one of Retried, with the task that runs; else the obstacle: `unknown`, `long`, or the task's state."""
 
     word: str
     task_id: str
@@ -157,8 +158,8 @@ class RetryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """An incarnation as the store has it; `beat_ago_ms` since its last heartbeat; `quiet`: it is to claim nothing. Of a
-    dead one, remembered for a day: its cause, when it was recovered, and the first of the tasks it held then."""
+    """An incarnation as the store has it; `beat_ago_ms`: since its last heartbeat; `quiet`: it is to claim nothing.
+    A dead one is kept for a day: its cause, when it was recovered, and the first of the tasks it held then."""
 
     incarnation: str
     state: str
@@ -176,8 +177,8 @@ class WorkerRecord:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a submitted task waits: behind so many entries of its lane (or, if it is a suspect, behind so many of
-    those), exactly or at least. None: its entry was taken from the lane, the steward will put it back."""
+    """The place of a submitted task: the number of entries of its lane before it (or, for a suspect, of suspects),
+    exact or at least. None: its entry was taken from the lane, the steward will put it back."""
 
     before: int | None
     exact: bool
@@ -185,8 +186,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableEntry:
-    """An entry that was set aside: why, when, and its bytes (cut at 64 KiB; `size` is the whole). `address` names it as
-    long as it is kept; `lane` is where it was found, empty for the public queue."""
+    """An entry that was set aside: the reason, the moment, and its bytes (cut at 64 KiB; `size` is the whole).
+    `address` names it as long as it is kept; `lane` is where it was found, empty for the public queue."""
 
     reason: str
     at_ms: int
@@ -216,7 +217,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Happenings:
-    """A page of the events stream, oldest first. `missed`: some before them were trimmed before they could be read."""
+    """A page of the events stream, oldest first. `missed`: some before them were trimmed unread."""
 
     events: tuple[Happening, ...]
     missed: bool
@@ -224,7 +225,7 @@ class Happenings:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A working task whose owner is not there. `why`: dead, unknown, silent, not held."""
+    """A working task whose owner is gone. `why`: dead, unknown, silent, not held."""
 
     task_id: str
     owner: str
@@ -233,7 +234,7 @@ class Stray:
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """What one page of all keys had; `cursor` continues, empty at the end."""
+    """The strays among one page of all keys; `cursor` continues, empty at the end."""
 
     found: tuple[Stray, ...]
     cursor: str
@@ -241,8 +242,8 @@ class Strays:
 
 @dataclass(frozen=True, slots=True)
 class Obliterated:
-    """One step of deleting a queue: how many keys went, where to go on ('' at the end). `workers`: so many are there,
-    and nothing was deleted."""
+    """One step of deleting a queue: the number of keys, and the next cursor ('' at the end). `workers`: so many are
+    there, and nothing was deleted."""
 
     keys: int
     cursor: str
@@ -265,8 +266,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One life of the store, which keeps its name as long as it keeps anything, and how many tasks it holds. Where a
-    steward saw it come back empty: how long ago, and how many tasks it had held as far as that steward knew."""
+    """One life of the store, which keeps its name as long as it keeps anything, and the number of its tasks. If a
+    steward saw it come back empty: how long ago, and how many tasks that steward knew of before."""
 
     name: str
     tasks: int
@@ -276,8 +277,8 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which tasks a list is to hold: those in these states (none: in any), of this lane and handler's name (empty: of
-    any), that were accepted at least `older_ms` and at most `newer_ms` ago (None: whenever)."""
+    """The tasks that a list is to hold: those in these states (none: in any), of this lane and handler's name
+    (empty: of any), accepted at least `older_ms` and at most `newer_ms` ago (None: no limit)."""
 
     states: tuple[State, ...] = ()
     lane: str = ""
@@ -288,9 +289,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list; `cursor` continues it, empty at its end. A page may hold fewer tasks than asked for, even none,
-    and not be the last one: what is looked at for one page is bounded. `unreadable`: ids of tasks that belong here and
-    whose records cannot be read."""
+    """A page of a list; `cursor` continues it, empty at its end. A page may hold fewer tasks than asked for, even
+    none, and not be the last one: the number of tasks looked at for one page is bounded. `unreadable`: ids of tasks
+    that belong here and whose records cannot be read."""
 
     tasks: tuple[TaskRecord, ...]
     cursor: str
@@ -299,7 +300,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class KeptTask:
-    """What a round of keeping the ledger came to: whether another steward was at it, whether there is more to do."""
+    """The result of a round of replication. `busy`: another steward was at it; `more`: there is more to do."""
 
     busy: bool = False
     more: bool = False
@@ -308,8 +309,8 @@ class KeptTask:
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatus:
-    """How the ledger stands: what it does now, how old the last event is that it has ingested while there are newer
-    ones, requests that wait to be given to Redis, how often Redis had lost data, tasks put back, ever."""
+    """The ledger's status: its phase, the age of the last event it has ingested while there are newer ones, requests
+    that wait to be given to Redis, how often Redis had lost data, tasks put back, ever."""
 
     phase: str
     behind_ms: int

@@ -1,7 +1,7 @@
-"""A task's trail: what the scripts have noted of it, read back into parts.
+"""A task's trail: the lines that the scripts have noted, read back into parts.
 
-A line is `<ms> <event> <detail>`; LAYOUTS says what the detail of each event holds (the scripts' `note` spells it).
-What cannot be read keeps its whole detail as the reason, so that nothing is ever left out of a story.
+A line is `<ms> <event> <detail>`; LAYOUTS says what the detail of each event holds (the scripts' `note` spells it). A
+line that cannot be read keeps its whole detail as the reason, so that nothing is left out of a history.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class TrailStep:
 
     @property
     def incarnation(self) -> str:
-        """Whose claim it is about; empty where it is about none."""
+        """The incarnation whose claim the line is about; empty if it is about none."""
         return self.claim.partition(":")[2].rpartition(":")[0]
 
 

@@ -1,4 +1,4 @@
-"""What is to be told to a webhook: that a task has ended, or that it asks for something."""
+"""Notices for webhooks: a task has ended, or asks for input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ERROR = ("type", "message")  # of an error: its traceback names paths of the se
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`name` identifies it, however often it is told; `tries` counts the one that is under way."""
+    """`name` identifies it, however often it is posted; `tries` counts the one that is under way."""
 
     name: str
     task_id: str
@@ -26,20 +26,20 @@ class Notice:
 
     @property
     def public_id(self) -> str:
-        """By it a receiver knows a notice that comes again."""
+        """The id by which a receiver recognises a notice that comes again."""
         return self.name.replace("|", ".")
 
 
 @dataclass(frozen=True, slots=True)
 class SpoiltNotice:
-    """One whose record cannot be read, and why."""
+    """A notice whose record cannot be read, and the reason."""
 
     name: str
     why: str
 
 
 def body(notice: Notice, task: TaskRecord | None) -> bytes:
-    """The JSON that is sent. Of a task that was forgotten meanwhile only what the notice says."""
+    """The JSON that is sent. For a task that was deleted meanwhile it has only the notice's own values."""
     told: dict[str, Any] = {
         "type": f"task.{notice.state}",
         "id": notice.public_id,
@@ -59,7 +59,7 @@ def _iso(at_ms: int) -> str:
 
 
 def _result(content: bytes | None) -> dict[str, Any] | None:
-    """ValueError where it cannot be read."""
+    """The result of a turn; ValueError if it cannot be read."""
     if not content:
         return None
     result: dict[str, Any] = json.loads(content)

@@ -1,6 +1,6 @@
-"""When something is to happen next: pure arithmetic over moments, which are milliseconds since 1970.
+"""Cadences: pure arithmetic over moments, which are milliseconds since 1970.
 
-`read` turns what a user wrote into a cadence, `following` names the first moment strictly after another, `stored` and
+`read` turns a user's text into a cadence, `following` names the first moment strictly after another, `stored` and
 `restored` carry a cadence through a store, `words` says it in English. Nothing here reads a clock; a search is bounded,
 and a cadence that never comes due is refused when it is read.
 """

@@ -116,7 +116,7 @@ def _checked(text: str, name: str) -> Cron:
 
 
 def _fault(said: str, text: str) -> str:
-    """Which field, what it holds and what it may hold; cronsim names the field alone."""
+    """The error's field, its value and the values allowed; cronsim names the field alone."""
     fields = text.split()
     if len(fields) not in (5, 6):
         return f"{len(fields)} fields, wanted are five (minute hour day month weekday) or six (with seconds first)"

@@ -29,7 +29,7 @@ class Every:
 
 
 def every(value: float | str, anchor: int) -> Every:
-    """Read an interval: seconds, `5m`, `1h30m` or ISO 8601 as in `PT5M`. InvalidScheduleError for what is none."""
+    """Read an interval: seconds, `5m`, `1h30m` or ISO 8601 as in `PT5M`. InvalidScheduleError for anything else."""
     try:
         length = _length(value)
     except ValueError:

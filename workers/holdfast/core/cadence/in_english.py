@@ -1,4 +1,4 @@
-"""A cadence in English, for people who want to know whether they wrote what they meant."""
+"""Says a cadence in English, for users who want to check their spelling of it."""
 
 from __future__ import annotations
 

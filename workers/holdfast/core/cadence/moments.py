@@ -38,7 +38,7 @@ def moment_of(when: datetime) -> int:
 
 
 def exists(wall: datetime, name: str) -> bool:
-    """Whether a local time without zone comes at all: not so in the hour that a clock is put forward."""
+    """True if a local time without zone exists: it does not in the hour that a clock is put forward."""
     there = wall.replace(tzinfo=zone(name), fold=0)
     return there.astimezone(UTC).astimezone(zone(name)).replace(tzinfo=None) == wall
 
@@ -49,7 +49,7 @@ def moment_at(wall: datetime, name: str) -> int:
 
 
 def is_plain(wall: datetime, now: datetime, name: str) -> bool:
-    """Whether a local time comes once, and with the same difference to UTC as `now`."""
+    """True if a local time comes once, and with the same difference to UTC as `now`."""
     there = (wall.replace(tzinfo=zone(name), fold=fold).utcoffset() for fold in (0, 1))
     return all(one == now.utcoffset() for one in there)
 

@@ -1,4 +1,4 @@
-"""What is no series: one moment, one run after the other, no more."""
+"""Cadences that are no series: one moment, one run after the other, no more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """First at this moment, then again whenever a run has ended: what is next is known only then."""
+    """First at this moment, then again whenever a run has ended: the next moment is known only then."""
 
     first: int
 

@@ -1,4 +1,4 @@
-"""From text to a cadence and back, and the one question that all of them answer."""
+"""Reads a cadence from text and back, and finds the moment that follows another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One RRULE. Which days it names is dateutil's, which times of a day is in `times`; both searches are bounded.
+"""One RRULE. dateutil finds its days, `times` its times of day; both searches are bounded.
 
 dateutil's own search walks from DTSTART: it is given a start near by, moved on by whole intervals, so that the phase is
 kept. Times of day are not left to it, as it would try each second, and write out whole years of them. Only the BYSETPOS
@@ -142,6 +142,6 @@ def existing(walls: Iterator[datetime], timezone: str) -> Iterator[int]:
 
 
 def _wall_before(after: int, timezone: str) -> datetime:
-    """The local time of a moment; where the clock was put back lately, an earlier one, as none must be passed over."""
+    """The local time of a moment; an earlier one if the clock was put back lately, as none must be passed over."""
     now, before = local(after, timezone), local(max(0, after - round(_SHIFT.total_seconds() * 1000)), timezone)
     return (now if now.utcoffset() == before.utcoffset() else now - _SHIFT).replace(tzinfo=None, microsecond=0)

@@ -1,4 +1,4 @@
-"""Reading one RRULE: each part is checked by name before dateutil sees it."""
+"""Reads one RRULE: each part is checked by name before dateutil sees it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _BOUNDS = {
 
 
 def recurrence(text: str, timezone: str) -> Recurrence:
-    """What follows `RRULE:`; InvalidScheduleError names the part, its value and what is allowed."""
+    """Read the text after `RRULE:`; InvalidScheduleError names the part, its value and the values allowed."""
     parts = _parts(text)
     if "FREQ" not in parts:
         raise InvalidScheduleError(f"rule {text!r} lacks FREQ, one of {', '.join(FREQUENCIES)}")
@@ -122,7 +122,7 @@ def _until(value: str | None, timezone: str) -> int | None:
 
 
 def _accepted(made: Recurrence, text: str) -> Recurrence:
-    """What the parts say together is for dateutil to judge, but for what it would search for up to the year 9999."""
+    """Check with dateutil that the parts fit together, except those for which it would search up to the year 9999."""
     parts = dict(made.parts)
     which = [int(number) for number in re.findall(r"[+-]?\d+", parts.get("BYDAY", ""))]
     if which and made.frequency not in ("YEARLY", "MONTHLY"):

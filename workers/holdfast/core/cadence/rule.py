@@ -58,7 +58,7 @@ class RecurrenceRule:
 
 
 def rule(text: str, timezone: str, now: int) -> RecurrenceRule:
-    """Read RFC 5545's lines, or what follows `RRULE:` alone; InvalidScheduleError names the part that is wrong.
+    """Read RFC 5545's lines, or the text after `RRULE:` alone; InvalidScheduleError names the part that is wrong.
 
     Without a DTSTART the rule starts at `now`, on a full second. TZID goes before `timezone`.
     """
@@ -78,7 +78,7 @@ def rule(text: str, timezone: str, now: int) -> RecurrenceRule:
 
 @lru_cache(maxsize=4096)
 def checked(text: str) -> RecurrenceRule:
-    """What `str` made of a rule that was read: it needs no other look."""
+    """The rule in a text that `str` made of one: it is not checked again."""
     return _read(text, RecurrenceRule(EPOCH.replace(tzinfo=None), "UTC", ()))
 
 
@@ -137,7 +137,7 @@ def _moments(value: str, timezone: str) -> list[int]:
 
 
 def _wall(text: str) -> tuple[datetime, bool]:
-    """A date and time of RFC 5545, and whether it is one of UTC."""
+    """A date and time of RFC 5545; True if it is one of UTC."""
     if _DATE.fullmatch(text):
         with suppress(ValueError):  # no such date or time
             return datetime.fromisoformat(text.removesuffix("Z")), text.endswith("Z")

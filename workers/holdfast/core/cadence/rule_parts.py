@@ -42,7 +42,7 @@ def numbers(parts: Parts, name: str) -> tuple[int, ...]:
 
 
 def days(frequency: str, interval: int, parts: Parts, start: datetime, end: datetime) -> Any:
-    """What dateutil makes of it, from `start` to `end`. ValueError or TypeError for what it cannot be."""
+    """The days that dateutil finds, from `start` to `end`. ValueError or TypeError for impossible parts."""
     return rrule.rrule(_FREQUENCIES[frequency], dtstart=start, interval=interval, until=end, **_options(parts))
 
 

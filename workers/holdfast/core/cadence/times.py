@@ -61,7 +61,7 @@ class Clock:
         )
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
-        """Where wanted steps lie, and how many there are at most."""
+        """The ranges of the wanted steps, and the most there can be."""
         if self.step >= 60:
             return ((hour * 3600 // self.step, 3600 // self.step) for hour in sorted(self.hours))
         every = product(sorted(self.hours), sorted(self.minutes))
@@ -78,7 +78,7 @@ class Clock:
 
 @lru_cache(maxsize=4096)
 def clock(frequency: str, interval: int, parts: Parts, start: datetime) -> Clock:
-    """That of a rule which begins at `start`."""
+    """The clock of a rule that begins at `start`."""
     hours, minutes, seconds = (numbers(parts, name) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
     if frequency not in STEPS:
         every = product(hours or (start.hour,), minutes or (start.minute,), seconds or (start.second,))

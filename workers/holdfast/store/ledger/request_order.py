@@ -37,7 +37,7 @@ FROM holdfast_requests WHERE queue = $1 AND task_id = ANY($2) AND id < $3 AND id
 
 
 async def lock(sql: Any, queue: str, names: Collection[str]) -> None:
-    """Until the end of this transaction nobody else draws a number for these tasks or settings."""
+    """Lock these tasks or settings: until this transaction ends nobody else draws a number for them."""
     single = sorted(set(names)) if len(names) <= SINGLE_LOCKS else []
     await sql.execute(_LOCK, queue, single, not single)
 
