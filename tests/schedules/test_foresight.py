@@ -112,7 +112,7 @@ async def test_what_was_made_ready_counts_for_its_moment_alone(stage: Stage, wat
 async def test_a_clock_that_was_put_back_makes_nothing_early(stage: Stage, watched: Watched) -> None:
     await stage.set("j", at=stage.at(2) / 1000)
     await stage.firing.round()
-    [order] = stage.firing._foresight._ready  # pyright: ignore[reportPrivateUsage]  # as if sent too early
+    [order] = stage.firing._lookahead._ready  # pyright: ignore[reportPrivateUsage]  # as if sent too early
     assert await watched.fire([order]) == ["stale"]
     await stage.space.advance(-3_600_000)
     assert await stage.round() == []

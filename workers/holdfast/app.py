@@ -67,14 +67,14 @@ def create_broker(
         "queue_name": queue_name,
         "redis_max_connections": max_connections,
     }
-    said = {field for field, value in keywords.items() if value is not None}
+    set_fields = {field for field, value in keywords.items() if value is not None}
     if settings is None:
         settings = load(keywords)
     elif any(value is not None for value in keywords.values()):
         raise ConfigError(["create_broker takes settings or keywords, not both: put the keywords into the settings"])
     else:
-        said = set(settings.model_fields_set)
-    return Broker(settings, handlers, retries, said, in_memory=_is_memory(settings))
+        set_fields = set(settings.model_fields_set)
+    return Broker(settings, handlers, retries, set_fields, in_memory=_is_memory(settings))
 
 
 def _is_memory(settings: Settings) -> bool | None:
@@ -98,12 +98,12 @@ class Broker:
         settings: Settings,
         handlers: Handlers | None,
         retries: SubmitRetries | None,
-        said: Collection[str],
+        set_fields: Collection[str],
         *,
         in_memory: bool | None,
     ) -> None:
         self.in_memory = in_memory is not False
-        self._given, self._said, self._chosen = settings, said, in_memory
+        self._given, self._set_fields, self._chosen = settings, set_fields, in_memory
         self._settings = settings
         self._handlers = handlers
         self._retries = retries
@@ -114,7 +114,7 @@ class Broker:
 
     async def __aenter__(self) -> Self:
         """Raises StoreUnavailableError, with the URL, if Redis does not answer."""
-        source = await find_source(self._given, self._said, in_memory=self._chosen)
+        source = await find_source(self._given, self._set_fields, in_memory=self._chosen)
         self._settings, self.in_memory = source.settings, source.in_memory
         async with AsyncExitStack() as stack:
             self.store = await stack.enter_async_context(source.opening)

@@ -51,19 +51,19 @@ class ScheduleFirer:
         self._store = store
         self._queue = queue
         self._max_bytes = max_bytes
-        self._foresight = Lookahead(store, self.order, clock)
+        self._lookahead = Lookahead(store, self.order, clock)
 
     async def round(self) -> float | None:
         """Make the fires that are due; seconds until the next round, None if no fire is known to come."""
-        await self._obeyed(self._foresight.due())
+        await self._carried_out(self._lookahead.due())
         while True:
             found = await self._store.due_schedules(PAGE, self._scope)
             self._note_halt(found.halted)
             if found.halted:
                 return None
-            self._foresight.note(found.now)
+            self._lookahead.note(found.now)
             if not found.records and not found.spoilt:
-                return None if found.wait is None else await self._foresight.look(found.now, found.wait)
+                return None if found.wait is None else await self._lookahead.look(found.now, found.wait)
             await self._set_aside(found.spoilt)
             if not await self._catch_up(found) and not found.spoilt:
                 return REST  # what is due by the store's index is not by its record: never in a tight loop
@@ -74,12 +74,12 @@ class ScheduleFirer:
         for record in found.records:
             orders += await self._ordered(record, found.now)
             if sum(len(one.fires) for one in orders) >= MOST_FIRES:
-                anything |= await self._obeyed(orders)
+                anything |= await self._carried_out(orders)
                 orders = []
             if record.paused:
                 await self._resume(record, found.now)
                 anything = True
-        return await self._obeyed(orders) or anything
+        return await self._carried_out(orders) or anything
 
     async def _set_aside(self, spoilt: Sequence[SpoiltSchedule]) -> None:
         for one in spoilt:
@@ -101,7 +101,7 @@ class ScheduleFirer:
             early += [one.schedule_id for one, answer in zip(some, answers, strict=True) if answer == "stale"]
         return early
 
-    async def _obeyed(self, orders: Sequence[FireOrder]) -> bool:
+    async def _carried_out(self, orders: Sequence[FireOrder]) -> bool:
         """Have the store carry out orders; True if it carried out any."""
         anything = False
         for some in _parts(orders):

@@ -49,14 +49,14 @@ class StoreSource:
             _log.info(self.info)
 
 
-async def find_source(settings: Settings, said: Collection[str], *, in_memory: bool | None) -> StoreSource:
-    """`in_memory`: None if the settings do not say; `said`: the fields that the caller set itself."""
+async def find_source(settings: Settings, set_fields: Collection[str], *, in_memory: bool | None) -> StoreSource:
+    """`in_memory`: None if the settings do not say; `set_fields`: the fields that the caller set itself."""
     if in_memory:
         return _memory(settings)
     if in_memory is False:
         return _redis(settings, f"Redis scheduler connected to {settings.redis.masked_url}")
     if own := worker_store():
-        return _of_worker(own, settings, said)
+        return _of_worker(own, settings, set_fields)
     if found := await running_supervisor(_trusted(settings)):
         settings = found.settings(settings)
         where = f"{settings.redis.masked_url}, queue {settings.queue_name}"
@@ -89,8 +89,8 @@ def _memory(settings: Settings, warning: str = "") -> StoreSource:
     return StoreSource(settings, open_memory(queue), in_memory=True, private=not is_served(queue), warning=warning)
 
 
-def _of_worker(own: CurrentStore, given: Settings, said: Collection[str]) -> StoreSource:
-    changed = {field: getattr(given, field) for field in said if field not in PLACES}
+def _of_worker(own: CurrentStore, given: Settings, set_fields: Collection[str]) -> StoreSource:
+    changed = {field: getattr(given, field) for field in set_fields if field not in PLACES}
     settings = own.settings.model_copy(update=changed)
     if own.store is None:
         return _redis(settings)

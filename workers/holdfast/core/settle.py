@@ -50,13 +50,13 @@ def settlement(
         case Deferred(delay):
             report = _Report(Settle.DEFER, delay=delay)
         case _:
-            report = _as_said(outcome)
+            report = _reported(outcome)
     kind, result, reason, delay = report
     delay_ms = round(delay * 1000)
     return Settlement(delivery.task_id, delivery.claim, kind, result, delay_ms, one_line(reason), checkpoint)
 
 
-def _as_said(outcome: Completed | InputAsked | Failed | Rejected | UnreadableMessage) -> _Report:
+def _reported(outcome: Completed | InputAsked | Failed | Rejected | UnreadableMessage) -> _Report:
     match outcome:
         case Completed(result, schedule, backoff):
             return _Report(Settle.COMPLETED, result, schedule, asked_wait(backoff or 0.0))

@@ -111,14 +111,14 @@ def read_step(line: str) -> TrailStep:
     found = _PATTERNS[event].fullmatch(detail) if event in _PATTERNS else None
     if found is None:
         return TrailStep(at_ms, event, reason=detail)
-    said = {name: value or "" for name, value in found.groupdict().items()}
+    parts = {name: value or "" for name, value in found.groupdict().items()}
     return TrailStep(
         at_ms,
         event,
-        reason=said.get("reason", ""),
-        claim=said.get("claim", ""),
-        kind=said.get("kind", ""),
-        number=int(said.get("number") or 0),
-        due_ms=int(said["due"]) if said.get("due") else None,
-        other=said.get("other", ""),
+        reason=parts.get("reason", ""),
+        claim=parts.get("claim", ""),
+        kind=parts.get("kind", ""),
+        number=int(parts.get("number") or 0),
+        due_ms=int(parts["due"]) if parts.get("due") else None,
+        other=parts.get("other", ""),
     )

@@ -115,12 +115,12 @@ def _checked(text: str, name: str) -> Cron:
     return made
 
 
-def _fault(said: str, text: str) -> str:
+def _fault(message: str, text: str) -> str:
     """The error's field, its value and the values allowed; cronsim names the field alone."""
     fields = text.split()
     if len(fields) not in (5, 6):
         return f"{len(fields)} fields, wanted are five (minute hour day month weekday) or six (with seconds first)"
-    name = said.removeprefix("Bad ")
+    name = message.removeprefix("Bad ")
     number = list(_FIELDS)[6 - len(fields) :].index(name)
     if name == "day-of-month" and _well_formed(fields[number]):
         return "it never fires: none of these months has such a day"

@@ -83,8 +83,7 @@ class LedgerProducer:
         return await request_order.wait(self._database, self._queue.name, names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
-        """Put ended parents back into Redis, in a transaction of its own: the locks of the one that accepts must not wait
-        for Redis."""
+        """Put ended parents back into Redis, in an own transaction: the accepting one must not wait for Redis."""
         if any(one.terms and one.terms.after for one in batch):
             with suppress(LedgerUnavailableError):
                 async with self._database.transaction() as sql:

@@ -37,7 +37,7 @@ class Clients:
     commands: Any
     blocking: Any
     peeking: Any
-    guide: ServerLocator | None = None
+    locator: ServerLocator | None = None
 
 
 def clients_of(settings: RedisSettings) -> Clients:
@@ -72,11 +72,11 @@ def _following(
             asking.pop(unknown, None)
         asking.update(servers.sentinel_login)
     kind = SentinelLocator if servers.form == "sentinel" else ClusterLocator
-    guide = kind(servers.hosts, asking, tls=tls)
+    locator = kind(servers.hosts, asking, tls=tls)
     name = servers.master or settings.queue
-    pools = [following_pool(guide, name, {**options, **login}, tls=tls) for options in options_of]
+    pools = [following_pool(locator, name, {**options, **login}, tls=tls) for options in options_of]
     commands, blocking, peeking = map(_client, pools)
-    return Clients(commands, blocking, peeking, guide)
+    return Clients(commands, blocking, peeking, locator)
 
 
 def _options(settings: RedisSettings) -> dict[str, Any]:

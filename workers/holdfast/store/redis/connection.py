@@ -41,13 +41,13 @@ class Connection:
         self.url = settings.masked_url
         self._answer_timeout = settings.answer_timeout
         made = clients or clients_of(settings)
-        self.client, self.blocking, self._guide = made.commands, made.blocking, made.guide
+        self.client, self.blocking, self._locator = made.commands, made.blocking, made.locator
         self._peeking = made.peeking
         self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
         self._execute: Any = self.client.execute_command
         self._execute_blocking: Any = self.blocking.execute_command
         self._execute_peeking: Any = self._peeking.execute_command
-        if made.guide is not None:
+        if made.locator is not None:
             redirecting = Redirecting(made)
             self._evaluate, self._execute = redirecting.over(self._evaluate), redirecting.over(self._execute)
             self._execute_blocking = redirecting.over(self._execute_blocking)
@@ -121,12 +121,12 @@ class Connection:
     @property
     def found_by(self) -> str:
         """The way in which the server is found: url, sentinel or cluster."""
-        return "url" if self._guide is None else self._guide.form
+        return "url" if self._locator is None else self._locator.form
 
     @property
     def address(self) -> str:
         """The address of the server that was found last; empty if the URL names it."""
-        return "" if self._guide is None else self._guide.address
+        return "" if self._locator is None else self._locator.address
 
     @property
     def database(self) -> int:

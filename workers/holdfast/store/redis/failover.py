@@ -26,11 +26,11 @@ class FailoverPool(SentinelConnectionPool, BlockingConnectionPool):
     """A bounded pool: a caller waits while all connections are in use."""
 
 
-def following_pool(guide: ServerLocator, name: str, options: Mapping[str, Any], *, tls: bool) -> Any:
+def following_pool(locator: ServerLocator, name: str, options: Mapping[str, Any], *, tls: bool) -> Any:
     """`name`: the master or the queue to locate; `options`: those of the pool and its connections."""
     kind = SentinelManagedSSLConnection if tls else SentinelManagedConnection
     pool: Any = FailoverPool  # the library types no option
-    return pool(name, guide, connection_class=kind, **options)
+    return pool(name, locator, connection_class=kind, **options)
 
 
 class ServerLocator(ABC):

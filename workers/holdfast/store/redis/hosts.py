@@ -30,18 +30,18 @@ class RedisHosts(RedisPart):
 
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
         found = pairs(await self._command("HGETALL", self._keys.quiet))
-        quiet = [_quiet(mark, said.decode(errors="replace")) for mark, said in found]
+        quiet = [_quiet(mark, text.decode(errors="replace")) for mark, text in found]
         return tuple(sorted(quiet, key=lambda one: (one.is_halt, not one.is_all, one.host)))
 
     async def last_halt(self, host: str) -> int:
         marks = halt_mark(ALL_HOSTS), halt_mark(host)
         lasting = await self._command("HMGET", self._keys.quiet, *marks)
         ended = await self._command("HMGET", self._keys.meta, *marks)
-        return max((int(said.split(b"\n", 1)[0]) for said in (*lasting, *ended) if said), default=0)
+        return max((int(text.split(b"\n", 1)[0]) for text in (*lasting, *ended) if text), default=0)
 
 
-def _quiet(mark: str, said: str) -> Quiet:
-    since, by, reason = said.split("\n", 2)
+def _quiet(mark: str, text: str) -> Quiet:
+    since, by, reason = text.split("\n", 2)
     host = halted_host(mark)
     return Quiet(mark if host is None else host, int(since), by, reason, is_halt=host is not None)
 

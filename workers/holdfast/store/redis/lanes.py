@@ -19,7 +19,7 @@ _limits = msgspec.json.Decoder(ServedLimits).decode
 class RedisLanes(RedisPart):
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
         now_ms, rows, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
-        orders = _said({name: value.decode(errors="replace") for name, value in pairs(rules)})
+        orders = _orders({name: value.decode(errors="replace") for name, value in pairs(rules)})
         found = sorted((_lane(row, orders) for row in rows), key=lambda lane: lane.name)
         handlers = {subject: one for (bound, subject), one in orders.items() if bound == LaneBound.NAME}
         return Lanes(now_ms, tuple(found), handlers, living)
@@ -49,7 +49,7 @@ class RedisLanes(RedisPart):
         return flat
 
 
-def _said(rules: Mapping[str, str]) -> dict[tuple[str, str], LimitOrder]:
+def _orders(rules: Mapping[str, str]) -> dict[tuple[str, str], LimitOrder]:
     found: dict[tuple[str, str], LimitOrder] = {}
     for field in rules:
         who, _, rest = field.partition(":")

@@ -19,11 +19,11 @@ class Redirecting:
     """Wraps the clients of one namespace. A redirected command was not executed: sending it on is no retry."""
 
     def __init__(self, clients: Clients) -> None:
-        assert clients.guide is not None
-        self._guide = clients.guide
+        assert clients.locator is not None
+        self._locator = clients.locator
         every = (clients.commands, clients.blocking, clients.peeking)
         self._pools = tuple(client.connection_pool for client in every)
-        self._guide.changed = self._leave
+        self._locator.changed = self._leave
 
     def over(self, execute: Execute) -> Execute:
         """`execute`, following MOVED. ASK is not followed: only some of a script's keys may have moved yet."""
@@ -34,7 +34,7 @@ class Redirecting:
                     return await execute(*command)
                 except MovedError as moved:
                     target: Any = moved  # the library types none of it
-                    self._guide.prefer((target.host, target.port))
+                    self._locator.prefer((target.host, target.port))
                     await self._let_go()
                 except ResponseError as error:
                     if is_passing(error):
