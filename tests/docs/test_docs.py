@@ -32,6 +32,21 @@ def test_every_link_to_a_file_leads_there(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def anchors(page: Path) -> set[str]:
+    """What a link may name on a page: its headings, as they are spelled in an address."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_to_a_heading_leads_there(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text())
+    pages = {target: (page.parent / target if target else page) for target, _ in links if "://" not in target}
+    assert [
+        f"{t}#{a}" for t, a in links if t in pages and pages[t].suffix == ".md" and a not in anchors(pages[t])
+    ] == []
+
+
 def written(page: Path) -> list[str]:
     """Command lines of a page: in blocks, and in running text."""
     text = page.read_text()
