@@ -38,6 +38,8 @@ _Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "
 _Level = Annotated[
     Literal["debug", "info", "warning", "error", "critical"], one_of("debug", "info", "warning", "error", "critical")
 ]
+_Thousand = Annotated[int, integer(1, 1_000)]
+_TenThousand = Annotated[int, integer(1, 10_000)]
 _Positive = Annotated[float, duration(0.001)]
 _Duration = Annotated[float, duration()]
 
@@ -68,29 +70,24 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
     handler: values.Text | None = _field(
-        None, "The handler that runs tasks, as module:attribute. Default: agent:handle."
+        None, "Handler that runs the tasks, as module:attribute. Default: agent:handle."
     )
-    exec: values.Text | None = _field(None, "A command that runs each task as a process, in place of a handler.")
+    exec: values.Text | None = _field(None, "Command that runs each task as a process, in place of a handler.")
     exec_env: values.Variables | None = _field(
         None,
         "Variables, joined by commas, that the command inherits although the supervisor withholds them by default.",
     )
     application: values.Name | None = _field(
-        None,
-        "The owner of the schedules declared in code. If set, schedules that the code no longer declares are removed.",
+        None, "Owner of the schedules declared in code. If set, schedules that the code no longer declares are removed."
     )
-    app_dir: values.Place = _field(Path(), "The folder that the handler is imported from.")
-    workers: Annotated[int, integer(1, 10_000)] = _field(1, "Number of worker processes.")
-    concurrency: Annotated[int, integer(1, 1_000)] = _field(
-        10, "Number of tasks that one worker runs at the same time."
-    )
+    app_dir: values.Place = _field(Path(), "Folder that the handler is imported from.")
+    workers: _TenThousand = _field(1, "Number of worker processes.")
+    concurrency: _Thousand = _field(10, "Number of tasks that one worker runs at the same time.")
     reload: values.Switch = _field(False, "Reload code and settings when one of their files changes, for development.")
     preload: values.Switch = _field(
-        False, "Import the handler once, before workers are forked, so that they share its memory."
+        False, "Import the handler once before workers are forked, so that they share memory."
     )
-    burst: values.Switch = _field(
-        False, "Exit when no task is left to run; tasks that are delayed for later stay in the store."
-    )
+    burst: values.Switch = _field(False, "Exit when no task is left to run; tasks delayed for later stay in the store.")
 
     scheduler_type: _Scheduler = _field(
         "redis", "Back end of the queue: redis (if set, needs REDIS_URL or REDIS_HOST) or memory (single process)."
@@ -99,7 +96,7 @@ class Settings(BaseSettings):
         "redis", "Store of the task data: redis alone, or postgres as well, from which a lost Redis is rebuilt."
     )
     database_url: SecretStr | None = _field(
-        None, "The PostgreSQL database, as postgresql://user@host:port/database. Prefer a credential file for it."
+        None, "PostgreSQL database, as postgresql://user@host:port/database. Prefer a credential file."
     )
     database_keep: _Duration = _field(
         7_776_000.0, "Time that PostgreSQL keeps a finished task. Redis keeps it for the time of the setting keep."
@@ -109,42 +106,32 @@ class Settings(BaseSettings):
     )
     redis_host: values.Host | None = _field(None, "Name or address of the Redis server, in place of a URL.")
     redis_port: Annotated[int, integer(1, 65_535)] = _field(6379, "Port of the Redis server, in place of a URL.")
-    redis_username: values.Text | None = _field(None, "The ACL user, if the URL names none.")
-    redis_password: SecretStr | None = _field(
-        None, "The Redis password, if the URL has none. Prefer a credential file for it."
-    )
+    redis_username: values.Text | None = _field(None, "ACL user, if the URL names none.")
+    redis_password: SecretStr | None = _field(None, "Redis password, if the URL has none. Prefer a credential file.")
     redis_ca_file: values.Folder | None = _field(
         None, "TLS: the authority that signs the servers' certificates. Default: those of the system."
     )
     redis_cert_file: values.Folder | None = _field(None, "TLS: the client certificate, for servers that require one.")
     redis_key_file: values.Folder | None = _field(
-        None, "TLS: the private key of the client certificate, if it is in a file of its own."
+        None, "TLS: the key of the client certificate, if in a separate file."
     )
-    redis_sentinel_username: values.Text | None = _field(None, "The ACL user for the Sentinels.")
-    redis_sentinel_password: SecretStr | None = _field(None, "The password for the Sentinels.")
+    redis_sentinel_username: values.Text | None = _field(None, "ACL user for the Sentinels.")
+    redis_sentinel_password: SecretStr | None = _field(None, "Password for the Sentinels.")
     redis_db: Annotated[int, integer(0, 1_000_000)] = _field(0, "Number of the Redis database, in place of a URL.")
-    redis_max_connections: Annotated[int, integer(1, 10_000)] = _field(
-        10, "Maximum number of Redis connections of one process."
-    )
+    redis_max_connections: _TenThousand = _field(10, "Maximum number of Redis connections of one process.")
     redis_poll_timeout: _Positive | None = _field(
         None, "Maximum time of a worker's BLPOP. Default: 60 s while a steward is alive, else 1 s."
     )
-    redis_answer_timeout: _Positive = _field(
-        5.0, "Maximum time to wait for a reply of Redis; then the connection is closed."
-    )
-    submit_attempts: Annotated[int, integer(1, 1_000)] | None = _field(
+    redis_answer_timeout: _Positive = _field(5.0, "Time to wait for a reply of Redis before the connection is closed.")
+    submit_attempts: _Thousand | None = _field(
         None, "Attempts before a submit fails with StoreUnavailableError. Default: only submit_timeout limits them."
     )
     submit_timeout: _Positive = _field(
-        10.0, "Time that a submit retries an unreachable Redis before it fails with StoreUnavailableError."
+        10.0, "Time that a submit is retried before it fails with StoreUnavailableError."
     )
-    submit_wait: _Duration = _field(
-        0.05, "Maximum pause before the first retry of a submit; it doubles with each retry."
-    )
+    submit_wait: _Duration = _field(0.05, "Maximum pause before the first retry of a submit; it doubles each time.")
     submit_wait_cap: _Duration = _field(2.0, "Upper limit of the pause between retries of a submit.")
-    queue_name: values.Queue = _field(
-        QUEUE, "Name of the public queue, a Redis list; all other keys are named after it."
-    )
+    queue_name: values.Queue = _field(QUEUE, "Name of the public queue, a Redis list; other keys are named after it.")
     lanes: values.Lanes = Field(
         default_factory=_only_queue,
         description="Lists that workers take tasks from, with weights, as a=6,b=3 or A:A:B. Default: the queue alone.",
@@ -168,7 +155,7 @@ class Settings(BaseSettings):
     )
 
     task_timeout: _Positive | None = _field(None, "Maximum run time of a task; then it is canceled. Default: no limit.")
-    max_attempts: Annotated[int, integer(1, 1_000)] = _field(3, "Maximum number of runs of a task that fails.")
+    max_attempts: _Thousand = _field(3, "Maximum number of runs of a task that fails.")
     max_crashes: Annotated[int, integer(2, 1_000)] = _field(
         3, "Runs of a task after the first death of its worker; one more death makes it a dead letter."
     )
@@ -181,30 +168,26 @@ class Settings(BaseSettings):
         None, "Replace a worker before its memory grows to this size, such as 500MB. Default: never."
     )
     drain_timeout: _Duration = _field(
-        90.0, "Time that running tasks get to finish at a stop; then they are returned to the queue."
+        90.0, "Time for running tasks to finish at a stop; then they return to the queue."
     )
     hang_timeout: Annotated[float, duration(2.0)] = _field(
         60.0, "Kill a process whose event loop does not respond for this time, at least 2 s."
     )
     boot_timeout: _Positive = _field(60.0, "Maximum time that a worker takes to become ready.")
-    lease: _Positive = _field(
-        15.0, "Time without a heartbeat, of a worker or its host, after which the worker is suspected to be dead."
-    )
-    lease_grace: _Duration = _field(
-        5.0, "Further time without a heartbeat after the lease; then the tasks of the worker are recovered."
-    )
+    lease: _Positive = _field(15.0, "Time without heartbeats of a worker or its host before it is suspected dead.")
+    lease_grace: _Duration = _field(5.0, "Further time without heartbeats before the worker's tasks are recovered.")
     unknown_handler_timeout: _Positive = _field(
-        600.0, "Time that a task waits for a worker that has its handler; then it fails."
+        600.0, "Time that a task waits for a worker with its handler before it fails."
     )
     webhook_url: values.Webhook | None = _field(
         None, "URL called when a task ends or needs input, if the task has none of its own. off: none, for all hosts."
     )
     webhook_secret: values.WebhookSecret | None = _field(
-        None, "Key that signs webhook calls: whsec_ and base64, or any text. Prefer a credential file for it."
+        None, "Key that signs webhook calls: whsec_ and base64, or any text. Prefer a credential file."
     )
     webhook_allow_private: values.Switch = _field(False, "Allow webhooks to addresses that are not public.")
     webhook_timeout: _Positive = _field(10.0, "Maximum time of one webhook call.")
-    webhook_attempts: Annotated[int, integer(1, 1_000)] = _field(12, "Maximum number of attempts of one webhook call.")
+    webhook_attempts: _Thousand = _field(12, "Maximum number of attempts of one webhook call.")
     scan_interval: _Positive = _field(5.0, "Maximum delay of a schedule if a wake-up is lost.")
     time_file: values.Folder | None = _field(
         None, "File to which the steward writes the Unix time of its last scan, for monitoring. Default: none."
@@ -213,21 +196,17 @@ class Settings(BaseSettings):
     max_message_bytes: Annotated[int, integer(1, 536_870_912)] = _field(
         1_048_576, "Maximum size of a message; a larger one is set aside as unreadable."
     )
-    max_pending_messages: Annotated[int, integer(1, 1_000)] = _field(
+    max_pending_messages: _Thousand = _field(
         1_000, "Maximum number of messages that wait for one task; one more is rejected."
     )
-    fence: _Fence = _field(
-        "lease", "At the end of a worker's lease: lease lets its tasks run on, strict ends the process."
-    )
+    fence: _Fence = _field("lease", "At the end of a worker's lease: lease lets tasks run on, strict ends the process.")
 
     log_level: _Level = _field("info", "Minimum level of the log: debug, info, warning, error or critical.")
     log_format: _Format = _field(
-        "auto", "Format of the log: json, console, or auto, which is console on a terminal and json elsewhere."
+        "auto", "Format of the log: json, console, or auto (console on a terminal, else json)."
     )
     otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
-    otlp_protocol: _Protocol = _field(
-        "http/protobuf", "Protocol of the OpenTelemetry collector: http/protobuf or grpc."
-    )
+    otlp_protocol: _Protocol = _field("http/protobuf", "Protocol of the collector: http/protobuf or grpc.")
 
     @property
     def embedded(self) -> bool:
