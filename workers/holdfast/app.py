@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from holdfast.store.protocol import Store
 
-MEMORY_POLL = 0.1  # seconds in which a worker beside a store in memory sees that a delayed task is due
-GATES_AT_ONCE, LOOK_EVERY = 100, 1.0  # of unknown handlers; seconds
-DRAIN = 10.0  # seconds for what still runs when a `working` block ends
+MEMORY_POLL = 0.1  # seconds after which a worker beside a store in memory sees a delayed task
+GATES_AT_ONCE, LOOK_EVERY = 100, 1.0  # gates of unknown handlers; seconds
+DRAIN = 10.0  # seconds for running tasks when a `working` block ends
 
 
 def create_broker(

@@ -41,7 +41,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _managers: weakref.WeakSet[TaskManager] = weakref.WeakSet()
-_inherited: list[BackgroundLoop[Any]] = []  # of the parent; kept, as even forgetting them would touch what they share
+_inherited: list[
+    BackgroundLoop[Any]
+] = []  # loops of the parent; kept, as even deleting them would touch what they share
 
 
 def _sync(
@@ -158,7 +160,7 @@ class TaskManager:
     def schedules(self) -> SyncSchedules:
         """Set, read, pause and remove schedules."""
         from holdfast.client.sync_schedules import (
-            SyncSchedules,  # what it brings along is not small, and not every producer needs it
+            SyncSchedules,  # its imports are large, and not every producer needs them
         )
 
         return SyncSchedules(self._running)

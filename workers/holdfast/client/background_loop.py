@@ -42,7 +42,7 @@ class BackgroundLoop(Generic[T]):
         except CancelledError as error:
             raise ClosedError(CLOSED) from error
         except BaseException:
-            answer.cancel()  # a Ctrl-C here ends the waiting there, too
+            answer.cancel()  # Ctrl-C ends the call in the loop as well
             raise
 
     def stop(self) -> None:
@@ -61,7 +61,7 @@ class BackgroundLoop(Generic[T]):
 def _run(opening: Callable[[], AbstractAsyncContextManager[T]], ready: Future[tuple[BlockingPortal, T]]) -> None:
     try:
         anyio.run(_serve, opening, ready)
-    except BaseException as error:  # the border of the thread: who waits for it to begin is told
+    except BaseException as error:  # the border of the thread: the caller that waits for its start gets the error
         if ready.done():
             raise
         ready.set_exception(error)

@@ -34,15 +34,15 @@ class Lookahead:
     clock: Callable[[], float]
     _ready: deque[FireOrder] = field(default_factory=deque[FireOrder])
     _seen: int = 0
-    _told: int = 0
-    _told_at: float = 0.0
+    _read_ms: int = 0
+    _read_at: float = 0.0
 
     def note(self, now: int) -> None:
         """Take the store's clock as just read. Orders that were ready by then have been carried out or refused."""
-        if now < self._told:  # it was put back
+        if now < self._read_ms:  # the clock was set back
             self._seen = 0
             self._ready.clear()
-        self._told, self._told_at = now, self.clock()
+        self._read_ms, self._read_at = now, self.clock()
         while self._ready and self._ready[0].good_from <= now:
             self._ready.popleft()
 
@@ -80,10 +80,10 @@ class Lookahead:
             return []
         try:
             order = self.decide(record, record.due)
-        except Exception:  # the border of one schedule: when it is due, what is wrong with it is told
+        except Exception:  # the border of one schedule: its error is reported when it is due
             return []
         return [] if order is None else [order]
 
     def _now(self) -> float:
         """The store's clock as it is at least: an answer takes time to arrive."""
-        return self._told + (self.clock() - self._told_at) * 1000
+        return self._read_ms + (self.clock() - self._read_at) * 1000

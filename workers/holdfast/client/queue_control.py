@@ -73,7 +73,7 @@ class QueueControl:
             task = await self._call(self._store.get, task_id, payloads=False)
             if task is None or task.state not in TERMINAL or task.turn == turn:
                 raise _not_removed(task_id, task)
-            turn = task.turn  # one of very many turns is deleted in steps
+            turn = task.turn  # a task of very many turns is deleted in steps
 
     async def clean_tasks(
         self,

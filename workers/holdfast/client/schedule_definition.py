@@ -78,7 +78,7 @@ def first_expected(definition: Definition, after: int) -> int | None:
         case At(moment) | Continue(moment):
             return expected_after(schedule, min(after, moment - 1))
         case RecurrenceRule(start, timezone) if 0 <= after - moment_at(start, timezone) < SECOND:
-            return expected_after(schedule, after - SECOND)  # it begins now, and its beginning is its first fire
+            return expected_after(schedule, after - SECOND)  # it begins now, with its first fire
         case _:
             return expected_after(schedule, after)
 

@@ -25,7 +25,7 @@ from holdfast.os.kill_points import Point, reached
 from holdfast.store.protocol import ScheduleStore
 
 PAGE = 100  # schedules that are read at once
-MOST_FIRES = 50  # that one call of the store makes: some 2 ms, for which all others wait
+MOST_FIRES = 50  # fires of one call: some 2 ms, for which all other clients wait
 REST = 1.0  # seconds
 SOON = 2  # ms
 
@@ -66,7 +66,7 @@ class ScheduleFirer:
                 return None if found.wait is None else await self._lookahead.look(found.now, found.wait)
             await self._set_aside(found.spoilt)
             if not await self._catch_up(found) and not found.spoilt:
-                return REST  # what is due by the store's index is not by its record: never in a tight loop
+                return REST  # the index and the record disagree about what is due: never in a tight loop
 
     async def _catch_up(self, found: Due) -> bool:
         """Make the fires that are due, in parts, as other duties wait meanwhile; True if there were some."""
@@ -120,7 +120,7 @@ class ScheduleFirer:
         await anyio.lowlevel.checkpoint()
         try:
             order = self.order(record, now)
-        except Exception as error:  # the border of one schedule: what is wrong with it shall not stop the others
+        except Exception as error:  # the border of one schedule: its error must not stop the others
             await self._pause(record, error)
             return []
         return [] if order is None else [order]

@@ -120,7 +120,7 @@ class Schedules:
         _check_mapping(specs)
         now, found = await self._now(), list[ScheduleChange]()
         for schedule_id, spec in specs.items():
-            await anyio.lowlevel.checkpoint()  # of many: others may need the loop meanwhile
+            await anyio.lowlevel.checkpoint()  # others may need the loop meanwhile
             try:
                 found.append(self._define(schedule_id, spec, now))
             except InvalidScheduleError as error:
@@ -132,7 +132,7 @@ class Schedules:
         """True for a schedule that was set with this very spec and has ended since: it is accepted although it would
         never fire."""
         found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
-        with suppress(TypeError, UnicodeError):  # never set, as it cannot be written
+        with suppress(TypeError, UnicodeError):  # such a spec was never set, as it cannot be written
             return found if found is not None and found.definition.spec == spelled(spec) else None
         return None
 
@@ -206,7 +206,7 @@ class Schedules:
         task_id = order.fires[0].task.task_id
         is_this = (
             last.scheduled_at == order.fires[0].scheduled_at and last.task != task_id
-        )  # else the call was repeated
+        )  # otherwise the call was repeated
         if last.what == "skipped" and is_this:
             raise ScheduleBusyError(f"schedule {schedule_id} was not run: {last.detail} ({last.task})")
         return task_id

@@ -25,7 +25,7 @@ IN_MEMORY = (
     'set REDIS_URL, start a supervisor, or say create_broker(type="memory")'
 )
 
-PLACES = ("runtime_dir", "state_dir")  # the worker's count, which may come from flags of its supervisor
+PLACES = ("runtime_dir", "state_dir")  # the worker's values count, which may come from flags of its supervisor
 
 _log = structlog.get_logger("holdfast")
 

@@ -41,7 +41,7 @@ class SubmitRetries(SubmitSettings):
             reraise=True,
         )
 
-        async def attempt() -> T:  # tenacity awaits only what is declared async, which a lambda is not
+        async def attempt() -> T:  # tenacity awaits only async functions, which a lambda is not
             return await operation(*args, **kwargs)
 
         return await retrying(attempt)

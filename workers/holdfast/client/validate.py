@@ -8,7 +8,7 @@ from holdfast.errors import InvalidTaskError
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.postgres_settings import PostgresSettings
 
-LARGEST = 536_870_912  # bytes: what one value of Redis can hold
+LARGEST = 536_870_912  # bytes: the size limit of a value in Redis
 
 
 def check_parts(retries: object, patience: object, handlers: object, max_message_bytes: object = LARGEST) -> None:

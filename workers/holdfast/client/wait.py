@@ -19,7 +19,7 @@ from holdfast.store.protocol import ProducerStore
 
 SETTLED = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}
 QUIET = 5.0  # seconds without a notice after which to look again
-LOOKS_PER_SECOND = 200  # looking again at many tasks is done less often
+LOOKS_PER_SECOND = 200  # many tasks are looked at less often
 
 Get = Callable[[str, bool], Awaitable[TaskRecord]]
 
@@ -42,7 +42,7 @@ async def outcomes(
                     if not waiting:
                         return
         except StoreUnavailableError:
-            # The subscription broke. The next look has the patience to wait for the store, or to give up.
+            # The subscription broke. The next look retries until the store is back, or gives up.
             await get(next(iter(waiting)), False)
 
 

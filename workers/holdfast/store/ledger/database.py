@@ -12,8 +12,8 @@ from holdfast.store.ledger.driver import asyncpg
 from holdfast.store.ledger.error_mapping import explained
 from holdfast_config.postgres_settings import PostgresSettings
 
-GOODBYE = 1.0  # seconds
-# A transaction whose owner was stopped in its midst must not hold up others for ever.
+CLOSE_TIMEOUT = 1.0  # seconds
+# A transaction whose process was stopped must not hold up others for ever.
 _SESSION = {"application_name": "holdfast", "idle_in_transaction_session_timeout": "30000"}  # milliseconds
 
 
@@ -57,7 +57,7 @@ class Database:
             return
         pool, self._pool = self._pool, None
         with suppress(OSError, asyncpg().PostgresError, asyncpg().InterfaceError):
-            with anyio.move_on_after(GOODBYE, shield=True) as farewell:
+            with anyio.move_on_after(CLOSE_TIMEOUT, shield=True) as closing:
                 await pool.close()
-            if farewell.cancelled_caught:
+            if closing.cancelled_caught:
                 pool.terminate()

@@ -77,7 +77,7 @@ async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: lis
         word = await redis.ask(epoch, one.request, one.verb, one.task_id, one.reason)
         if word is None:
             return False
-        if word in {"unknown", DAMAGED}:  # it has ended long ago, or was never there; or nobody can carry it out
+        if word in {"unknown", DAMAGED}:  # ended long ago, never known, or damaged
             await requests.drop(sql, [one.request])
         else:
             await requests.given(sql, [one.request])
@@ -102,7 +102,7 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
         answer = await redis.request(epoch, one.setting, one.request, one.operation, one.args)
     except StoreUnavailableError:
         raise
-    except StoreError as error:  # it will never be done, and the others wait behind it
+    except StoreError as error:  # it will never succeed, and others wait behind it
         _log.warning("a change was refused when its turn came", setting=one.setting, reason=str(error))
         return await requests.drop(sql, [one.request])
     if answer == ELSEWHERE:

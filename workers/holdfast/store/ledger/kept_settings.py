@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.store.redis.ledger import KeptSetting
 
-BEFORE_TASKS = ("rules|", "quiet|", "webhook|")  # they count as soon as a task is there
+BEFORE_TASKS = ("rules|", "quiet|", "webhook|")  # they apply to tasks, so they go back first
 
 _pack = msgspec.msgpack.Encoder().encode
 _content = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode

@@ -124,7 +124,7 @@ class Rebuild:
         reached(Point.RESTORED)
 
     async def _sweep(self, sql: Any, queue: Queue) -> Queue:
-        if not queue.cursor:  # what happens from here on is followed
+        if not queue.cursor:  # events from here on are followed
             last = (await self._redis.dump([])).last
             queue = replace(queue, position=last, witness=last)
         cursor, ids = await self._redis.known(queue.cursor, KEYS)

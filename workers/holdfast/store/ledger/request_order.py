@@ -16,11 +16,11 @@ import anyio
 from holdfast.store.ledger.database import Database
 
 PRODUCER_TIMEOUT = 1.0  # seconds in which a producer gives its own request; after that a steward gives it
-POLL = 0.01  # seconds between two looks at requests that others are giving
+POLL = 0.01  # seconds between two looks at the requests of other producers
 # A server has room for 64 locks a connection: a larger batch takes the whole queue.
 SINGLE_LOCKS = 32
 
-# The queue's lock first, then those of the names in the order of their keys: nobody waits in a circle.
+# The queue's lock first, then those of the names in the order of their keys: so there is no deadlock.
 _LOCK = """
 SELECT CASE WHEN place = 1 THEN pg_advisory_xact_lock(key) WHEN $3 THEN pg_advisory_xact_lock(key)
     ELSE pg_advisory_xact_lock_shared(key) END

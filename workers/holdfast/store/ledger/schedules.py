@@ -17,7 +17,7 @@ from holdfast.store.redis.connection import Connection, Value
 from holdfast.store.redis.ledger import ELSEWHERE
 from holdfast.store.redis.schedules import RedisSchedules, found_due, halts_of, packed_orders
 
-AGAIN_MS = 1000  # after which a Redis that is rebuilt is looked at again
+AGAIN_MS = 1000  # the wait while Redis is rebuilt
 
 
 class LedgerSchedules:

@@ -20,7 +20,7 @@ from holdfast.store.redis import RedisStore
 from holdfast.store.redis.ledger import RedisLedger
 
 UNKNOWN = "unknown"
-LOOKS = 20  # at pages of the ledger, for one page of a list
+LOOKS = 20  # pages of the ledger that are read for one page of a list
 
 
 class LedgerTasks:

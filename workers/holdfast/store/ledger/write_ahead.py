@@ -20,7 +20,7 @@ from holdfast.store.redis.connection import Value
 from holdfast.store.redis.ledger import ELSEWHERE, OVERTAKEN, RedisLedger
 from holdfast.store.redis.part import Run
 
-FIRST_ROUNDS = 50  # of a queue that nobody has kept yet: enough to begin with an empty one
+FIRST_ROUNDS = 50  # rounds for a queue that is new to the ledger: enough for an empty one
 
 
 class WriteAhead:
@@ -52,13 +52,13 @@ class WriteAhead:
             raise StoreUnavailableError(_kept(setting, "Redis is being rebuilt, or was away until now"))
         answer = await self._carry_out(epoch, setting, entered, name, args)
         reached(Point.GIVEN)
-        with suppress(LedgerUnavailableError):  # it is seen from what has happened
+        with suppress(LedgerUnavailableError):  # its events show it as well
             async with self._database.transaction() as sql:
                 await requests.given(sql, [entered.request])
         return answer
 
     async def _enter(self, setting: str, operation: str, args: tuple[Value, ...]) -> tuple[str, ChangeReceipt]:
-        """The epoch of the Redis that may be told, empty where none is; and the change as it was accepted."""
+        """Accept a change; the epoch of the Redis that it may be given to (empty: none), and its receipt."""
         async with self._database.transaction() as sql:
             if (queue := await queues.read(sql, self._queue)) is not None:
                 return epoch_of(queue), await change_requests.enter(sql, self._queue, setting, operation, args)

@@ -8,7 +8,7 @@ from holdfast.store.redis.keys import Keys
 
 Command = tuple[str, ...]
 
-# By what follows the key. A script runs with the rights of whoever calls it.
+# By the arguments after the key. A script runs with the rights of its caller.
 _ON_KEYS: dict[str, Command] = {
     "BLPOP": ("1",),
     "BRPOP": ("1",),

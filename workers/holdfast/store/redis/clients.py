@@ -22,9 +22,13 @@ from holdfast_config import redis_topology
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings
 
-NAME = "holdfast"  # how our clients are told from others in CLIENT LIST
-PROBED = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 3}  # seconds of silence, between probes; how many
-MOST_BLOCKED = 100  # a process blocks in a few calls, and waits for tasks in one; more than this is a mistake
+NAME = "holdfast"  # the name of our clients in CLIENT LIST
+PROBED = {
+    "TCP_KEEPIDLE": 3,
+    "TCP_KEEPINTVL": 1,
+    "TCP_KEEPCNT": 3,
+}  # seconds of silence, seconds between probes, number of probes
+MOST_BLOCKED = 100  # a process blocks in a few calls; more than this is a bug
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Value = str | bytes | int | float
 
-DAMAGED = "damaged"  # an operation's answer: the key of the task's record holds something else
+DAMAGED = "damaged"  # an operation's answer: the key of the task's record has another type
 
 
 class Connection:
@@ -149,7 +149,7 @@ class Connection:
             return await self._execute_peeking(*args)
 
     async def aclose(self) -> None:
-        # A server that is gone cannot be taken leave of.
+        # Ignore errors while closing: the server may be gone.
         for client in (self.client, self.blocking, self._peeking):
             with suppress(RedisError, OSError):
                 await client.aclose()

@@ -9,7 +9,7 @@ from redis import exceptions
 
 from holdfast.errors import ConnectionLimitError, StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
 
-# Answers of a server that is there but cannot serve now: waiting mends each of them.
+# Answers of a server that cannot serve now: waiting mends each of them.
 _PASSING = (
     "LOADING",
     "BUSY",
@@ -21,7 +21,7 @@ _PASSING = (
     "ASK",
     "UNBLOCKED",
 )
-_UNSAVED = "MISCONF"  # the disk is full, or broken: mended there, and then it goes on by itself
+_UNSAVED = "MISCONF"  # the disk is full or broken; Redis goes on by itself once that is mended
 _ELSEWHERE = (exceptions.MovedError, exceptions.ClusterCrossSlotError)  # our own client of Clusters follows the first
 _REFUSING = ("NOPERM", "NOAUTH", "WRONGPASS")
 

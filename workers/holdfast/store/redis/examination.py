@@ -32,7 +32,7 @@ from holdfast.store.redis.schedules import RedisSchedules
 
 PINGS = 50
 PINGS_WITHIN = 2.0  # seconds
-FIRST_UNDECLARED = 20  # schedules that are named
+FIRST_UNDECLARED = 20  # schedules that are listed
 FIRST_MEMBERS = 32
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Examination:
         try:
             await self._command("PING")
         except StoreRefusedError as error:
-            if "'ping'" not in str(error):  # a user who may only not say PING is let in
+            if "'ping'" not in str(error):  # the user lacks only the right to PING
                 raise
         return StoreInfo(
             url=self._connection.url,

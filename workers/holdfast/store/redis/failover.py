@@ -42,7 +42,7 @@ class ServerLocator(ABC):
         self._hosts = list(hosts)
         self._options = {"connection_class": SSLConnection if tls else Connection, **options}
         self._found: Address | None = None
-        self.changed: Callable[[], Awaitable[None]] | None = None  # called when it is another one than before
+        self.changed: Callable[[], Awaitable[None]] | None = None  # called when the server has changed
 
     @property
     def address(self) -> str:

@@ -10,7 +10,7 @@ import anyio.lowlevel
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.redis.scripts import product
 
-TURNS = 3  # of the event loop, at the end of which it has written what was sent
+TURNS = 3  # of the event loop, after which it has written the command
 NO_SETTLEMENTS = b"\x90"  # an empty list as MessagePack
 
 

@@ -18,7 +18,7 @@ from holdfast.store.redis.task_dump import Dump, Dumps, flat, read_dumps
 
 PAGE_BYTES = 4_000_000  # of content in one call; one task may exceed it
 ELSEWHERE = b"elsewhere"  # this Redis does not follow that ledger, or is being rebuilt from it
-OVERTAKEN = b"overtaken"  # carried out long ago, and later requests for the same setting since
+OVERTAKEN = b"overtaken"  # carried out long ago; later requests for the same setting have been carried out since
 
 
 @dataclass(frozen=True, slots=True)

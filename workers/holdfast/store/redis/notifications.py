@@ -20,7 +20,7 @@ from holdfast.store.redis.error_mapping import explained
 if TYPE_CHECKING:
     from holdfast.store.redis.connection import Connection
 
-_SINGLY = 32  # tasks that one waits for by their own channels; for more of them it hears of every task
+_SINGLY = 32  # the most tasks that a caller awaits on their own channels; for more it gets the notices of all tasks
 _SPECIAL = re.compile(r"([*?\[\]\\])")
 
 

@@ -12,7 +12,7 @@ from holdfast.errors import InvalidTaskError, UnreadableRecordError
 from holdfast.store.redis.decode import task_record
 
 WIDTH = 4  # items of one row
-DIGITS = 15  # of a rank
+DIGITS = 15  # of a position
 
 
 def read_cursor(cursor: str) -> str:

@@ -10,7 +10,7 @@ from redis.exceptions import ConnectionError, MovedError, ResponseError  # noqa:
 from holdfast.store.redis.clients import Clients
 from holdfast.store.redis.error_mapping import is_passing
 
-MOST = 5  # redirections of one command: a node that was told of is the right one, unless it moves again meanwhile
+MOST = 5  # redirections of one command: the node that is named is the right one, unless the slot moves again meanwhile
 
 Execute = Callable[..., Awaitable[Any]]
 

@@ -31,9 +31,9 @@ from holdfast.store.redis.pages import read_position
 from holdfast.store.redis.part import RedisPart
 
 UNDECLARED_AT_ONCE = 100  # schedules
-UNDECLARED_STEPS = 1000  # a look that begins anew again and again ends
-HALTED = b"halted"  # who asks for what is due is to make no fires
-GONE = b"gone"  # of a schedule that is one, and has no record
+UNDECLARED_STEPS = 1000  # a bound, as the search may begin anew again and again
+HALTED = b"halted"  # the caller is to make no fires
+GONE = b"gone"  # a schedule of the index that has no record
 
 _pack = msgspec.msgpack.Encoder().encode
 

@@ -26,7 +26,7 @@ _STATEMENT = re.compile(  # of a part's top level, each without a call: a functi
 _WORD = re.compile(r"\w+")
 _LOCAL = re.compile(r"^local (?:function )?(\w+(?:, \w+)*)", re.MULTILINE)
 _CARRY_OUT = re.compile(r"^local function carry_out\(", re.MULTILINE)
-_NAMES = 60  # a function of Lua 5.1 refers to no more names from outside
+_NAMES = 60  # the most names from outside that a function of Lua 5.1 may use
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class RedisServer(RedisPart):
 
     async def _check_schema(self) -> None:
         found: bytes | None = await self._command("HGET", self._keys.meta, "schema")
-        if found is None:  # written only where it is missing: a store out of memory may still be served
+        if found is None:  # written only if missing: a store out of memory may still serve
             await self._command("HSETNX", self._keys.meta, "schema", SCHEMA)
             found = await self._command("HGET", self._keys.meta, "schema")
         schema = (found or b"").decode(errors="replace")

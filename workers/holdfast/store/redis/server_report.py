@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.core.store_info import ForeignClient, MemoryInfo, PersistenceInfo, ServerInfo
 from holdfast.store.redis.decode import pairs
 
-# Commands that take from a list, or block until they can. Ours among them bear our client name.
+# Commands that take from a list, or block until they can. Our own clients have our client name.
 TAKING = frozenset(
     {"blpop", "brpop", "lpop", "rpop", "blmove", "lmove", "brpoplpush", "rpoplpush", "blmpop", "lmpop", "lrem", "ltrim"}
 )
@@ -37,7 +37,7 @@ def server(report: Info, found_by: str, address: str) -> ServerInfo:
         found_by=found_by,
         address=address,
         replicas=int(report.get("connected_slaves", 0)),
-        careful="min_slaves_good_slaves" in report,  # only said where it is asked for
+        careful="min_slaves_good_slaves" in report,  # reported only if it is configured
     )
 
 

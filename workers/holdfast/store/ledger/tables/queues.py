@@ -10,12 +10,12 @@ from typing import Any
 class RebuildPhase(StrEnum):
     """The next step of the steward; in this order after a loss."""
 
-    BOUNDING = "bounding"  # what is said of lanes and hosts goes back, before any task
-    CORRECTING = "correcting"  # what Redis has forgotten of tasks that had ended
-    RESTORING = "restoring"  # tasks that have not ended, dead letters, and those with a webhook to be told go back
-    SCHEDULING = "scheduling"  # schedules go back, and what was asked of them since is asked again
-    SWEEPING = "sweeping"  # whatever tasks Redis knows are read once
-    LISTING = "listing"  # and whatever else
+    BOUNDING = "bounding"  # settings of lanes and hosts go back, before any task
+    CORRECTING = "correcting"  # tasks whose end Redis has lost go back
+    RESTORING = "restoring"  # tasks that have not ended, dead letters, and tasks with a webhook to be posted go back
+    SCHEDULING = "scheduling"  # schedules go back, and their changes are carried out again
+    SWEEPING = "sweeping"  # all tasks that Redis knows are read once
+    LISTING = "listing"  # all settings that Redis knows are read once
     FOLLOWING = "following"  # events are ingested, requests are given
 
 

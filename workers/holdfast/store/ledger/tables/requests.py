@@ -207,7 +207,7 @@ def _entry(
 ) -> Entry:
     rows = entered[one.task_id]
     place = next((n for n, row in enumerate(rows) if row["message_id"] == one.message_id), None)
-    if place is None:  # entered earlier, and confirmed this moment
+    if place is None:  # entered earlier, and confirmed since
         return Entry(one, word=Accepted.DUPLICATE)
     row, before = rows[place], rows[:place]
     if row["digest"] != _digest(one):

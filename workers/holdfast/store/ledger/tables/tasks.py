@@ -49,7 +49,7 @@ WHERE t.result IS NULL AND EXCLUDED.result IS NOT NULL"""
 _COLUMNS = """
 task_id, turn, dead, record, pending, checkpoint, trail, ties, webhooks, message_ids, digests, seq, created_ms, seen_ms
 """
-# What a task weighs, without reading it.
+# The size of a task, without reading it.
 _BYTES = """
 octet_length(record) + octet_length(pending) + octet_length(checkpoint) + octet_length(trail)
     + pg_column_size(message_ids) + pg_column_size(digests)
