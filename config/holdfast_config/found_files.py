@@ -6,6 +6,7 @@ reports the settings that are taken from the file, and the unknown keys.
 
 from __future__ import annotations
 
+import errno
 import stat
 from pathlib import Path
 
@@ -29,5 +30,9 @@ def is_file(path: Path) -> bool:
         return stat.S_ISREG(path.stat().st_mode)
     except PermissionError:
         raise ConfigError([f"{path}: this user may not search its folder: chmod +x it, or use another"]) from None
-    except (OSError, ValueError):  # a name that no file can have
+    except OSError as error:  # there is none, or (a name that is too long) it cannot be
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+            return False
+        raise
+    except ValueError:  # a null byte
         return False
