@@ -153,7 +153,7 @@ MUTANTS: dict[str, Mutant] = {
         script("recovery", "  carry_out_pause(id, claim)\n", ""), ("pauses beside deaths",)
     ),
     "a beat from later than now stays": Mutant(
-        script("reap", "call('ZRANGEBYSCORE', T .. 'workers', '(' .. NOW, '+inf', 'LIMIT', 0, 256)", "{}"),
+        script("reap", "call('ZRANGEBYSCORE', KEY.workers, '(' .. NOW, '+inf', 'LIMIT', 0, 256)", "{}"),
         ("clock set forward",),
     ),
     "messages wait without bound": Mutant(

@@ -9,6 +9,7 @@ import pytest
 
 import holdfast.store
 from holdfast.store.redis import scripts
+from holdfast.store.redis.key_names import KEY_NAMES
 from tests.lua.bytecode import Names, names
 
 FOLDER = Path(holdfast.store.__file__).parent / "lua"
@@ -99,6 +100,18 @@ def test_a_file_uses_the_parts_that_it_names_and_no_others(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_no_file_sets_a_name_that_it_does_not_define(name: str) -> None:
     assert not FILES[name].set
+
+
+def test_names_of_keys_are_spelled_in_one_table() -> None:
+    text = "\n".join(scripts.text(name) for name in FILES)
+    assert set(re.findall(r"\b(?:KEY|NAME)\.(\w+)", text)) == KEY_NAMES.keys()
+    assert not re.findall(r"\bT \.\. '.*", text)
+    assert len(set(KEY_NAMES.values())) == len(KEY_NAMES)
+
+
+def test_a_name_that_the_table_lacks_makes_no_script() -> None:
+    with pytest.raises(KeyError, match="nothing"):
+        scripts.build("vouch", {"vouch": "return KEY.nothing"})
 
 
 @pytest.mark.parametrize("before", ["", *BEFORE])

@@ -16,9 +16,9 @@ _PARTS = ("lane", "promotion", "recovery")
 
 SCRIPTS = {name: (_HERE / f"{name}.lua").read_text() for name in (*_OPERATIONS, *_PARTS)}
 SCRIPTS["pull"] = SCRIPTS["pull"].replace(", bound and 1 or 0", "")  # the store reads an answer without it
-SCRIPTS["task_record"] = text("task_record").replace("    call('ZREM', T .. 'suspects:' .. lane, id)\n", "")
+SCRIPTS["task_record"] = text("task_record").replace("    call('ZREM', KEY.suspects .. lane, id)\n", "")
 SCRIPTS["limits"] = text("limits") + "local SOLO_CRASHES = 3\n"
 SCRIPTS["lane"] += (
-    "local function operation_of(id) return call('GET', T .. 'op:' .. id) end\n"  # today's messages ask for it
+    "local function operation_of(id) return call('GET', KEY.op .. id) end\n"  # today's messages ask for it
     "local function is_list(lane) return true end\n"  # and today's submit
 )

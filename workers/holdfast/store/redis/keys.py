@@ -1,10 +1,11 @@
-"""Spells the names of keys. The Lua operations spell the same ones (`store/lua/shared`)."""
+"""Spells the keys of a namespace; their names are in `key_names`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from holdfast.errors import InvalidTaskError
+from holdfast.store.redis.key_names import KEY_NAMES
 
 SCHEMA = 1
 
@@ -30,101 +31,92 @@ class Keys:
     def prefix(self) -> str:
         return f"{{{self.queue}}}:"
 
+    def _key(self, name: str, of: str = "") -> str:
+        return f"{self.prefix}{KEY_NAMES[name]}{of}"
+
     def name(self, lane: str) -> str:
         """The canonical name of a lane: a lane of the namespace may also be named by its list."""
-        name = lane.removeprefix(f"{self.prefix}lane:")
+        name = lane.removeprefix(self._key("lane"))
         if self.in_cluster and ":" in name and name != self.queue:
             raise InvalidTaskError(
                 f"lane {lane!r} is another list than {self.queue!r}, and a Cluster may keep it elsewhere; "
-                f"in a Cluster a lane is {self.prefix}lane:NAME, or NAME without a colon"
+                f"in a Cluster a lane is {self._key('lane')}NAME, or NAME without a colon"
             )
         return name
 
     def lane(self, lane: str) -> str:
         """The list of a lane: the plain queue, any list named with a colon, else one of the namespace's own."""
         name = self.name(lane)
-        return name if name == self.queue or ":" in name else f"{self.prefix}lane:{name}"
+        return name if name == self.queue or ":" in name else self._key("lane", name)
 
     def bell(self, lane: str) -> str:
-        return f"{self.prefix}bell:{self.name(lane)}"
+        return self._key("bell", self.name(lane))
 
     def control(self, incarnation: str) -> str:
-        return f"{self.prefix}control:{incarnation}"
+        return self._key("control", incarnation)
 
     def worker(self, incarnation: str) -> str:
-        return f"{self.prefix}worker:{incarnation}"
+        return self._key("worker", incarnation)
 
     def running(self, incarnation: str) -> str:
-        return f"{self.worker(incarnation)}:running"
+        return self.worker(incarnation) + KEY_NAMES["of_running"]
 
     def inbox(self, incarnation: str) -> str:
-        return f"{self.worker(incarnation)}:inbox"
+        return self.worker(incarnation) + KEY_NAMES["of_inbox"]
 
     def submitted(self, lane: str) -> str:
-        return f"{self.prefix}submitted:{lane}"
+        return self._key("submitted", lane)
 
     def done(self, task_id: str) -> str:
-        return f"{self.prefix}done:{task_id}"
+        return self._key("done", task_id)
 
     @property
     def alarm(self) -> str:
-        return self.control("steward")
+        return self._key("steward_control")
 
     @property
     def workers(self) -> str:
-        return f"{self.prefix}workers"
+        return self._key("workers")
 
     def owner(self, name: str) -> str:
         """The ids of the schedules of an owner."""
-        return f"{self.prefix}owner:{name}"
+        return self._key("owner", name)
 
     @property
     def schedules(self) -> str:
-        return f"{self.prefix}schedules"
-
-    @property
-    def heads(self) -> str:
-        return f"{self.prefix}heads"
+        return self._key("schedules")
 
     @property
     def turned(self) -> str:
-        return f"{self.prefix}turned"
+        return self._key("turned")
 
     @property
     def due(self) -> str:
-        return f"{self.prefix}due"
-
-    @property
-    def waiting(self) -> str:
-        return f"{self.prefix}waiting"
-
-    @property
-    def parked(self) -> str:
-        return f"{self.prefix}parked"
+        return self._key("due")
 
     @property
     def finished(self) -> str:
-        return f"{self.prefix}finished"
+        return self._key("finished")
 
     @property
     def dead(self) -> str:
-        return f"{self.prefix}dead"
+        return self._key("dead")
 
     @property
     def events(self) -> str:
-        return f"{self.prefix}events"
+        return self._key("events")
 
     @property
     def quiet(self) -> str:
-        return f"{self.prefix}quiet"
+        return self._key("quiet")
 
     @property
     def unreadable(self) -> str:
-        return f"{self.prefix}unreadable"
+        return self._key("unreadable")
 
     @property
     def meta(self) -> str:
-        return f"{self.prefix}meta"
+        return self._key("meta")
 
     @property
     def types(self) -> dict[str, str]:
@@ -137,21 +129,21 @@ class Keys:
         """The type of each key of one task."""
         lists, texts = ("history", "pending", "trail"), ("op", "checkpoint")
         kinds = {"task": "hash", "messages": "hash"} | dict.fromkeys(lists, "list") | dict.fromkeys(texts, "string")
-        return {f"{self.prefix}{name}:{task_id}": kind for name, kind in kinds.items()}
+        return {self._key(name, task_id): kind for name, kind in kinds.items()}
 
     def conversation(self, context_id: str) -> str:
-        return f"{self.prefix}conversation:{context_id}"
+        return self._key("conversation", context_id)
 
     def conversations(self, owner: str | None) -> str:
         """The index of all conversations, or of those of one owner."""
-        return f"{self.prefix}conversations" if owner is None else f"{self.prefix}owned:{owner}"
+        return self._key("conversations") if owner is None else self._key("owned", owner)
 
     def about(self, task_id: str) -> str:
-        return f"{self.prefix}about:{task_id}"
+        return self._key("about", task_id)
 
     def feedback(self, task_id: str) -> str:
-        return f"{self.prefix}feedback:{task_id}"
+        return self._key("feedback", task_id)
 
     @property
     def pushes(self) -> str:
-        return f"{self.prefix}pushes"
+        return self._key("pushes")

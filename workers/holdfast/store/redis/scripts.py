@@ -15,6 +15,8 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from holdfast.store.redis.key_names import KEY_NAMES
+
 _USE = re.compile(r"^-- use: (.*)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags:(.*)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
@@ -23,6 +25,8 @@ _STATEMENT = re.compile(  # of a part's top level, each without a call: a functi
     r"|^local (?P<value>\w+)(?: = [^(\n]*?)?(?: +--[^\n]*)?\n",
     re.MULTILINE | re.DOTALL,
 )
+_KEY = re.compile(r"\bKEY\.(\w+)")
+_NAME = re.compile(r"\bNAME\.(\w+)")
 _WORD = re.compile(r"\w+")
 _LOCAL = re.compile(r"^local (?:function )?(\w+(?:, \w+)*)", re.MULTILINE)
 _CARRY_OUT = re.compile(r"^local function carry_out\(", re.MULTILINE)
@@ -85,7 +89,7 @@ def build(name: str, replaced: Mapping[str, str] | None = None, before: str = ""
     if _CARRY_OUT.search("\n".join(shared)):
         body = f"return carry_out(function()\n{body}\nend)"
     shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
-    body = _COMMENT.sub("", body)
+    body = _plain(body)
     source = "\n".join([shebang, *_nested(_mentioned(parts, body), body)]).encode()
     return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
 
@@ -95,10 +99,16 @@ def _words(source: str) -> frozenset[str]:
     return frozenset(_WORD.findall(source))
 
 
+def _plain(source: str) -> str:
+    """Lua without comments, and with the names of keys in their places."""
+    named = _NAME.sub(lambda found: f"'{KEY_NAMES[found[1]]}'", _COMMENT.sub("", source))
+    return _KEY.sub(lambda found: f"T .. '{KEY_NAMES[found[1]]}'", named)
+
+
 @cache
 def _statements(part: str) -> Sequence[tuple[str, str, frozenset[str]]]:
     """A part's statements, the last first: the name that each defines ('' if it must stay), its text, its words."""
-    part, found = _COMMENT.sub("", part), list[tuple[str, str]]()
+    part, found = _plain(part), list[tuple[str, str]]()
     end = len(part)
     for statement in reversed(list(_STATEMENT.finditer(part))):
         found.append(("", part[statement.end() : end]))

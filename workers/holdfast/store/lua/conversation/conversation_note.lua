@@ -17,7 +17,7 @@ open_conversation(context, owner)
 if call('HSETNX', about, 'context', context) == 1 then
   call('HSET', about, 'owner', owner, 'at', NOW)
   call('ZADD', tasks_of(context), NOW, id)
-  call('ZADD', T .. 'abouts', NOW, id)
+  call('ZADD', KEY.abouts, NOW, id)
 end
 if not state then note_message(id, message) end
 sweep()

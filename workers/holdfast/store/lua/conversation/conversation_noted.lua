@@ -5,7 +5,7 @@
 -- flags: allow-oom
 -- use: conversations
 local offset, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
-local ids, found = call('ZRANGE', T .. 'noted', offset, offset + limit - 1), {}
+local ids, found = call('ZRANGE', KEY.noted, offset, offset + limit - 1), {}
 for _, id in ipairs(ids) do
   if is_noted(id) then
     found[#found + 1] = id

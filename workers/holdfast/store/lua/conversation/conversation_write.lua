@@ -1,4 +1,4 @@
--- Keep an application's data of a conversation; one that is not known is opened, and is nobody's.
+-- Keep an application's data of a conversation. An unknown conversation is opened, without an owner.
 -- KEYS: the public queue. ARGV: context id, data.
 -- Answers: OK.
 -- Refused when out of memory, before anything is written.

@@ -1,4 +1,4 @@
--- Have a host, or all, claim nothing more until that is taken back, whatever starts anew meanwhile. What runs goes on to
+-- Make a host, or all hosts, claim nothing more until `resume_host`, also processes that start meanwhile. What runs goes on to
 -- its end, what is submitted waits, schedules fire. A halt does more: stewards of supervised pools make no fires, and what was
 -- started before it and ends at halts (`work`, `dispatch`) ends.
 -- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), who says it, why.
@@ -11,14 +11,14 @@ local mark, by, reason = unpack(ARGV)
 local host, is_halt = mark_of(mark)
 
 local function next_number()
-  local number = math.max(NOW, tonumber(call('HGET', T .. 'meta', 'halt') or '0') + 1)
-  call('HSET', T .. 'meta', 'halt', number, mark, number)
+  local number = math.max(NOW, tonumber(call('HGET', KEY.meta, 'halt') or '0') + 1)
+  call('HSET', KEY.meta, 'halt', number, mark, number)
   return number
 end
 
-local known = call('HGET', T .. 'quiet', mark)
+local known = call('HGET', KEY.quiet, mark)
 local first = is_halt and next_number() or known and string.match(known, '^%d+') or NOW
-call('HSET', T .. 'quiet', mark, first .. '\n' .. by .. '\n' .. reason)
+call('HSET', KEY.quiet, mark, first .. '\n' .. by .. '\n' .. reason)
 if is_halt then tell('host-halted', host, first .. ' ' .. by .. ' ' .. reason)
 elseif not known then tell('host-quiet', host, by .. ' ' .. reason) end
 return {is_halt and 'halted' or known and 'again' or 'quiet', mark_workers(host, true)}

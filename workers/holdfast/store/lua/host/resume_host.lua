@@ -1,4 +1,4 @@
--- Let a host, or all, claim again. Each mark is taken back by itself: of all hosts, of one, quiet, halt.
+-- Let a host, or all hosts, claim again. Each mark is removed by itself: of all hosts, of one, quiet, halt.
 -- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), who says it.
 -- Answers: {resumed, or running if there was no such mark; workers of it that claim now}.
 -- Keeps: I18.
@@ -6,6 +6,6 @@
 -- use: hosts journal
 local mark, by = unpack(ARGV)
 local host, is_halt = mark_of(mark)
-if call('HDEL', T .. 'quiet', mark) == 0 then return {'running', mark_workers(host, false)} end
+if call('HDEL', KEY.quiet, mark) == 0 then return {'running', mark_workers(host, false)} end
 if is_halt then tell('host-halt-ended', host, by) else tell('host-resumed', host, by) end
 return {'resumed', mark_workers(host, false)}

@@ -1,4 +1,4 @@
--- Which of some commands the calling user may not run, by the server's access list; none of them is run.
+-- List the commands that the calling user may not run, by the server's access list; none of them is run.
 -- KEYS: the public queue. ARGV: per command the number of its words, then the words.
 -- Answers: the places (from 1) of those that are refused, or that this server does not have.
 -- flags: no-writes, allow-oom

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: the position of the last one seen ('' for none), limit.
 -- Answers: {1 if some after the position were trimmed before they could be read, else 0; events as XRANGE gives them}.
 -- flags: no-writes, allow-oom
-local key, after = T .. 'events', ARGV[1]
+local key, after = KEY.events, ARGV[1]
 local first = call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
 if not first then return {0, {}} end
 
@@ -16,7 +16,7 @@ local function is_later(one, other)
   return a[1] > b[1] or (a[1] == b[1] and a[2] > b[2])
 end
 
--- Whether any was ever trimmed: more were added than are there.
+-- True if an event was ever trimmed: more were added than are there.
 local function is_cut()
   local told, facts = call('XINFO', 'STREAM', key), {}
   for i = 1, #told, 2 do facts[told[i]] = told[i + 1] end

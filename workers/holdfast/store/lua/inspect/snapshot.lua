@@ -19,7 +19,7 @@ local function add(key)
   for _, item in ipairs({key, kind, call('PTTL', key), READ[kind](key)}) do answer[#answer + 1] = item end
 end
 add(QUEUE)
-for _, index in ipairs({'seq', 'heads'}) do
+for _, index in ipairs({NAME.seq, NAME.heads}) do
   for _, lane in ipairs(call('HKEYS', T .. index)) do add(list_of(lane)) end
 end
 local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. '*'

@@ -15,10 +15,10 @@ local COMPARED = 16     -- keys
 local SEARCHES = 24     -- of the head, in one step: some milliseconds of the server; the others stay suspects
 local PERMITS = 256     -- of a lane or a key, chosen at random
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local suspects_key = T .. 'audit:' .. lane
-if call('EXISTS', T .. 'submitted:' .. lane, suspects_key, T .. 'active:' .. lane, T .. 'gates:' .. lane) == 0 then return {0, ''} end
+local suspects_key = KEY.audit .. lane
+if call('EXISTS', KEY.submitted .. lane, suspects_key, KEY.active .. lane, KEY.gates .. lane) == 0 then return {0, ''} end
 
--- A permit whose task does not run, or does not exist, is nobody's.
+-- Gives back a permit whose task does not run or does not exist.
 local function compare_permits(permits)
   local lost = 0
   for _, id in ipairs(call('SRANDMEMBER', permits, PERMITS)) do
@@ -28,10 +28,10 @@ local function compare_permits(permits)
   return lost
 end
 
-if compare_permits(T .. 'active:' .. lane) > 0 then bounds().reopen(lane) end
-for _, gate in ipairs(call('ZRANDMEMBER', T .. 'gates:' .. lane, COMPARED)) do
+if compare_permits(KEY.active .. lane) > 0 then bounds().reopen(lane) end
+for _, gate in ipairs(call('ZRANDMEMBER', KEY.gates .. lane, COMPARED)) do
   local key = string.match(gate, '^key:(.*)$')
-  if key and compare_permits(T .. 'keyed:' .. key) > 0 then bounds().open_key_gates(key) end
+  if key and compare_permits(KEY.keyed .. key) > 0 then bounds().open_key_gates(key) end
 end
 
 local window = front_of(lane, WINDOW)
@@ -45,7 +45,7 @@ if not lowest and #window > 0 then return {0, ''} end   -- only foreign entries 
 local function suspects()
   local from = cursor ~= '' and '(' .. cursor or '-inf'
   local to = lowest and '(' .. lowest or '+inf'
-  return call('ZRANGEBYSCORE', T .. 'submitted:' .. lane, from, to, 'LIMIT', 0, limit)
+  return call('ZRANGEBYSCORE', KEY.submitted .. lane, from, to, 'LIMIT', 0, limit)
 end
 
 local function is_there(id, seq)
@@ -63,7 +63,7 @@ local function suspect(key)
 end
 
 local ids = suspects()
--- Whether it waits beside the lane: at a gate, or else among the suspects.
+-- True if it waits beside the lane: at a gate, or among the suspects.
 local function waits_beside(id, solo, gate)
   if gate and gate ~= '' then return call('ZSCORE', held_of(lane, gate), id) end
   return solo == '1'
@@ -74,7 +74,7 @@ for _, id in ipairs(ids) do
   last = tonumber(r[1] or nil) and r[1] or last
   local key = id .. ':' .. (r[1] or '') .. ':' .. (r[2] or '0')
   if flaw_in(facts(id)) then
-    call('ZREM', T .. 'submitted:' .. lane, id)   -- its record was deleted or damaged by somebody
+    call('ZREM', KEY.submitted .. lane, id)   -- its record was deleted or damaged by somebody
   elseif waits_beside(id, r[3], r[4]) then
     -- it has no entry in the lane
   elseif previous[key] then
@@ -84,7 +84,7 @@ for _, id in ipairs(ids) do
   end
 end
 
--- The highest first: what is put back hides only what is above it.
+-- Puts back the highest number first: a task that is put back hides only those with higher numbers.
 local missing, bytes = {}, 0
 for i = #seen_twice, 1, -1 do
   local id, seq, key = unpack(seen_twice[i])

@@ -16,18 +16,18 @@ end
 if #entries > 0 then on_lane('LPOP', ARGV[1], #entries) end
 if #entries > 0 then return #entries end
 
--- The list is empty: now those at the lane's gates, and its suspects.
--- One whose record was deleted by somebody is only taken away.
+-- The list is empty: now the tasks at the lane's gates, and its suspects.
+-- A task whose record somebody has deleted is only removed.
 local function cancel_known(id) return read(id, 'state')[1] and cancel(id, 'the queue was cleared') end
 
 local went = 0
-for _, id in ipairs(call('ZRANGE', T .. 'suspects:' .. ARGV[1], 0, tonumber(ARGV[2]) - 1)) do
-  if cancel_known(id) ~= 'canceled' then call('ZREM', T .. 'suspects:' .. ARGV[1], id) end
+for _, id in ipairs(call('ZRANGE', KEY.suspects .. ARGV[1], 0, tonumber(ARGV[2]) - 1)) do
+  if cancel_known(id) ~= 'canceled' then call('ZREM', KEY.suspects .. ARGV[1], id) end
   went = went + 1
 end
 if went > 0 then return went end
-local gates = call('ZRANGE', T .. 'gates:' .. ARGV[1], 0, 0)
-for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. ARGV[1], 0, 0)) do gates[#gates + 1] = 'unknown:' .. name end
+local gates = call('ZRANGE', KEY.gates .. ARGV[1], 0, 0)
+for _, name in ipairs(call('ZRANGE', KEY.unknown .. ARGV[1], 0, 0)) do gates[#gates + 1] = 'unknown:' .. name end
 for _, gate in ipairs(gates) do
   for _, id in ipairs(call('ZRANGE', held_of(ARGV[1], gate), 0, tonumber(ARGV[2]) - 1)) do
     if cancel_known(id) ~= 'canceled' then leave_gate(id, ARGV[1], gate, true) end

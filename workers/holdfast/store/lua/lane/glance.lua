@@ -16,7 +16,7 @@ local SEARCHED = 1024   -- for what was near the front before
 local lane, first, second = ARGV[1], ARGV[2], ARGV[3]
 local key = list_of(lane)
 local kind = call('TYPE', key).ok
-local suspects = call('SCARD', T .. 'audit:' .. lane)
+local suspects = call('SCARD', KEY.audit .. lane)
 if kind ~= 'list' then return {kind, 0, '', '', 0, suspects, 0, {}} end
 
 local window, turned = front_of(lane, WINDOW), is_turned(lane)

@@ -11,10 +11,10 @@
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 local gates = unknown()
-for _, index in ipairs({'seq', 'heads'}) do
+for _, index in ipairs({NAME.seq, NAME.heads}) do
   for _, lane in ipairs(call('HKEYS', T .. index)) do lanes[lane] = true end
 end
-local rules = call('HGETALL', T .. 'rules')
+local rules = call('HGETALL', KEY.rules)
 for i = 1, #rules, 2 do
   local lane = string.match(rules[i], '^paused:(.*)$') or string.match(rules[i], '^%a+:limit:(.*)$')
     or string.match(rules[i], '^%a+:keys:(.*)$') or string.match(rules[i], '^%a+:rate:(.*)$')
@@ -23,7 +23,7 @@ for i = 1, #rules, 2 do
 end
 
 local running = {}
-for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
   for _, id in ipairs(call('HKEYS', running_of(incarnation))) do
     local lane = read(id, 'lane')[1]
     if lane then running[lane] = (running[lane] or 0) + 1 end
@@ -33,20 +33,20 @@ end
 -- Of gates beyond so many, each counts as one.
 local function held_in(lane)
   local function beyond(index) return math.max(0, call('ZCARD', T .. index .. lane) - GATES_AT_ONCE) end
-  local held = beyond('gates:') + beyond('unknown:')
-  for _, gate in ipairs(call('ZRANGE', T .. 'gates:' .. lane, 0, GATES_AT_ONCE - 1)) do held = held + call('ZCARD', held_of(lane, gate)) end
-  for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. lane, 0, GATES_AT_ONCE - 1)) do
-    if not call('ZSCORE', T .. 'gates:' .. lane, 'unknown:' .. name) then held = held + call('ZCARD', gates.held_at(lane, name)) end
+  local held = beyond(NAME.gates) + beyond(NAME.unknown)
+  for _, gate in ipairs(call('ZRANGE', KEY.gates .. lane, 0, GATES_AT_ONCE - 1)) do held = held + call('ZCARD', held_of(lane, gate)) end
+  for _, name in ipairs(call('ZRANGE', KEY.unknown .. lane, 0, GATES_AT_ONCE - 1)) do
+    if not call('ZSCORE', KEY.gates .. lane, 'unknown:' .. name) then held = held + call('ZCARD', gates.held_at(lane, name)) end
   end
   return held
 end
 
 local function oldest_in(lane)
-  local first = call('ZRANGE', T .. 'submitted:' .. lane, 0, 0)[1]
+  local first = call('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
   return first and tonumber(read(first, 'created')[1] or '-1') or -1
 end
 
--- What those registered that serve a lane: each text once.
+-- The registrations of the workers that serve a lane, each text once.
 local function registered_in(servers, lane)
   local texts, seen = {}, {}
   for _, worker in ipairs(servers) do
@@ -63,7 +63,7 @@ local SHOWN = 16   -- handlers of a lane
 
 local function missing_in(lane)
   local missing = {}
-  for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. lane, 0, SHOWN - 1)) do
+  for _, name in ipairs(call('ZRANGE', KEY.unknown .. lane, 0, SHOWN - 1)) do
     if #gates.servers(lane, name) == 0 then
       missing[#missing + 1] = name
       missing[#missing + 1] = call('ZCARD', gates.held_at(lane, name))
@@ -73,12 +73,12 @@ local function missing_in(lane)
 end
 
 for lane in pairs(gates.lanes()) do lanes[lane] = true end
-for _, lane in ipairs(call('HKEYS', T .. 'wrong_end')) do lanes[lane] = true end
+for _, lane in ipairs(call('HKEYS', KEY.wrong_end)) do lanes[lane] = true end
 local told = {}
 for lane in pairs(lanes) do
   local servers = gates.servers(lane)
   told[#told + 1] = {lane, call('LLEN', list_of(lane)), held_in(lane), running[lane] or 0, oldest_in(lane),
-    call('HGET', T .. 'rules', 'paused:' .. lane) or '', call('HGET', T .. 'closed', lane) or '',
-    #servers, registered_in(servers, lane), missing_in(lane), call('HGET', T .. 'wrong_end', lane) or ''}
+    call('HGET', KEY.rules, 'paused:' .. lane) or '', call('HGET', KEY.closed, lane) or '',
+    #servers, registered_in(servers, lane), missing_in(lane), call('HGET', KEY.wrong_end, lane) or ''}
 end
 return {NOW, told, rules, #gates.all()}

@@ -4,7 +4,7 @@
 -- flags: allow-oom
 -- use: bound_changes clock journal
 local lane, reason = ARGV[1], ARGV[2]
-local known = call('HGET', T .. 'rules', 'paused:' .. lane)
+local known = call('HGET', KEY.rules, 'paused:' .. lane)
 bounding().close(lane, (known and string.match(known, '^%d+') or NOW) .. ' ' .. reason)
 tell('lane-paused', lane, reason)
 return known and 'again' or 'paused'

@@ -8,9 +8,9 @@
 -- use: clock lane limits
 local lane, seen, steward = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if is_turned(lane) ~= (ARGV[4] == '1') then return 0 end
-local count, at, by = string.match(call('HGET', T .. 'wrong_end', lane) or '', '^(%d+) (%d+) ?(.*)$')
+local count, at, by = string.match(call('HGET', KEY.wrong_end, lane) or '', '^(%d+) (%d+) ?(.*)$')
 count, at = tonumber(count or '0'), tonumber(at or '0')
 if NOW - at > WRONG_END_KEPT_MS then count, by = 0, nil end
 if by and by ~= steward and NOW - at <= COUNTS_FOR_MS then return count end
-call('HSET', T .. 'wrong_end', lane, string.format('%.0f %.0f %s', count + seen, NOW, steward))
+call('HSET', KEY.wrong_end, lane, string.format('%.0f %.0f %s', count + seen, NOW, steward))
 return count + seen

@@ -15,17 +15,17 @@ local function weigh(items)
   return items
 end
 
-local TOLD = call('EXISTS', T .. 'webhooks') == 0
+local TOLD = call('EXISTS', KEY.webhooks) == 0
 
 local function dumped(id)
-  local record = weigh(call('HGETALL', T .. 'task:' .. id))
+  local record = weigh(call('HGETALL', KEY.task .. id))
   if #record == 0 then return end
-  local result = T .. 'result:' .. id .. ':' .. (read(id, 'turn')[1] or '')
-  local texts = weigh({call('GET', T .. 'op:' .. id) or '', call('GET', result) or '', call('GET', T .. 'checkpoint:' .. id) or ''})
+  local result = KEY.result .. id .. ':' .. (read(id, 'turn')[1] or '')
+  local texts = weigh({call('GET', KEY.op .. id) or '', call('GET', result) or '', call('GET', KEY.checkpoint .. id) or ''})
   return {
-    id, record, call('ZSCORE', T .. 'dead', id) or '', texts[1], weigh(call('LRANGE', T .. 'history:' .. id, 0, -1)), texts[2],
-    weigh(call('LRANGE', T .. 'pending:' .. id, 0, -1)), weigh(call('HGETALL', T .. 'messages:' .. id)), texts[3],
-    weigh(call('LRANGE', T .. 'trail:' .. id, 0, -1)), call('SMEMBERS', T .. 'ties:' .. id), TOLD and {} or outbox().of(id),
+    id, record, call('ZSCORE', KEY.dead, id) or '', texts[1], weigh(call('LRANGE', KEY.history .. id, 0, -1)), texts[2],
+    weigh(call('LRANGE', KEY.pending .. id, 0, -1)), weigh(call('HGETALL', KEY.messages .. id)), texts[3],
+    weigh(call('LRANGE', KEY.trail .. id, 0, -1)), call('SMEMBERS', KEY.ties .. id), TOLD and {} or outbox().of(id),
   }
 end
 
@@ -39,5 +39,5 @@ for i = 4, #ARGV do
   elseif task then tasks[#tasks + 1] = task end
   looked = looked + 1
 end
-local last = call('XREVRANGE', T .. 'events', '+', '-', 'COUNT', 1)[1]
+local last = call('XREVRANGE', KEY.events, '+', '-', 'COUNT', 1)[1]
 return {last and last[1] or '', NOW, tasks, damaged, looked}

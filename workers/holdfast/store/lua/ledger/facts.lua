@@ -1,4 +1,4 @@
--- What a ledger keeps besides tasks, at one moment, as `restore_facts` takes it. By name: `schedule|<id>`, `rules|` (bounds and
+-- The settings that a ledger keeps besides tasks, at one moment, as `restore_facts` takes them. By name: `schedule|<id>`, `rules|` (bounds and
 -- pauses of lanes), `quiet|` (hosts that claim nothing), `webhook|` (that of the queue).
 -- KEYS: the public queue. ARGV: the ledger's epoch, the last event it has seen ('' for none), names.
 -- Answers: elsewhere: this Redis is not (any more) what that ledger follows. Or {the last event of all ('' for none), per name its
@@ -10,15 +10,15 @@ if not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
 local function content_of(name)
   local kind, id = string.match(name, '^(%a+)|(.*)$')
   if kind == 'schedule' then
-    local fields = redis.pcall('HGETALL', T .. 'schedule:' .. id)   -- an earlier version keeps the history of another there
+    local fields = redis.pcall('HGETALL', KEY.schedule .. id)   -- an earlier version keeps the history of another there
     return fields.err and {} or fields
   end
-  if kind == 'rules' or kind == 'quiet' then return call('HGETALL', T .. kind) end
-  local url = call('HGET', T .. 'meta', 'webhook')
+  if kind == NAME.rules or kind == NAME.quiet then return call('HGETALL', T .. kind) end
+  local url = call('HGET', KEY.meta, 'webhook')
   return url and {'url', url} or {}
 end
 
 local contents = {}
 for i = 3, #ARGV do contents[i - 2] = content_of(ARGV[i]) end
-local last = call('XREVRANGE', T .. 'events', '+', '-', 'COUNT', 1)[1]
+local last = call('XREVRANGE', KEY.events, '+', '-', 'COUNT', 1)[1]
 return {last and last[1] or '', contents}

@@ -1,13 +1,13 @@
--- What has happened after a position, if this is the Redis that a ledger follows and it has forgotten nothing since.
+-- The events after a position, for the ledger that follows this Redis, if it has forgotten nothing since.
 -- KEYS: the public queue. ARGV: the ledger's epoch, position of the last event ingested ('' for none), the last event
 --       that was seen ('' for none), limit.
--- Answers: {word (see the shared part `standing`), position of the last of these events ('' for none; if lost: of the last one that
+-- Answers: {word (see the shared part `ledger_standing`), position of the last of these events ('' for none; if lost: of the last one that
 --       is left of what was seen), 1 if there are more, tasks they name, time (ms), facts they name, of each the last request that
 --       was carried out on it ('' for none)}.
 -- flags: no-writes, allow-oom
 -- use: ledger_standing clock
 local epoch, after, witness, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local key = T .. 'events'
+local key = KEY.events
 local word = standing(epoch, witness, after)
 if word == 'lost' and witness ~= '' then
   local left = call('XREVRANGE', key, witness, '-', 'COUNT', 1)[1]

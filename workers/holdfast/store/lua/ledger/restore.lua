@@ -10,7 +10,7 @@
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
 -- use: acceptance messages ties parents gates webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
-local meta = call('HMGET', T .. 'meta', 'rebuilding', 'ledger')
+local meta = call('HMGET', KEY.meta, 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 accept_for_ledger()
 local at = 1
@@ -33,8 +33,8 @@ local function take_task()
   return t
 end
 
--- Where a life stands: it never goes back to an earlier turn, from an outcome to none, to fewer deliveries, or to before an
--- order that was carried out.
+-- How far a task has come. It never goes back to an earlier turn, from an outcome to none, to fewer deliveries, or to before a
+-- request that was carried out.
 local function is_later(has, turn, state, delivery, asked)
   local function settled(word) return (TERMINAL[word] or (PARKED[word] and word ~= 'suspended')) and 1 or 0 end
   local a = {tonumber(has.turn), settled(has.state), tonumber(has.delivery or '0'), tonumber(has.asked or '0')}
@@ -53,8 +53,8 @@ local function remove(id)
   if r[1] == 'working' then bounds().vacate(id) end
   leave_index(id, r[1], r[2], r[3])
   tied.undo_all(id)
-  call('DEL', T .. 'task:' .. id, T .. 'history:' .. id, T .. 'pending:' .. id, T .. 'messages:' .. id, T .. 'checkpoint:' .. id,
-    T .. 'trail:' .. id, T .. 'retrying:' .. id)
+  call('DEL', KEY.task .. id, KEY.history .. id, KEY.pending .. id, KEY.messages .. id, KEY.checkpoint .. id,
+    KEY.trail .. id, KEY.retrying .. id)
 end
 
 local OF_THE_PLACE = {state = true, owner = true, seq = true, due = true, reserved = true, progress = true, held = true,
@@ -69,22 +69,22 @@ local function put_content(t)
   for field, value in pairs(t.has) do
     if not OF_THE_PLACE[field] then write(id, field, value) end
   end
-  call('SET', T .. 'op:' .. id, t.operation)
-  push_all(T .. 'history:' .. id, t.history)
+  call('SET', KEY.op .. id, t.operation)
+  push_all(KEY.history .. id, t.history)
   for turn = 1, #t.history / 2 do
-    if t.history[2 * turn] ~= '' then call('SET', T .. 'result:' .. id .. ':' .. turn, t.history[2 * turn]) end
+    if t.history[2 * turn] ~= '' then call('SET', KEY.result .. id .. ':' .. turn, t.history[2 * turn]) end
   end
-  if t.result ~= '' then call('SET', T .. 'result:' .. id .. ':' .. t.has.turn, t.result) end
-  push_all(T .. 'pending:' .. id, t.pending)
-  for i = 1, #t.messages, 2 do call('HSET', T .. 'messages:' .. id, t.messages[i], t.messages[i + 1]) end
-  if t.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, t.checkpoint) end
-  push_all(T .. 'trail:' .. id, t.trail)
+  if t.result ~= '' then call('SET', KEY.result .. id .. ':' .. t.has.turn, t.result) end
+  push_all(KEY.pending .. id, t.pending)
+  for i = 1, #t.messages, 2 do call('HSET', KEY.messages .. id, t.messages[i], t.messages[i + 1]) end
+  if t.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, t.checkpoint) end
+  push_all(KEY.trail .. id, t.trail)
 end
 
 local PATIENCE_MS = 3600000
 
 local function tie_parent(id, parent)
-  call('ZADD', tied.children_of(parent), call('HGET', T .. 'counters', 'accepted'), id)
+  call('ZADD', tied.children_of(parent), call('HGET', KEY.counters, 'accepted'), id)
   tied.tie(id, 'parent', parent)
   local state = read(parent, 'state')[1]
   if not state then
@@ -110,9 +110,9 @@ end
 
 local function put_ended(t)
   write(t.id, 'state', t.has.state, 'seq', 0, 'owner', '', 'due', '')
-  call('ZADD', T .. 'finished', t.has.finished, t.id)
+  call('ZADD', KEY.finished, t.has.finished, t.id)
   tally(t.has.state, 1)
-  if t.dead ~= '' then call('ZADD', T .. 'dead', t.dead, t.id) end
+  if t.dead ~= '' then call('ZADD', KEY.dead, t.dead, t.id) end
   if call('EXISTS', tied.children_of(t.id)) == 1 then tied.agenda.put(NOW, 'settle', t.id) end
   tell_waiters(t.id, t.has.state)
 end

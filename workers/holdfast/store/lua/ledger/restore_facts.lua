@@ -8,7 +8,7 @@
 -- Keeps: one schedule an id. Of a schedule that was set meanwhile to something else the new spec holds, and the old pause.
 -- flags: allow-oom
 -- use: schedules bound_changes hosts
-if call('HGET', T .. 'meta', 'rebuilding') ~= ARGV[1] then return 'other' end
+if call('HGET', KEY.meta, 'rebuilding') ~= ARGV[1] then return 'other' end
 local schedules = scheduling()
 local at = 2
 local function take()
@@ -64,9 +64,9 @@ local function known_in(key)
   return known
 end
 
--- What settings said is theirs to say again: what they have said counts.
+-- Restores the bounds and pauses of lanes. Bounds from settings that are set here count: their hosts set them again.
 function restore.rules(_, fact)
-  local rules, known = bounding(), known_in(T .. 'rules')
+  local rules, known = bounding(), known_in(KEY.rules)
   local function put(field, value)
     local lane = string.match(field, '^paused:(.*)$')
     if not lane then return rules.say(field, value) end
@@ -85,7 +85,7 @@ function restore.rules(_, fact)
 end
 
 local function raise(field, number)
-  if number > tonumber(call('HGET', T .. 'meta', field) or '0') then call('HSET', T .. 'meta', field, number) end
+  if number > tonumber(call('HGET', KEY.meta, field) or '0') then call('HSET', KEY.meta, field, number) end
 end
 
 -- The number of the next halt is higher than that of any before. One that has ended ends nobody who was started since.
@@ -97,17 +97,17 @@ local function keep_number(mark, said, lasts)
 end
 
 function restore.quiet(_, fact)
-  if SET_BACK then call('DEL', T .. 'quiet') end
+  if SET_BACK then call('DEL', KEY.quiet) end
   for mark, said in pairs(fact.has) do
     keep_number(mark, said, not fact.removed)
-    if not fact.removed then call('HSETNX', T .. 'quiet', mark, said) end
+    if not fact.removed then call('HSETNX', KEY.quiet, mark, said) end
   end
   mark_workers('*', true)
 end
 
 function restore.webhook(_, fact)
-  if SET_BACK then call('HDEL', T .. 'meta', 'webhook') end
-  if not fact.removed then call('HSETNX', T .. 'meta', 'webhook', fact.has.url) end
+  if SET_BACK then call('HDEL', KEY.meta, 'webhook') end
+  if not fact.removed then call('HSETNX', KEY.meta, 'webhook', fact.has.url) end
 end
 
 local restored = 0

@@ -5,26 +5,26 @@
 -- use: task_record lane workers
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
-for _, index in ipairs({'seq', 'heads'}) do
+for _, index in ipairs({NAME.seq, NAME.heads}) do
   for _, lane in ipairs(call('HKEYS', T .. index)) do lanes[lane] = true end
 end
 
 local submitted, suspects, oldest, lengths = 0, 0, -1, {}
 for lane in pairs(lanes) do
-  submitted = submitted + call('ZCARD', T .. 'submitted:' .. lane)
-  suspects = suspects + call('ZCARD', T .. 'suspects:' .. lane)
+  submitted = submitted + call('ZCARD', KEY.submitted .. lane)
+  suspects = suspects + call('ZCARD', KEY.suspects .. lane)
   lengths[#lengths + 1] = lane
   lengths[#lengths + 1] = call('LLEN', list_of(lane))
-  local first = call('ZRANGE', T .. 'submitted:' .. lane, 0, 0)[1]
+  local first = call('ZRANGE', KEY.submitted .. lane, 0, 0)[1]
   local created = first and tonumber(read(first, 'created')[1] or '-1') or -1
   if created >= 0 and (oldest < 0 or created < oldest) then oldest = created end
 end
 local working = 0
-for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
   working = working + call('HLEN', running_of(incarnation))
 end
-local states = {'submitted', submitted, 'delayed', call('ZCARD', T .. 'due'), 'waiting', call('ZCARD', T .. 'waiting'), 'working', working}
-for _, item in ipairs(call('HGETALL', T .. 'tally')) do states[#states + 1] = item end
+local states = {'submitted', submitted, 'delayed', call('ZCARD', KEY.due), 'waiting', call('ZCARD', KEY.waiting), 'working', working}
+for _, item in ipairs(call('HGETALL', KEY.tally)) do states[#states + 1] = item end
 return {states, lengths,
-  {call('ZCARD', T .. 'dead'), suspects, call('LLEN', T .. 'unreadable'), call('ZCARD', T .. 'workers'), oldest},
-  call('HGETALL', T .. 'counters')}
+  {call('ZCARD', KEY.dead), suspects, call('LLEN', KEY.unreadable), call('ZCARD', KEY.workers), oldest},
+  call('HGETALL', KEY.counters)}

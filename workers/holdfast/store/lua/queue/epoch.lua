@@ -1,11 +1,11 @@
--- The store's present life: a name that it keeps as long as it keeps anything. Who knew another one has seen it emptied,
--- and writes that down for everybody, once.
+-- The store's epoch: a name that it keeps as long as it keeps anything. A caller that knew another name has seen the store
+-- emptied; that is recorded once, for everybody.
 -- KEYS: the public queue. ARGV: the name that the caller knows ('' for none), a fresh one, how many tasks it knew of.
 -- Answers: {name, tasks it holds, ms since it was seen emptied (-1: never), tasks that were known of then}.
 -- flags: allow-oom
 -- use: clock
 local known, fresh, held = unpack(ARGV)
-local meta = T .. 'meta'
+local meta = KEY.meta
 local r = call('HMGET', meta, 'epoch', 'emptied', 'lost')
 local name, emptied, lost = r[1], r[2], r[3]
 if not name then
@@ -16,6 +16,6 @@ if known ~= '' and known ~= name and not emptied then
   emptied, lost = NOW, held
   call('HSET', meta, 'emptied', emptied, 'lost', lost)
 end
-local counters = call('HMGET', T .. 'counters', 'accepted', 'trimmed')
+local counters = call('HMGET', KEY.counters, 'accepted', 'trimmed')
 local holds = (tonumber(counters[1] or '0') or 0) - (tonumber(counters[2] or '0') or 0)
 return {name, holds, emptied and NOW - emptied or -1, tonumber(lost or '0')}

@@ -1,4 +1,4 @@
--- Whether anything is left to do in some lanes, at one moment.
+-- Tell if anything is left to do in some lanes, at one moment.
 -- KEYS: the public queue. ARGV: the lanes.
 -- Answers: {1 if there is, else 0; milliseconds until the next delayed task is due, -1 if none is delayed; how many wait for
 --           handlers that no live worker has}.
@@ -9,17 +9,17 @@
 local served = {}
 for _, lane in ipairs(ARGV) do served[lane] = true end
 
--- Of those that wait in a lane, how many no live worker could run.
+-- The number of tasks that wait in a lane and that no live worker could run.
 local function unserved_in(lane)
   local gates, count = unknown(), 0
-  for _, name in ipairs(call('ZRANGE', T .. 'unknown:' .. lane, 0, -1)) do
+  for _, name in ipairs(call('ZRANGE', KEY.unknown .. lane, 0, -1)) do
     if #gates.servers(lane, name) == 0 then count = count + call('ZCARD', gates.held_at(lane, name)) end
   end
   return count
 end
 
 local unserved, all_unserved = {}, 0
-if call('EXISTS', T .. 'unserved') == 1 then
+if call('EXISTS', KEY.unserved) == 1 then
   for _, lane in ipairs(ARGV) do
     unserved[lane] = unserved_in(lane)
     all_unserved = all_unserved + unserved[lane]
@@ -28,15 +28,15 @@ end
 
 -- Tasks that wait to run alone are among the submitted.
 local function waits()
-  if call('HEXISTS', T .. 'quiet', '*') + call('HEXISTS', T .. 'quiet', 'halt *') > 0 then return false end
+  if call('HEXISTS', KEY.quiet, '*') + call('HEXISTS', KEY.quiet, 'halt *') > 0 then return false end
   for _, lane in ipairs(ARGV) do
-    if not (is_bounded() and call('HEXISTS', T .. 'rules', 'paused:' .. lane) == 1) and (call('LLEN', list_of(lane)) > 0 or call('ZCARD', T .. 'submitted:' .. lane) > (unserved[lane] or 0)) then return true end
+    if not (is_bounded() and call('HEXISTS', KEY.rules, 'paused:' .. lane) == 1) and (call('LLEN', list_of(lane)) > 0 or call('ZCARD', KEY.submitted .. lane) > (unserved[lane] or 0)) then return true end
   end
   return false
 end
 
 local function runs()
-  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
+  for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
     if call('LLEN', inbox_of(incarnation)) > 0 then return true end
     for _, id in ipairs(call('HKEYS', running_of(incarnation))) do
       if served[read(id, 'lane')[1]] then return true end
@@ -45,7 +45,7 @@ local function runs()
   return false
 end
 
-local due = tonumber(call('ZRANGE', T .. 'due', 0, 0, 'WITHSCORES')[2] or '-1')
-local agenda = tonumber(call('ZRANGE', T .. 'agenda', 0, 0, 'WITHSCORES')[2] or 'inf')
+local due = tonumber(call('ZRANGE', KEY.due, 0, 0, 'WITHSCORES')[2] or '-1')
+local agenda = tonumber(call('ZRANGE', KEY.agenda, 0, 0, 'WITHSCORES')[2] or 'inf')
 local left = waits() or agenda <= NOW or (due >= 0 and due <= NOW) or runs()
 return {left and 1 or 0, due < 0 and -1 or math.max(0, due - NOW), all_unserved}

@@ -5,13 +5,13 @@
 -- use: lane
 local ENTRIES = 10000   -- taken from one list in one step
 local cursor, page, force = ARGV[1], ARGV[2], ARGV[3] == '1'
-local workers = call('ZCARD', T .. 'workers')
+local workers = call('ZCARD', KEY.workers)
 if workers > 0 and not force then return {'busy', workers} end
 
 -- Lists of any name may be lanes. They are emptied first, while it is known which they are. Answers whether one is left.
 local function empty_lanes()
   local left = false
-  for _, index in ipairs({'seq', 'heads'}) do
+  for _, index in ipairs({NAME.seq, NAME.heads}) do
     local lanes = call('HKEYS', T .. index)
     lanes[#lanes + 1] = QUEUE
     for _, lane in ipairs(lanes) do
@@ -30,6 +30,6 @@ local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. '*'
 local found = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', page)
 local gone = 0
 for _, key in ipairs(found[2]) do
-  if key ~= T .. 'meta' then gone = gone + call('UNLINK', key) end
+  if key ~= KEY.meta then gone = gone + call('UNLINK', key) end
 end
 return {found[1], gone}

@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: the moment (ms), limit.
 -- Answers: how many went.
 -- flags: allow-oom
-local kept, until_ms, gone = T .. 'unreadable', tonumber(ARGV[1]), 0
+local kept, until_ms, gone = KEY.unreadable, tonumber(ARGV[1]), 0
 for _, item in ipairs(call('LRANGE', kept, 0, tonumber(ARGV[2]) - 1)) do
   if tonumber(string.match(item, '^%d+')) > until_ms then break end
   gone = gone + 1

@@ -6,7 +6,7 @@
 -- use: lane
 local size, lane, raw = string.match(ARGV[1], '^%d+|(%d+)@?([^|]*)|[^|]*|(.*)$')
 if tonumber(size) ~= #raw then return 'cut' end
-if call('LREM', T .. 'unreadable', 1, ARGV[1]) == 0 then return 'gone' end
+if call('LREM', KEY.unreadable, 1, ARGV[1]) == 0 then return 'gone' end
 lane = lane == '' and QUEUE or string.gsub(lane, '%%%x%x', {['%25'] = '%', ['%7C'] = '|'})
 on_lane('RPUSH', lane, raw)
 ring(lane)

@@ -5,5 +5,5 @@
 -- use: schedules
 local id = ARGV[1]
 if (scheduling().fields(id, 'generation')[1] or '') ~= ARGV[2] then return 'changed' end
-call('ZADD', T .. 'schedules', 'XX', '+inf', id)
+call('ZADD', KEY.schedules, 'XX', '+inf', id)
 return 'aside'

@@ -16,7 +16,7 @@ local schedules = scheduling()
 local function made_before(id, fire)
   local task, made, earlier = fire[2], fire[10], fire[11]
   if made ~= '' then return made end
-  if call('EXISTS', T .. 'task:' .. task) == 1 then return task end
+  if call('EXISTS', KEY.task .. task) == 1 then return task end
   return earlier ~= '' and read(earlier, 'schedule')[1] == id and earlier
 end
 
@@ -86,7 +86,7 @@ local function obey(order)
   local overlap = continues and r[5] == 'forbid' and 'queue-one' or r[5]
   for _, fire in ipairs(fires) do task = make(id, r[1], overlap, task, fire) end
   if kind == 'due' and expected ~= '' and r[8] ~= '1' then   -- later than it was: nobody needs to be told
-    call('ZADD', T .. 'schedules', due, id)
+    call('ZADD', KEY.schedules, due, id)
     return 'fired'
   end
   if kind == 'due' and expected == '' then

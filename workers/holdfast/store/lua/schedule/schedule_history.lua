@@ -1,4 +1,4 @@
--- What became of the fires of a schedule.
+-- The history of a schedule: the outcome of each of its fires.
 -- KEYS: the public queue. ARGV: id, limit.
 -- Answers: lines, the newest last; where earlier versions write beside us, up to twice as many.
 -- flags: no-writes, allow-oom

@@ -40,7 +40,7 @@ schedules.belong(id, owner, given.owner)
 schedules.mark(id, given.declared)
 schedules.index(id)
 schedules.chronicle(id, 'set', expected, '', '')
--- What was to stop does not begin: a fire that still waits in its lane is taken back.
+-- A run that was to stop does not begin: a fire that still waits in its lane is canceled.
 local state = expected == '' and r[4] and r[4] ~= '' and read(r[4], 'state')[1]
 if state == 'submitted' or state == 'delayed' then cancel(r[4], 'its schedule was stopped') end
 return {r[1] and 'changed' or 'new', generation, expected}

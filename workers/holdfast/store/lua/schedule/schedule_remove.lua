@@ -5,6 +5,6 @@
 -- use: schedules
 local schedules = scheduling()
 schedules.make_way(ARGV[1])
-local known = call('EXISTS', schedules.hash(ARGV[1])) == 1 or call('ZSCORE', T .. 'schedules', ARGV[1])
+local known = call('EXISTS', schedules.hash(ARGV[1])) == 1 or call('ZSCORE', KEY.schedules, ARGV[1])
 schedules.forget(ARGV[1])
 return known and 'removed' or 'unknown'

@@ -4,5 +4,5 @@
 -- flags: no-writes, allow-oom
 -- use: schedules
 local fields = scheduling().all_fields(ARGV[1])
-if #fields == 0 and call('ZSCORE', T .. 'schedules', ARGV[1]) then return 'gone' end
+if #fields == 0 and call('ZSCORE', KEY.schedules, ARGV[1]) then return 'gone' end
 return fields

@@ -1,4 +1,4 @@
--- Schedules of the code that no live worker declares, and that nobody removes by itself.
+-- Schedules of code that no live worker declares, and that are not removed automatically.
 -- KEYS: the public queue. ARGV: the token of the last call ('' at first), about how many schedules are looked at.
 -- Answers: {{token, 1 where the look has begun anew, 1 where it has more steps}; id, owner, id, owner, …}. Nothing while no worker
 --          lives, or the code of one is not known.

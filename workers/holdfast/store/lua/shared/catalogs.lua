@@ -6,23 +6,23 @@
 local function catalogs()
   local NONE, AT_ONCE = '-', 1000
 
-  local function set_of(digest) return T .. 'catalog:' .. digest end
+  local function set_of(digest) return KEY.catalog .. digest end
 
-  -- Keep a catalog that comes as MessagePack; answers its digest.
+  -- Keeps a catalog that comes as MessagePack. Answers its digest.
   local function keep(packed)
     local ids = cmsgpack.unpack(packed)
     if #ids == 0 then return NONE end
     local digest = redis.sha1hex(packed)
-    if call('SADD', T .. 'catalog_digests', digest) == 0 and call('EXISTS', set_of(digest)) == 1 then return digest end
+    if call('SADD', KEY.catalog_digests, digest) == 0 and call('EXISTS', set_of(digest)) == 1 then return digest end
     for i = 1, #ids, AT_ONCE do call('SADD', set_of(digest), unpack(ids, i, math.min(i + AT_ONCE - 1, #ids))) end
     return digest
   end
 
   local function forget_but(used)
-    for _, digest in ipairs(call('SMEMBERS', T .. 'catalog_digests')) do
+    for _, digest in ipairs(call('SMEMBERS', KEY.catalog_digests)) do
       if not used[digest] then
         call('UNLINK', set_of(digest))
-        call('SREM', T .. 'catalog_digests', digest)
+        call('SREM', KEY.catalog_digests, digest)
       end
     end
   end
@@ -31,11 +31,11 @@ local function catalogs()
 
   local function holds(digest, id) return call('SISMEMBER', set_of(digest), id) == 1 end
 
-  -- Whether a live worker of this application declares this schedule.
+  -- True if a live worker of this application declares this schedule.
   local function is_declared(id, application)
     local known = {}
-    for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'application', 'catalog')
+    for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
+      local r = call('HMGET', KEY.worker .. incarnation, 'state', 'application', 'catalog')
       if r[1] == 'live' and r[2] == application and r[3] and not known[r[3]] then
         known[r[3]] = true
         if holds(r[3], id) then return true end

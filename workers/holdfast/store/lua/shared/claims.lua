@@ -1,18 +1,18 @@
 -- use: task_record lane journal expiry gates history damage rules workers
 -- provides: claim claimed_in
--- A claim is `delivery:incarnation:request`. What the puller gets of each is one flat row (see store/redis/decode.py).
+-- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
 local function row(id, name, delivery, r)
-  local history, earlier, checkpoint, operation = {}, 0, '', call('GET', T .. 'op:' .. id)
+  local history, earlier, checkpoint, operation = {}, 0, '', call('GET', KEY.op .. id)
   count_told(#operation)
   if r[2] ~= '1' then history, earlier = turns_before(id, math.huge, turns_asked(operation)) end
-  if delivery ~= 1 then checkpoint = call('GET', T .. 'checkpoint:' .. id) or '' end
+  if delivery ~= 1 then checkpoint = call('GET', KEY.checkpoint .. id) or '' end
   count_told(#checkpoint)
   return {id, name, r[1], r[2], tostring(delivery), r[4] or '0', r[5] or '0', r[6] or '', r[7] or '', r[8] or '',
     operation, checkpoint, history, earlier}
 end
 
--- Nothing is claimed where the task has expired. `r`: its facts.
+-- Claims a task, unless it has expired. `r`: its facts.
 local function claim(id, incarnation, request, r)
   local delivery = tonumber(r[3] or '0') + 1
   if r[9] then
@@ -23,13 +23,13 @@ local function claim(id, incarnation, request, r)
   local name = delivery .. ':' .. incarnation .. ':' .. request
   call('HSET', running_of(incarnation), id, name)
   write(id, 'state', 'working', 'owner', incarnation, 'claim', name, 'delivery', delivery)
-  call('ZREM', T .. 'submitted:' .. r[1], id)
+  call('ZREM', KEY.submitted .. r[1], id)
   if is_bounded() or r[10] then bounds().occupy(id, r[1], r[10], r[11]) end
   note('claimed', id, name)
   return row(id, name, delivery, r)
 end
 
--- What this request has claimed and still owns, in the order of claiming.
+-- The rows of the tasks that this request has claimed and still owns, in the order of claiming.
 local function claimed_in(incarnation, request)
   local rows, held = {}, owned_last_first(incarnation, function(_, claim) return string.match(claim, ':(%d+)$') == tostring(request) end)
   for i = #held, 1, -1 do

@@ -1,32 +1,32 @@
 -- use: task_record clock
 -- provides: about_of conversation_of tasks_of open_conversation forget_conversation is_noted noted_state write_noted
 -- provides: note_message end_note forget_about sweep
--- What is kept of conversations and beside their tasks, for applications that keep both in one place. A task's is kept as
--- long as its record, a conversation's as long as it has tasks; who notes a task sweeps a few of those that are gone.
+-- Conversations, and what applications keep beside tasks. Both stay as long as the task's record, and a conversation as long
+-- as it has tasks. Each call that notes a task also removes the leftovers of a few tasks that are gone.
 local LOOK_AGAIN = 86400000   -- ms after which it is looked whether a task is still there
 local LOOK_AGAIN_NOTED = 60000 -- ms after which it is looked whether a noted task was submitted by somebody else
 local SWEPT = 4               -- looked at in passing
 
-local function about_of(id) return T .. 'about:' .. id end
-local function conversation_of(context) return T .. 'conversation:' .. context end
-local function tasks_of(context) return conversation_of(context) .. ':tasks' end
+local function about_of(id) return KEY.about .. id end
+local function conversation_of(context) return KEY.conversation .. context end
+local function tasks_of(context) return conversation_of(context) .. NAME.of_tasks end
 
--- Who opens it owns it.
+-- Opens a conversation. Its first owner stays its owner.
 local function open_conversation(context, owner)
   if call('HSETNX', conversation_of(context), 'owner', owner) == 0 then return end
-  call('ZADD', T .. 'conversations', NOW, context)
-  call('ZADD', T .. 'owned:' .. owner, NOW, context)
+  call('ZADD', KEY.conversations, NOW, context)
+  call('ZADD', KEY.owned .. owner, NOW, context)
 end
 
 local function forget_conversation(context)
   local owner = call('HGET', conversation_of(context), 'owner')
   call('UNLINK', conversation_of(context), tasks_of(context))
-  call('ZREM', T .. 'conversations', context)
-  if owner then call('ZREM', T .. 'owned:' .. owner, context) end
+  call('ZREM', KEY.conversations, context)
+  if owner then call('ZREM', KEY.owned .. owner, context) end
 end
 
--- A task is noted while its message is kept here and it has no record: no worker has it, and its state is what its
--- application writes.
+-- A task is noted while its message is kept here and it has no record: it was not submitted, so its application sets its
+-- state.
 local function is_noted(id)
   return call('HEXISTS', about_of(id), 'message') == 1 and not read(id, 'state')[1]
 end
@@ -35,8 +35,8 @@ local function noted_state(id) return call('HGET', about_of(id), 'state') or 'su
 
 local function write_noted(id, state)
   call('HSET', about_of(id), 'state', state, 'changed', NOW)
-  call('ZADD', T .. 'noted', NOW, id)
-  call('ZADD', T .. 'abouts', NOW, id)
+  call('ZADD', KEY.noted, NOW, id)
+  call('ZADD', KEY.abouts, NOW, id)
 end
 
 local function as_added(message) return '{"message":' .. message .. '}' end
@@ -46,8 +46,8 @@ local function note_message(id, message)
   local first = call('HGET', about_of(id), 'message')
   if not first then
     call('HSET', about_of(id), 'message', message)
-  elseif first ~= message and call('LINDEX', T .. 'added:' .. id, -1) ~= as_added(message) then
-    call('RPUSH', T .. 'added:' .. id, as_added(message))
+  elseif first ~= message and call('LINDEX', KEY.added .. id, -1) ~= as_added(message) then
+    call('RPUSH', KEY.added .. id, as_added(message))
   end
   write_noted(id, 'submitted')
 end
@@ -56,24 +56,24 @@ end
 -- it may have been submitted with any of them.
 local function end_note(id)
   local message = call('HGET', about_of(id), 'message')
-  if message and call('EXISTS', T .. 'added:' .. id) == 1 then call('LPUSH', T .. 'added:' .. id, as_added(message)) end
+  if message and call('EXISTS', KEY.added .. id) == 1 then call('LPUSH', KEY.added .. id, as_added(message)) end
   call('HDEL', about_of(id), 'message', 'state', 'changed')
-  call('ZREM', T .. 'noted', id)
+  call('ZREM', KEY.noted, id)
 end
 
 local function forget_about(id)
   local context = call('HGET', about_of(id), 'context')
-  call('UNLINK', about_of(id), T .. 'added:' .. id, T .. 'feedback:' .. id)
-  call('ZREM', T .. 'abouts', id)
-  call('ZREM', T .. 'noted', id)
-  call('HDEL', T .. 'pushes', id)
+  call('UNLINK', about_of(id), KEY.added .. id, KEY.feedback .. id)
+  call('ZREM', KEY.abouts, id)
+  call('ZREM', KEY.noted, id)
+  call('HDEL', KEY.pushes, id)
   if not context then return end
   call('ZREM', tasks_of(context), id)
   if call('EXISTS', tasks_of(context)) == 0 then forget_conversation(context) end
 end
 
 local function sweep_noted()
-  local noted = T .. 'noted'
+  local noted = KEY.noted
   for _, id in ipairs(call('ZRANGEBYSCORE', noted, '-inf', NOW - LOOK_AGAIN_NOTED, 'LIMIT', 0, SWEPT)) do
     if is_noted(id) then call('ZADD', noted, NOW, id) else end_note(id) end
   end
@@ -81,8 +81,8 @@ end
 
 local function sweep()
   sweep_noted()
-  local abouts = T .. 'abouts'
+  local abouts = KEY.abouts
   for _, id in ipairs(call('ZRANGEBYSCORE', abouts, '-inf', NOW - LOOK_AGAIN, 'LIMIT', 0, SWEPT)) do
-    if call('EXISTS', T .. 'task:' .. id) == 1 then call('ZADD', abouts, NOW, id) else forget_about(id) end
+    if call('EXISTS', KEY.task .. id) == 1 then call('ZADD', abouts, NOW, id) else forget_about(id) end
   end
 end

@@ -8,10 +8,10 @@ local NEEDED = {1, 2, 13, 15, 16}           -- of these
 local NUMBERS = {2, 3, 4, 5, 6, 7, 9, 13}   -- where they are there
 local DIGITS = 15                           -- more are not counted exactly
 
--- All that a claim has to know of a task, read once.
+-- The fields that a claim needs, read at once.
 local function facts(id) return read(id, unpack(FACTS)) end
 
--- Why these facts cannot be used, or nil.
+-- The reason why these fields cannot be used, or nil.
 local function flaw_in(r)
   if r[1] == nil then return 'its key holds no record' end
   for _, i in ipairs(NEEDED) do
@@ -22,14 +22,14 @@ local function flaw_in(r)
   end
 end
 
--- The same of what a task says and has said before.
+-- The reason why the operation, history or checkpoint of a task cannot be used, or nil.
 local function flaw_in_content(id, turn, delivery)
   if not operation_of(id) then return 'no operation' end
-  if turn ~= '1' and type(redis.pcall('LLEN', T .. 'history:' .. id)) ~= 'number' then return 'its history is no list' end
-  if delivery and type(redis.pcall('STRLEN', T .. 'checkpoint:' .. id)) ~= 'number' then return 'its checkpoint is no text' end
+  if turn ~= '1' and type(redis.pcall('LLEN', KEY.history .. id)) ~= 'number' then return 'its history is no list' end
+  if delivery and type(redis.pcall('STRLEN', KEY.checkpoint .. id)) ~= 'number' then return 'its checkpoint is no text' end
 end
 
--- The same of a task that is there; nil where there is none.
+-- The reason why this task cannot be used; nil if it can, or if there is none.
 local function flaw_of(id)
   local r = facts(id)
   if r[12] == false then return end
@@ -38,7 +38,7 @@ end
 
 local function set_damaged_aside(id, flaw, raw, lane) set_aside('the record of task ' .. id .. ' cannot be read: ' .. flaw, raw, lane) end
 
--- A task that is met where it waits and cannot run. Answers whether that is so.
+-- Sets a task aside that cannot run. Answers whether it did.
 local function pass_over(id, r, lane)
   local flaw = flaw_in(r) or flaw_in_content(id, r[2], r[3])
   if not flaw then return false end
@@ -47,5 +47,5 @@ local function pass_over(id, r, lane)
   return true
 end
 
--- An error of a call: a key of a task holds something else. That is its own trouble, and not that of the others.
+-- True for the error of a call on a key of another type. Such an error concerns one task and must not stop the others.
 local function is_wrong_type(error) return string.find(type(error) == 'table' and error.err or error, 'WRONGTYPE', 1, true) end

@@ -1,19 +1,19 @@
 -- use: task_record limits journal agenda clock
 -- provides: forget
--- Delete all that is kept of tasks that have ended. One whose children have not all been told of its end, or
--- whose messages have not all been set aside, stays for now.
--- Answers how many were deleted, and whether there is more to delete of these: results go in bounded steps.
+-- Deletes everything that is kept of tasks that have ended. A task stays for now if its children have not all been told of its
+-- end, or its messages have not all been set aside.
+-- Answers how many were deleted, and whether there is more to delete: results are deleted in bounded steps.
 local function forget(all)
   local ids = {}
   for _, id in ipairs(all) do
-    if call('EXISTS', T .. 'children:' .. id, T .. 'left:' .. id) == 0 then ids[#ids + 1] = id else agenda().put(NOW, 'settle', id) end
+    if call('EXISTS', KEY.children .. id, KEY.left .. id) == 0 then ids[#ids + 1] = id else agenda().put(NOW, 'settle', id) end
   end
   local room, forgotten = RESULTS_AT_ONCE, 0
   for _, id in ipairs(ids) do
     local r = read(id, 'turn', 'state')
     local said = string.match(r[1] or '', '^%d+$')
     local turns = said and #said < 10 and tonumber(said) or 0   -- 0 where somebody has damaged it: counting down from 1e30 never ends
-    for turn = turns, math.max(1, turns - room + 1), -1 do call('UNLINK', T .. 'result:' .. id .. ':' .. turn) end
+    for turn = turns, math.max(1, turns - room + 1), -1 do call('UNLINK', KEY.result .. id .. ':' .. turn) end
     if turns > room then   -- the next call goes on here
       write(id, 'turn', turns - room)
       break
@@ -23,10 +23,10 @@ local function forget(all)
       tally(r[2], -1)
       count(r[2])
     end
-    call('UNLINK', T .. 'task:' .. id, T .. 'op:' .. id, T .. 'history:' .. id, T .. 'checkpoint:' .. id, T .. 'pending:' .. id,
-      T .. 'messages:' .. id, T .. 'trail:' .. id, T .. 'retrying:' .. id)
-    call('ZREM', T .. 'finished', id)
-    call('ZREM', T .. 'dead', id)
+    call('UNLINK', KEY.task .. id, KEY.op .. id, KEY.history .. id, KEY.checkpoint .. id, KEY.pending .. id,
+      KEY.messages .. id, KEY.trail .. id, KEY.retrying .. id)
+    call('ZREM', KEY.finished, id)
+    call('ZREM', KEY.dead, id)
   end
   if forgotten > 0 then count('trimmed', forgotten) end
   return forgotten, forgotten < #ids

@@ -1,5 +1,5 @@
 -- provides: understand
--- What a foreign entry says, or why it cannot be understood. Nothing here writes.
+-- Reads entries that foreign producers have pushed. Nothing here writes.
 local VERBS = {run = true, cancel = true, pause = true, resume = true}
 local ID = '^[%w._@%-]+$'
 
@@ -19,7 +19,7 @@ local function identity(message_id, raw)
   return redis.sha1hex(message_id)
 end
 
--- The handler that a message calls by its name, or ''.
+-- The name of the handler that a message calls, or ''.
 local NAME_BYTES = 800
 local function call_in(message)
   for _, part in ipairs(type(message) == 'table' and type(message.parts) == 'table' and message.parts or {}) do
@@ -40,7 +40,8 @@ end
 
 local function says_something(said) return type(said) == 'table' and next(said) ~= nil end
 
--- Answers verb, task id, message id ('' for an order without a message), handler's name; or nil and the reason.
+-- Answers verb, task id, message id ('' for an order without a message) and handler name; or nil and the reason why the entry
+-- cannot be read.
 local function understand(raw)
   if not is_utf8(raw) then return nil, 'not UTF-8' end
   local parsed, envelope = pcall(cjson.decode, raw)

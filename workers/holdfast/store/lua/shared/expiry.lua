@@ -1,6 +1,7 @@
 -- use: task_record journal task_end ties clock
 -- provides: expiry
--- A task that no worker has taken by its time ends as canceled, wherever it waits. The first claim makes it last.
+-- Expiry: a task that no worker has claimed by its time ends as canceled, wherever it waits. After its first claim it no longer
+-- expires.
 local function expiry()
   local EXPIRED = 'expired'
   local ties = ties()
@@ -15,7 +16,7 @@ local function expiry()
     return state and not TERMINAL[state] and state ~= 'working' and (delivery or '0') == '0' and expires and tonumber(expires) <= NOW
   end
 
-  -- Whether it has expired, and has ended with that.
+  -- Ends the task if it has expired. Answers whether it did.
   local function expire(id)
     local r = read(id, 'state', 'lane', 'delivery', 'expires')
     if not may_expire(r[1], r[3], r[4]) then return false end

@@ -1,7 +1,7 @@
 -- use: rules task_record lane clock gate_keys
 -- provides: freed ring_at_the_end room_of bounds
--- Who may start, and where those wait who may not. What a lane's own limit or rate keeps back stays in the lane. What a
--- task's key or its handler's rate keeps back waits at a gate of the lane, `key:<key>` or `name:<handler>`, beside the
+-- Decides which tasks may start, and where the others wait. A task that its lane's limit or rate keeps back stays in the lane. A
+-- task that its concurrency key or its handler's rate keeps back waits at a gate of the lane, `key:<key>` or `name:<handler>`, beside the
 -- list, so that it keeps nobody else back: still submitted, in the order of its numbers, looked at when the gate may be
 -- open again (`gates:<lane>`: gate → when; inf: when a task of the key has ended).
 -- A permit is the name of a running task in a set, taken with the claim and given back when the task runs no longer,
@@ -13,23 +13,23 @@ local freed, ring_later = {}, false   -- a pull rings once, at its end, for lane
 local function ring_at_the_end() ring_later = true end
 
 local function add_gates(b)
-  -- Something may start again in this lane: bells are of use.
+  -- Rings the lane's bell: something may start there again.
   function b.reopen(lane)
     if b.is_paused(lane) then return end
-    call('HDEL', T .. 'closed', lane)
+    call('HDEL', KEY.closed, lane)
     freed[lane] = true
     if not ring_later then ring(lane) end
   end
 
-  -- With the claim: permits taken, rates used.
+  -- Takes permits and uses rates, together with the claim.
   function b.occupy(id, lane, key, name)
     local permits = ''
     if key then
-      call('SADD', T .. 'keyed:' .. key, id)
+      call('SADD', KEY.keyed .. key, id)
       permits = 'k'
     end
     if b.rule('limit', lane) then
-      call('SADD', T .. 'active:' .. lane, id)
+      call('SADD', KEY.active .. lane, id)
       permits = permits .. 'l'
     end
     if permits ~= '' then write(id, 'permits', permits) end
@@ -38,23 +38,23 @@ local function add_gates(b)
   end
 
   function b.open_key_gates(key)
-    for _, lane in ipairs(call('SMEMBERS', T .. 'gated')) do
-      if call('ZSCORE', T .. 'gates:' .. lane, 'key:' .. key) then
-        call('ZADD', T .. 'gates:' .. lane, NOW, 'key:' .. key)
+    for _, lane in ipairs(call('SMEMBERS', KEY.gated)) do
+      if call('ZSCORE', KEY.gates .. lane, 'key:' .. key) then
+        call('ZADD', KEY.gates .. lane, NOW, 'key:' .. key)
         b.reopen(lane)
       end
     end
   end
 
-  -- It runs no longer: give its permits back.
+  -- Gives the permits of a task back that no longer runs.
   function b.vacate(id)
     local r = read(id, 'permits', 'lane', 'concurrency_key')
     if not r[1] or r[1] == '' then return end
     write(id, 'permits', '')
-    call('SREM', T .. 'active:' .. r[2], id)
+    call('SREM', KEY.active .. r[2], id)
     b.reopen(r[2])
     if r[3] then
-      call('SREM', T .. 'keyed:' .. r[3], id)
+      call('SREM', KEY.keyed .. r[3], id)
       b.open_key_gates(r[3])
     end
   end
@@ -63,7 +63,7 @@ local function add_gates(b)
   function b.room_of(lane)
     if b.is_paused(lane) then return 0, 'paused' end
     local limit = b.rule('limit', lane)
-    local places = limit and tonumber(limit) - call('SCARD', T .. 'active:' .. lane) or math.huge
+    local places = limit and tonumber(limit) - call('SCARD', KEY.active .. lane) or math.huge
     local starts = b.allowed('rate', lane)
     if places <= starts then return math.max(0, places), 'limit' end
     return math.max(0, starts), 'rate'
@@ -71,7 +71,7 @@ local function add_gates(b)
 
   -- When this task should be looked at again, if its key or its handler's rate keeps it back now; else nil.
   function b.kept_back(lane, key, name)
-    if key and call('SCARD', T .. 'keyed:' .. key) >= tonumber(b.rule('keys', lane) or '1') then return NEVER end
+    if key and call('SCARD', KEY.keyed .. key) >= tonumber(b.rule('keys', lane) or '1') then return NEVER end
     if name and b.allowed('name', name) < 1 then return b.ready_at('name', name) end
   end
 
@@ -81,17 +81,17 @@ local function add_gates(b)
     return name and b.rule('name', name) and 'name:' .. name
   end
 
-  -- To the gate, if it is closed or others wait there; whether it was.
+  -- Puts a task at its gate if that is closed or others wait there. Answers whether it did.
   function b.hold_back(id, lane, key, name, seq)
     local gate = gate_of(key, name)
     if not gate then return false end
-    local gates, held = T .. 'gates:' .. lane, held_of(lane, gate)
+    local gates, held = KEY.gates .. lane, held_of(lane, gate)
     local waits = call('ZSCORE', gates, gate)
     local at = not waits and b.kept_back(lane, key, name)
     if not waits and not at then return false end
     if at then call('ZADD', gates, at, gate) end
-    call('SADD', T .. 'gated', lane)
-    call('ZADD', T .. 'submitted:' .. lane, seq, id)
+    call('SADD', KEY.gated, lane)
+    call('ZADD', KEY.submitted .. lane, seq, id)
     hold_in_order(held, id, tonumber(seq))
     write(id, 'held', gate)
     return true
@@ -109,7 +109,7 @@ local function bounds()
   return made
 end
 
--- The one look that a task without a key needs where nothing is bounded.
+-- The same as room_of above, with one look where nothing is bounded.
 local function room_of(lane)
   if not is_bounded() then return math.huge end
   return bounds().room_of(lane)

@@ -1,7 +1,7 @@
 -- use: limits
 -- provides: count_told told_enough turns_asked turns_before
--- What was said in earlier turns of a task: a list with an operation and a result of each.
-local told_bytes = 0   -- that this call tells of tasks: after WINDOW_BYTES nothing more is claimed, and no more is told
+-- The earlier turns of a task: a list with an operation and a result of each.
+local told_bytes = 0   -- bytes of tasks in this call's answer: after WINDOW_BYTES it claims nothing more and adds no history
 local function count_told(bytes) told_bytes = told_bytes + bytes end
 local function told_enough() return told_bytes >= WINDOW_BYTES end
 
@@ -13,7 +13,7 @@ end
 -- The last turns before item `first`, at most `most`, as far as this call has room. Answers their items, and how many items
 -- go before those.
 local function turns_before(id, first, most)
-  local key, back, items = T .. 'history:' .. id, {}, {}
+  local key, back, items = KEY.history .. id, {}, {}
   first = math.min(first, call('LLEN', key))
   while first > 1 and #back < math.min(2 * most, HISTORY_ITEMS) and not told_enough() do
     local pair = call('LRANGE', key, first - 2, first - 1)

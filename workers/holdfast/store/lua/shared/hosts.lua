@@ -6,12 +6,12 @@
 -- A halt does not count for a process that ends at halts and was started while it lasted: `seen` is the last number that there
 -- was at its start. Each worker that is to claim nothing is marked, so that a pull need not look here.
 local function is_quiet(host)
-  local r = call('HMGET', T .. 'quiet', '*', host)
+  local r = call('HMGET', KEY.quiet, '*', host)
   return (r[1] or r[2]) and true or false
 end
 
 local function is_halted(host, seen)
-  for _, mark in ipairs(call('HMGET', T .. 'quiet', 'halt *', 'halt ' .. host)) do
+  for _, mark in ipairs(call('HMGET', KEY.quiet, 'halt *', 'halt ' .. host)) do
     if mark and tonumber(string.match(mark, '^%d+')) > (tonumber(seen or '') or 0) then return true end
   end
   return false
@@ -19,12 +19,12 @@ end
 
 local function is_barred(host, seen) return is_quiet(host) or is_halted(host, seen) end
 
--- Mark every worker that is to claim nothing, and have those look again for whom that is new. Answers how many of this host
--- (`*`: of all) are now as they were told.
+-- Marks every worker that is to claim nothing, and wakes the workers whose mark has changed. Answers how many workers of this
+-- host (`*`: of all) now have the wanted mark.
 local function mark_workers(wanted, told)
   local concerned = 0
-  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-    local worker = T .. 'worker:' .. incarnation
+  for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
+    local worker = KEY.worker .. incarnation
     local r = call('HMGET', worker, 'host', 'quiet', 'halt')
     local barred = r[1] and is_barred(r[1], r[3])
     if barred == told and (wanted == '*' or r[1] == wanted) then concerned = concerned + 1 end
@@ -36,7 +36,7 @@ local function mark_workers(wanted, told)
   return concerned
 end
 
--- The host of a mark, and whether it is a halt.
+-- The host of a mark, and true if the mark is a halt.
 local function mark_of(mark)
   local halted = string.match(mark, '^halt (.+)$')
   return halted or mark, halted ~= nil

@@ -1,6 +1,6 @@
 -- use: task_record lane journal limits parents serving_workers
 -- provides: joins
--- Messages that join a turn which a pause has interrupted: it runs again with all of them, and has one outcome. Each message has
+-- Messages that join a turn that a pause has interrupted: the turn runs again with all of them and has one outcome. Each message has
 -- a number of its own, as a turn has: those before the last stand in the history without a result and share the outcome of the
 -- last. A function that makes functions: few tasks need them.
 -- A worker of an earlier version would run such a turn by its last message alone. While one is live that may claim the task, nothing
@@ -14,18 +14,18 @@ local function joins()
     return readers.all_join(r[1], r[2] or '')
   end
 
-  -- A late result of the run that did not know this message counts no more.
+  -- Joins one message. A late result of the run that did not have it no longer counts.
   local function join(id, message, digest, operation)
-    call('RPUSH', T .. 'history:' .. id, operation_of(id) or '{}', '')
-    call('SET', T .. 'op:' .. id, operation)
-    local turn = call('HINCRBY', T .. 'task:' .. id, 'turn', 1)
+    call('RPUSH', KEY.history .. id, operation_of(id) or '{}', '')
+    call('SET', KEY.op .. id, operation)
+    local turn = call('HINCRBY', KEY.task .. id, 'turn', 1)
     write(id, 'message', message, 'digest', digest, 'claim', '')
     note('joined', id, turn .. ' ' .. message)
   end
 
-  -- All that wait join, in their order, so many in one call. Answers whether none is left.
+  -- Joins the waiting messages in their order, at most so many in one call. Answers whether none is left.
   local function join_pending(id)
-    local pending, bytes = T .. 'pending:' .. id, 0
+    local pending, bytes = KEY.pending .. id, 0
     for _ = 1, JOINED_AT_ONCE do
       local item = bytes < WINDOW_BYTES and call('LINDEX', pending, 0)
       if not item then break end
@@ -37,18 +37,18 @@ local function joins()
   end
 
   local function stop(id)
-    call('SREM', T .. 'joining', id)
-    call('HDEL', T .. 'task:' .. id, 'joining')
+    call('SREM', KEY.joining, id)
+    call('HDEL', KEY.task .. id, 'joining')
   end
 
-  -- It stays suspended, with the field `joining`, and `promote` goes on with it.
+  -- Leaves the task suspended, with the field `joining`, for `promote` to continue.
   local function keep_on(id)
     write(id, 'joining', '1')
-    call('SADD', T .. 'joining', id)
-    if call('LLEN', T .. 'control:steward') == 0 then call('RPUSH', T .. 'control:steward', 'joining') end
+    call('SADD', KEY.joining, id)
+    if call('LLEN', KEY.steward_control) == 0 then call('RPUSH', KEY.steward_control, 'joining') end
   end
 
-  -- A suspended task goes on with all messages that wait; those of one that has many join in several steps before.
+  -- Resumes a suspended task with all messages that wait. Many messages join in several steps before that.
   local function go_on_with_all(id, lane)
     local joined = may_join(id)
     if joined and not join_pending(id) then return keep_on(id) end
@@ -58,13 +58,13 @@ local function joins()
     go_on(id)
   end
 
-  -- The next step of one that stays suspended meanwhile. One whose keys somebody has damaged is left as it is.
+  -- The next step of a task that stays suspended meanwhile. A task with damaged keys is left as it is.
   local function step()
-    local id = call('SRANDMEMBER', T .. 'joining')
+    local id = call('SRANDMEMBER', KEY.joining)
     local r = read(id, 'state', 'joining', 'lane', 'turn')
     local goes_on = r[1] == 'suspended' and r[2] == '1'
     local is_whole = r[1] ~= nil and (not goes_on or (r[3] and string.match(r[4] or '', '^%d+$')))
-    if not is_whole or not pcall(goes_on and go_on_with_all or stop, id, r[3]) then call('SREM', T .. 'joining', id) end
+    if not is_whole or not pcall(goes_on and go_on_with_all or stop, id, r[3]) then call('SREM', KEY.joining, id) end
   end
 
   return {may_join = may_join, keep_on = keep_on, stop = stop, go_on = go_on_with_all, step = step}

@@ -4,14 +4,14 @@
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
 local function list_of(lane)
   if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
-  return T .. 'lane:' .. lane
+  return KEY.lane .. lane
 end
 
--- The front of a turned lane (`end=tail`, for producers that LPUSH) is the tail of its list.
+-- True for a turned lane. The front of a turned lane (`end=tail`, for producers that LPUSH) is the tail of its list.
 local any_turned
 local function is_turned(lane)
-  if any_turned == nil then any_turned = call('EXISTS', T .. 'turned') == 1 end
-  return any_turned and call('SISMEMBER', T .. 'turned', lane) == 1
+  if any_turned == nil then any_turned = call('EXISTS', KEY.turned) == 1 end
+  return any_turned and call('SISMEMBER', KEY.turned, lane) == 1
 end
 
 -- LPUSH, RPUSH or LPOP, where left is the front.
@@ -25,8 +25,8 @@ local rung = {}   -- lanes whose bell waits to be heard: in one call that stays 
 -- In a lane that is closed (paused, or at its limit) nothing can start: whoever opens it rings.
 local function ring(lane)
   if rung[lane] then return end
-  local bell = T .. 'bell:' .. lane
-  if call('LLEN', bell) < BELLS and call('HEXISTS', T .. 'closed', lane) == 0 then rung[lane] = call('RPUSH', bell, '1') end
+  local bell = KEY.bell .. lane
+  if call('LLEN', bell) < BELLS and call('HEXISTS', KEY.closed, lane) == 0 then rung[lane] = call('RPUSH', bell, '1') end
 end
 
 local function entry(id, seq, operation)
@@ -34,27 +34,27 @@ local function entry(id, seq, operation)
   return '{"_b":"' .. id .. ':' .. seq .. '",' .. string.sub(operation, brace + 1)
 end
 
--- id and sequence of an own entry; nil for anybody else's.
+-- The task id and number of an own entry; nil for a foreign entry.
 local function own(raw)
   return string.match(raw, '^{"_b":"([^:"]+):(%d+)",')
 end
 
--- Beside the list of its lane: see suspects. In `solo` it goes behind what was not moved from there yet.
+-- Adds a suspect beside the list of its lane (see suspect_queue). In `solo` it goes behind what was not moved from there yet.
 local function add_suspect(id, lane, seq)
-  call('ZADD', T .. 'suspects:' .. lane, seq, id)
-  if any_reserves() then call('ZADD', T .. 'solo', string.format('%.0f', MOVED + seq), id) end
+  call('ZADD', KEY.suspects .. lane, seq, id)
+  if any_reserves() then call('ZADD', KEY.solo, string.format('%.0f', MOVED + seq), id) end
 end
 
--- What its entry is made of; nil where somebody has damaged that.
+-- The operation from which the task's entry is made; nil if it is damaged.
 local function operation_of(id)
-  local operation = redis.pcall('GET', T .. 'op:' .. id)
+  local operation = redis.pcall('GET', KEY.op .. id)
   return type(operation) == 'string' and string.find(operation, '{', 1, true) and operation or nil
 end
 
 -- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
 local function enqueue(id, lane, seq, solo, push, operation)
   if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '') end
-  call('ZADD', T .. 'submitted:' .. lane, seq, id)
+  call('ZADD', KEY.submitted .. lane, seq, id)
   if solo == '1' then   -- its lane is not rung: suspects are for no worker that waits for its bell
     return add_suspect(id, lane, seq)
   end
@@ -64,26 +64,26 @@ local function enqueue(id, lane, seq, solo, push, operation)
   ring(lane)
 end
 
--- At the tail, under a new sequence number. `lane` and `operation`: of a task that was just made.
+-- Puts a task at the tail, under a new number. `lane` and `operation`: of a task that was just made.
 local function to_tail(id, lane, operation)
   local solo
   if not lane then lane, solo = unpack(read(id, 'lane', 'solo')) end
-  enqueue(id, lane, call('HINCRBY', T .. 'seq', lane, 1), solo, 'RPUSH', operation)
+  enqueue(id, lane, call('HINCRBY', KEY.seq, lane, 1), solo, 'RPUSH', operation)
 end
 
--- Back at the head, under its old number: the list stays sorted, so audit can trust it. Where others wait for the same
--- key, it goes before them.
+-- Puts a task back at the head, under its old number: the list stays sorted, so audit can trust it. If others wait for the same
+-- concurrency key, it goes before them.
 local function to_head(id)
   local r = read(id, 'lane', 'solo', 'seq', 'concurrency_key')
   local gate = r[4] and r[2] ~= '1' and 'key:' .. r[4]
-  if not gate or not call('ZSCORE', T .. 'gates:' .. r[1], gate) then return enqueue(id, r[1], r[3], r[2], 'LPUSH') end
+  if not gate or not call('ZSCORE', KEY.gates .. r[1], gate) then return enqueue(id, r[1], r[3], r[2], 'LPUSH') end
   write(id, 'state', 'submitted', 'owner', '', 'due', '', 'held', gate)
-  call('ZADD', T .. 'submitted:' .. r[1], r[3], id)
+  call('ZADD', KEY.submitted .. r[1], r[3], id)
   call('ZADD', held_of(r[1], gate), r[3], id)
   ring(r[1])
 end
 
--- What an incarnation owns, as far as `wanted(id, claim)`, in the order in which it goes back to the head: the lowest
+-- The tasks that an incarnation owns, filtered by `wanted(id, claim)`, in the order in which they go back to the head: the lowest
 -- number last. Foreign tasks share a number; of those, the last one claimed goes first.
 local function owned_last_first(incarnation, wanted)
   local held, running = {}, call('HGETALL', running_of(incarnation))
@@ -100,19 +100,19 @@ local function owned_last_first(incarnation, wanted)
   return held
 end
 
--- Not before `due`.
+-- Delays a task until `due`.
 local function to_later(id, due)
   write(id, 'state', 'delayed', 'owner', '', 'due', due)
   note('delayed', id, due)
-  call('ZADD', T .. 'due', due, id)
-  alarm(T .. 'due', id)
+  call('ZADD', KEY.due, due, id)
+  alarm(KEY.due, id)
 end
 
 local function begin(id, at, lane, operation)
   if at > NOW then to_later(id, at) else to_tail(id, lane, operation) end
 end
 
--- Whether a lane's key holds a list, or nothing yet: in any other one a task would be half made.
+-- True if a lane's key holds a list, or nothing yet. A task in any other lane would be half made.
 local lists = {}
 local function is_list(lane)
   if lists[lane] == nil then

@@ -1,6 +1,6 @@
 -- use: lane limits
 -- provides: front_of place_in
--- What stands at the front of a lane, wherever that is.
+-- The front of a lane: the head of its list, or the tail of a turned one.
 -- The first entries, in their order: at most `number`, and none after WINDOW_BYTES. They are read one by one, for
 -- anybody can push entries of any size: so a call reads at most one that is too large.
 local function front_of(lane, number)
@@ -13,7 +13,7 @@ local function front_of(lane, number)
   return front, bytes
 end
 
--- How many entries go before this one; false if it is not among the first `searched`.
+-- The number of entries before this one; false if it is not among the first `searched`.
 local function place_in(lane, raw, searched)
   if not is_turned(lane) then return call('LPOS', list_of(lane), raw, 'MAXLEN', searched) end
   local at = call('LPOS', list_of(lane), raw, 'RANK', -1, 'MAXLEN', searched)

@@ -1,5 +1,5 @@
 -- provides: turns
--- Whose turn it is among lanes that hold something: by weight. The state is in the store, so that the shares hold for
+-- Shares a pull among the lanes that hold something, by weight. The state is in the store, so that the shares hold for
 -- all workers together, however few tasks each takes at a time. A round ends when each lane that holds something has had
 -- as many as its weight; within it the lane goes first that would be least far through its share, and of equal ones the
 -- first: A twice and B once is A A B. A lane that was empty meanwhile saves up no more than its part of one round.
@@ -8,13 +8,13 @@ local PAGE = 1000   -- values given to one call, an even number: a call takes no
 local function turns_in_pages(command, values)
   local answers = {}
   for from = 1, #values, PAGE do
-    local page = call(command, T .. 'turns', unpack(values, from, math.min(from + PAGE - 1, #values)))
+    local page = call(command, KEY.turns, unpack(values, from, math.min(from + PAGE - 1, #values)))
     if command == 'HMGET' then for i, answer in ipairs(page) do answers[from + i - 1] = answer end end
   end
   return answers
 end
 
--- How many of `want` to take from each lane; `offers`: how many each holds.
+-- Answers how many of `want` to take from each lane; `offers`: how many each holds.
 local function turns(lanes, weights, offers, want)
   local function next_turn(had, left)
     local best

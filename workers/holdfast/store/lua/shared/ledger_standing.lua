@@ -1,6 +1,6 @@
 -- provides: standing is_believed
--- Whether this is the Redis that a ledger follows, and it has forgotten nothing since an event that was seen (`witness`,
--- '' for none). `after`: the last event that was ingested.
+-- Tells a ledger if this is the Redis that it follows, and if this Redis has forgotten anything since an event that the ledger
+-- has seen (`witness`, '' for none). `after`: the last event that was ingested.
 --   ok. missed: some events were trimmed unread. lost: this Redis has forgotten what was seen, or knows of no ledger.
 --   other: it belongs to another ledger.
 local function is_before(one, other)
@@ -14,17 +14,17 @@ end
 
 local function memory_of(witness, after)
   if witness == '' then return 'ok' end
-  local key = T .. 'events'
+  local key = KEY.events
   local first = call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
   if not first then return 'lost' end
-  -- What was seen may have been trimmed since; then it was followed too slowly, and nobody knows what it has missed.
+  -- The witness may have been trimmed: then the ledger was too slow, and what it has missed is unknown.
   if is_before(witness, first[1]) then return 'missed' end
   if #call('XRANGE', key, witness, witness) == 0 then return 'lost' end
   return after ~= '' and is_before(after, first[1]) and 'missed' or 'ok'
 end
 
 local function standing(epoch, witness, after)
-  local owner = call('HGET', T .. 'meta', 'ledger')
+  local owner = call('HGET', KEY.meta, 'ledger')
   if not owner then return 'lost' end
   if owner ~= epoch then return 'other' end
   return memory_of(witness, after)
@@ -32,6 +32,6 @@ end
 
 -- A ledger believes what it reads here if it follows or rebuilds this Redis, and nothing that it has seen was forgotten.
 local function is_believed(epoch, witness)
-  local epochs = call('HMGET', T .. 'meta', 'ledger', 'rebuilding')
+  local epochs = call('HMGET', KEY.meta, 'ledger', 'rebuilding')
   return (epochs[1] == epoch or epochs[2] == epoch) and memory_of(witness, '') ~= 'lost'
 end

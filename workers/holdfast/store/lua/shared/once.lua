@@ -1,7 +1,7 @@
 -- use: guard task_record journal
--- Put before an operation on a task that is asked for through a ledger: requests are numbered, and none is carried out
--- twice. ARGV: what the operation wants, then the request's number, then the epoch. Answers the task's state where that
--- request, or a later one, was carried out before.
+-- A guard: the operation on a task behind it was requested through a ledger. Requests are numbered, and none runs twice.
+-- ARGV: what the operation wants, then the request's number, then the epoch. Answers the task's state if that request, or a
+-- later one, has run before.
 local REQUEST = tonumber(table.remove(ARGV))
 local asked = read(ARGV[1], 'state', 'asked')
 if asked[1] then

@@ -1,14 +1,14 @@
 -- use: task_record lane journal task_end ties clock
 -- provides: waiting go_on
--- Tasks that wait for others to end. A parent is there before its child, and what a task waits for is only ever said when
--- it is made: so nobody waits in a circle.
+-- Tasks that wait for other tasks (their parents) to end. A parent exists before its child, and a task names its parents only
+-- when it is made: so no tasks wait in a circle.
 local function waiting()
   local FATES = {failed = 'failed', rejected = 'was rejected', canceled = 'was canceled', gone = 'is gone'}
   local ties = ties()
 
   local function hold(id)
     write(id, 'state', 'waiting', 'owner', '')
-    call('ZADD', T .. 'waiting', NOW, id)
+    call('ZADD', KEY.waiting, NOW, id)
     note('waits', id, read(id, 'waits_for')[1])
   end
 
@@ -17,7 +17,7 @@ local function waiting()
     note('parent-failed', id, parent .. ' ' .. fate)
   end
 
-  -- What the end of a parent means to a child, once for each of the two.
+  -- Tells a child that a parent has ended, once for each pair.
   local function tell_child(id, parent, fate)
     if not ties.cut(id, 'parent', parent) then return end
     local r = read(id, 'state', 'lane', 'if_parent_fails', 'begins', 'waits_for')
@@ -36,8 +36,8 @@ local function waiting()
     end
   end
 
-  -- Children of a parent that has ended, the first ones first, until `most` was worked off; how much that was. A child costs
-  -- as much as it has ties, for it may end.
+  -- Tells the children of a parent that has ended, the first ones first, until `most` units of work are done. Answers how many were
+  -- done: a child counts as many as it has ties, because it may end.
   local function tell_children(parent, most)
     local key, work = ties.children_of(parent), 1
     local fate = read(parent, 'state')[1] or 'gone'

@@ -15,20 +15,20 @@ end
 
 local function is_pause_asked(kept, claim) return pause_in(kept, claim) == 'asked' end
 
--- A working task is to go on: the pause that its run was asked for is withdrawn. A worker that has stopped the task for it
--- by then gives it back. `kept`: the field.
+-- Withdraws the pause that was requested of a working task. A worker that has stopped the task by then gives it back. `kept`: the
+-- field.
 local function withdraw_pause(id, claim, kept, reason)
   if not is_pause_asked(kept, claim) then return end
   keep_pause(id, 'withdrawn', claim, reason)
   note('pause-withdrawn', id, reason)
 end
 
--- Called when the task has left `working`; `claim`: the one that it left.
+-- Carries out a pause when the task has left `working`; `claim`: the claim that it had.
 local function carry_out_pause(id, claim)
   local r = read(id, 'pause', 'state', 'lane')
   local word, reason = pause_in(r[1], claim)
   if word ~= 'asked' or (r[2] ~= 'submitted' and r[2] ~= 'delayed') then return end
-  call('HDEL', T .. 'task:' .. id, 'pause')
+  call('HDEL', KEY.task .. id, 'pause')
   leave_index(id, r[2], r[3])
   park(id, 'suspended', reason)
   note('suspended', id, reason)

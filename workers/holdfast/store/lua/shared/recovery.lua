@@ -1,17 +1,17 @@
 -- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers
 -- provides: recover_task recover
--- Put back what an incarnation owned. Its tombstone comes first: dead or unknown, it never claims again.
+-- Puts back the tasks of a dead worker. Its tombstone comes first: after that this incarnation never claims again.
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- tasks that a tombstone names
 
 -- A death: {incarnation, cause, charged: it counts as a crash of its tasks, ordered: an order has caused it, runs: how many a
 -- task has after its first death}.
 local function crash(id, claim, death)
-  local crashes = call('HINCRBY', T .. 'task:' .. id, 'crashes', 1)
+  local crashes = call('HINCRBY', KEY.task .. id, 'crashes', 1)
   note('crashed', id, crashes .. ' ' .. death.cause .. ' ' .. claim)
   count('crashes')
   if crashes > death.runs then
-    call('ZADD', T .. 'dead', NOW, id)
+    call('ZADD', KEY.dead, NOW, id)
     count('dead')
     finish(id, 'failed', 'ended its worker ' .. crashes .. ' times', has_rest(id))
     note('dead-letter', id, crashes .. ' crashes')
@@ -23,18 +23,18 @@ local function crash(id, claim, death)
   end
 end
 
--- The third recovery in a row that no order has caused: the task may have ended more than its worker, which nobody was
--- there to report.
+-- Makes a suspect of a task after its third recovery in a row that no order has caused: it may have ended the whole host, so that
+-- nobody reported a crash.
 local function suspect_for_recoveries(id, counts, crashes)
   write(id, 'solo', '1', 'alone', '1')
   if not counts and crashes == 0 then write(id, 'crashes', 1, 'raised', '1') end
 end
 
--- Of a suspect each recovery counts, whatever was charged. Answers whether it counted as a crash.
+-- Puts a task back in its lane. Each recovery of a suspect counts as a crash. Answers whether this one did.
 local function put_back_from(id, claim, death)
   local r = read(id, 'solo', 'crashes')
   local crashes = tonumber(r[2] or '0')
-  local recoveries = not death.ordered and call('HINCRBY', T .. 'task:' .. id, 'recoveries', 1) or 0
+  local recoveries = not death.ordered and call('HINCRBY', KEY.task .. id, 'recoveries', 1) or 0
   local counts = not death.ordered and (death.charged or r[1] == '1')
   if not counts then note('recovered', id, death.cause .. ' ' .. claim) end
   local is_new = recoveries >= SUSPECT_RECOVERIES and r[1] ~= '1'
@@ -44,7 +44,7 @@ local function put_back_from(id, claim, death)
   return counts
 end
 
--- The claim stays on the record: a late commit of the last owner counts as long as nobody claims anew.
+-- Recovers one task. Its claim stays in the record: a late result of the last owner counts until the next claim.
 local function recover_task(id, claim, death)
   local r = read(id, 'state', 'claim')
   if r[1] ~= 'working' or r[2] ~= claim then return end
@@ -56,7 +56,7 @@ local function recover_task(id, claim, death)
   carry_out_pause(id, claim)
 end
 
--- Entries that no worker has read yet go back as they came.
+-- Puts the entries of a worker's inbox back into their lanes, unchanged.
 local function return_inbox(incarnation)
   local entries = call('LRANGE', inbox_of(incarnation), 0, -1)
   for i = #entries, 1, -1 do
@@ -69,12 +69,12 @@ end
 
 local function recover(death)
   local incarnation = death.incarnation
-  local worker = T .. 'worker:' .. incarnation
+  local worker = KEY.worker .. incarnation
   if call('HGET', worker, 'state') == 'dead' and call('EXISTS', running_of(incarnation)) == 0 then return 0 end
   call('HSET', worker, 'state', 'dead', 'cause', death.cause, 'died', NOW)
   call('PEXPIRE', worker, TOMBSTONE_MS)
-  call('ZREM', T .. 'workers', incarnation)
-  call('SREM', T .. 'quarantine', incarnation)
+  call('ZREM', KEY.workers, incarnation)
+  call('SREM', KEY.quarantine, incarnation)
   local held, named = owned_last_first(incarnation), {}
   for i = #held, math.max(1, #held - NAMED + 1), -1 do named[#named + 1] = held[i].id end
   call('HSET', worker, 'held', table.concat(named, ' '))
@@ -88,7 +88,7 @@ local function recover(death)
   end
   if death.shared then forget_deaths() end
   return_inbox(incarnation)
-  call('DEL', T .. 'control:' .. incarnation)
+  call('DEL', KEY.control .. incarnation)
   count('recovered', #held)
   tell('worker-died', incarnation, death.cause .. ' ' .. #held)
   return #held

@@ -8,14 +8,14 @@ local go_on_now = {}   -- ids of the schedules that go on at once after a task o
 local function scheduling()
   local HISTORY_KEPT = 100
 
-  local function schedule_of(id) return T .. 'schedule:' .. id end
+  local function schedule_of(id) return KEY.schedule .. id end
 
-  local function history_of(id) return T .. 'fires:' .. id end
+  local function history_of(id) return KEY.fires .. id end
 
   -- Earlier versions keep the history of X in `schedule:X:history`, where the schedule `X:history` is kept. What they wrote,
   -- and still write beside us, goes behind what is here; a hash there is that schedule's, and answers an error.
   local function take_over_history(id)
-    local earlier = schedule_of(id) .. ':history'
+    local earlier = schedule_of(id) .. NAME.of_history
     local lines = redis.pcall('LRANGE', earlier, -HISTORY_KEPT, -1)
     if lines.err or #lines == 0 then return end
     call('RPUSH', history_of(id), unpack(lines))
@@ -26,7 +26,7 @@ local function scheduling()
   -- The last lines, the newest last.
   local function lines_of(id, limit)
     local lines = call('LRANGE', history_of(id), -limit, -1)
-    local earlier = redis.pcall('LRANGE', schedule_of(id) .. ':history', -limit, -1)
+    local earlier = redis.pcall('LRANGE', schedule_of(id) .. NAME.of_history, -limit, -1)
     for _, line in ipairs(earlier) do lines[#lines + 1] = line end   -- of an error nothing
     return lines
   end
@@ -42,12 +42,12 @@ local function scheduling()
     return r.err and {} or r
   end
 
-  -- Before a schedule is looked up to be changed: an earlier version's history may lie at its key.
+  -- Makes room at a schedule's key before a change: an earlier version may keep the history of another schedule there.
   local function make_way(id)
     local owner = string.match(id, '^(.+):history$')
     if not owner then return end
     take_over_history(owner)
-    if not call('ZSCORE', T .. 'schedules', owner) then call('UNLINK', history_of(owner)) end
+    if not call('ZSCORE', KEY.schedules, owner) then call('UNLINK', history_of(owner)) end
   end
 
   local function chronicle(id, what, scheduled_at, task, detail)
@@ -68,22 +68,22 @@ local function scheduling()
     local r = call('HMGET', schedule_of(id), 'due', 'paused', 'until', 'pending', 'released')
     local at = r[1]
     if r[2] ~= '' then at = r[3] elseif r[4] ~= '' and r[5] == '1' then at = NOW end
-    call('ZADD', T .. 'schedules', at ~= '' and at or '+inf', id)
-    local alarm = T .. 'control:schedules'
-    if at ~= '' and call('ZRANK', T .. 'schedules', id) == 0 and call('LLEN', alarm) == 0 then call('RPUSH', alarm, 'due') end
+    call('ZADD', KEY.schedules, at ~= '' and at or '+inf', id)
+    local alarm = KEY.schedules_control
+    if at ~= '' and call('ZRANK', KEY.schedules, id) == 0 and call('LLEN', alarm) == 0 then call('RPUSH', alarm, 'due') end
   end
 
-  -- Whose it is: who prunes what it has made finds it without a look at all others.
+  -- Moves a schedule from one owner's index to another's: an owner finds its schedules without a look at all.
   local function belong(id, before, owner)
     if before == owner then return end
-    if before and before ~= '' then call('ZREM', T .. 'owner:' .. before, id) end
-    if owner ~= '' then call('ZADD', T .. 'owner:' .. owner, 0, id) end
+    if before and before ~= '' then call('ZREM', KEY.owner .. before, id) end
+    if owner ~= '' then call('ZADD', KEY.owner .. owner, 0, id) end
   end
 
   local function owner_of(id) return fields_of(id, 'owner')[1] or '' end
 
   -- `declared`: '1' where the code of an application declares it.
-  local function mark(id, declared) call(declared == '1' and 'SADD' or 'SREM', T .. 'declared', id) end
+  local function mark(id, declared) call(declared == '1' and 'SADD' or 'SREM', KEY.declared, id) end
 
   -- The same schedule, declared by the code of this application from now on; `asked`: when its worker did so first (ms).
   local function adopt(id, before, owner, asked)
@@ -98,7 +98,7 @@ local function scheduling()
     mark(id, '')
     take_over_history(id)
     if call('UNLINK', schedule_of(id), history_of(id)) > 0 then tell('schedule-removed', id, why) end
-    call('ZREM', T .. 'schedules', id)
+    call('ZREM', KEY.schedules, id)
   end
 
   local function pause_schedule(id, reason, till)
@@ -113,7 +113,7 @@ local function scheduling()
     index_schedule(id)
   end
 
-  -- Whether the bounds allow one more fire at this moment.
+  -- True if its limit and end allow one more fire at this moment.
   local function may_go_on(id, at)
     local r = call('HMGET', schedule_of(id), 'fires', 'limit', 'end')
     return (r[2] == '' or tonumber(r[1]) < tonumber(r[2])) and (r[3] == '' or at <= tonumber(r[3]))
@@ -135,7 +135,7 @@ local function scheduling()
     note_going_on(id, at)
   end
 
-  -- Its last task may have ended unnoticed, while this Redis had lost it: what waits for that end waits no longer.
+  -- Catches up with the end of its last task, which this Redis may have lost: nothing waits for that end any longer.
   local function catch_up(id)
     local r = call('HMGET', schedule_of(id), 'task', 'pending', 'cadence', 'expected', 'ended', 'backoff')
     local state = r[1] ~= '' and read(r[1], 'state')[1]
@@ -147,7 +147,7 @@ local function scheduling()
     end
   end
 
-  -- What the end of a fire's task means for its schedule. `backoff`: what the handler asked for, ms, nil for nothing.
+  -- Updates a schedule when the task of a fire has ended. `backoff`: the wait that the handler asked for (ms), or nil.
   local function fire_ended(id, generation, task, state, reason, backoff)
     local r = fields_of(id, 'generation', 'cadence', 'task', 'pending', 'on_failure', 'backoff', 'streak', 'ended')
     if not r[1] then return end

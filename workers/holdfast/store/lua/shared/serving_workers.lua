@@ -1,12 +1,12 @@
 -- provides: has_name serving
 -- Which workers serve a lane and a handler's name ('' for tasks that name none). One that registered neither is of an earlier
 -- version and is taken to serve all; one that drains, and one that claims suspects alone, serves nothing.
-local have = {}   -- names and name → whether, once that was looked for: many workers register the same
--- Whether a worker that registered `names` ('*', a digest, or false) has a handler of this name.
+local have = {}   -- answers of has_name, as many workers register the same names
+-- True if a worker that registered `names` ('*', a digest, or false) has a handler of this name.
 local function has_name(names, name)
   if not names or names == '*' then return true end
   local asked = names .. ' ' .. name
-  if have[asked] == nil then have[asked] = call('SISMEMBER', T .. 'names:' .. names, name) == 1 end
+  if have[asked] == nil then have[asked] = call('SISMEMBER', KEY.names .. names, name) == 1 end
   return have[asked]
 end
 
@@ -14,7 +14,7 @@ end
 local function serving()
   local workers, pool, known = nil, nil, {}
 
-  -- What is served, read once: many workers register the same text.
+  -- The lanes in a registered text, decoded once, as many workers register the same text.
   local function lanes_in(text)
     if not known[text] then
       known[text] = {}
@@ -27,8 +27,8 @@ local function serving()
   local function living()
     if workers then return workers end
     workers = {}
-    for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-      local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits',
+    for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
+      local r = call('HMGET', KEY.worker .. incarnation, 'state', 'lanes', 'names', 'kind', 'host', 'slot', 'pid', 'quiet', 'limits',
         'application', 'catalog', 'joins')
       if r[1] == 'live' then
         workers[#workers + 1] = {incarnation = incarnation, lanes = r[2] and lanes_in(r[2]), names = r[3], kind = r[4], host = r[5],
@@ -49,7 +49,7 @@ local function serving()
 
   local function has_lane(worker, lane) return not worker.lanes or worker.lanes[lane] ~= nil end
 
-  -- Those that serve this lane and, if one is given, this name.
+  -- The workers that serve this lane and, if a name is given, have a handler of that name.
   local function servers(lane, name)
     local found = {}
     for _, worker in ipairs(all()) do
@@ -58,7 +58,7 @@ local function serving()
     return found
   end
 
-  -- Whether a supervisor that forks quarantine workers serves this lane and name.
+  -- True if a supervisor that forks quarantine workers serves this lane and name.
   local function is_supervised(lane, name)
     for _, worker in ipairs(living()) do
       local forks = worker.kind == 'worker' or worker.kind == 'quarantine'
@@ -67,7 +67,7 @@ local function serving()
     return false
   end
 
-  -- Whether all that may claim a task of this lane and name, as a suspect too, run a turn with all messages that joined it.
+  -- True if all workers that may claim a task of this lane and name, also as a suspect, run a turn with all its joined messages.
   local function all_join(lane, name)
     for _, worker in ipairs(living()) do
       if not worker.joins and has_lane(worker, lane) and has_name(worker.names, name) then return false end
@@ -75,7 +75,7 @@ local function serving()
     return true
   end
 
-  -- Every lane that somebody serves.
+  -- Every lane that a worker serves.
   local function lanes()
     local found = {}
     for _, worker in ipairs(all()) do

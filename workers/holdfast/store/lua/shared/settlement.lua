@@ -1,6 +1,6 @@
 -- use: task_record lane journal task_end messages gates pause_requests damage joined_messages clock webhook_outbox
 -- provides: settle
--- Report what came of a claim. The claim is compared for equality, never order: a number that regresses when Redis
+-- Settles claims: records the outcome of a run, or puts the task back. The claim is compared for equality, never order: a number that regresses when Redis
 -- loses writes would let a zombie commit.
 local COMMITS = {
   completed = 'completed', failed = 'failed', rejected = 'rejected', exhausted = 'failed', unreadable = 'rejected',
@@ -13,11 +13,11 @@ local function let_go(id, s)
 end
 
 local function commit(id, s, state, turn)
-  call('SET', T .. 'result:' .. id .. ':' .. turn, s.result)
+  call('SET', KEY.result .. id .. ':' .. turn, s.result)
   note('settled', id, s.kind .. ' ' .. turn .. ' ' .. s.claim .. ' ' .. s.reason)
   if s.kind == 'exhausted' then
-    call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
-    call('ZADD', T .. 'dead', NOW, id)
+    call('HINCRBY', KEY.task .. id, 'attempts', 1)
+    call('ZADD', KEY.dead, NOW, id)
     count('dead')
   elseif s.kind == 'unreadable' then
     set_aside(s.reason, operation_of(id) or '', read(id, 'lane')[1])
@@ -31,15 +31,15 @@ local function commit(id, s, state, turn)
     park(id, state, s.reason)
     tell_webhook(id, state, turn, s.known[4])
   else
-    if s.has_progress then call('HDEL', T .. 'task:' .. id, 'progress') end
+    if s.has_progress then call('HDEL', KEY.task .. id, 'progress') end
     finish(id, state, s.reason, rest, s.known, 'last_claim', s.claim)
   end
 end
 
--- Whether a message has withdrawn the pause: what the pause has interrupted runs again with it.
+-- True if a message has withdrawn the pause: then the interrupted turn runs again with it.
 local function is_message(id, why)
   local message = string.match(why, '^message (%S+)$')
-  return message and call('HEXISTS', T .. 'messages:' .. id, message) == 1
+  return message and call('HEXISTS', KEY.messages .. id, message) == 1
 end
 
 local function put_back(id, s)
@@ -50,11 +50,11 @@ local function put_back(id, s)
   if is_withdrawn and not is_answered then s.kind, s.reason = 'release', 'its pause was withdrawn' end
   note(s.kind, id, s.claim .. ' ' .. s.reason)
   if s.kind == 'retry' then
-    call('HINCRBY', T .. 'task:' .. id, 'attempts', 1)
+    call('HINCRBY', KEY.task .. id, 'attempts', 1)
     write(id, 'reason', s.reason)
     to_later(id, NOW + s.delay)
   elseif s.kind == 'release' then
-    call('HINCRBY', T .. 'task:' .. id, 'releases', 1)
+    call('HINCRBY', KEY.task .. id, 'releases', 1)
     to_head(id)
   elseif s.kind == 'defer' then
     to_later(id, NOW + s.delay)
@@ -77,7 +77,7 @@ local function settle(s)
   if r[2] ~= s.claim or not OPEN[state] or (state ~= 'working' and not committed) then return 'LOST' end
   leave_index(id, state, r[6], r[4])
   if r[7] then bounds().vacate(id) end
-  if s.checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, s.checkpoint) end
+  if s.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, s.checkpoint) end
   s.known = {r[8], r[9], r[5], r[10], s.delay ~= 0 and tonumber(s.delay) or nil}   -- see finish
   s.has_progress = r[11]
   s.pause = r[12]

@@ -1,7 +1,6 @@
 -- use: task_record lane journal damage agenda clock limits
 -- provides: remember_death forget_deaths clear_others
--- Which tasks have shared the death of a worker: `death:<incarnation>` holds task id → crash or recovery, as it counted for
--- that task; the task names the last of them in its field `deaths`. When a suspect ends its quarantine worker, it was the one
+-- Tasks that shared the death of a worker: `death:<incarnation>` holds task id → crash or recovery, as it counted for that task; the task names the last of them in its field `deaths`. When a suspect ends its quarantine worker, it was the one
 -- that ended the others, too: who shared those deaths with it is charged with them no more.
 local SHARED = 128        -- tasks remembered of one death
 local DEATHS = 8          -- deaths that a task remembers
@@ -10,10 +9,10 @@ local FORGOTTEN = 16      -- deaths forgotten in one step
 local DEATH_MS = 86400000
 
 local function remember_death(id, incarnation, counted)
-  local key = T .. 'death:' .. incarnation
+  local key = KEY.death .. incarnation
   if TERMINAL[read(id, 'state')[1]] or call('HLEN', key) >= SHARED then return end
   call('HSET', key, id, counted and 'crash' or 'recovery')
-  call('ZADD', T .. 'deaths', NOW, incarnation)
+  call('ZADD', KEY.deaths, NOW, incarnation)
   local names = {}
   for name in string.gmatch(read(id, 'deaths')[1] or '', '%S+') do names[#names + 1] = name end
   names[#names + 1] = incarnation
@@ -21,19 +20,19 @@ local function remember_death(id, incarnation, counted)
 end
 
 local function forget_death(incarnation)
-  call('UNLINK', T .. 'death:' .. incarnation)
-  call('ZREM', T .. 'deaths', incarnation)
+  call('UNLINK', KEY.death .. incarnation)
+  call('ZREM', KEY.deaths, incarnation)
 end
 
 local function forget_deaths()
-  for _, one in ipairs(call('ZRANGEBYSCORE', T .. 'deaths', '-inf', NOW - DEATH_MS, 'LIMIT', 0, FORGOTTEN)) do forget_death(one) end
-  local most = math.min(FORGOTTEN, call('ZCARD', T .. 'deaths') - DEATHS_KEPT)
+  for _, one in ipairs(call('ZRANGEBYSCORE', KEY.deaths, '-inf', NOW - DEATH_MS, 'LIMIT', 0, FORGOTTEN)) do forget_death(one) end
+  local most = math.min(FORGOTTEN, call('ZCARD', KEY.deaths) - DEATHS_KEPT)
   if most > 0 then
-    for _, one in ipairs(call('ZRANGE', T .. 'deaths', 0, most - 1)) do forget_death(one) end
+    for _, one in ipairs(call('ZRANGE', KEY.deaths, 0, most - 1)) do forget_death(one) end
   end
 end
 
--- It is no suspect any more: one that waits goes to its lane under its old number, one that is delayed is due now.
+-- Ends a suspicion: a submitted task goes to its lane under its old number, a delayed task is due now.
 local function let_go_on(id, state, lane)
   write(id, 'solo', '', 'alone', '')
   if state == 'submitted' then
@@ -41,12 +40,12 @@ local function let_go_on(id, state, lane)
     to_head(id)
   elseif state == 'delayed' then
     write(id, 'due', NOW)
-    call('ZADD', T .. 'due', NOW, id)
-    alarm(T .. 'due', id)
+    call('ZADD', KEY.due, NOW, id)
+    alarm(KEY.due, id)
   end
 end
 
--- Take back what one shared death has counted. Answers whether this ends a suspicion.
+-- Takes back what one shared death has counted. Answers whether this ends a suspicion.
 local function discharge(id, as, by)
   local r = read(id, 'crashes', 'recoveries', 'raised', 'solo')
   local crashes, recoveries = tonumber(r[1] or '0'), math.max(0, tonumber(r[2] or '0') - 1)
@@ -64,7 +63,7 @@ end
 local function clear_others(by)
   local free = {}
   for incarnation in string.gmatch(read(by, 'deaths')[1] or '', '%S+') do
-    local shared = call('HGETALL', T .. 'death:' .. incarnation)
+    local shared = call('HGETALL', KEY.death .. incarnation)
     for i = 1, #shared, 2 do
       local id = shared[i]
       local r = read(id, 'state', 'deaths', 'lane', 'seq')

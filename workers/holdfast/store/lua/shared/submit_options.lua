@@ -1,13 +1,13 @@
 -- use: task_record task_control ties parents lane
 -- provides: hold_debounce replace unknown_of start_after
--- A submission on terms: what it waits for, and what it replaces.
-local UNDECIDED = {delayed = true, waiting = true}   -- what a later submission with the same key replaces
+-- Submit options: the tasks that a submission waits for, and the submission that it replaces.
+local UNDECIDED = {delayed = true, waiting = true}   -- states in which a later submission with the same debounce key replaces a task
 local tied, held = ties(), waiting()
 
 -- The next submission with this key replaces this one. Answers the task that held it before, or nil.
 local function hold_debounce(id, key)
-  local before = tied.holder_of('debounce', key)
-  call('HSET', T .. 'debounce', key, id .. '|')
+  local before = tied.holder_of(NAME.debounce, key)
+  call('HSET', KEY.debounce, key, id .. '|')
   tied.tie(id, 'debounce', key)
   if before then tied.cut(before, 'debounce', key) end
   return before
@@ -21,13 +21,14 @@ end
 -- The first of these tasks that is not known, or nil.
 local function unknown_of(ids)
   for _, id in ipairs(ids) do
-    if call('EXISTS', T .. 'task:' .. id) == 0 then return id end
+    if call('EXISTS', KEY.task .. id) == 0 then return id end
   end
 end
 
--- Wait for those that have not ended. Answers how many, and a parent whose end is a reason to fail with how it ended.
+-- Makes a task wait for the parents that have not ended. Answers how many, and a parent whose end makes the task fail, with its
+-- state.
 local function wait_for(id, parents, policy)
-  local place, count, parent, fate = call('HGET', T .. 'counters', 'accepted'), 0, nil, nil
+  local place, count, parent, fate = call('HGET', KEY.counters, 'accepted'), 0, nil, nil
   for _, name in ipairs(parents) do
     local state = read(name, 'state')[1]
     if not TERMINAL[state] then
@@ -41,7 +42,7 @@ local function wait_for(id, parents, policy)
   return count, parent, fate
 end
 
--- Begin, wait, or end with a parent that has ended before.
+-- Starts a new task, makes it wait for its parents, or ends it because a parent has failed.
 local function start_after(id, parents, policy, at)
   local count, parent, fate = wait_for(id, parents, policy)
   if #parents > 0 then write(id, 'if_parent_fails', policy, 'waits_for', count, 'begins', at) end

@@ -7,30 +7,30 @@
 local function suspects()
   local RECHECK_MS = 1000   -- a gate whose first task is a suspect is looked at again: others may be the first by then
 
-  local function remove(id, lane) call('ZREM', T .. 'suspects:' .. lane, id) end
+  local function remove(id, lane) call('ZREM', KEY.suspects .. lane, id) end
 
   -- The first task of a gate that is open.
   local function offer(id, lane, gate)
-    call('ZADD', T .. 'suspects:' .. lane, read(id, 'seq')[1], id)
-    call('ZADD', T .. 'gates:' .. lane, NOW + RECHECK_MS, gate)
+    call('ZADD', KEY.suspects .. lane, read(id, 'seq')[1], id)
+    call('ZADD', KEY.gates .. lane, NOW + RECHECK_MS, gate)
   end
 
   local function offer_gates(lane)
-    for _, gate in ipairs(call('ZRANGEBYSCORE', T .. 'gates:' .. lane, '-inf', NOW, 'LIMIT', 0, GATES)) do
+    for _, gate in ipairs(call('ZRANGEBYSCORE', KEY.gates .. lane, '-inf', NOW, 'LIMIT', 0, GATES)) do
       local id = call('ZRANGE', held_of(lane, gate), 0, 0)[1]
       local r = id and read(id, 'solo', 'seq')
       if id and r[1] == '1' and tonumber(r[2] or '') then offer(id, lane, gate) end
     end
   end
 
-  -- {state, solo, seq, key, handler's name, gate, alone} of one that waits here; nil where the record says otherwise.
+  -- {state, solo, seq, key, handler's name, gate, alone} of a suspect that waits here; nil if its record says otherwise.
   local function facts_of(id, lane, seq)
     local r = read(id, 'state', 'solo', 'seq', 'concurrency_key', 'name', 'held', 'alone')
     if r[1] == 'submitted' and r[2] == '1' and tonumber(r[3]) == tonumber(seq) then return r end
     remove(id, lane)
   end
 
-  -- Whether nothing keeps it back; else it goes to its gate, or stays there.
+  -- True if nothing keeps a suspect back; else it goes to its gate, or stays there.
   local function may_start(id, lane, r)
     local key, name, gate = r[4], r[5], r[6]
     if not key and not is_bounded() then return true end
@@ -41,20 +41,20 @@ local function suspects()
     end
     local at = bounds().kept_back(lane, key, name)
     if at then
-      call('ZADD', T .. 'gates:' .. lane, at, gate)
+      call('ZADD', KEY.gates .. lane, at, gate)
       remove(id, lane)
     end
     return not at
   end
 
-  -- Those of a lane that may start now, as far as `most` looks: `visit(id, lane, facts)` until it answers 'enough'. What it
-  -- answers 'counts' to has a place of the lane. Answers how many looks are left, 0 after 'enough'.
+  -- Calls `visit(id, lane, facts)` for each suspect of a lane that may start now, until it answers 'enough' or `most` were looked at.
+  -- A suspect for which it answers 'counts' takes a place of the lane. Answers how many looks are left, 0 after 'enough'.
   local function visit_lane(lane, most, visit)
-    if call('EXISTS', T .. 'suspects:' .. lane, T .. 'gates:' .. lane) == 0 then return most end
+    if call('EXISTS', KEY.suspects .. lane, KEY.gates .. lane) == 0 then return most end
     local room = room_of(lane)
     if room < 1 then return most end
     offer_gates(lane)
-    local found = call('ZRANGE', T .. 'suspects:' .. lane, 0, most - 1, 'WITHSCORES')
+    local found = call('ZRANGE', KEY.suspects .. lane, 0, most - 1, 'WITHSCORES')
     for i = 1, #found, 2 do
       local id, r = found[i], facts_of(found[i], lane, found[i + 1])
       most = most - 1
@@ -68,7 +68,7 @@ local function suspects()
     return most
   end
 
-  -- The same of several lanes, beginning with another one at each moment, so that none waits for ever for the others.
+  -- Visits several lanes, beginning with another one at each moment, so that no lane waits for ever for the others.
   local function visit_all(lanes, visit)
     local most = SUSPECTS
     for i = 1, #lanes do
@@ -77,23 +77,23 @@ local function suspects()
     end
   end
 
-  -- It was claimed: it waits nowhere any more, and those behind it at its gate may be next.
+  -- Removes a claimed suspect from where it waited; the tasks behind it at its gate may be next.
   local function leave(id, lane, gate)
     remove(id, lane)
-    call('ZREM', T .. 'solo', id)
+    call('ZREM', KEY.solo, id)
     if not gate or gate == '' then return end
     leave_gate(id, lane, gate)
-    if call('ZSCORE', T .. 'gates:' .. lane, gate) then
-      call('ZADD', T .. 'gates:' .. lane, NOW, gate)
+    if call('ZSCORE', KEY.gates .. lane, gate) then
+      call('ZADD', KEY.gates .. lane, NOW, gate)
       bounds().reopen(lane)
     end
   end
 
-  -- Whether other quarantine workers of this host run something, and whether that is to run while no other does.
+  -- Two answers: true if other quarantine workers of this host run something; true if one of those tasks has to run alone.
   local function others_run(incarnation, host)
     local any, apart = false, false
-    for _, other in ipairs(call('SMEMBERS', T .. 'quarantine')) do
-      if other ~= incarnation and call('HGET', T .. 'worker:' .. other, 'host') == host then
+    for _, other in ipairs(call('SMEMBERS', KEY.quarantine)) do
+      if other ~= incarnation and call('HGET', KEY.worker .. other, 'host') == host then
         for _, id in ipairs(call('HKEYS', running_of(other))) do
           any, apart = true, apart or read(id, 'alone')[1] == '1'
         end
@@ -105,14 +105,14 @@ local function suspects()
   return {offer = offer, visit_all = visit_all, leave = leave, others_run = others_run}
 end
 
--- What versions without quarantine workers have put into `solo`, at most so many, to the suspects of its lane. While a
+-- Moves suspects that versions without quarantine workers have put into `solo`, at most so many, to the suspects of their lanes. While a
 -- worker of such a version is registered it stays there, too: nobody else may be left to run it.
 local function move_solo(limit)
   local reserves = any_reserves()
-  for _, id in ipairs(call('ZRANGEBYSCORE', T .. 'solo', '-inf', reserves and string.format('(%.0f', MOVED) or '+inf', 'LIMIT', 0, limit)) do
+  for _, id in ipairs(call('ZRANGEBYSCORE', KEY.solo, '-inf', reserves and string.format('(%.0f', MOVED) or '+inf', 'LIMIT', 0, limit)) do
     local r = read(id, 'state', 'solo', 'lane', 'seq', 'held')
     local waits = r[1] == 'submitted' and r[2] == '1'
-    if not waits or not reserves then call('ZREM', T .. 'solo', id) end
+    if not waits or not reserves then call('ZREM', KEY.solo, id) end
     if waits and (r[5] or '') == '' then add_suspect(id, r[3], r[4]) end
   end
 end

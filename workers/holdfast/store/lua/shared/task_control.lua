@@ -1,8 +1,7 @@
 -- use: task_record journal task_end messages parents gates pause_requests workers joined_messages
 -- provides: cancel pause resume
--- What operators and producers may do to a task in any state: cancel, pause, resume. Each answers `damaged` where the key of
--- its record holds something else.
--- The compare-and-set that decides a cancel: afterwards no settlement of this task is recorded.
+-- Cancel, pause and resume of a task in any state. Each answers `damaged` if the key of the record holds something else.
+-- Cancels a task. This is the compare-and-set that decides: afterwards no settlement of this task is recorded.
 local function cancel(id, reason)
   local r = read(id, 'state', 'lane', 'owner', 'claim')
   local state = r[1]
@@ -22,8 +21,8 @@ local function cancel(id, reason)
   return 'canceled'
 end
 
--- A waiting task is parked at once; a running one is asked to save a checkpoint and settle as suspended. The record keeps
--- the request, in case that worker and hint are lost.
+-- Pauses a task. A waiting task is parked at once; a running task is asked to save a checkpoint and settle as suspended. The record
+-- keeps the request, in case the worker or the hint is lost.
 local function pause(id, reason)
   local r = read(id, 'state', 'lane', 'owner', 'claim')
   local state = r[1]
@@ -43,8 +42,8 @@ local function pause(id, reason)
   return state
 end
 
--- A parked task goes on: the same turn if it was suspended, else the turn it had asked about, again. Of a working task the
--- pause that it was asked for is withdrawn.
+-- Resumes a parked task: the same turn if it was suspended, else the turn in which it asked, again. For a working task it withdraws
+-- the requested pause.
 local function resume(id, reason)
   local r = read(id, 'state', 'lane', 'claim', 'pause', 'joining')
   local state = r[1]
@@ -54,7 +53,7 @@ local function resume(id, reason)
   leave_index(id, state, r[2])
   if state ~= 'suspended' then
     local m = read(id, 'message', 'digest', 'turn')
-    new_turn(id, m[1], m[2], call('GET', T .. 'op:' .. id))
+    new_turn(id, m[1], m[2], call('GET', KEY.op .. id))
   end
   note('resumed', id, reason)
   go_on(id)

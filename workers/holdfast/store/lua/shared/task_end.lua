@@ -1,40 +1,40 @@
 -- use: task_record limits journal ties schedules webhook_outbox clock
 -- provides: set_rest_aside has_rest finish
--- Set aside messages that still waited for a task when it ended, in bounded steps: `promote` does the rest.
+-- Sets aside the messages that still waited when a task ended, in bounded steps: `promote` does the rest.
 local function set_rest_aside(id)
   local r, bytes = read(id, 'state', 'lane'), 0
   for _ = 1, ASIDE_AT_ONCE do
-    local item = bytes < WINDOW_BYTES and call('LPOP', T .. 'left:' .. id)
+    local item = bytes < WINDOW_BYTES and call('LPOP', KEY.left .. id)
     if not item then break end
     set_aside('task ' .. id .. ' was ' .. r[1] .. ' before this message ran', string.match(item, '^[^|]*|[^|]*|(.*)$'), r[2])
     bytes = bytes + #item
   end
-  call(call('EXISTS', T .. 'left:' .. id) == 1 and 'SADD' or 'SREM', T .. 'leftover', id)
+  call(call('EXISTS', KEY.left .. id) == 1 and 'SADD' or 'SREM', KEY.leftover, id)
 end
 
--- Messages that still waited for a task that has ended are set aside, reported; nothing points at it any more.
+-- Removes what belongs to a task that has ended: sets its waiting messages aside and undoes its ties.
 local function drop_rest(id)
-  if call('EXISTS', T .. 'pending:' .. id) == 1 then
-    call('RENAME', T .. 'pending:' .. id, T .. 'left:' .. id)
+  if call('EXISTS', KEY.pending .. id) == 1 then
+    call('RENAME', KEY.pending .. id, KEY.left .. id)
     set_rest_aside(id)
   end
-  call('DEL', T .. 'checkpoint:' .. id)
+  call('DEL', KEY.checkpoint .. id)
   ties().undo_all(id)
 end
 
--- Whether messages or other tasks wait for it, a checkpoint is kept, something points at it: for most tasks one look spares
--- several.
+-- True if messages or other tasks wait for a task, a checkpoint is kept, or something points at it. One look, which spares most
+-- tasks several.
 local function has_rest(id)
-  return call('EXISTS', T .. 'pending:' .. id, T .. 'checkpoint:' .. id, T .. 'ties:' .. id, T .. 'children:' .. id) > 0
+  return call('EXISTS', KEY.pending .. id, KEY.checkpoint .. id, KEY.ties .. id, KEY.children .. id) > 0
 end
 
--- The end of a task. `rest`: whether has_rest; `known`: the fields that are read here, from a caller that has read them, and
+-- Ends a task. `rest`: whether has_rest; `known`: the fields that are read here, from a caller that has read them, and
 -- after these the wait that the handler has asked for (ms): its schedule may be one that goes on from there;
 -- what follows are further fields to write. Its record is kept for days: without empty fields it is smaller.
 local function finish(id, state, reason, rest, known, ...)
-  call('HDEL', T .. 'task:' .. id, 'owner', 'claim', 'due', 'deaths')
+  call('HDEL', KEY.task .. id, 'owner', 'claim', 'due', 'deaths')
   write(id, 'state', state, 'finished', NOW, 'reason', reason, ...)
-  call('ZADD', T .. 'finished', NOW, id)
+  call('ZADD', KEY.finished, NOW, id)
   tally(state, 1)
   if rest then drop_rest(id) end
   tell_waiters(id, state)

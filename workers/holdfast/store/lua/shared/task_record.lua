@@ -6,70 +6,70 @@ local PARKED = {['input-required'] = true, ['auth-required'] = true, suspended =
 
 -- Nothing where the record is no hash: somebody has damaged it, which is not the trouble of the others in a batch.
 local function read(id, ...)
-  local r = redis.pcall('HMGET', T .. 'task:' .. id, ...)
+  local r = redis.pcall('HMGET', KEY.task .. id, ...)
   return r.err and {} or r
 end
 
 local function write(id, ...)
-  call('HSET', T .. 'task:' .. id, ...)
+  call('HSET', KEY.task .. id, ...)
 end
 
--- How many records are parked or ended, by state (the other states are counted by their indexes).
-local function tally(state, n) call('HINCRBY', T .. 'tally', state, n) end
+-- Counts records that are parked or ended, by state (other states are counted by their indexes).
+local function tally(state, n) call('HINCRBY', KEY.tally, state, n) end
 
--- Who waits for the task looks again.
+-- Wakes clients that wait for the task.
 local function tell_waiters(id, what)
-  call('PUBLISH', T .. 'done:' .. id, what)
+  call('PUBLISH', KEY.done .. id, what)
 end
 
--- Keep a task that waits for somebody: an answer, or a resume.
+-- Parks a task until an answer or a resume comes.
 local function park(id, state, reason)
   write(id, 'state', state, 'owner', '', 'due', '', 'reason', reason)
-  call('ZADD', T .. 'parked', NOW, id)
+  call('ZADD', KEY.parked, NOW, id)
   tally(state, 1)
   tell_waiters(id, state)
 end
 
--- In the order of numbers. Foreign tasks share a number: behind one with the same it goes behind.
+-- Adds a task in the order of numbers. Foreign tasks share a number: a task goes behind those with the same.
 local function hold_in_order(held, id, seq)
   local last = call('ZRANGE', held, -1, -1, 'WITHSCORES')[2]
   call('ZADD', held, last and math.floor(last) == seq and last + 0.000001 or seq, id)
 end
 
--- After somebody has left the gate of an unknown handler: the lowest number there, or nobody is left.
+-- Updates the gate of an unknown handler after a task has left it: notes the lowest number there, or removes the gate.
 local function note_lowest(held, lane, name)
   local lowest = call('ZRANGE', held, 0, 0, 'WITHSCORES')[2]
-  if lowest then return call('ZADD', T .. 'unknown:' .. lane, 'XX', lowest, name) end
-  call('ZREM', T .. 'unknown:' .. lane, name)
-  call('ZREM', T .. 'unserved', lane .. ' ' .. name)
-  call('HDEL', T .. 'clocks', lane .. ' ' .. name)
+  if lowest then return call('ZADD', KEY.unknown .. lane, 'XX', lowest, name) end
+  call('ZREM', KEY.unknown .. lane, name)
+  call('ZREM', KEY.unserved, lane .. ' ' .. name)
+  call('HDEL', KEY.clocks, lane .. ' ' .. name)
 end
 
--- From the gate at which it waited, beside its lane: see gates, unknown. `gone`: its record is.
+-- Takes a task from the gate at which it waits (see gates, unknown_handlers). `gone`: its record is gone.
 local function leave_gate(id, lane, gate, gone)
   local held, name = held_of(lane, gate), string.match(gate, '^unknown:(.*)$')
   remove_held(id, lane, gate)
   if not gone then write(id, 'held', '') end
   if name then note_lowest(held, lane, name) end
   if call('EXISTS', held) == 1 then return end
-  call('ZREM', T .. 'gates:' .. lane, gate)
-  if call('EXISTS', T .. 'gates:' .. lane) == 0 then call('SREM', T .. 'gated', lane) end
+  call('ZREM', KEY.gates .. lane, gate)
+  if call('EXISTS', KEY.gates .. lane) == 0 then call('SREM', KEY.gated, lane) end
 end
 
--- Take a task out of the index of the state it is in. A working task's index is its owner's `running`.
+-- Takes a task out of the index of the state it is in. A working task's index is its owner's `running`.
 local function leave_index(id, state, lane, owner)
   if state == 'submitted' then
-    call('ZREM', T .. 'submitted:' .. lane, id)
-    call('ZREM', T .. 'suspects:' .. lane, id)
-    call('ZREM', T .. 'solo', id)
+    call('ZREM', KEY.submitted .. lane, id)
+    call('ZREM', KEY.suspects .. lane, id)
+    call('ZREM', KEY.solo, id)
     local gate = read(id, 'held')[1]
     if gate and gate ~= '' then leave_gate(id, lane, gate) end
   elseif state == 'delayed' then
-    call('ZREM', T .. 'due', id)
+    call('ZREM', KEY.due, id)
   elseif state == 'waiting' then
-    call('ZREM', T .. 'waiting', id)
+    call('ZREM', KEY.waiting, id)
   elseif PARKED[state] then
-    call('ZREM', T .. 'parked', id)
+    call('ZREM', KEY.parked, id)
     tally(state, -1)
   elseif state == 'working' and owner and owner ~= '' then
     call('HDEL', running_of(owner), id)

@@ -1,16 +1,16 @@
 -- use: agenda clock
 -- provides: ties
--- What points at a task until it ends, as a set: `parent|<task it waits for>`, `expires|`, `unique|<key>`, `debounce|<key>`.
--- Whoever ends a task undoes them, so nothing points at a task that has ended; the end of a parent is put on the agenda,
+-- Ties: everything that points at a task until it ends, as a set: `parent|<task it waits for>`, `expires|`, `unique|<key>`, `debounce|<key>`.
+-- The end of a task undoes them, so nothing points at a task that has ended; the end of a parent is put on the agenda,
 -- as its children may be many.
 local function ties()
   local agenda = agenda()
-  local function key_of(id) return T .. 'ties:' .. id end
-  local function children_of(id) return T .. 'children:' .. id end
+  local function key_of(id) return KEY.ties .. id end
+  local function children_of(id) return KEY.children .. id end
 
   local function tie(id, kind, name) call('SADD', key_of(id), kind .. '|' .. name) end
 
-  -- Whether there was such a tie: exactly one caller is told so.
+  -- Cuts a tie. True for exactly one caller: the one that has cut it.
   local function cut(id, kind, name) return call('SREM', key_of(id), kind .. '|' .. name) == 1 end
 
   -- The task that holds a key, until when (ms, '' for its own end); nil where nobody does.

@@ -1,6 +1,6 @@
 -- use: clock workers schedules catalogs
 -- provides: undeclared
--- A look for schedules of the code that no live worker declares, in steps: first at all workers, then at all such schedules. A
+-- Looks for schedules of code that no live worker declares, in steps: first at all workers, then at all such schedules. A
 -- token tells how far it came, in lines: what the look was begun with (`mark`), when (ms), what it looks at (workers, schedules, or
 -- nothing: it has ended), the cursor there, then each sort of worker: digest of its catalog, state, kind, application.
 -- It begins anew when a worker comes, goes or begins to drain, when a schedule of the code comes or goes, and after AGAIN.
@@ -11,7 +11,7 @@ local function undeclared(token)
   local AGAIN = 60000      -- ms: of a worker that comes or begins to drain an earlier version does not tell
   local schedules, code = scheduling(), catalogs()
 
-  local function mark() return roster() .. ' ' .. call('SCARD', T .. 'declared') end
+  local function mark() return roster() .. ' ' .. call('SCARD', KEY.declared) end
 
   local function read_token()
     local lines, sorts = {}, {}
@@ -33,7 +33,7 @@ local function undeclared(token)
 
   -- Nothing can be told while the code of a live worker is not known.
   local function see_worker(incarnation)
-    local r = call('HMGET', T .. 'worker:' .. incarnation, 'state', 'catalog', 'kind', 'application')
+    local r = call('HMGET', KEY.worker .. incarnation, 'state', 'catalog', 'kind', 'application')
     if r[1] == 'live' and not r[2] then return go_to('nothing') end
     local sort = r[2] and r[2] .. ' ' .. r[1] .. ' ' .. tostring(r[3]) .. ' ' .. (r[4] or '')
     if sort and not known[sort] then
@@ -44,7 +44,7 @@ local function undeclared(token)
 
   -- Answers the catalogs that are used, once all workers were seen.
   local function see_workers()
-    local r = call('ZSCAN', T .. 'workers', look.cursor, 'COUNT', WORKERS)
+    local r = call('ZSCAN', KEY.workers, look.cursor, 'COUNT', WORKERS)
     local cursor, found = r[1], r[2]
     for i = 1, #found, 2 do
       see_worker(found[i])
@@ -88,7 +88,7 @@ local function undeclared(token)
       go_to('nothing')
       return gone, rest
     end
-    local r = call('SSCAN', T .. 'declared', look.cursor, 'COUNT', count)
+    local r = call('SSCAN', KEY.declared, look.cursor, 'COUNT', count)
     local cursor, found = r[1], r[2]
     for _, id in ipairs(found) do
       if not is_declared(id, digests) then

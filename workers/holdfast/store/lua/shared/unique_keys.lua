@@ -1,12 +1,12 @@
 -- use: task_record ties clock
 -- provides: unique
--- Keys of which there is one task at a time: until it has ended, or for so long.
+-- Unique keys: one task a key at a time, until that task has ended or for a given time.
 local function unique()
   local ties = ties()
 
   -- The task that holds a key now, or nil.
   local function holder(key)
-    local id, till = ties.holder_of('unique', key)
+    local id, till = ties.holder_of(NAME.unique, key)
     if not id then return nil end
     if till ~= '' then return tonumber(till) > NOW and id or nil end
     local state = read(id, 'state')[1]
@@ -15,15 +15,15 @@ local function unique()
 
   local function hold(id, key, ms)
     local till = ms ~= '' and NOW + ms or ''
-    call('HSET', T .. 'unique', key, id .. '|' .. till)
+    call('HSET', KEY.unique, key, id .. '|' .. till)
     if till == '' then ties.tie(id, 'unique', key) else ties.agenda.put(till, 'forget', key) end
   end
 
   local function forget(key)
-    local _, till = ties.holder_of('unique', key)
+    local _, till = ties.holder_of(NAME.unique, key)
     local timed = till and till ~= ''
     if timed and tonumber(till) > NOW then return end
-    if timed then call('HDEL', T .. 'unique', key) end
+    if timed then call('HDEL', KEY.unique, key) end
     ties.agenda.strike('forget', key)
   end
 

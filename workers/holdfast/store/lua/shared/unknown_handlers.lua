@@ -8,33 +8,33 @@
 local function unknown()
   local serving = serving()
   local function held_at(lane, name) return held_of(lane, 'unknown:' .. name) end
-  local function known_by(lane) return T .. 'unknown:' .. lane end
+  local function known_by(lane) return KEY.unknown .. lane end
 
-  -- What the clock of a gate shows, and up to where it does not count.
+  -- The time that the clock of a gate shows, and the time up to which it does not count.
   local function clock_of(lane, name)
-    local shown, since = string.match(call('HGET', T .. 'clocks', lane .. ' ' .. name) or '0 0', '^(%d+) (%d+)$')
+    local shown, since = string.match(call('HGET', KEY.clocks, lane .. ' ' .. name) or '0 0', '^(%d+) (%d+)$')
     return tonumber(shown), tonumber(since)
   end
 
   -- A worker of an earlier version knows of gates by time alone: this one is open to it.
   local function open_to_earlier(lane, name)
-    call('ZADD', T .. 'gates:' .. lane, NOW, 'unknown:' .. name)
-    call('SADD', T .. 'gated', lane)
+    call('ZADD', KEY.gates .. lane, NOW, 'unknown:' .. name)
+    call('SADD', KEY.gated, lane)
   end
 
-  -- Have those look that serve it.
+  -- Wakes the workers that serve this lane and name.
   local function call_servers(lane, name)
     for _, worker in ipairs(serving.servers(lane, name)) do
       if not worker.names then open_to_earlier(lane, name) end
-      if not worker.quiet and call('LLEN', T .. 'control:' .. worker.incarnation) == 0 then hint(worker.incarnation, 'look') end
+      if not worker.quiet and call('LLEN', KEY.control .. worker.incarnation) == 0 then hint(worker.incarnation, 'look') end
     end
   end
 
   local function hold(id, lane, name, seq)
-    call('ZADD', T .. 'submitted:' .. lane, seq, id)
+    call('ZADD', KEY.submitted .. lane, seq, id)
     hold_in_order(held_at(lane, name), id, tonumber(seq))
     call('ZADD', known_by(lane), 'LT', seq, name)
-    call('ZADD', T .. 'unserved', 'NX', NOW, lane .. ' ' .. name)
+    call('ZADD', KEY.unserved, 'NX', NOW, lane .. ' ' .. name)
     write(id, 'held', 'unknown:' .. name, 'unknown_at', (clock_of(lane, name)))
     note('unknown-handler', id, name)
   end
@@ -42,7 +42,7 @@ local function unknown()
   -- The names of this lane's gates that a worker serves which registered `names`, the lowest number first.
   local function names_for(lane, names)
     if not names or names == '*' then return call('ZRANGE', known_by(lane), 0, GATES - 1) end
-    return call('ZINTER', 2, known_by(lane), T .. 'names:' .. names, 'WEIGHTS', 1, 0)
+    return call('ZINTER', 2, known_by(lane), KEY.names .. names, 'WEIGHTS', 1, 0)
   end
 
   local function first_at(lane, name) return call('ZRANGE', held_at(lane, name), 0, 0)[1] end

@@ -1,17 +1,17 @@
 -- use: task_record clock limits journal
 -- provides: outbox tell_webhook
--- What is still to be told to whoever left a URL: a hash each, their names in one sorted set by when to try next.
+-- Webhooks that are not delivered yet: a hash each, and their names in one sorted set by when to try next.
 -- A function that makes functions: few tasks have a webhook, and each function of a script costs every call of it.
 local function outbox()
-  local index = T .. 'webhooks'
-  local function hash_of(name) return T .. 'webhook:' .. name end
+  local index = KEY.webhooks
+  local function hash_of(name) return KEY.webhook .. name end
 
   local function put(id, turn, state, url, at)
     local name = id .. '|' .. turn .. '|' .. state
     if call('ZCARD', index) >= OUTBOX_KEPT then return tell('webhook-dropped', id, 'the outbox is full') end
     call('HSET', hash_of(name), 'task', id, 'turn', turn, 'state', state, 'url', url, 'at', at or NOW, 'tries', 0)
     call('ZADD', index, NOW, name)
-    if call('LLEN', T .. 'control:webhooks') == 0 then call('RPUSH', T .. 'control:webhooks', 'due') end
+    if call('LLEN', KEY.webhooks_control) == 0 then call('RPUSH', KEY.webhooks_control, 'due') end
   end
 
   local function drop(name)
@@ -19,7 +19,7 @@ local function outbox()
     return call('ZREM', index, name) == 1
   end
 
-  -- Those of a task that wait: name, turn, state, URL and moment of each.
+  -- The webhooks of a task that wait: name, turn, state, URL and moment of each.
   local function of(id)
     local found = {}
     local function add(turn, state)
@@ -39,11 +39,11 @@ local function outbox()
   return {index = index, hash = hash_of, put = put, drop = drop, of = of}
 end
 
-local of_queue   -- its webhook, false for none, once it was looked for
+local of_queue   -- the queue's webhook; false for none, nil before the first look
 
--- The task has ended or asks for something: its own webhook, else the queue's.
+-- Puts the webhook of a task that has ended or asks for something into the outbox: its own URL, else the queue's.
 local function tell_webhook(id, state, turn, own)
-  if of_queue == nil then of_queue = call('HGET', T .. 'meta', 'webhook') end
+  if of_queue == nil then of_queue = call('HGET', KEY.meta, 'webhook') end
   local url = own or of_queue
   if url then outbox().put(id, turn, state, url) end
 end

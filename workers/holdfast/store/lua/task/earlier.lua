@@ -1,4 +1,4 @@
--- What was said in the turns of a task before those that its delivery has told.
+-- The earlier turns of a task, before those that its delivery contained.
 -- KEYS: the public queue. ARGV: task id, how many items of its history go before those that are known.
 -- Answers: {items in their order, an operation and a result of each turn; how many items go before them}.
 -- flags: no-writes, allow-oom

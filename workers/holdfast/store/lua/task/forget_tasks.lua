@@ -1,4 +1,4 @@
--- Delete tasks that have ended, with all that is kept of them, before their time.
+-- Delete tasks that have ended, with all that is kept of them, before their retention ends.
 -- KEYS: the public queue. ARGV: task ids; one that has not ended, or is not known, is left alone.
 -- Answers: how many were deleted. One whose children have not been told of its end yet
 --       stays, and one of which there is more to delete.

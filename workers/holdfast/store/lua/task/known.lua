@@ -1,8 +1,8 @@
--- Ids of the tasks that there are, page by page through all keys.
+-- Ids of all tasks, page by page through all keys.
 -- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page.
 -- Answers: {the next cursor (0 at the end), ids}.
 -- flags: no-writes, allow-oom
-local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. 'task:*'
+local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. NAME.task .. '*'
 local found = call('SCAN', ARGV[1], 'MATCH', pattern, 'COUNT', ARGV[2])
 local ids = {}
 for i, key in ipairs(found[2]) do ids[i] = string.sub(key, #T + 6) end

@@ -12,31 +12,33 @@ local last_created, first_created = older and NOW - older, newer and NOW - newer
 local wanted = {}
 for i = 7, #ARGV do wanted[ARGV[i]] = true end
 
--- Of what rests, tallies say when there is nothing to find.
+-- True if a task may be in one of these states: the tally of parked and ended tasks spares a look.
 local function any(states)
   for state in pairs(states) do
-    if wanted[state] and tonumber(call('HGET', T .. 'tally', state) or '0') > 0 then return true end
+    if wanted[state] and tonumber(call('HGET', KEY.tally, state) or '0') > 0 then return true end
   end
 end
+
+local ENDED = '5' .. NAME.finished
 
 -- The number in front puts the indexes in order, so that a cursor whose index is gone still has its place.
 local function indexes()
   local found, lanes = {}, {}
   if wanted.working then
-    for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do found[#found + 1] = '1worker:' .. incarnation .. ':running' end
+    for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do found[#found + 1] = '1' .. NAME.worker .. incarnation .. NAME.of_running end
   end
   if wanted.submitted then
-    for _, index in ipairs({'seq', 'heads'}) do
+    for _, index in ipairs({NAME.seq, NAME.heads}) do
       for _, each in ipairs(call('HKEYS', T .. index)) do lanes[each] = lane == '' or lane == each end
     end
   end
   for each, listed in pairs(lanes) do
-    if listed then found[#found + 1] = '2submitted:' .. each end
+    if listed then found[#found + 1] = '2' .. NAME.submitted .. each end
   end
-  if wanted.delayed then found[#found + 1] = '3due' end
-  if wanted.waiting then found[#found + 1] = '3waiting' end
-  if any(PARKED) then found[#found + 1] = '4parked' end
-  if any(TERMINAL) then found[#found + 1] = '5finished' end
+  if wanted.delayed then found[#found + 1] = '3' .. NAME.due end
+  if wanted.waiting then found[#found + 1] = '3' .. NAME.waiting end
+  if any(PARKED) then found[#found + 1] = '4' .. NAME.parked end
+  if any(TERMINAL) then found[#found + 1] = ENDED end
   table.sort(found)
   return found
 end
@@ -44,7 +46,7 @@ end
 -- Ids and scores of a window, as pairs; what ended is shown newest first. A worker's tasks are few: one window.
 local function window(index, start)
   local key = T .. string.sub(index, 2)
-  if index == '5finished' then return call('ZRANGE', key, start, start + WINDOW - 1, 'REV', 'WITHSCORES') end
+  if index == ENDED then return call('ZRANGE', key, start, start + WINDOW - 1, 'REV', 'WITHSCORES') end
   if string.sub(index, 1, 1) ~= '1' then return call('ZRANGE', key, start, start + WINDOW - 1, 'WITHSCORES') end
   local ids, pairs_of = call('HKEYS', key), {}
   table.sort(ids)
@@ -55,19 +57,19 @@ local function window(index, start)
   return pairs_of
 end
 
--- Where in its index a list goes on.
+-- The place in its index where a list goes on.
 local function beginning(index)
   if index ~= from or string.sub(index, 1, 1) == '1' then return 0 end
-  local key, backwards = T .. string.sub(index, 2), index == '5finished'
+  local key, backwards = T .. string.sub(index, 2), index == ENDED
   if call('ZSCORE', key, from_id) == from_score then return call(backwards and 'ZREVRANK' or 'ZRANK', key, from_id) + 1 end
   if backwards then return call('ZCOUNT', key, '(' .. from_score, '+inf') end
   return call('ZCOUNT', key, '-inf', '(' .. from_score)
 end
 
--- Whether this place was listed before: what has the cursor's score is in the order of ids.
+-- True if this place was listed before: tasks with the cursor's score are in the order of ids.
 local function passed(index, score, id)
   if index ~= from or score ~= from_score then return false end
-  if index == '5finished' then return id >= from_id end
+  if index == ENDED then return id >= from_id end
   return id <= from_id
 end
 
@@ -81,8 +83,8 @@ end
 local answer, looked, last = {''}, 0, nil
 
 local function show(id)
-  for _, item in ipairs({id, call('HGETALL', T .. 'task:' .. id), call('ZSCORE', T .. 'dead', id) and 1 or 0,
-    call('LLEN', T .. 'pending:' .. id)}) do answer[#answer + 1] = item end
+  for _, item in ipairs({id, call('HGETALL', KEY.task .. id), call('ZSCORE', KEY.dead, id) and 1 or 0,
+    call('LLEN', KEY.pending .. id)}) do answer[#answer + 1] = item end
 end
 
 -- Answers whether there is room for more. What ended before a time was accepted before it: there is no more behind it.
@@ -92,7 +94,7 @@ local function look_through(index)
     local found = window(index, start)
     for i = 1, #found, 2 do
       local id, score = found[i], found[i + 1]
-      if index == '5finished' and first_created and tonumber(score) < first_created then return true end
+      if index == ENDED and first_created and tonumber(score) < first_created then return true end
       if not passed(index, score, id) then
         if looked >= LOOKS or #answer > limit * 4 then return false end
         looked, last = looked + 1, index .. '\n' .. score .. '\n' .. id

@@ -1,4 +1,4 @@
--- Where a submitted task waits.
+-- The place of a submitted task among those that wait.
 -- KEYS: the public queue. ARGV: task id.
 -- Answers: {how many go before it, 1 if that is exact or 0 if it is the least}. -1: its entry is gone, audit will put it
 --       back. Of suspects, or of tasks at a gate, those before it; of another, entries of its lane. Nothing if it does not wait.
@@ -9,8 +9,8 @@ local id = ARGV[1]
 local r = read(id, 'state', 'lane', 'seq', 'solo', 'held')
 if r[1] ~= 'submitted' then return {} end
 if r[5] and r[5] ~= '' then return {call('ZRANK', held_of(r[2], r[5]), id) or -1, 1} end
-if r[4] == '1' then return {call('ZRANK', T .. 'suspects:' .. r[2], id) or -1, 1} end
-local before = place_in(r[2], entry(id, r[3], call('GET', T .. 'op:' .. id) or '{'), SEARCHED)
+if r[4] == '1' then return {call('ZRANK', KEY.suspects .. r[2], id) or -1, 1} end
+local before = place_in(r[2], entry(id, r[3], call('GET', KEY.op .. id) or '{'), SEARCHED)
 if before then return {before, 1} end
 if call('LLEN', list_of(r[2])) <= SEARCHED then return {-1, 1} end
 return {SEARCHED, 0}

@@ -5,11 +5,11 @@
 -- Keeps: I3.
 -- flags: allow-oom
 -- use: promotion lane_alarms clock
-call('DEL', T .. 'control:steward')
-if call('EXISTS', T .. 'due', T .. 'agenda', T .. 'alarms', T .. 'solo', T .. 'leftover', T .. 'joining') == 0 then return {0, -1} end
+call('DEL', KEY.steward_control)
+if call('EXISTS', KEY.due, KEY.agenda, KEY.alarms, KEY.solo, KEY.leftover, KEY.joining) == 0 then return {0, -1} end
 local promoted = promote(tonumber(ARGV[1]))
 sound_alarms()
-if call('EXISTS', T .. 'leftover', T .. 'joining') > 0 then return {promoted, 0} end
+if call('EXISTS', KEY.leftover, KEY.joining) > 0 then return {promoted, 0} end
 local function first(index) return tonumber(call('ZRANGE', T .. index, 0, 0, 'WITHSCORES')[2] or 'inf') end
-local wait = math.min(first('due'), first('agenda'), first('alarms')) - NOW
+local wait = math.min(first(NAME.due), first(NAME.agenda), first(NAME.alarms)) - NOW
 return {promoted, wait < math.huge and math.max(0, wait) or -1}

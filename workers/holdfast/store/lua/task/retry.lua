@@ -1,7 +1,7 @@
--- Run a task that has ended once more, as a task of its own; one that waits for its time, at once.
+-- Run a task that has ended once more, as a new task; or make a delayed task due now.
 -- The new id is the first free `<first id>.r<number>`, and the old task knows it: retrying twice makes one.
 -- KEYS: the public queue. ARGV: task id, reason.
--- Answers: {word, id}. more: what was said in its earlier turns is copied in steps; ask again. new: that task was made. again: it was made before. due: the same task, due now. And with the id
+-- Answers: {word, id}. more: its earlier turns are copied in steps; ask again. new: that task was made. again: it was made before. due: the same task, due now. And with the id
 --       that was asked for: unknown; damaged: its key holds something else; long: the new id would be; or the task's state, in which it cannot be retried.
 -- Keeps: I3, I4, I6, I9: of the ended task only that it was retried is written.
 -- Refused when out of memory, before anything is written.
@@ -12,10 +12,9 @@ local AGAIN = {failed = true, rejected = true, canceled = true}
 local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- what its producer asked for
 local id, reason = ARGV[1], ARGV[2]
 
--- What was said in earlier turns belongs to the new task. It does not change any more, so a copy that was begun can be gone on
--- with. Answers whether all is copied.
+-- Copies the earlier turns for the new task, in steps: they no longer change. Answers whether all is copied.
 local function copy_history()
-  local from, to = T .. 'history:' .. id, T .. 'retrying:' .. id
+  local from, to = KEY.history .. id, KEY.retrying .. id
   local at, all, copied, bytes = call('LLEN', to), call('LLEN', from), 0, 0
   while at < all and copied < HISTORY_ITEMS and bytes < WINDOW_BYTES do
     local item = call('LINDEX', from, at)
@@ -27,7 +26,7 @@ end
 
 local function copy(new, root, number)
   local r = read(id, 'lane', 'message', 'digest', 'turn')
-  create(new, r[1], call('GET', T .. 'op:' .. id), r[2], r[3], 'retry', 0)
+  create(new, r[1], call('GET', KEY.op .. id), r[2], r[3], 'retry', 0)
   write(new, 'root', root, 'retry', number, 'retry_of', id)
   for _, field in ipairs(KEPT) do
     local value = read(id, field)[1]
@@ -35,20 +34,20 @@ local function copy(new, root, number)
   end
   if r[4] ~= '1' then
     write(new, 'turn', r[4])
-    if call('EXISTS', T .. 'retrying:' .. id) == 1 then call('RENAME', T .. 'retrying:' .. id, T .. 'history:' .. new) end
+    if call('EXISTS', KEY.retrying .. id) == 1 then call('RENAME', KEY.retrying .. id, KEY.history .. new) end
   end
   note('retry-of', new, id)
   to_tail(new)
 end
 
 local function once_more(root, number)
-  while call('EXISTS', T .. 'task:' .. root .. '.r' .. number) == 1 do number = number + 1 end
+  while call('EXISTS', KEY.task .. root .. '.r' .. number) == 1 do number = number + 1 end
   local new = root .. '.r' .. number
   if #new > LONGEST_ID then return {'long', id} end
   if read(id, 'turn')[1] ~= '1' and not copy_history() then return {'more', id} end
   copy(new, root, number)
   write(id, 'retried_as', new)
-  call('ZREM', T .. 'dead', id)
+  call('ZREM', KEY.dead, id)
   note('retried', id, new .. ' ' .. reason)
   count('retried')
   return {'new', new}

@@ -6,23 +6,23 @@
 -- use: task_record ties
 local LOOKS = 1000   -- messages of one turn that are passed over
 local id, payloads = ARGV[1], ARGV[2] == '1'
-local record = redis.pcall('HGETALL', T .. 'task:' .. id)
+local record = redis.pcall('HGETALL', KEY.task .. id)
 if record.err then return 'damaged' end
 if #record == 0 then return {} end
-local dead = call('ZSCORE', T .. 'dead', id) and 1 or 0
-local pending = call('LLEN', T .. 'pending:' .. id)
+local dead = call('ZSCORE', KEY.dead, id) and 1 or 0
+local pending = call('LLEN', KEY.pending .. id)
 local parents = ties().parents_of(id)
 if not payloads then return {record, dead, pending, {}, '', '', '', parents} end
 
 local turn = tonumber(read(id, 'turn')[1] or nil) or 1   -- a record that cannot be read is told of by its reader
 -- A turn that waits or runs has no result yet: show the one before it. Messages that joined a turn have none of their own.
-local history = T .. 'history:' .. id
+local history = KEY.history .. id
 local function last_result()
   for at = -1, -2 * LOOKS, -2 do
     local result = redis.pcall('LINDEX', history, at)
     if result ~= '' then return type(result) == 'string' and result end
   end
 end
-local result = call('GET', T .. 'result:' .. id .. ':' .. turn) or last_result()
-return {record, dead, pending, call('LRANGE', T .. 'trail:' .. id, 0, -1), call('GET', T .. 'op:' .. id) or '',
-  result or '', call('GET', T .. 'checkpoint:' .. id) or '', parents}
+local result = call('GET', KEY.result .. id .. ':' .. turn) or last_result()
+return {record, dead, pending, call('LRANGE', KEY.trail .. id, 0, -1), call('GET', KEY.op .. id) or '',
+  result or '', call('GET', KEY.checkpoint .. id) or '', parents}

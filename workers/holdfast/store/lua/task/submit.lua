@@ -11,7 +11,7 @@
 local WIDTH = 11
 
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key)
-  if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, operation, message, digest) end
+  if call('EXISTS', KEY.task .. id) == 1 then return deliver_message(id, operation, message, digest) end
   if not is_list(lane) then return 'no-list' end
   record(id, message, digest, operation, lane, name, attempts, timeout, key)
   if canceled_early(id) then return 'new' end

@@ -1,6 +1,6 @@
--- Accept operations, some of them on terms: after other tasks, before they expire, instead of an earlier one, or once a key.
+-- Accept operations with submit options: after other tasks, with an expiry, in place of an earlier task, or once a unique key.
 -- KEYS: the public queue.
--- ARGV: per submission what submit.lua takes, then its terms as MessagePack ('' for none): a list of the tasks it waits for,
+-- ARGV: per submission what submit.lua takes, then its options as MessagePack ('' for none): a list of the tasks it waits for,
 --       fail or run (if one of them does not complete), expires (Unix ms), expires in (ms), debounce key, unique key, unique
 --       for (ms, '' until it has ended), webhook; '' where not given.
 -- Answers: per submission {word, task id}: new, turn, pending, duplicate, conflict, terminal or no-list as from submit.lua; duplicate
@@ -27,7 +27,7 @@ local function make(id, submission, terms)
 end
 
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key, packed)
-  if call('EXISTS', T .. 'task:' .. id) == 1 then return {deliver_message(id, operation, message, digest), id} end
+  if call('EXISTS', KEY.task .. id) == 1 then return {deliver_message(id, operation, message, digest), id} end
   if not is_list(lane) then return {'no-list', id} end
   local terms = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', ''}
   local first = terms[6] ~= '' and keys.holder(terms[6])

@@ -5,16 +5,16 @@
 -- Keeps: I6, I14: nothing of a deleted task stays behind.
 -- flags: allow-oom
 -- use: clock deletion limits
-local counts = call('HGETALL', T .. 'wrong_end')   -- one a lane that a steward watches
+local counts = call('HGETALL', KEY.wrong_end)   -- one a lane that a steward watches
 for i = 1, #counts, 2 do
   local at = tonumber(string.match(counts[i + 1], '^%d+ (%d+)') or '0')
-  if NOW - at > WRONG_END_KEPT_MS then call('HDEL', T .. 'wrong_end', counts[i]) end
+  if NOW - at > WRONG_END_KEPT_MS then call('HDEL', KEY.wrong_end, counts[i]) end
 end
 
 local until_then = NOW - tonumber(ARGV[1])
 if ARGV[3] ~= '' then until_then = math.min(until_then, tonumber(ARGV[3]) - 1) end
 local limit = tonumber(ARGV[2])
-local page = call('ZRANGEBYSCORE', T .. 'finished', '-inf', until_then, 'LIMIT', 0, limit)
+local page = call('ZRANGEBYSCORE', KEY.finished, '-inf', until_then, 'LIMIT', 0, limit)
 local forgotten, more = forget(page)
 if #page == limit and forgotten > 0 then more = true end   -- one that stays for now does not hide those behind it
 return more and limit or forgotten

@@ -1,5 +1,5 @@
--- Look after tasks that wait for a handler: end those that nobody could have run for too long, have workers look that
--- could run them, forget names of handlers that no worker has any more.
+-- Look after tasks that wait for a handler: end tasks that no worker could have run for too long, wake workers that could run
+-- them, and forget names of handlers that no worker has any more.
 -- KEYS: the public queue. ARGV: how long a task waits (ms), how many gates are looked at, and how many tasks in all.
 -- Answers: how many tasks were ended.
 -- The clock of a gate goes while no live worker serves its lane and its name and the lane is not paused; what it showed when
@@ -16,13 +16,13 @@ local function fail(id, lane, name, clock)
   leave_index(id, 'submitted', lane)
   local reason = 'no worker has served ' .. (name == '' and 'tasks that name no handler' or 'handler ' .. name) .. ' in lane '
     .. lane .. ' for ' .. math.floor(clock / 1000) .. ' s'
-  call('ZADD', T .. 'dead', NOW, id)
+  call('ZADD', KEY.dead, NOW, id)
   count('dead')
   finish(id, 'failed', reason, has_rest(id))
   note('unserved', id, reason)
 end
 
--- The first by number are looked at: nearly always these came first.
+-- Looks at the tasks with the lowest numbers first: nearly always these came first.
 local function fail_late(lane, name, clock, since)
   local failed = 0
   local ids = call('ZRANGE', gates.held_at(lane, name), 0, tasks_left - 1)
@@ -40,7 +40,7 @@ local function fail_late(lane, name, clock, since)
   return failed
 end
 
-local function is_paused(lane) return call('HEXISTS', T .. 'rules', 'paused:' .. lane) == 1 end
+local function is_paused(lane) return call('HEXISTS', KEY.rules, 'paused:' .. lane) == 1 end
 
 -- Answers how many tasks were ended at this gate.
 local function look_after(member, looked_at)
@@ -57,22 +57,22 @@ local function look_after(member, looked_at)
     clock = clock + math.min(math.max(0, NOW - looked_at), LONGEST_STEP)
   end
   -- The bell of a lane that is open again may have been heard by a worker that does not have this handler.
-  if #servers > 0 and call('HEXISTS', T .. 'closed', lane) == 0 then gates.call_servers(lane, name) end
-  call('ZADD', T .. 'unserved', NOW, member)
-  call('HSET', T .. 'clocks', member, string.format('%d %d', clock, since))
+  if #servers > 0 and call('HEXISTS', KEY.closed, lane) == 0 then gates.call_servers(lane, name) end
+  call('ZADD', KEY.unserved, NOW, member)
+  call('HSET', KEY.clocks, member, string.format('%d %d', clock, since))
   return clock - since >= timeout and fail_late(lane, name, clock, since) or 0
 end
 
 local function forget_names()
   local used = {}
-  for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-    local names = call('HGET', T .. 'worker:' .. incarnation, 'names')
+  for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
+    local names = call('HGET', KEY.worker .. incarnation, 'names')
     if names then used[names] = true end
   end
-  for _, digest in ipairs(call('SMEMBERS', T .. 'handlers')) do
+  for _, digest in ipairs(call('SMEMBERS', KEY.handlers)) do
     if not used[digest] then
-      call('DEL', T .. 'names:' .. digest)
-      call('SREM', T .. 'handlers', digest)
+      call('DEL', KEY.names .. digest)
+      call('SREM', KEY.handlers, digest)
     end
   end
 end
@@ -80,13 +80,13 @@ end
 -- All workers are looked at when one has come or gone, and by one steward.
 local function forget_names_once()
   local now = roster()
-  if call('HGET', T .. 'meta', 'names_of') == now then return end
+  if call('HGET', KEY.meta, 'names_of') == now then return end
   forget_names()
-  call('HSET', T .. 'meta', 'names_of', now)
+  call('HSET', KEY.meta, 'names_of', now)
 end
 
-if call('EXISTS', T .. 'handlers') == 1 then forget_names_once() end
-local failed, looks = 0, call('ZRANGE', T .. 'unserved', 0, limit - 1, 'WITHSCORES')
+if call('EXISTS', KEY.handlers) == 1 then forget_names_once() end
+local failed, looks = 0, call('ZRANGE', KEY.unserved, 0, limit - 1, 'WITHSCORES')
 for i = 1, #looks, 2 do
   if tasks_left < 1 then break end
   failed = failed + look_after(looks[i], tonumber(looks[i + 1]))

@@ -1,5 +1,5 @@
--- It was told, or is given up.
--- KEYS: the public queue. ARGV: name, why it is given up ('' where it was told).
+-- Remove a webhook that was delivered, or that nobody tries any more.
+-- KEYS: the public queue. ARGV: name, the reason to give up ('' if it was delivered).
 -- Answers: 1, or 0 where it was done before.
 -- flags: allow-oom
 -- use: webhook_outbox journal

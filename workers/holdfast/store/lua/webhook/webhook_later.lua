@@ -1,4 +1,4 @@
--- It could not be told: to be tried again after a while.
+-- Try a webhook again after a while, because it could not be delivered.
 -- KEYS: the public queue. ARGV: name, after how long (ms).
 -- Answers: 1, or 0 where it is done.
 -- flags: allow-oom

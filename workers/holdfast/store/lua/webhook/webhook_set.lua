@@ -1,8 +1,8 @@
--- The URL that hears of all tasks without one of their own; '' for none.
+-- Set the queue's webhook: the URL for all tasks without one of their own; '' for none.
 -- KEYS: the public queue. ARGV: URL.
 -- flags: allow-oom
 -- use: journal
-if (call('HGET', T .. 'meta', 'webhook') or '') == ARGV[1] then return 0 end
+if (call('HGET', KEY.meta, 'webhook') or '') == ARGV[1] then return 0 end
 tell('webhook-set', '')
-if ARGV[1] == '' then return call('HDEL', T .. 'meta', 'webhook') end
-return call('HSET', T .. 'meta', 'webhook', ARGV[1])
+if ARGV[1] == '' then return call('HDEL', KEY.meta, 'webhook') end
+return call('HSET', KEY.meta, 'webhook', ARGV[1])

@@ -1,11 +1,11 @@
--- Take what is to be told by now, each for so long that nobody else tries it meanwhile.
+-- Take the webhooks that are due, each for so long that nobody else tries it meanwhile.
 -- KEYS: the public queue. ARGV: limit, how long (ms).
 -- Answers: {ms until the next is due (-1: none), name, fields, name, fields, …}; no fields where the record is no hash.
--- Keeps: what is taken and not done comes again: told at least once.
+-- Keeps: a webhook that is taken and not done is taken again later: each is delivered at least once.
 -- flags: allow-oom
 -- use: webhook_outbox clock
 local box = outbox()
-call('DEL', T .. 'control:webhooks')
+call('DEL', KEY.webhooks_control)
 
 local function fields_of(name)
   local counted = redis.pcall('HINCRBY', box.hash(name), 'tries', 1)

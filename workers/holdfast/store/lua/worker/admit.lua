@@ -17,9 +17,9 @@ local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 local digest = 'f' .. sha
 
 local function admit_run()
-  if call('EXISTS', T .. 'task:' .. id) == 1 then return deliver_message(id, raw, message, digest) end
-  call('HSETNX', T .. 'heads', lane, 0)
-  create(id, lane, raw, message, digest, 'foreign', call('HGET', T .. 'heads', lane))
+  if call('EXISTS', KEY.task .. id) == 1 then return deliver_message(id, raw, message, digest) end
+  call('HSETNX', KEY.heads, lane, 0)
+  create(id, lane, raw, message, digest, 'foreign', call('HGET', KEY.heads, lane))
   if name ~= '' then write(id, 'name', name) end
   if not canceled_early(id) then to_head(id) end
   return 'new'

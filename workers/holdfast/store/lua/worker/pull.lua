@@ -10,7 +10,7 @@
 -- flags: allow-oom
 -- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers clock damage gate_keys history limits rules schedules workers
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local worker = T .. 'worker:' .. incarnation
+local worker = KEY.worker .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
 local WINDOW = 16          -- entries read at once
 local LARGEST = 16777216   -- bytes of an entry that any worker will ever be asked to read
@@ -38,9 +38,9 @@ local function of_unknown()
   return strangers
 end
 
--- Whether tasks wait anywhere for a handler that those who met them do not have.
+-- True if tasks wait anywhere for a handler that the workers which met them do not have.
 local function has_unknown()
-  if any_unknown == nil then any_unknown = call('EXISTS', T .. 'unserved') == 1 end
+  if any_unknown == nil then any_unknown = call('EXISTS', KEY.unserved) == 1 end
   return any_unknown
 end
 
@@ -49,7 +49,7 @@ local function meet(lane, name)
   met[lane][name] = true
 end
 
--- Beside the lane, if this worker has no handler of that name; whether that is so.
+-- Puts a task beside its lane if this worker has no handler of that name. Answers whether it did.
 local function go_aside(id, lane, name, seq)
   name = name or ''
   if has_name(names, name) then return false end
@@ -66,20 +66,20 @@ local function take_or_hold(id, lane, key, name, seq, r)
   take(id, r)
 end
 
--- The highest own number taken from a lane so far. Only a number that the record confirms: anybody can write entries.
+-- The highest own number taken from a lane so far. It must be confirmed by the record: anybody can write entries.
 local heads = {}
 
 local function head_of(lane)
-  heads[lane] = heads[lane] or tonumber(call('HGET', T .. 'heads', lane) or '0')
+  heads[lane] = heads[lane] or tonumber(call('HGET', KEY.heads, lane) or '0')
   return heads[lane]
 end
 
 local function raise_heads()
-  for lane, seq in pairs(heads) do call('HSET', T .. 'heads', lane, seq) end
+  for lane, seq in pairs(heads) do call('HSET', KEY.heads, lane, seq) end
 end
 
 -- An own entry is a hint: the record decides. Suspects and those at a gate are only claimed from where they wait.
--- One that somebody put into another lane is no way round the bounds of its own: audit puts it back there.
+-- An entry in another lane than its task's is ignored, so that it is no way round the bounds; audit puts it back.
 local function take_own(id, seq, lane)
   local r = facts(id)
   local own_lane, solo, key, name, state, number, held = r[1], r[8], r[10], r[11], r[12], r[13], r[14]
@@ -114,7 +114,7 @@ end
 
 local CONTROL = {cancel = cancel, pause = pause, resume = resume}
 
--- Entries that were read and decoded, and large ones, in this call: what is left is for the next one.
+-- True if this call has read or decoded enough: the next call does the rest.
 local read_bytes, decoded_bytes, looked_at = 0, 0, 0
 local function has_done_enough()
   return read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES or looked_at >= LOOKS or told_enough()
@@ -138,7 +138,7 @@ local function is_to_admit()
   return has_inbox
 end
 
--- Too large to be read here. Answers whether the worker is to read it.
+-- An entry that is too large to be decoded here. Answers whether the worker is to read it.
 local function take_large(raw, lane)
   if #raw > LARGEST then set_aside('larger than ' .. LARGEST .. ' bytes', raw, lane) return false end
   call('RPUSH', inbox_of(incarnation), lane .. '\n' .. raw)
@@ -148,7 +148,7 @@ end
 -- Claim up to `want` of those that wait at gates of a lane that may be open again. A gate whose first task is still kept
 -- back is looked at again later, and the next gate now.
 local function take_from_gates(lane, want)
-  local gates, before, looked = T .. 'gates:' .. lane, #rows, 0
+  local gates, before, looked = KEY.gates .. lane, #rows, 0
 
   local function take_first(gate)
     local id = call('ZRANGE', held_of(lane, gate), 0, 0)[1]
@@ -240,14 +240,14 @@ local LANES, WEIGHTS = {}, {}
 for i = 6, #ARGV do LANES[i - 5] = ARGV[i] end
 for weight in string.gmatch(ARGV[5], '%d+') do WEIGHTS[#WEIGHTS + 1] = tonumber(weight) end
 
--- How much of a lane may start now.
+-- How many tasks of a lane may start now.
 local function offer_of(lane)
   local waiting = call('LLEN', list_of(lane)) + (has_unknown() and of_unknown().count_for(lane, names) or 0)
   if not is_bounded() then return waiting end
-  return math.min(room_of(lane), waiting + call('ZCOUNT', T .. 'gates:' .. lane, '-inf', NOW))
+  return math.min(room_of(lane), waiting + call('ZCOUNT', KEY.gates .. lane, '-inf', NOW))
 end
 
--- How much each lane offers, the sum, and how many offer anything.
+-- How many tasks each lane offers, their sum, and the number of lanes that offer anything.
 local function look()
   local offers, sum, busy = {}, 0, 0
   for i, lane in ipairs(LANES) do
@@ -289,18 +289,18 @@ local function take_in_quarantine(host)
   local function take_or_wait(id, lane, r)
     if not others or r[7] ~= '1' then return take_suspect(id, lane, r) and 'enough' end
     if not has_name(names, r[5] or '') then return end
-    call('HSET', T .. 'apart', host, id)
+    call('HSET', KEY.apart, host, id)
     return 'enough'
   end
 
-  local next, met = call('HGET', T .. 'apart', host), false
+  local next, met = call('HGET', KEY.apart, host), false
   if next then
     suspects().visit_all(LANES, function(id, lane, r)
       if id ~= next then return end
       met = take_or_wait(id, lane, r)
       return 'enough'
     end)
-    if met and not others then call('HDEL', T .. 'apart', host) end
+    if met and not others then call('HDEL', KEY.apart, host) end
   end
   if not met then suspects().visit_all(LANES, take_or_wait) end
 end
@@ -344,7 +344,7 @@ end
 -- This worker's share of what waits, so that eight long tasks land on eight workers.
 local function take_share(offers, waiting, busy)
   if slots == 0 or waiting == 0 then return end
-  local live = math.max(1, call('ZCARD', T .. 'workers') - call('SCARD', T .. 'quarantine'))
+  local live = math.max(1, call('ZCARD', KEY.workers) - call('SCARD', KEY.quarantine))
   local want = math.min(slots, math.max(1, math.ceil(waiting / live)))
   if busy > 1 and #WEIGHTS > 0 then take_in_turns(offers, want) else take_in_order(offers, want) end
 end
@@ -362,7 +362,7 @@ local function ring_on()
   return left
 end
 
--- Where somebody waits at gates that this pull has met, those who have their handlers look.
+-- Wakes workers that have the handlers of tasks which wait at the gates that this pull has met.
 local function call_servers()
   for lane, gates in pairs(met) do
     for name in pairs(gates) do
@@ -389,7 +389,7 @@ end
 call('HSET', worker, 'request', request)
 local word = known[4] and 'QUIET' or 'OK'
 local live = known[1] == 'live' and word == 'OK'
-if live and call('EXISTS', T .. 'solo', T .. 'due', T .. 'agenda', T .. 'leftover', T .. 'joining') > 0 then promote(PROMOTED) end
+if live and call('EXISTS', KEY.solo, KEY.due, KEY.agenda, KEY.leftover, KEY.joining) > 0 then promote(PROMOTED) end
 if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspects()) then
   if known[3] == 'single' then
     word = 'APART'
@@ -404,7 +404,7 @@ end
 -- What goes on is to be back in its lane before this worker claims, else the weights of lanes would count for nothing. Where a
 -- ledger follows this Redis, its stewards alone make fires.
 local fires
-if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', T .. 'meta', 'ledger') + call('HEXISTS', T .. 'meta', 'rebuilding') == 0 then
+if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', KEY.meta, 'ledger') + call('HEXISTS', KEY.meta, 'rebuilding') == 0 then
   word, fires = 'FIRES', go_on_now
 end
 local offers, waiting, busy = look()
@@ -412,7 +412,7 @@ if live and not fires then
   take_share(offers, waiting, busy)
   raise_heads()
 end
--- An idle pull, the commonest of all, has looked often enough.
+-- An idle pull, the most frequent one, ends here.
 if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0, fires} end
 local left = ring_on()
 ring_for(freed)

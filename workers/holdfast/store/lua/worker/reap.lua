@@ -9,11 +9,11 @@ local lease, grace = tonumber(ARGV[1]), tonumber(ARGV[2])
 local answer = {}
 local function lost(incarnation, cause) return recover({incarnation = incarnation, cause = cause, runs = tonumber(ARGV[3])}) end
 
-for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '(' .. NOW, '+inf', 'LIMIT', 0, 256)) do
-  call('ZADD', T .. 'workers', NOW, incarnation)
+for _, incarnation in ipairs(call('ZRANGEBYSCORE', KEY.workers, '(' .. NOW, '+inf', 'LIMIT', 0, 256)) do
+  call('ZADD', KEY.workers, NOW, incarnation)
 end
-for _, incarnation in ipairs(call('ZRANGEBYSCORE', T .. 'workers', '-inf', NOW - lease, 'LIMIT', 0, 16)) do
-  local worker = T .. 'worker:' .. incarnation
+for _, incarnation in ipairs(call('ZRANGEBYSCORE', KEY.workers, '-inf', NOW - lease, 'LIMIT', 0, 16)) do
+  local worker = KEY.worker .. incarnation
   local r = call('HMGET', worker, 'heartbeat', 'suspect', 'vouched')
   local last = (r[1] or '') .. '/' .. (r[3] or '')
   local beat, since = string.match(r[2] or '', '^(%d+/%d*):(%d+)$')

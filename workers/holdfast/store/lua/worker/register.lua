@@ -11,14 +11,14 @@
 -- flags: allow-oom
 -- use: clock journal hosts catalogs
 local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog = unpack(ARGV)
-local worker = T .. 'worker:' .. incarnation
+local worker = KEY.worker .. incarnation
 
 -- Many workers have the same names: these are kept once, in a set that is called by their digest.
 local function keep_names()
   if names == '' then return '*' end
   local digest = redis.sha1hex(names)
-  for _, name in ipairs(cmsgpack.unpack(names)) do call('SADD', T .. 'names:' .. digest, name) end
-  call('SADD', T .. 'handlers', digest)
+  for _, name in ipairs(cmsgpack.unpack(names)) do call('SADD', KEY.names .. digest, name) end
+  call('SADD', KEY.handlers, digest)
   return digest
 end
 
@@ -33,10 +33,10 @@ call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host
 if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
 if (limits or '') ~= '' then call('HSET', worker, 'limits', limits) end
 if (catalog or '') ~= '' then call('HSET', worker, 'application', application, 'catalog', catalogs().keep(catalog)) end
-if kind == 'quarantine' then call('SADD', T .. 'quarantine', incarnation) end
+if kind == 'quarantine' then call('SADD', KEY.quarantine, incarnation) end
 if (halt or '') ~= '' then call('HSET', worker, 'halt', halt) end
 if is_barred(host, halt) then call('HSET', worker, 'quiet', '1') end
-call('ZADD', T .. 'workers', NOW, incarnation)
-call('HINCRBY', T .. 'meta', 'roster', 1)   -- so many registered or began to drain: a look at all workers may be spared
+call('ZADD', KEY.workers, NOW, incarnation)
+call('HINCRBY', KEY.meta, 'roster', 1)   -- so many registered or began to drain: a look at all workers may be spared
 tell('worker-registered', incarnation, host .. ' ' .. pid)
 return 'OK'

@@ -8,13 +8,13 @@
 -- flags: allow-oom
 -- use: clock task_record lane journal gates pause_requests damage workers
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local worker = T .. 'worker:' .. incarnation
+local worker = KEY.worker .. incarnation
 local known = call('HMGET', worker, 'state', 'vouched', 'kind', 'heartbeat', 'quiet')
 if not known[1] then return {'UNKNOWN', {}, 0, -1, 0, 0, {}} end
 if known[1] == 'dead' then return {'DEAD', {}, 0, -1, 0, 0, {}} end
-if known[1] ~= state then call('HINCRBY', T .. 'meta', 'roster', 1) end   -- it declares no schedules any more
+if known[1] ~= state then call('HINCRBY', KEY.meta, 'roster', 1) end   -- it declares no schedules any more
 call('HSET', worker, 'state', state, 'heartbeat', (known[4] or 0) + 1)
-call('ZADD', T .. 'workers', NOW, incarnation)
+call('ZADD', KEY.workers, NOW, incarnation)
 
 local held, lost, to_pause = {}, {}, {}
 for i = 5 + lanes, #ARGV, 4 do
@@ -26,7 +26,7 @@ for i = 5 + lanes, #ARGV, 4 do
   else
     if is_pause_asked(r[3], claim) then to_pause[#to_pause + 1] = id end
     if progress ~= '' then write(id, 'progress', progress) end
-    if checkpoint ~= '' then call('SET', T .. 'checkpoint:' .. id, checkpoint) end
+    if checkpoint ~= '' then call('SET', KEY.checkpoint .. id, checkpoint) end
   end
 end
 
@@ -49,6 +49,6 @@ end
 local waiting = 0
 for i = 5, 4 + lanes do
   if known[3] ~= 'quarantine' then waiting = waiting + call('EXISTS', list_of(ARGV[i])) end
-  if known[3] ~= 'worker' then waiting = waiting + call('EXISTS', T .. 'suspects:' .. ARGV[i]) end
+  if known[3] ~= 'worker' then waiting = waiting + call('EXISTS', KEY.suspects .. ARGV[i]) end
 end
 return {'OK', lost, returned, known[2] and known[2] ~= '' and NOW - known[2] or -1, waiting, known[5] and 1 or 0, to_pause}

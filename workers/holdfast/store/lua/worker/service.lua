@@ -1,4 +1,4 @@
--- Who serves what, at one moment.
+-- The workers that serve lanes and handlers, at one moment.
 -- KEYS: the public queue. ARGV: lane, handler's name ('' for none), lane, name, …
 -- Answers: per pair {live workers, of these those that serve the lane, of these those that have the handler, the first of them
 --           as host, slot and pid, why the lane is paused (`since reason`, ''), for how long (ms) tasks have waited at the gate of
@@ -26,9 +26,9 @@ local function state_of(lane, name)
     first[i] = {servers[i].host or '', servers[i].slot or '', servers[i].pid or ''}
   end
   local clock, since = gates.clock_of(lane, name)
-  local waited = call('ZSCORE', T .. 'unknown:' .. lane, name) and clock - since or -1
+  local waited = call('ZSCORE', KEY.unknown .. lane, name) and clock - since or -1
   local all, in_lane = gates.all(), gates.servers(lane)
-  return {#all, #in_lane, #servers, first, call('HGET', T .. 'rules', 'paused:' .. lane) or '', waited, limits_of(in_lane),
+  return {#all, #in_lane, #servers, first, call('HGET', KEY.rules, 'paused:' .. lane) or '', waited, limits_of(in_lane),
     limits_of(all)}
 end
 

@@ -1,4 +1,4 @@
--- Working tasks whose owner is not there: dead, unknown, or not heard of for long. Looks at one page of all keys.
+-- Find working tasks whose owner is dead, unknown, or silent for long, and put them back if asked. Looks at one page of all keys.
 -- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, silence (ms) after which an owner
 --       counts as gone, put back (1 or 0: only look), runs of a task after its first death.
 -- Answers: the next cursor (0 at the end), then id, owner, why (dead, unknown, silent, not held), …
@@ -8,13 +8,13 @@
 -- use: clock recovery task_record workers
 local cursor, page, silence, put_back = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 
--- Why nobody can be working on this task, or nil.
+-- The reason why nobody can be working on this task, or nil.
 local function why(id, owner, claim)
-  local state = call('HGET', T .. 'worker:' .. owner, 'state')
+  local state = call('HGET', KEY.worker .. owner, 'state')
   if not state then return 'unknown' end
   if state == 'dead' then return 'dead' end
   if call('HGET', running_of(owner), id) ~= claim then return 'not held' end
-  local beat = call('ZSCORE', T .. 'workers', owner)
+  local beat = call('ZSCORE', KEY.workers, owner)
   if not beat or NOW - tonumber(beat) >= silence then return 'silent' end
 end
 
@@ -26,7 +26,7 @@ local function rescue(id, owner, claim, reason)
   call('HDEL', running_of(owner), id)
 end
 
-local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. 'task:*'
+local pattern = string.gsub(T, '[%*%?%[%]\\]', '\\%0') .. NAME.task .. '*'
 local found = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', page)
 local answer, put = {found[1]}, {}
 for _, key in ipairs(found[2]) do

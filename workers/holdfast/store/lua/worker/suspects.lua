@@ -10,15 +10,15 @@
 -- flags: allow-oom
 -- use: suspect_queue workers unknown_handlers serving_workers task_record
 local MOVED_AT_ONCE = 100
-for _, incarnation in ipairs(call('SMEMBERS', T .. 'quarantine')) do
-  if not call('ZSCORE', T .. 'workers', incarnation) then call('SREM', T .. 'quarantine', incarnation) end
+for _, incarnation in ipairs(call('SMEMBERS', KEY.quarantine)) do
+  if not call('ZSCORE', KEY.workers, incarnation) then call('SREM', KEY.quarantine, incarnation) end
 end
-local waits_apart = call('HGETALL', T .. 'apart')
+local waits_apart = call('HGETALL', KEY.apart)
 for i = 1, #waits_apart, 2 do
   local r = read(waits_apart[i + 1], 'state', 'alone')
-  if r[1] ~= 'submitted' or r[2] ~= '1' then call('HDEL', T .. 'apart', waits_apart[i]) end
+  if r[1] ~= 'submitted' or r[2] ~= '1' then call('HDEL', KEY.apart, waits_apart[i]) end
 end
-if call('EXISTS', T .. 'solo') == 1 then move_solo(MOVED_AT_ONCE) end
+if call('EXISTS', KEY.solo) == 1 then move_solo(MOVED_AT_ONCE) end
 
 local LANES, NAMED = {}, tonumber(ARGV[1])
 for i = NAMED + 2, #ARGV do LANES[#LANES + 1] = ARGV[i] end
@@ -28,7 +28,7 @@ local function handlers_here()
   if handlers then return handlers end
   handlers = {}
   for i = 2, NAMED + 1 do
-    local r = call('HMGET', T .. 'worker:' .. ARGV[i], 'state', 'names')
+    local r = call('HMGET', KEY.worker .. ARGV[i], 'state', 'names')
     if r[1] == 'live' then handlers[r[2] or '*'] = true end
   end
   if not next(handlers) then handlers['*'] = true end
@@ -62,8 +62,8 @@ suspects().visit_all(LANES, function(id, lane, r)
   end
 end)
 if not any then return {0, 0} end
-for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do
-  local single = call('HGET', T .. 'worker:' .. incarnation, 'kind') == 'single'
-  if single and call('EXISTS', T .. 'control:' .. incarnation) == 0 then hint(incarnation, 'look') end
+for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do
+  local single = call('HGET', KEY.worker .. incarnation, 'kind') == 'single'
+  if single and call('EXISTS', KEY.control .. incarnation) == 0 then hint(incarnation, 'look') end
 end
 return {startable, alone}

@@ -4,11 +4,11 @@
 -- flags: allow-oom
 -- use: clock
 local lives, count = {}, 0
-for _, incarnation in ipairs(call('ZRANGE', T .. 'workers', 0, -1)) do lives[incarnation] = true end   -- none of the dead
+for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do lives[incarnation] = true end   -- none of the dead
 for _, incarnation in ipairs(ARGV) do
   if lives[incarnation] then
-    call('HSET', T .. 'worker:' .. incarnation, 'vouched', NOW)
-    call('ZADD', T .. 'workers', NOW, incarnation)
+    call('HSET', KEY.worker .. incarnation, 'vouched', NOW)
+    call('ZADD', KEY.workers, NOW, incarnation)
     count = count + 1
   end
 end

@@ -3,7 +3,7 @@
 -- Answers: 1, or 0 where the incarnation is dead.
 -- flags: allow-oom
 -- use: workers
-local state = call('HGET', T .. 'worker:' .. ARGV[1], 'state')
+local state = call('HGET', KEY.worker .. ARGV[1], 'state')
 if state == 'dead' then return 0 end
 hint(ARGV[1], 'wake')
 return 1
