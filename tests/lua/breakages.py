@@ -465,6 +465,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a halt that has ended was none", "quiet_host", "'halt', number, mark, number)", "'halt', number)", quiet.test_the_number_of_a_halt_is_higher_than_that_of_any_before),
     ("a halted steward is told of what is due", "schedule_due", "if (ARGV[2] or '') ~= '' and ", "if false and ", quiet.test_a_halted_steward_makes_no_fires_and_others_do),
     ("a halted steward fires what it has prepared", "schedule_fire", "local halted = (ARGV[2] or '') ~= '' and ", "local halted = false and ", quiet.test_a_halted_steward_makes_no_fires_and_others_do),
+    ("the wait of one handler counts for another's schedule", "task_end", "reason, r[5]) end", "reason, r[5] or 500) end", going_on.test_the_wait_that_one_handler_asked_for_does_not_count_for_the_schedule_of_another_task),
     ("a worker claims before what continues is back", "pull", "#go_on_now > 0 and ", "false and ", going_on.test_a_job_that_continues_comes_before_the_next_claim),
     ("a worker claims beside its fires", "pull", "if live and not fires then", "if live then", going_on.test_a_job_that_continues_comes_before_the_next_claim),
     ("nobody hears of what waits beside fires", "pull", "local left = ring_on()", "local left = fires and 0 or ring_on()", going_on.test_others_hear_of_what_waits_while_a_worker_makes_fires),

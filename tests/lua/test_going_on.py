@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.client.schedules import Schedules
 from holdfast.core.delivery import Delivery, Pulled, Settle, Standing
+from holdfast.core.tasks import State
 from tests.lua.namespace import Namespace, settlement
+from tests.lua.operations import control
 
 pytestmark = pytest.mark.anyio
 
@@ -99,3 +102,16 @@ async def test_a_worker_makes_a_bounded_number_of_fires_at_once_and_stewards_the
     await firing(space).round()
     assert len(await space.take("a", 20)) == 4
     await space.check()
+
+
+async def test_the_wait_that_one_handler_asked_for_does_not_count_for_the_schedule_of_another_task(
+    space: Namespace,
+) -> None:
+    await space.submit("other")
+    fire = await begun(space, backoff=60)
+    [other] = await space.take("a", 1)
+    fire, other = (fire, other) if other.task_id == "other" else (other, fire)
+    await space.push(control("cancel", fire.task_id))
+    await space.pull("a", 1, replace(settlement(other, Settle.COMPLETED), delay_ms=500))
+    assert (await space.task(fire.task_id)).state is State.CANCELED
+    assert int(await space.do("HGET", space.key("schedule:j"), "due")) == space.clock.now_ms + 60_000
