@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-bindu coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-schedules bench-ledger picture chaos clean
+.PHONY: run test quick test-bindu coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-schedules bench-ledger picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
 
-test: .venv/developing ## everything, files side by side; what fails once is tried again and named in the summary
-	$(BIN)/python -m pytest -n 3 --dist loadfile --reruns 1 $(TESTS)
+test: .venv/developing ## everything, side by side, the longest files first; TESTS=tests/core/test_lease.py chooses
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(TESTS)
+
+quick: .venv/developing ## under a minute: rules, settings, and scripts on a server; no plays at random, no broken scripts
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not memory" tests/core tests/config tests/lua
 
 test-bindu: ## the adapter for the agent framework, in .venv-bindu on Python 3.12 or later; PYTHON312 names one
 	@.ci/test-bindu

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,11 +12,27 @@ from uuid import uuid4
 
 import pytest
 
+from tests.flaky import flaky_lines, note_flaky
 from tests.postgres.server import Server, postgres
 from tests.servers import valkey
 
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, then the longest ones: the last process is not left alone with one of them."""
+    note_flaky(items)
+    lengths = Counter(item.path for item in items)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, -lengths[item.path]))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if lines := flaky_lines(terminalreporter.stats):
+        terminalreporter.section("flaky tests, which may be tried three times")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session", autouse=True)

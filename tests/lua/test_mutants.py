@@ -17,7 +17,7 @@ from tests.lua.test_server import (
 from tests.lua.test_server import test_on_a_full_server_everything_else_goes_on as full_goes_on
 from tests.servers import valkey
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 PASSING = ("pull", "renew", "recover", "cancel", "trim", "pause", "resume", "vouch", "reap", "audit", "ring", "wake")
 PASSING += ("readmit", "purge_unreadable", "purge_dead")

@@ -129,12 +129,16 @@ async def test_a_death_by_an_order_leaves_the_accounts_alone(space: Namespace) -
     await space.check()
 
 
+ENDLESS = 20  # starts
+
+
 async def starts_until_it_ends(space: Namespace, task_id: str, *, charged: bool, max_crashes: int = 3) -> int:
     """How often a task is started that ends its worker each time."""
     starts = 0
     while await space.state(task_id) in {"submitted", "delayed"}:
         await space.clock.advance(25_000)
         name, starts = f"{task_id}-{starts}", starts + 1
+        assert starts < ENDLESS, f"{task_id} never ends"
         await space.register(name, kind=WorkerKind.SINGLE)
         assert [one.task_id for one in await space.take(name)] == [task_id], starts
         await space.store.recover(name, "died", charged, max_crashes=max_crashes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
@@ -121,7 +122,7 @@ async def test_a_server_that_is_too_old_is_refused(short_path: Path) -> None:
     listener = await anyio.create_unix_listener(short_path / "old.sock")
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, answer_as_redis_6)
-        async with namespace(f"unix://{short_path / 'old.sock'}") as old:
+        async with aclosing(Namespace(f"unix://{short_path / 'old.sock'}")) as old:
             with pytest.raises(StoreRefusedError, match=r"is 6\.2\.14; Redis 7\.0 or later"):
                 await old.store.preflight()
         group.cancel_scope.cancel()

@@ -104,7 +104,7 @@ async def test_schedules_fire_without_a_steward() -> None:
             twice.set()
 
     async with create_broker(type="memory") as broker, broker.working(note):
-        await broker.manager.schedules.upsert("s1", every=0.1, text="tick", limit=2)
+        await broker.manager.schedules.upsert("s1", every=0.1, text="tick", limit=2, overlap="allow")
         with anyio.fail_after(WITHIN):
             await twice.wait()
     assert ran == ["tick", "tick"]
