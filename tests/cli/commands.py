@@ -16,7 +16,7 @@ from holdfastd.cli.main import run
 
 SUPERVISOR = Path(sys.executable).with_name("supervisor")
 ROOT = Path(__file__).parents[2]
-NOBODY = "supervisor: warning: what was accepted waits: no worker is there to take it: supervisor start\n"
+NOBODY = "supervisor: warning: accepted tasks must wait: no worker runs: supervisor start\n"
 OURS = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "DATABASE_URL", "NO_COLOR", "OTEL_")
 
 

@@ -78,7 +78,7 @@ def test_a_stop_says_what_it_waits_for_and_an_error_is_shown_as_it_was_raised(sh
         await_running(cli)
         answer = cli("stop")
         assert (
-            answer.err == "supervisor: 1 task still to be finished; interrupting this command leaves the drain alone\n"
+            answer.err == "supervisor: waiting for 1 running task; interrupting this command does not cancel the stop\n"
         )
         assert (answer.status, supervisor.wait(60)) == (75, 75)
 
@@ -99,4 +99,4 @@ def test_a_store_that_cannot_be_found_is_explained_to_who_submits(alone: Cli) ->
 def test_how_far_a_stream_came_is_told_with_what_ended_it() -> None:
     assert Tally().upto() == ""
     told = Tally(accepted=1, settled=1, line=2).upto()
-    assert told == "up to line 2 all were accepted (1 task), perhaps more; 1 settled"
+    assert told == "all lines up to 2 were accepted (1 task), perhaps more; 1 settled"

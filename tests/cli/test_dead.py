@@ -90,7 +90,7 @@ def test_a_choice_of_dead_letters_must_be_made(inside: Cli, verb: str) -> None:
     for which in ((), ("a", "--all"), ("a", "--name", "x")):
         answer = inside("dead", verb, *which)
         assert answer.status == 2
-        assert "say which dead letters" in answer.err
+        assert "name the dead letters" in answer.err
 
 
 def test_deleting_dead_letters_wants_a_yes(inside: Cli) -> None:
@@ -117,9 +117,9 @@ def test_what_was_set_aside_is_shown_put_back_and_forgotten(inside: Cli) -> None
     assert "{bad" in inside("queue", "unreadable", "show", first).out
     assert "\x1b[31m" not in inside.on_terminal("queue", "unreadable", "show", second).out
     back = inside("queue", "unreadable", "retry", first, "1-nothing")
-    assert (back.status, back.out) == (1, f"{first} is back in its lane\n1-nothing is not there (any more)\n")
+    assert (back.status, back.out) == (1, f"{first} is back in its lane\n1-nothing does not exist (any more)\n")
     assert inside("queue", "peek").out == "{bad\n"
-    assert inside("queue", "unreadable", "purge", second, "--yes").out == "1 forgotten\n"
+    assert inside("queue", "unreadable", "purge", second, "--yes").out == "1 deleted\n"
     assert inside("queue", "unreadable", "--json").lines == []
     assert inside("queue", "unreadable", "show", second).status == 1
 
@@ -129,7 +129,7 @@ def test_all_that_was_set_aside_goes_back_in_order_or_is_forgotten(inside: Cli) 
     assert len(inside("queue", "unreadable", "retry", "--all", "--json").lines) == 3
     assert inside("queue", "peek").out == "{1\n{2\n{3\n"
     assert inside("queue", "unreadable", "purge", "--all").status == 2  # it wants a yes
-    assert inside("queue", "unreadable", "purge", "--all", "--older", "1h", "--yes").out == "0 forgotten\n"
+    assert inside("queue", "unreadable", "purge", "--all", "--older", "1h", "--yes").out == "0 deleted\n"
 
 
 @pytest.mark.parametrize("verb", ["retry", "purge"])
@@ -137,4 +137,4 @@ def test_a_choice_of_entries_must_be_made(inside: Cli, verb: str) -> None:
     for which in ((), ("1-a", "--all")):
         answer = inside("queue", "unreadable", verb, *which)
         assert answer.status == 2
-        assert "say which entries" in answer.err
+        assert "name the entries by ADDRESS" in answer.err

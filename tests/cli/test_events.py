@@ -44,7 +44,7 @@ def test_a_beginning_that_was_trimmed_is_told(inside: Inside) -> None:
         client.xtrim(f"{{{queue}}}:events", maxlen=5, approximate=False)
     answer = inside("events", "--since", "1h", "--json")
     assert [line["event"] for line in answer.lines] == ["missed"] + ["accepted"] * 5
-    assert "were trimmed before they could be read" in answer.err
+    assert "were deleted before they could be read" in answer.err
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def test_following_goes_on_when_the_store_was_away(short_path: Path) -> None:
             assert said(process)["id"] == "before"
             os.kill(server.pid, signal.SIGKILL)
             assert process.stderr is not None
-            assert "waiting for it" in process.stderr.readline()
+            assert "waiting until it is back" in process.stderr.readline()
             (folder / "server.sock").unlink()
             with serve(folder):
                 assert "the store is back" in process.stderr.readline()

@@ -32,7 +32,7 @@ def fill(cli: Cli) -> int:
         if answer.status:
             assert answer.status == 69
             again, refusal, *rest = answer.err.splitlines()
-            assert again == f"{refusal}: asking again, for 0.5 s at most"
+            assert again == f"{refusal}: retrying for up to 0.5 s"
             assert "cannot write to its disk, and refuses tasks until it can: MISCONF" in refusal
             assert rest == ["supervisor: 0 of 1 tasks were accepted before"]
             return accepted

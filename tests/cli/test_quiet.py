@@ -30,8 +30,8 @@ def states(cli: Cli) -> dict[str, bool]:
 
 
 def test_all_hosts_are_quiet_until_they_are_resumed(hosts: Cli) -> None:
-    assert hosts("quiet", "--reason", "the bank\x1b moves").out == "all hosts are quiet: 2 workers claim nothing more\n"
-    assert hosts("quiet").out == "all hosts are quiet already: 2 workers claim nothing more\n"
+    assert hosts("quiet", "--reason", "the bank\x1b moves").out == "all hosts are quiet: 2 workers claim no more tasks\n"
+    assert hosts("quiet").out == "all hosts are quiet already: 2 workers claim no more tasks\n"
     assert states(hosts) == {HERE: True, "other": True}
     assert hosts("resume").out == "all hosts are resumed: 2 workers claim tasks\n"
     assert hosts("resume").out == "all hosts are not quiet: 2 workers claim tasks\n"
@@ -47,11 +47,11 @@ def test_what_control_may_be_told_is_one_line(hosts: Cli) -> None:
 def test_an_empty_reason_is_none(hosts: Cli) -> None:
     hosts("quiet", "--reason", " ")
     hosts("quiet", "--host", "this")
-    assert "still quiet: no host claims a task (said an operator)" in hosts("resume", "--host", "this").err
+    assert "still quiet: no host claims a task (ordered by an operator)" in hosts("resume", "--host", "this").err
 
 
 def test_one_host_is_quiet_by_its_own_name(hosts: Cli) -> None:
-    assert hosts("quiet", "--host", "this").out == f"host {HERE} is quiet: 1 worker claims nothing more\n"
+    assert hosts("quiet", "--host", "this").out == f"host {HERE} is quiet: 1 worker claims no more tasks\n"
     assert states(hosts) == {HERE: True, "other": False}
     hosts("quiet", "--host", "other")
     answer = hosts("resume", "--host", "this")
@@ -63,8 +63,8 @@ def test_one_host_is_quiet_by_its_own_name(hosts: Cli) -> None:
 def test_a_halt_is_a_mark_of_its_own_and_what_remains_is_said(hosts: Cli) -> None:
     assert hosts("control", "HALT", "--json").document == {"host": None, "word": "halt", "changed": True, "workers": 2}
     assert hosts("control", "halt").out == (
-        "all hosts are halted: 2 workers claim nothing more; "
-        "work and dispatch end when they have finished what they run\n"
+        "all hosts are halted: 2 workers claim no more tasks; "
+        "`work` and `dispatch` processes end after their running tasks\n"
     )
     hosts("quiet", "--host", "this")
     answer = hosts("resume")
@@ -87,7 +87,7 @@ def test_a_halt_that_names_nobody_is_refused_and_nothing_is_written(hosts: Cli) 
         answer = hosts("control", "HALT", "--host", host)
         assert (answer.status, answer.out, words in answer.err) == (status, "", True), answer.err
     assert hosts("lanes", "list", "--json").document["quiet"] == []
-    assert hosts("control", "HALT", "--host", "other").out.startswith("host other is halted: 1 worker claims nothing")
+    assert hosts("control", "HALT", "--host", "other").out.startswith("host other is halted: 1 worker claims no more tasks")
     assert states(hosts) == {HERE: False, "other": True}
 
 
@@ -106,7 +106,7 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
     hosts("control", "HALT")
     first = hosts("workers").out.splitlines()[0]
     assert first.startswith("HALTED for ")
-    assert first.endswith("said so: said an operator; to go on: supervisor control RESUME")
+    assert first.endswith("said so: ordered by an operator; to go on: supervisor control RESUME")
     assert "all hosts halted for" in hosts("doctor").out
 
 
@@ -114,4 +114,4 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
 def test_what_is_no_host_is_refused(hosts: Cli, host: str) -> None:
     answer = hosts("quiet", "--host", host)
     assert answer.status == 2
-    assert "the name of a host, or this; for all hosts leave it out" in answer.err
+    assert "is not the name of a host: give a name, or `this`; omit --host for all hosts" in answer.err

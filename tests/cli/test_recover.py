@@ -31,7 +31,7 @@ async def test_a_dry_run_lists_and_changes_nothing(cli: Cli, redis_settings: Red
     for _ in range(2):
         done = cli("recover", "--dry-run")
         assert done.status == 0
-        assert "its owner is not known" in done.out
+        assert "its worker is unknown" in done.out
         assert done.out.endswith("1 task would be put back\n")
 
 

@@ -140,7 +140,7 @@ A = '[schedules.a]\nevery = "5m"\ntext = "x"\n'
         ("billing.toml", 'owner = "billing"\n', "no [schedules.ID]"),
         ("billing.json", "{}", "no [schedules.ID]"),
         ("billing.json", "[" * 100_000, "cannot be read"),
-        ("billing.json", '{"schedules": {"a": {"every": 5}, "a": {"every": 6}}}', "'a' is there twice"),
+        ("billing.json", '{"schedules": {"a": {"every": 5}, "a": {"every": 6}}}', "'a' appears twice"),
         ("billing.toml", "owner = 5\n" + A, "owner is 5"),
         ("billing.toml", 'owner = ""\n' + A, "owner is ''"),
         ("billing.toml", A + 'owner = "sales"\n', "owner is 'sales', that of the file is 'billing'"),

@@ -171,7 +171,7 @@ def test_status_without_its_store_still_shows_the_rest(short_path: Path) -> None
         answer = cli("status", "--redis-url", "redis://localhost:1")
         assert answer.status == 0
         assert "worker 0" in answer.out
-        assert "no numbers from the store: Redis at redis://localhost:1 cannot be reached" in answer.out
+        assert "no counts from the store: Redis at redis://localhost:1 cannot be reached" in answer.out
 
 
 def test_status_names_the_store_that_only_the_supervisor_was_told(

@@ -46,49 +46,52 @@ STEPS = [
     ("5 claimed 1:gone:1", "claimed by worker gone, delivery 1"),
     (f"5 settled completed 2 {CLAIM} ", "turn 2 completed"),
     (f"5 settled failed 1 {CLAIM} ValueError: x", "failed: ValueError: x"),
-    (f"5 settled exhausted 1 {CLAIM} ValueError", "failed for the last time allowed, a dead letter: ValueError"),
+    (f"5 settled exhausted 1 {CLAIM} ValueError", "failed at its last attempt and is now a dead letter: ValueError"),
     (f"5 settled input-required 1 {CLAIM} ", "turn 1 asks for input"),
-    (f"5 settled unreadable 1 {CLAIM} too deep", "rejected, as its operation cannot be read: too deep"),
-    (f"5 retry {CLAIM} ValueError", "failed, to be tried again: ValueError"),
-    (f"5 release {CLAIM} drain", "given back unfinished: drain; put back at the head of its lane"),
-    (f"5 defer {CLAIM} ", "not begun: its worker had no room for it"),
+    (f"5 settled unreadable 1 {CLAIM} too deep", "rejected because its operation cannot be read: too deep"),
+    (f"5 retry {CLAIM} ValueError", "failed, will be retried: ValueError"),
+    (f"5 release {CLAIM} drain", "returned unfinished: drain; put back at the head of its lane"),
+    (f"5 defer {CLAIM} ", "not started: its worker had no free slot"),
     (f"5 suspended {CLAIM} pause", "paused: pause"),
     (
         f"5 crashed 1 signal: SIGKILL {CLAIM}",
         "its worker died: signal: SIGKILL; put back at the head of its lane (crash 1)",
     ),
-    (f"5 crashed 2 exit 3 {CLAIM}", "its worker died: exit 3; it runs in quarantine (crash 2)"),
+    (f"5 crashed 2 exit 3 {CLAIM}", "its worker died: exit 3; from now on it runs in quarantine (crash 2)"),
     (f"5 crashed 3 exit 3 {CLAIM}", "its worker died: exit 3 (crash 3)"),
-    ("5 suspected 3 recoveries", "recovered 3 times in a row without an order: from now on it runs in quarantine"),
-    ("5 cleared p1", "cleared: p1 ended its quarantine worker; a death that both shared counts no more"),
-    (f"5 recovered lapsed {CLAIM}", "its worker went: lapsed; put back at the head of its lane, not charged with it"),
-    (f"5 returned {CLAIM}", "its worker did not hold it any more; put back at the head of its lane"),
+    ("5 suspected 3 recoveries", "its worker was lost 3 times in a row; from now on it runs in quarantine"),
+    ("5 cleared p1", "cleared: p1 ended its quarantine worker, so crashes that both shared no longer count"),
+    (
+        f"5 recovered lapsed {CLAIM}",
+        "its worker was lost: lapsed; put back at the head of its lane, not counted as a crash",
+    ),
+    (f"5 returned {CLAIM}", "its worker no longer ran it; put back at the head of its lane"),
     ("1700000000000 delayed 1700000005000", "waits until 2023-11-14T22:13:25.000Z (5.0s)"),
     ("5 promoted ", "due: may be claimed"),
     ("5 promoted by hand", "due at once: by hand"),
     ("5 put-back its entry was taken from the lane", "put back into its lane: its entry was taken from the lane"),
-    ("5 message m2", "goes on with message m2"),
-    ("5 message-waits m2", "message m2 came, and waits until this turn has ended"),
-    ("5 joined 2 m2", "message m2 joined the turn that a pause had interrupted: message 2 of the task"),
-    ("5 turn m2", "the next turn begins, with message m2, which had waited"),
+    ("5 message m2", "continues with message m2"),
+    ("5 message-waits m2", "message m2 was received and waits until this turn has ended"),
+    ("5 joined 2 m2", "message m2 joined the turn that a pause had interrupted, as message 2 of the task"),
+    ("5 turn m2", "the next turn begins with message m2, which had waited"),
     ("5 pause-asked x", "asked to pause: x"),
     ("5 pause-withdrawn x", "the pause was withdrawn: x"),
     ("5 resumed x", "resumed: x"),
     ("5 canceled ", "canceled"),
-    ("5 dead-letter 4 crashes", "given up on after 4 crashes: a dead letter"),
+    ("5 dead-letter 4 crashes", "failed after 4 crashes and is now a dead letter"),
     ("5 retried t1.r1 by hand", "retried as t1.r1: by hand"),
-    ("5 retry-of t1", "runs what t1 was asked"),
+    ("5 retry-of t1", "repeats the request of t1"),
     ("5 waits 1", "waits for 1 task to end"),
     ("5 waits 12", "waits for 12 tasks to end"),
-    ("5 ready ", "what it waited for has ended"),
-    ("5 parent-failed t0 canceled", "failed, as it was to run after t0, which was canceled"),
-    ("5 parent-failed t0 failed", "failed, as it was to run after t0, which failed"),
-    ("5 expired expired", "expired: no worker had taken it by its time"),
+    ("5 ready ", "all tasks that it waited for have ended"),
+    ("5 parent-failed t0 canceled", "failed because it waited for t0, which was canceled"),
+    ("5 parent-failed t0 failed", "failed because it waited for t0, which failed"),
+    ("5 expired expired", "expired: no worker claimed it in time"),
     (
         "5 unknown-handler mail.send",
-        "set beside its lane until a worker takes it that has handler mail.send: the one that met it has not",
+        "set aside until a worker with handler mail.send claims it: the worker that read it has none",
     ),
-    ("5 unserved no worker came", "failed, a dead letter: no worker came"),
+    ("5 unserved no worker came", "failed and is now a dead letter: no worker came"),
     ("5 restored submitted 2", "put back from PostgreSQL, submitted in turn 2"),
     ("5 danced with wolves", "danced with wolves"),
 ]
@@ -107,9 +110,9 @@ def test_every_event_has_words() -> None:
     ("line", "told"),
     [
         (f"5 crashed 1 exit 3 {CLAIM}", "its worker died: exit 3 (crash 1)"),
-        (f"5 recovered lapsed {CLAIM}", "its worker went: lapsed, not charged with it"),
-        (f"5 release {CLAIM} drain", "given back unfinished: drain"),
-        (f"5 returned {CLAIM}", "its worker did not hold it any more"),
+        (f"5 recovered lapsed {CLAIM}", "its worker was lost: lapsed, not counted as a crash"),
+        (f"5 release {CLAIM} drain", "returned unfinished: drain"),
+        (f"5 returned {CLAIM}", "its worker no longer ran it"),
     ],
 )
 @pytest.mark.parametrize("followed", ["5 suspended wait", "5 suspected 3 recoveries"])
@@ -134,7 +137,7 @@ def test_a_recovery_tells_how_long_after_the_death_it_was(died: int, told: str) 
     ("more", "told"),
     [
         ({}, "accepted into lane high: submitted through Holdfast"),
-        ({"origin": "foreign"}, "accepted into lane high: pushed to the list by somebody else"),
+        ({"origin": "foreign"}, "accepted into lane high: pushed to the list by another program"),
         ({"origin": "retry", "retry_of": "t0"}, "accepted into lane high: a retry of t0"),
     ],
 )
@@ -160,12 +163,12 @@ NEXT = [
     (facts({}, place=Place(10_000, False)), "waits in lane high, at least 10000 entries before it"),
     (
         facts({}, place=Place(None, True)),
-        "waits in lane high, but its entry was taken from there: a steward will put it back",
+        "waits in lane high, but another program took its entry from the list: a steward will put it back",
     ),
     (facts({}), "waits in lane high"),
     (
         facts({}, place=Place(0, True), living=0),
-        "is the next in lane high; no worker is there to take it: supervisor start",
+        "is the next in lane high; no worker runs: supervisor start",
     ),
     (
         facts({"solo": True, "crashes": 2}, place=Place(0, True)),
@@ -177,12 +180,12 @@ NEXT = [
     ),
     (
         facts({"solo": True, "crashes": 1}, place=Place(0, True)),
-        "waits for quarantine because three workers in a row were lost with it",
+        "waits for quarantine because three of its workers in a row were lost",
     ),
     (
         facts({"solo": True, "crashes": 2}, place=Place(0, True), held_back="the supervisor is draining"),
         "waits for quarantine because it ended its worker twice"
-        "; no worker is started for it here: the supervisor is draining",
+        "; the supervisor on this host starts no quarantine worker: the supervisor is draining",
     ),
     (facts({"state": State.DELAYED, "due_ms": NOW + 5_100}), "due in 5.1s"),
     (
@@ -206,8 +209,8 @@ NEXT = [
             {"state": State.WAITING, "waits_for": ("a", "b", "c"), "if_parent_fails": "run", "expires_ms": NOW + 2_000},
             parents=(facts({}).task,),
         ),
-        "waits until t1 (submitted) and 2 others have ended; should one not complete, it runs all the same"
-        "; expires in 2.0s unless a worker takes it before",
+        "waits until t1 (submitted) and 2 others have ended; it runs even if one does not complete"
+        "; expires in 2.0s unless a worker claims it first",
     ),
     (facts({"expires_ms": NOW - 1}), "waits in lane high; has expired"),
     (facts({"expires_ms": NOW - 1, "deliveries": 1}), "waits in lane high"),
@@ -219,17 +222,17 @@ NEXT = [
     ),
     (
         facts(WORKING, owner=replace(WORKER, state="draining")),
-        f"{IN_WORKER}, attempt 2 of 3; that worker drains",
+        f"{IN_WORKER}, attempt 2 of 3; that worker is draining",
     ),
     (
         facts(WORKING, owner=replace(WORKER, beat_ago_ms=9_000)),
-        f"{IN_WORKER}, attempt 2 of 3; that worker was not heard of for 9.0s:"
-        " when its lease ends the task goes back to its lane",
+        f"{IN_WORKER}, attempt 2 of 3; that worker has sent no heartbeat for 9.0s:"
+        " a steward will put the task back when its lease ends",
     ),
     (
         facts(WORKING),
-        f"runs in worker {INCARNATION}, attempt 2 of 3; the store knows nothing of that worker:"
-        " when its lease ends a steward puts the task back",
+        f"runs in worker {INCARNATION}, attempt 2 of 3; that worker is unknown to the store:"
+        " a steward will put the task back when its lease ends",
     ),
     (
         facts({**WORKING, "pending": 2}, owner=WORKER),
@@ -237,19 +240,19 @@ NEXT = [
     ),
     (
         facts({"state": State.INPUT_REQUIRED}),
-        "waits for input: a message goes on with it (supervisor submit --task-id t1 TEXT)",
+        "waits for input: it continues with a message (supervisor submit --task-id t1 TEXT)",
     ),
     (
         facts({"state": State.AUTH_REQUIRED}),
-        "waits to be authorized: a message goes on with it (supervisor submit --task-id t1 TEXT)",
+        "waits for authorization: it continues with a message (supervisor submit --task-id t1 TEXT)",
     ),
     (
         facts({"state": State.SUSPENDED, "reason": "lunch"}),
-        "is paused: lunch; it goes on when it is resumed, or given a message",
+        "is paused: lunch; it continues when it is resumed or gets a message",
     ),
     (facts({**ENDED, "state": State.COMPLETED}), f"completed 3.0s ago; {KEPT}"),
     (facts(ENDED), f"failed 3.0s ago: ValueError: x; {KEPT}"),
-    (facts(ENDED, are_registered=False), f"failed 3.0s ago: ValueError: x; {KEPT} by the settings here"),
+    (facts(ENDED, are_registered=False), f"failed 3.0s ago: ValueError: x; {KEPT} by the settings of this command"),
     (facts({**ENDED, "state": State.REJECTED}), f"rejected 3.0s ago: ValueError: x; {KEPT}"),
     (facts({**ENDED, "state": State.CANCELED, "reason": ""}), f"canceled 3.0s ago; {KEPT}"),
     (

@@ -70,7 +70,7 @@ def test_a_reader_that_leaves_does_not_end_the_submission(cli: Cli) -> None:
     (cli.folder / "lines").write_text("".join(f"line {n}\n" for n in range(3000)))
     answer = in_shell(cli, "s submit --lines lines | head -1; exit ${PIPESTATUS[0]}")
     assert (answer.status, answer.out.count("\n")) == (0, 1)
-    assert answer.err == NOBODY + "supervisor: standard output is read no more; 3000 tasks accepted\n"
+    assert answer.err == NOBODY + "supervisor: standard output was closed; 3000 tasks accepted\n"
     assert accepted(cli) == 3000
 
 

@@ -66,7 +66,7 @@ def _told_of_the_worker(cli: Cli, pid: int) -> None:
 def test_a_task_nobody_knows_is_told_how_long_one_is_kept(cli: Cli) -> None:
     answer = cli("why", "nobody")
     assert (answer.status, answer.out) == (1, "")
-    assert "one that has ended is kept for 7d 0h" in answer.err
+    assert "a task that has ended is kept for 7d 0h" in answer.err
 
 
 def test_a_waiting_task_is_told_its_place(cli: Cli) -> None:
@@ -74,7 +74,7 @@ def test_a_waiting_task_is_told_its_place(cli: Cli) -> None:
     cli("submit", "x", "--task-id", "t")
     assert cli("why", "t", "--json").document["place"] == {"before": 2, "exact": True}
     last = cli("why", "t").out.splitlines()[-1]
-    assert last.endswith("2 entries before it; no worker is there to take it: supervisor start")
+    assert last.endswith("2 entries before it; no worker runs: supervisor start")
     cli("submit", "x", "--task-id", "later", "--delay", "1h")
     assert cli("why", "later").out.splitlines()[-1].startswith("now: due in 59m")
 

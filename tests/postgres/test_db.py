@@ -69,7 +69,7 @@ def test_tables_of_a_later_version_are_refused(
     postgres_server.statement("INSERT INTO holdfast_schema VALUES (999, 'later')", name)
     answer = cli("db", "status")
     assert answer.status == 1
-    assert "tables of version 999, this version needs 2" in answer.out
+    assert "the tables have version 999; this version of Holdfast needs 2" in answer.out
 
 
 @pytest.mark.parametrize(

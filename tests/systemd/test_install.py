@@ -108,7 +108,7 @@ def test_what_somebody_has_changed_is_kept_unless_forced(cli: Cli, root: Path, p
     answer = install(cli, "--user", "ada", "--workers", "7")
     assert answer.status == 0
     assert f"kept  {root / path}\n" in answer.out
-    assert f"{root / path} is not as it was written and is kept: --force replaces it" in answer.err
+    assert f"{root / path} was edited and is kept: --force replaces it" in answer.err
     assert (root / path).read_text().endswith("# mine\n")
     install(cli, "--user", "ada", "--workers", "7", "--force")
     assert "# mine" not in (root / path).read_text()

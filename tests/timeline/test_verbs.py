@@ -202,7 +202,7 @@ def test_the_settings_file_may_be_named_before_the_verb(timeline: Timeline, insi
         ("good:A,NOW\nbad:A,NOW,twice\n", "line 2: 3 columns"),
         ('good:A,NOW\nbad:A,"NOW\n', "line 2: unexpected end of data"),
         ("good:A,NOW\nbad\x07job,NOW\n", "printable text"),
-        ("good:A,NOW\nx:A,NOW\ngood:A,CONTINUE\n", "line 3: 'good:A' is in line 1, too"),
+        ("good:A,NOW\nx:A,NOW\ngood:A,CONTINUE\n", "line 3: 'good:A' is already in line 1"),
         (None, "cannot be read: No such file"),
     ],
 )

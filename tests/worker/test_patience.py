@@ -107,7 +107,7 @@ def test_the_command_line_says_that_it_asks_again(rude: Rude) -> None:
     ended = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (69, "")
     assert time.monotonic() - before >= 1.5
-    assert "asking again, for 1.5 s at most" in ended.stderr.splitlines()[0]
+    assert "retrying for up to 1.5 s" in ended.stderr.splitlines()[0]
 
 
 def test_waits_and_bounds_are_those_of_the_settings() -> None:

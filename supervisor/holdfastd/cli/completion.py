@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 from holdfastd.cli.common import options
 
 SHELLS = ("bash", "zsh", "fish")
-VARIABLE = "_SUPERVISOR_COMPLETE"  # by which the script asks `supervisor` itself, as click makes it of the name
+VARIABLE = "_SUPERVISOR_COMPLETE"  # set by the script when it calls `supervisor`; click derives the name
 
 
 @rich_click.command(
@@ -21,10 +21,10 @@ VARIABLE = "_SUPERVISOR_COMPLETE"  # by which the script asks `supervisor` itsel
 @options.common
 @click.pass_context
 def completion(context: click.Context, /, shell: str) -> None:
-    """Print the script that completes commands, options and task ids in a shell."""
+    """Print a shell script that completes commands, options and task ids."""
     kind = get_completion_class(shell)
     assert kind is not None
     group = context.find_root().command
-    # Not `source()`: it starts a bash to see whether it is new enough, which is for that bash to say.
+    # Not `source()`: that starts a bash only to check its version.
     made = kind(group, {}, "supervisor", VARIABLE)
     click.echo(made.source_template % made.source_vars())

@@ -1,4 +1,4 @@
-"""`supervisor config`: the settings as a command here would read them, and where each came from."""
+"""`supervisor config`: the settings as a command in this folder reads them, and the origin of each."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ DEFAULT = "default"
 
 @rich_click.group(epilog="Example: supervisor config show")
 def config() -> None:
-    """Show the settings and where they come from."""
+    """Show the settings and the origin of each."""
 
 
 @config.command(
     epilog="Examples:\n\nsupervisor config show --given\n\nsupervisor config show --config agent_config.json --json"
 )
 @click.argument("handler", required=False)
-@click.option("--given", is_flag=True, help="Leave out what has its default.")
+@click.option("--given", is_flag=True, help="Omit settings that have their default.")
 @every_setting
 @options.common
 @options.pass_session
 def show(session: Session, /, handler: str | None, given: bool) -> None:
-    """Show each setting, its value and where it came from: flag, variable, file, credential or default.
+    """Show each setting with its value and its origin: flag, variable, file, credential or default.
 
-    Takes what `supervisor start` takes and reads what it reads; logins and passwords are masked.
+    Takes the same arguments as `supervisor start` and reads the same files. Logins and passwords are masked.
     """
     session.flags["handler"] = handler
-    _ = session.settings  # which tells of a file that was found
+    _ = session.settings  # prints a notice for a file that was found
     session.warn()
     rows = [row for row in _rows(session.resolved) if not given or row[2] != DEFAULT]
     if session.json:
         output.document({name: {"value": value, "source": source} for name, value, source in rows})
     else:
-        table(("setting", "value", "source"), [(name, _said(value), source) for name, value, source in rows])
+        table(("setting", "value", "source"), [(name, _shown(value), source) for name, value, source in rows])
 
 
 def _rows(resolved: Resolved) -> Iterator[tuple[str, object, str]]:
@@ -56,7 +56,7 @@ def _rows(resolved: Resolved) -> Iterator[tuple[str, object, str]]:
 
 
 def _plain(field: str, value: object) -> object:
-    """A value as JSON has it, without secrets."""
+    """A value for JSON, without secrets."""
     match value:
         case SecretStr():
             return "***"
@@ -72,7 +72,7 @@ def _plain(field: str, value: object) -> object:
             return str(value)
 
 
-def _said(value: object) -> object:
+def _shown(value: object) -> object:
     match value:
         case None:
             return "-"

@@ -1,4 +1,4 @@
-"""`supervisor db`: the tables in PostgreSQL, and how the ledger in them stands."""
+"""`supervisor db`: the tables in PostgreSQL, and the progress of the ledger in them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ T = TypeVar("T")
 
 @rich_click.group(epilog="Examples:\n\nsupervisor db upgrade\n\nsupervisor db status --json")
 def db() -> None:
-    """Set up the tables in PostgreSQL, and see how they stand."""
+    """Create and check the tables in PostgreSQL."""
 
 
 @db.command(epilog="Example: DATABASE_URL=postgresql://me@db/tasks supervisor db upgrade")
 @options.here
 @options.pass_session
 def upgrade(session: Session, /) -> int:
-    """Make the tables, or bring them to this version. Does nothing where they are; two at a time do it once.
+    """Create the tables, or migrate them to this version. It may be repeated, and run by several hosts at once.
 
-    Starting never does it by itself: a service's user need not have the right to change tables, and hosts that still
-    run the earlier version would be surprised.
+    `supervisor start` never does this: the user of the service need not have the right to change tables, and other
+    hosts may still run the earlier version.
     """
     done = _with_database(session, migrate.upgrade)
     if session.json:
@@ -45,7 +45,7 @@ def upgrade(session: Session, /) -> int:
     else:
         for each in done:
             output.text(f"{each.version:04} {each.name}")
-        output.text(f"version {migrate.newest()}" + ("" if done else ", as it was"))
+        output.text(f"version {migrate.newest()}" + ("" if done else ", unchanged"))
     return Exit.OK
 
 
@@ -55,10 +55,10 @@ def upgrade(session: Session, /) -> int:
 def status(session: Session, /) -> int:
     """Show the version of the tables, and how far the ledger is behind Redis.
 
-    Ends with 1 where an upgrade is needed.
+    The exit status is 1 if the tables need an upgrade.
     """
     found = _with_database(session, migrate.version)
-    standing = ledger_status.facts(session) if found == migrate.newest() else None
+    standing = ledger_status.read(session) if found == migrate.newest() else None
     if session.json:
         told = {"version": found, "needed": migrate.newest()}
         output.document(told | ({"ledger": asdict(standing)} if standing else {}))
@@ -68,32 +68,32 @@ def status(session: Session, /) -> int:
 
 
 @db.command(epilog="Example: supervisor db adopt --yes")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
 def adopt(session: Session, /, yes: bool) -> int:
-    """Let this database keep a queue that another one has kept until now.
+    """Make this database the ledger of a queue whose ledger was another database until now.
 
-    The steward then treats Redis as one that has lost data: what this database knows and Redis does not is put back.
+    The steward then treats Redis as if it had lost data: tasks that this database has and Redis has not are put back.
     """
     name = session.settings.queue_name
-    confirm(f"Let this database keep {name} from now on?", "what it knows and Redis does not is run", yes=yes)
+    confirm(f"Make this database the ledger of {name}?", "tasks that only this database has will run", yes=yes)
 
     async def leave(store: Store) -> None:
         await cast("PostgresStore", store).disown()
 
     _needs_database(session)
     ask(session, leave)
-    output.text(f"the next steward of this database keeps {name}")
+    output.text(f"this database is now the ledger of {name}; the next steward with it puts back its tasks")
     return Exit.OK
 
 
 def _print(found: int, standing: LedgerStatus | None) -> None:
-    output.text(f"tables of version {found}, this version needs {migrate.newest()}")
+    output.text(f"the tables have version {found}; this version of Holdfast needs {migrate.newest()}")
     if standing is not None:
         output.text(ledger_status.summary(standing))
     else:
-        output.text("run: supervisor db upgrade" if found < migrate.newest() else "upgrade Holdfast here")
+        output.text("run: supervisor db upgrade" if found < migrate.newest() else "upgrade Holdfast on this host")
 
 
 def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -> T:
@@ -111,5 +111,5 @@ def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -
 
 def _needs_database(session: Session) -> Any:
     if session.settings.postgres is None:
-        raise CommandError("tasks are not kept in PostgreSQL: set STORAGE_TYPE=postgres and DATABASE_URL", Exit.CONFIG)
+        raise CommandError("PostgreSQL is not configured: set STORAGE_TYPE=postgres and DATABASE_URL", Exit.CONFIG)
     return session.settings.postgres

@@ -22,38 +22,49 @@ from holdfastd.demo.errors import DemoError
 from holdfastd.demo.observed import ObservedTasks
 from holdfastd.parent.signal_socket import is_ignored
 
-TELL_EVERY = 5.0  # seconds, where nobody sees a terminal
+REPORT_INTERVAL = 5.0  # seconds, if there is no terminal
 
 
 @rich_click.command(epilog="Examples:\n\nsupervisor demo\n\nsupervisor demo --tasks 500 --seconds 10 --seed 7 --json")
-@click.option("--tasks", type=click.IntRange(1, 1_000_000), default=2000, show_default=True, help="How many tasks.")
-@click.option("--seconds", type=click.FloatRange(1, 86_400), default=30.0, show_default=True, help="To submit them in.")
-@click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="How many workers.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Chooses texts and victims.")
+@click.option("--tasks", type=click.IntRange(1, 1_000_000), default=2000, show_default=True, help="Number of tasks.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1, 86_400),
+    default=30.0,
+    show_default=True,
+    help="Time over which they are submitted.",
+)
+@click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Number of workers.")
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Seed of the random choices: texts, and which processes are killed.",
+)
 @options.common
 @options.pass_session
 def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: int) -> int:
-    """Show what it is for: kill workers with -9 all the time, the steward twice, and lose nothing.
+    """Run a demonstration: workers are killed with -9 all the time, the steward twice, and no task is lost.
 
-    Starts a supervisor of its own with an embedded store, has it count the words of real texts, and checks the books at
-    the end: each task completed once, with the right result. Exit status 1 if they do not balance. Nothing is left
-    behind.
+    It starts a supervisor of its own with an embedded store, counts the words of real texts, and checks at the end that
+    each task completed once with the right result; else the exit status is 1. It removes everything it created.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal may be closed, too
+    for number in (signal.SIGTERM, signal.SIGHUP):  # SIGHUP: the terminal was closed
         if not is_ignored(number):
             signal.signal(number, _as_interrupt)
     program = Demonstration(tasks, seconds, workers, seed)
     try:
-        ledger = _watched(program) if session.for_people else give(program, _told(session))
+        ledger = _watched(program) if session.for_people else give(program, _lines(session))
     except DemoError as error:
         raise CommandError(str(error), error.status or Exit.FAILED) from error
     breaches = ledger.breaches(tasks)
-    _tell(session, ledger, breaches)
+    _print(session, ledger, breaches)
     return Exit.FAILED if breaches else Exit.OK
 
 
 def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Nothing is left behind then, either."""
+    """Ends like Ctrl-C, so that everything is removed."""
     signal.raise_signal(signal.SIGINT)
 
 
@@ -62,20 +73,20 @@ def _watched(program: Demonstration) -> ObservedTasks:
         return give(program, lambda progress: live.update(screen.picture(progress)))
 
 
-def _told(session: Session) -> Show:
-    """A line now and then; silence for machines."""
-    due = [TELL_EVERY]
+def _lines(session: Session) -> Show:
+    """Prints a line at each interval; with --json none."""
+    due = [REPORT_INTERVAL]
 
-    def tell(progress: DemoProgress) -> None:
+    def show(progress: DemoProgress) -> None:
         if progress.seconds >= due[0] and not session.json:
-            due[0] += TELL_EVERY
+            due[0] += REPORT_INTERVAL
             counts = f"{progress.completed} of {progress.submitted} completed, {progress.redelivered} redelivered"
             output.text(f"{progress.seconds:.0f} s: {counts}, {counted(progress.workers_killed, 'worker')} killed")
 
-    return tell
+    return show
 
 
-def _tell(session: Session, ledger: ObservedTasks, breaches: list[str]) -> None:
+def _print(session: Session, ledger: ObservedTasks, breaches: list[str]) -> None:
     if session.json:
         output.document(asdict(ledger) | {"lost": ledger.lost, "breaches": breaches})
     elif session.for_people:

@@ -1,4 +1,4 @@
-"""`supervisor doctor`: what is wrong here, and what mends it."""
+"""`supervisor doctor`: problems of this installation, and a remedy for each."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     "supervisor doctor --json --strict"
 )
 @click.argument("handler", required=False)
-@click.option("--strict", is_flag=True, help="Exit 1 on warnings, too.")
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings as well.")
 @settings_but("strict")
 @options.common
 @options.pass_session
 def doctor(session: Session, /, handler: str | None, strict: bool) -> int:
-    """Look at what a supervisor needs: kernel, limits, handler, folders, Redis, queue, unit; and at the one that runs.
+    """Check everything that a supervisor needs: kernel, limits, handler, folders, Redis, queue, systemd unit.
 
-    Give it the settings of `supervisor start`. It changes nothing, takes seconds, and says for each finding what mends
-    it. Exit 1 if there is a problem; a warning or a note is none.
+    It also checks the supervisor that runs on this host. Give it the same settings as `supervisor start`. It changes
+    nothing, takes a few seconds, and suggests a remedy for each finding. The exit status is 1 if there is a problem;
+    warnings and notes do not count.
     """
     session.flags["handler"] = handler
     findings = _findings(session)
@@ -45,7 +46,7 @@ def doctor(session: Session, /, handler: str | None, strict: bool) -> int:
 
 
 def _findings(session: Session) -> list[Finding]:
-    from holdfastd.doctor import run_checks  # slow to import, and `--help` needs none of it
+    from holdfastd.doctor import run_checks  # slow to import; `--help` does not need it
 
     try:
         settings = session.settings

@@ -1,4 +1,4 @@
-"""The entry of `supervisor`: the list of its commands, and their ending."""
+"""The entry of `supervisor`: the table of its commands, and how a command ends."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from holdfastd.cli.common.session import Session
 
 COMMANDS = [
     lazy("start", "Start the supervisor and its workers, in the foreground.", "supervisor.start:start"),
-    lazy("demo", "See what it is for: kill its processes, lose nothing."),
-    lazy("check", "Check settings and handler, without starting anything.", "supervisor.check:check"),
-    lazy("doctor", "Look for what is wrong here, and say what mends it."),
-    lazy("stop", "Stop the supervisor: running tasks are finished first.", "supervisor.stop:stop"),
+    lazy("demo", "Run a demonstration: processes are killed, and no task is lost."),
+    lazy("check", "Check the settings and the handler without starting anything.", "supervisor.check:check"),
+    lazy("doctor", "Find problems of this installation and suggest a remedy for each."),
+    lazy("stop", "Stop the supervisor after its running tasks have finished.", "supervisor.stop:stop"),
     lazy("status", "Show the supervisor, its processes and the store.", "supervisor.status:status"),
-    lazy("reload", "Replace the workers by ones that run the new code.", "supervisor.reload:reload"),
-    lazy("scale", "Change how many workers run.", "supervisor.scale:scale"),
-    lazy("quiet", "Have hosts claim nothing more, until they are resumed.", "hosts.quiet:quiet"),
+    lazy("reload", "Replace the workers by new ones that run the new code.", "supervisor.reload:reload"),
+    lazy("scale", "Change the number of workers.", "supervisor.scale:scale"),
+    lazy("quiet", "Let hosts claim no more tasks until `supervisor resume`.", "hosts.quiet:quiet"),
     LazyCommand("resume", "holdfastd.cli.hosts.quiet:resume", "Let quiet hosts claim tasks again."),
     LazyCommand(
-        "control", "holdfastd.cli.hosts.quiet:control", "HALT: end work and dispatch, hold pools back; RESUME."
+        "control",
+        "holdfastd.cli.hosts.quiet:control",
+        "HALT ends work and dispatch processes and holds pools back; RESUME.",
     ),
-    lazy("submit", "Submit tasks, and wait for their results if asked to.", "submit.submit:submit"),
+    lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
     lazy("tasks", "List, show, cancel, pause, resume, retry, count and remove tasks.", "tasks.tasks:tasks"),
-    lazy("why", "Tell what happened to a task, and what will.", "why.why:why"),
+    lazy("why", "Show what happened to a task and what will happen next.", "why.why:why"),
     lazy("dead", "List, show, retry and delete dead letters.", "tasks.dead:dead"),
-    lazy("recover", "Put back tasks whose workers are gone.", "tasks.recover:recover"),
-    lazy("events", "Show what happens to tasks and workers, as it happens.", "events.events:events"),
-    lazy("schedules", "Set, list, pause and run what runs again and again.", "schedules.schedules:schedules"),
-    lazy("set", "Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
-    lazy("unset", "Take a job out of rotation.", "timeline.unset_job:unset"),
-    lazy("tell", "Tell how a job stands, as JSON.", "timeline.tell:tell"),
-    lazy("statuses", "Print how jobs stand, as CSV.", "timeline.statuses:statuses"),
+    lazy("recover", "Put tasks of lost workers back into the queue.", "tasks.recover:recover"),
+    lazy("events", "Show the events of tasks and workers, past or live.", "events.events:events"),
+    lazy("schedules", "Set, list, pause and run schedules of recurring tasks.", "schedules.schedules:schedules"),
+    lazy("set", "Set the schedule of a job: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
+    lazy("unset", "Remove a job from its schedule.", "timeline.unset_job:unset"),
+    lazy("tell", "Print the status of a job as JSON.", "timeline.tell:tell"),
+    lazy("statuses", "Print the status of all jobs as CSV.", "timeline.statuses:statuses"),
     lazy("work", "Run one worker in the foreground.", "timeline.work:work"),
-    lazy("dispatch", "Run a steward alone: make the fires of schedules.", "timeline.dispatch:dispatch"),
-    lazy("lanes", "List, pause, resume and bound lanes.", "lanes.lanes:lanes"),
-    lazy("queue", "Look at the queue, clear it, delete it.", "queue.queue:queue"),
-    lazy("db", "Set up the tables in PostgreSQL, and see how they stand."),
+    lazy("dispatch", "Run one steward in the foreground: it fires schedules.", "timeline.dispatch:dispatch"),
+    lazy("lanes", "List, pause, resume and limit lanes.", "lanes.lanes:lanes"),
+    lazy("queue", "Inspect, clear or delete the queue.", "queue.queue:queue"),
+    lazy("db", "Create and check the tables in PostgreSQL."),
     lazy("workers", "List the workers of all hosts.", "hosts.workers:workers"),
-    lazy("config", "Show the settings, and where each came from."),
+    lazy("config", "Show the settings and the origin of each."),
     lazy("service", "Show or install the systemd unit."),
-    lazy("completion", "Print the completion script of a shell."),
+    lazy("completion", "Print the completion script for a shell."),
     lazy("version", "Print the version."),
 ]
 
@@ -63,14 +65,15 @@ supervisor submit hello --wait
 
 supervisor why TASK
 
-Signals: TERM and INT let running tasks finish and end it, a second one hastens, QUIT kills; HUP reloads, or drains
-where the terminal was closed; TTIN and TTOU add and take a worker; USR1 logs its state and all stacks.
+Signals: TERM and INT stop the supervisor after running tasks have finished; a second one cancels these tasks; QUIT
+kills at once. HUP reloads, or stops if the terminal was closed. TTIN adds a worker and TTOU removes one. USR1 logs the
+state and all stacks.
 
 Exit status: {Exit.listed()}.
 
-Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order. Where
-there is no supervisor.toml they come from agent_config.json in the application's folder, or from ./.redbike.conf; of
-both the timeline's verbs use the latter.
+Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order.
+Without a supervisor.toml they come from agent_config.json in the application's folder, or from ./.redbike.conf. If
+both exist, the timeline commands (set, unset, tell, statuses, control, work, dispatch, schedules) use .redbike.conf.
 """
 
 
@@ -100,7 +103,7 @@ cli = rich_click.RichGroup(
     name="supervisor",
     commands=COMMANDS,
     params=[VERSION, CONFIG],
-    help="Keeps worker processes alive that run the tasks of a Redis queue, and loses none of the tasks.",
+    help="Runs worker processes for the tasks of a Redis queue, restarts them when they die, and loses no task.",
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
@@ -113,7 +116,7 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit status of one command; errors are told on standard error."""
+    """The exit status of one command; errors are printed on standard error."""
     session = Session()
     try:
         _check_encoding(arguments)
@@ -121,13 +124,13 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except BaseException as error:  # the border of the process: every error ends in one line and a status
-        from holdfastd.cli.common.exit_status import report  # not needed where all goes well, and slow to import
+        from holdfastd.cli.common.exit_status import report  # slow to import, and only needed for errors
 
         return report(error, debug=session.debug)
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
-    """A shell hands over any bytes. Refuse what is not UTF-8 before a part of it is stored. Raises UsageError."""
+    """Refuse arguments that are not UTF-8, which a shell may pass, before any is stored. Raises UsageError."""
     for argument in arguments:
         try:
             argument.encode()

@@ -1,4 +1,4 @@
-"""`supervisor service`: the systemd unit and what belongs to it, shown or installed."""
+"""`supervisor service`: prints or installs the systemd unit with its user, folders and settings."""
 
 from __future__ import annotations
 
@@ -24,26 +24,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @rich_click.group(epilog="Example: sudo supervisor service install agent:handle --app-dir /srv/agent --workers 8 --now")
 def service() -> None:
-    """Show or install the systemd unit."""
+    """Print or install the systemd unit."""
 
 
 def site_options(command: F) -> F:
-    """What to run, where, as whom."""
+    """Adds the options of the unit: the command, its folder, its user, the queue."""
     for field, meaning, metavar in (
-        ("queue_name", "The queue, a Redis list.", "NAME"),
-        ("redis_url", "The Redis to use, without its password; else the embedded store.", "URL"),
-        ("concurrency", "How many tasks one worker runs at once.", "N"),
-        ("workers", "How many worker processes to keep alive.", "N"),
-        ("exec", "Instead of a handler: the command that runs each task.", "COMMAND"),
-        ("app_dir", "The folder that the handler is imported from; else this one.", "FOLDER"),
+        ("queue_name", "Name of the queue, a Redis list.", "NAME"),
+        ("redis_url", "Redis to use, without its password. Default: the embedded store.", "URL"),
+        ("concurrency", "Number of tasks that one worker runs at once.", "N"),
+        ("workers", "Number of worker processes.", "N"),
+        ("exec", "Command that runs each task, instead of a handler.", "COMMAND"),
+        ("app_dir", "Folder to import the handler from. Default: the current folder.", "FOLDER"),
     ):
         command = options.setting(field, meaning, metavar)(command)
     kind = click.Path(path_type=Path)
-    command = click.option("--supervisor", type=kind, metavar="FILE", help="The command to run; else this one.")(
+    command = click.option(
+        "--supervisor", type=kind, metavar="FILE", help="The `supervisor` program to run. Default: this one."
+    )(command)
+    command = click.option("--user", metavar="NAME", help="User to run as. Default: holdfast, which is created.")(
         command
     )
-    command = click.option("--user", metavar="NAME", help="The user to run as; else holdfast, who is created.")(command)
-    command = click.option("--instance", metavar="NAME", help="One of several services: holdfast@NAME.")(command)
+    command = click.option("--instance", metavar="NAME", help="Name of one of several services: holdfast@NAME.")(
+        command
+    )
     return click.argument("handler", required=False)(options.common(command))
 
 
@@ -63,21 +67,27 @@ def print_(session: Session, /, **asked: Any) -> None:
     epilog="Examples:\n\nsudo supervisor service install agent:handle --app-dir /srv/agent --workers 8 --now\n\n"
     "sudo supervisor service install agent:handle --instance billing --redis-url redis://10.0.0.5:6379/0"
 )
-@click.option("--now", is_flag=True, help="Start it too, and at every boot from now on.")
-@click.option("--force", is_flag=True, help="Replace files that somebody has changed as well.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be written.")
+@click.option("--now", is_flag=True, help="Start the service now and at every boot.")
+@click.option("--force", is_flag=True, help="Also replace files that were edited since they were written.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option(
-    "--root", type=click.Path(path_type=Path), default="/", metavar="FOLDER", help="Write below it, for an image."
+    "--root",
+    type=click.Path(path_type=Path),
+    default="/",
+    metavar="FOLDER",
+    help="Write below this folder, to build an image.",
 )
 @site_options
 @options.pass_session
 def install(session: Session, /, now: bool, force: bool, dry_run: bool, root: Path, **asked: Any) -> None:
-    """Write the unit, its user, its folders and its settings. A file that somebody has changed is kept.
+    """Write the unit, its user, its folders and its settings. A file that was edited is kept.
 
-    Without HANDLER it is agent:handle where the folder has an agent.py.
+    Without HANDLER it uses agent:handle if the folder has an agent.py.
     """
     if now and (dry_run or root != Path("/")):
-        raise click.UsageError("--now starts the service of this machine: it goes neither with --root nor --dry-run")
+        raise click.UsageError(
+            "--now starts the service on this machine: it cannot be combined with --root or --dry-run"
+        )
     root = root.absolute()
     site = _site(session, asked, root)
     todo = list(steps(files(site), root, force=force))
@@ -101,7 +111,7 @@ def _write(todo: Sequence[InstallStep]) -> None:
     barred = next((step.path for step in todo if step.writes and not access.may_write(step.path)), None)
     if barred is not None:
         raise CommandError(
-            f"{barred} cannot be written by this user: use sudo, or see it all with `supervisor service print`",
+            f"{barred}: this user cannot write it: use sudo, or print all files with `supervisor service print`",
             Exit.PERMISSION,
         )
     for step in todo:
@@ -128,19 +138,15 @@ def _tell(session: Session, todo: Sequence[InstallStep], site: Site, *, now: boo
 
 
 def _notes(todo: Sequence[InstallStep], site: Site) -> list[str]:
-    """What would keep the service from starting, or from being what was asked for."""
-    notes = [
-        f"{step.path} is not as it was written and is kept: --force replaces it"
-        for step in todo
-        if _matters(step, site)
-    ]
+    """Warnings: files that were kept, a missing handler, and what else would stop the service from starting."""
+    notes = [f"{step.path} was edited and is kept: --force replaces it" for step in todo if _matters(step, site)]
     if not site.settings.keys() & {"handler", "exec"} and all(
         step.action is Action.WRITTEN for step in todo if step.file.once
     ):
-        notes.append(f"no handler is named yet: give it here as module:attribute, or as handler in {SETTINGS}")
+        notes.append(f"no handler is set: give it to this command as module:attribute, or set handler in {SETTINGS}")
     return [*notes, *access.obstacles(site)]
 
 
 def _matters(step: InstallStep, site: Site) -> bool:
-    """Settings that were not to be changed are kept without a word."""
+    """True for a kept file that the user should know of; settings files that need no change do not count."""
     return step.action is Action.KEPT and (bool(site.settings) or not step.file.once)

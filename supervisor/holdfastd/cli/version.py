@@ -16,7 +16,7 @@ from holdfastd.version import installed
 @common
 @pass_session
 def version(session: Session, /) -> None:
-    """Print the version of Holdfast, and of the Python it runs on."""
+    """Print the versions of Holdfast and of Python."""
     if session.json:
         output.document({"version": installed(), "python": platform.python_version()})
     else:

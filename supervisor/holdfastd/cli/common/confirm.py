@@ -1,4 +1,4 @@
-"""Asking before something is done that cannot be undone."""
+"""Asks for confirmation before an action that cannot be undone."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from holdfastd.cli.common import output
 
 
 def confirm(question: str, why: str, *, yes: bool) -> None:
-    """Go on, or end: `yes` was said on the command line, or is said now; nobody there to ask means no."""
+    """Return if `yes` (--yes) is given or the user agrees; else abort. Without a terminal, --yes is required."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{why}: say --yes")
+        raise click.UsageError(f"{why}: add --yes to confirm")
     click.confirm(output.safe(question), abort=True, err=True)

@@ -1,4 +1,4 @@
-"""How a command ends: every error becomes one line on standard error and a status of `holdfast/exits.py`."""
+"""Errors as the user sees them: one line on standard error and an exit status of `holdfast/exits.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfastd.cli.common.output import shortened
 from holdfastd.cli.common.streams import OutputError, silence
 from holdfastd.control.errors import DeniedError
 
-UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # a path that cannot be
+UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # invalid paths
 
 
 class CommandError(Exception):
@@ -34,7 +34,7 @@ class CommandError(Exception):
 
 
 def report(error: BaseException, *, debug: bool) -> int:
-    """Tell what went wrong; the exit status."""
+    """Print the error; the exit status."""
     error = single_error(error)
     lines, status = _explained(error)
     if isinstance(error, BrokenPipeError | OutputError):
@@ -42,12 +42,12 @@ def report(error: BaseException, *, debug: bool) -> int:
     if debug and not isinstance(error, click.ClickException | click.Abort | SystemExit):
         traceback.print_exception(error)
     for line in lines:
-        print(f"supervisor: {shortened(escape(line))}", file=sys.stderr)  # noqa: T201 - the one way errors are told
+        print(f"supervisor: {shortened(escape(line))}", file=sys.stderr)  # noqa: T201 - the one place that prints errors
     return status
 
 
 def single_error(error: BaseException) -> BaseException:
-    """An error that came out of a task group alone is that error."""
+    """The error inside an exception group of one; any other error itself."""
     match error:
         case BaseExceptionGroup():
             inner = error.exceptions
@@ -63,18 +63,18 @@ def _explained(error: BaseException) -> tuple[list[str], int]:
         case click.Abort() | KeyboardInterrupt():
             return ["interrupted"], Exit.INTERRUPTED
         case click.UsageError():
-            told = error.format_message().replace("\n\t", " ")  # click lists choices in lines of their own
-            return [f"{told}{_hint(error)}"], Exit.USAGE
+            message = error.format_message().replace("\n\t", " ")  # click puts choices on lines of their own
+            return [f"{message}{_hint(error)}"], Exit.USAGE
         case OSError() if known := _of_system(error):
             return known
         case CommandError() | HoldfastError() | ConfigError():
             return [*str(error).splitlines(), *getattr(error, "__notes__", [])], _status(error)
         case _:
-            return [f"{type(error).__name__}: {error} (a bug; --debug shows where)"], Exit.BUG
+            return [f"{type(error).__name__}: {error} (this is a bug; --debug prints the traceback)"], Exit.BUG
 
 
 def _of_system(error: OSError) -> tuple[list[str], int] | None:
-    """The lines and the status of an error of the operating system; None where it is a bug of ours."""
+    """The lines and the status of an error of the operating system; None if it is a bug of ours."""
     match error:
         case BrokenPipeError():
             return [], Exit.READ_NO_MORE
@@ -107,7 +107,7 @@ def _status(error: CommandError | HoldfastError | ConfigError) -> int:
 
 
 def is_caused_by(kinds: type[BaseException] | tuple[type[BaseException], ...], error: BaseException | None) -> bool:
-    """Whether one of these is what an error came from: a lack of rights on a socket, or that there is none."""
+    """True if the error, or one that caused it, is of these kinds."""
     while error is not None:
         if isinstance(error, kinds):
             return True

@@ -1,4 +1,4 @@
-"""The handler's name, looked at before anything is started or imported."""
+"""Checks the handler's name before anything is started or imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfastd.cli.common.exit_status import CommandError
 
 
 def check_name(settings: Settings) -> None:
-    """A handler that nobody names, or a command that is not there, is told at once. Raises CommandError."""
+    """Raises CommandError if no handler is named or its command does not exist."""
     try:
         check(settings)
     except HandlerError as error:

@@ -1,4 +1,4 @@
-"""Commands that are imported when they are called, so that `--help` and `version` need not wait for the others."""
+"""Commands that are imported only when they are called, so that `--help` and `version` start fast."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import rich_click
 
 
 class LazyCommand(rich_click.RichCommand):
-    """Stands in a group for the command `module:attribute`; its help line is all that the group's help shows."""
+    """A placeholder for the command `module:attribute`, with the one line that the group's help shows."""
 
-    def __init__(self, name: str, target: str, purpose: str) -> None:
-        super().__init__(name=name, help=purpose, add_help_option=False)
+    def __init__(self, name: str, target: str, summary: str) -> None:
+        super().__init__(name=name, help=summary, add_help_option=False)
         self.target = target
 
     def load(self) -> click.Command:
@@ -27,6 +27,6 @@ class LazyCommand(rich_click.RichCommand):
         return self.load().make_context(info_name, args, parent, **extra)
 
 
-def lazy(noun: str, purpose: str, target: str | None = None) -> LazyCommand:
-    """The command of this name from the file of this name, or from `target` below this package."""
-    return LazyCommand(noun, f"holdfastd.cli.{target or f'{noun}:{noun}'}", purpose)
+def lazy(name: str, summary: str, target: str | None = None) -> LazyCommand:
+    """The command `name` of the file of the same name, or of `target` below this package."""
+    return LazyCommand(name, f"holdfastd.cli.{target or f'{name}:{name}'}", summary)

@@ -1,4 +1,4 @@
-"""Options that several commands share. They fill the session; the commands need not know of them."""
+"""Options that several commands share. They fill the session, so the commands themselves do not handle them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _SHORT = {"lanes": ("-Q",)}
 pass_session = click.make_pass_decorator(Session)
 
 
-CONFIG_HELP = "The settings file; else ./supervisor.toml, agent_config.json of the application, or .redbike.conf."
+CONFIG_HELP = "Settings file. Default: ./supervisor.toml, the application's agent_config.json, or ./.redbike.conf."
 
 
 def pass_timeline_session(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`pass_session` of the verbs of a timeline scheduler, for which its settings file goes before others."""
+    """`pass_session` for the timeline commands, whose own settings file (.redbike.conf) has precedence."""
 
-    def told(session: Session, /, *arguments: Any, **options: Any) -> Any:
+    def called(session: Session, /, *arguments: Any, **options: Any) -> Any:
         session.timeline = True
         return command(session, *arguments, **options)
 
-    return pass_session(update_wrapper(told, command))
+    return pass_session(update_wrapper(called, command))
 
 
 def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
@@ -45,38 +45,38 @@ def setting(field: str, meaning: str, metavar: str) -> Decorator[Any]:
 
 
 def switch(field: str, meaning: str) -> Decorator[Any]:
-    """A flag without a value for a field of Settings that is on or off; its opposite overrules environment and file."""
+    """A flag without a value for a boolean field of Settings; its --no- form overrides environment and file."""
     names = f"{_flag(field)}/{_flag('no_' + field)}"
     return click.option(names, field, default=None, help=meaning, expose_value=False, callback=remember)
 
 
 def common(command: F) -> F:
-    """What every command has."""
+    """Adds the options of every command: --json and --debug."""
     command = click.option(
-        "--debug", is_flag=True, help="Show where an error came from.", expose_value=False, callback=_debug
+        "--debug", is_flag=True, help="Print the traceback of an error.", expose_value=False, callback=_debug
     )(command)
     return click.option(
-        "--json", is_flag=True, help="Print JSON: one document, or one a line.", expose_value=False, callback=_json
+        "--json", is_flag=True, help="Print JSON: one document, or one per line.", expose_value=False, callback=_json
     )(command)
 
 
 def here(command: F) -> F:
-    """How a command finds its supervisor."""
-    for one in (
+    """Adds the options by which a command finds its supervisor."""
+    for option in (
         setting("config", CONFIG_HELP, "FILE"),
-        setting("runtime_dir", "Where the supervisor keeps its sockets.", "FOLDER"),
+        setting("runtime_dir", "Folder of the supervisor's sockets.", "FOLDER"),
     ):
-        command = one(command)
+        command = option(command)
     return common(command)
 
 
 def store(command: F) -> F:
-    """How a command finds the store."""
-    for one in (
-        setting("queue_name", "The queue, a Redis list.", "NAME"),
-        setting("redis_url", "The Redis to use; else that of the settings, or the supervisor's own.", "URL"),
+    """Adds the options by which a command finds the store."""
+    for option in (
+        setting("queue_name", "Name of the queue, a Redis list.", "NAME"),
+        setting("redis_url", "Redis to use. Default: that of the settings, or the supervisor's embedded store.", "URL"),
     ):
-        command = one(command)
+        command = option(command)
     return here(command)
 
 

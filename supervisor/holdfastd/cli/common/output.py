@@ -1,4 +1,4 @@
-"""What commands print: JSON for machines, text for people. Untrusted text is spelled out."""
+"""Prints JSON for programs and text for people. Control characters of untrusted text are escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST = 900  # characters of a line for people
 
 
 def safe(value: str, keep: str = "") -> str:
-    """Text that can neither act on a terminal nor hide on it; the characters of `keep` stay."""
+    """Text whose control and invisible characters are escaped, except those of `keep`."""
     if value.isprintable():
         return value
     from holdfast_config.escape import escape  # seldom needed, and slow to import
@@ -31,27 +31,27 @@ def line(value: object) -> None:
 
 
 def compact(value: object) -> str:
-    """JSON on one line, in ASCII: control and invisible characters are spelled out."""
+    """JSON on one line, in ASCII: control and invisible characters are escaped."""
     return json.dumps(value)
 
 
 def readable(value: object) -> str:
-    """A value inside a text for people: a text as it is, other JSON with their letters kept."""
+    """A value inside a text for people: a string as it is, anything else as JSON with its letters kept."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def text(value: str, keep: str = "") -> None:
-    """A line for people; the characters of `keep` are left as they are."""
+    """Prints a line for people; the characters of `keep` are not escaped."""
     click.echo(safe(value, keep))
 
 
 def note(value: str) -> None:
-    """A remark that is no part of the answer, on standard error."""
+    """Prints a remark on standard error."""
     click.echo(f"supervisor: {shortened(safe(value, keep=LINE_END))}", err=True)
 
 
 def shortened(value: str) -> str:
-    """Text without the middle of its very long lines: paths and values may be long, and the end says what is wrong."""
+    """Text whose very long lines lose their middle: the end of a message often names the error."""
     return "\n".join(
         line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
         for line in value.split("\n")

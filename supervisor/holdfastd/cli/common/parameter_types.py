@@ -1,4 +1,4 @@
-"""The kinds of values that options of tasks have: JSON, a duration, a point in time."""
+"""The types of option values: JSON, a duration, a time to wait, a point in time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Json(click.ParamType[object]):
         try:
             return msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            self.fail(f"{value[:80]!r} is no JSON: {error}", param, ctx)
+            self.fail(f"{value[:80]!r} is not JSON: {error}", param, ctx)
 
 
 class _Duration(click.ParamType[float]):
@@ -31,11 +31,11 @@ class _Duration(click.ParamType[float]):
         try:
             return durations.seconds(value)
         except ValueError:
-            self.fail(f"{value[:80]!r} is no duration: seconds, or 90s, 5m, 1h30m, 7d", param, ctx)
+            self.fail(f"{value[:80]!r} is not a duration: use seconds, or 90s, 5m, 1h30m, 7d", param, ctx)
 
 
 class _Wait(click.ParamType[float]):
-    """Seconds for which a command waits."""
+    """The number of seconds for which a command waits."""
 
     name = "seconds"
 
@@ -46,7 +46,9 @@ class _Wait(click.ParamType[float]):
             seconds = -1.0
         if 0 <= seconds <= LONGEST_WAIT:
             return seconds
-        return self.fail(f"{str(value)[:80]!r}: seconds, or 90s, 5m, 1h30m, from 0 to 365d", param, ctx)
+        return self.fail(
+            f"{str(value)[:80]!r} is not a time to wait: use seconds, or 90s, 5m, 1h30m, from 0 to 365d", param, ctx
+        )
 
 
 class _When(click.ParamType[datetime | float]):
@@ -56,7 +58,7 @@ class _When(click.ParamType[datetime | float]):
         try:
             return float(value) if _is_number(value) else datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value[:80]!r} is no time: 2030-01-31T12:00:00Z, or Unix seconds", param, ctx)
+            self.fail(f"{value[:80]!r} is not a time: use 2030-01-31T12:00:00Z, or Unix seconds", param, ctx)
 
 
 def _is_number(value: str) -> bool:

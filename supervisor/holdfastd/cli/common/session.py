@@ -1,4 +1,4 @@
-"""One call of the command line: what its common options said, and the settings that follow from them."""
+"""One call of the command line: its common options and the settings that result from them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ class Session:
 
     flags: dict[str, object] = field(default_factory=dict[str, object])
     json: bool = False
-    timeline: bool = False  # a verb of a timeline scheduler, whose settings file goes before others
+    timeline: bool = False  # a timeline command: .redbike.conf has precedence over other settings files
     debug: bool = False
 
     @cached_property
     def settings(self) -> Settings:
-        """Read when first asked for; raises ConfigError. What was taken from a file that nobody named is told."""
+        """The settings, read at the first access. Prints a notice for each file that was found and not named.
+
+        Raises ConfigError.
+        """
         settings = self.resolved.settings
         for notice in self.resolved.notices:
             output.note(notice)
@@ -42,16 +45,16 @@ class Session:
         return resolve(self.flags, timeline=self.timeline)
 
     def warn(self) -> None:
-        """Tell what is doubtful about the settings files, of which most commands say nothing."""
+        """Print the warnings about the settings files; most commands do not."""
         for warning in self.resolved.warnings:
             output.note(f"warning: {warning}")
 
     @cached_property
     def runtime_dir(self) -> Path:
-        """The supervisor's runtime folder. UntrustedError where another user could answer in its place."""
+        """The supervisor's runtime folder. Raises UntrustedError if another user could have created it."""
         return self.settings.runtime_folder.check()
 
     @property
     def for_people(self) -> bool:
-        """Whether the answer is read by somebody at a terminal."""
+        """True if standard output is a terminal and --json is not given."""
         return sys.stdout.isatty() and not self.json

@@ -12,17 +12,17 @@ from holdfastd.cli.common import options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# The handler is the argument; a password on a command line is read by everybody who lists processes.
+# The handler is an argument; a password on a command line could be read by everyone who lists processes.
 NOT_FLAGS = ("handler", *names.PASSWORDS)
 
 
 def every_setting(command: F) -> F:
-    """One flag for each field of Settings, described as it is there (Settings checks the values), and their files."""
+    """Adds a flag for each field of Settings, which checks its value, and for the settings files."""
     return settings_but()(command)
 
 
 def settings_but(*fields: str) -> Callable[[F], F]:
-    """The same without some of them, whose flags mean something else to the command."""
+    """`every_setting` without some fields, which the command does not use or names differently."""
 
     def decorate(command: F) -> F:
         return _flags(command, {*NOT_FLAGS, *fields})
@@ -32,7 +32,7 @@ def settings_but(*fields: str) -> Callable[[F], F]:
 
 def _flags(command: F, left_out: Collection[str]) -> F:
     command = options.setting("config", options.CONFIG_HELP, "FILE")(command)
-    command = options.setting("env_file", "Variables to read; else ./.env.", "FILE")(command)
+    command = options.setting("env_file", "File of variables. Default: ./.env.", "FILE")(command)
     for field, info in reversed(Settings.model_fields.items()):
         if field not in left_out:
             command = _flag(field, info)(command)

@@ -1,4 +1,4 @@
-"""What commands do with the store: an event loop, a connection, and the patience of somebody at a terminal."""
+"""Runs a command's work with the store: an event loop, a connection, and a limit for retries."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from holdfastd.cli.common.session import Session
 
 T = TypeVar("T")
 
-TERMINAL_RETRIES = SubmitRetries(attempts=4, seconds=5.0)
+TERMINAL_RETRIES = SubmitRetries(attempts=4, seconds=5.0)  # short, as a person waits at a terminal
 LONG_RETRIES = SubmitRetries(
     attempts=1000, seconds=20.0
-)  # of a long piece of work: a store that restarts loads its data
-ABSENT = (FileNotFoundError, ConnectionRefusedError)  # nobody listens; one that answers with an error is there
-IN_MEMORY = "SCHEDULER_TYPE memory keeps the queue inside the process that serves it: nothing else can ask it"
-NO_STORE = "that is the store a supervisor brings along: start one (supervisor start), or name a Redis (--redis-url)"
+)  # for long work, during which a restarted store may load its data
+ABSENT = (FileNotFoundError, ConnectionRefusedError)  # no process listens
+IN_MEMORY = "with SCHEDULER_TYPE=memory the queue exists only inside its own process: no command can reach it"
+NO_STORE = "this is the embedded store of a supervisor: start one (supervisor start) or name a Redis (--redis-url)"
 
 
 def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
-    """The store's answer to one question."""
+    """The store's answer to one question; retried while the store is away."""
 
     async def inside(store: Store) -> T:
         return await retries_of(session.settings).call(question, store)
@@ -42,7 +42,7 @@ def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
 
 
 def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
-    """What came of `work`, which speaks with the store itself, and for how long it likes."""
+    """The result of `work`, which uses the store itself and without a time limit."""
     return _run(session, work)
 
 
@@ -52,10 +52,9 @@ def manage(
     later: SubmitRetries | None = None,
     first: SubmitRetries | None = None,
 ) -> T:
-    """What `work` returns, which is given the producer's API.
+    """The result of `work`, which is given the producer's API.
 
-    `first`: the patience with a store that has not answered yet, else that of somebody at a terminal. `later`: with one
-    that has answered.
+    `first`: the retries until the store has answered once; `later`: the retries from then on.
     """
     settings, first = session.settings, first or retries_of(session.settings)
 
@@ -70,20 +69,20 @@ def manage(
 
 
 class AnnouncedRetries(SubmitRetries):
-    """The patience of a submission at a terminal: one line says that it asks again, and for how long."""
+    """Retries that print one line, when they begin, with the time limit."""
 
     def pausing(self, error: BaseException) -> None:
-        output.note(f"{error}: asking again, for {self.seconds:g} s at most")
+        output.note(f"{error}: retrying for up to {self.seconds:g} s")
 
 
 def retries_of(settings: Settings) -> SubmitRetries:
-    """What the settings say, if they say anything of it: somebody at a terminal has less."""
-    told = any(field.startswith("submit_") for field in settings.model_fields_set)
-    return SubmitRetries.of(settings.redis.submit) if told else TERMINAL_RETRIES
+    """The retries of the settings if they set any; else the short ones of a terminal."""
+    chosen = any(field.startswith("submit_") for field in settings.model_fields_set)
+    return SubmitRetries.of(settings.redis.submit) if chosen else TERMINAL_RETRIES
 
 
 def reach(session: Session) -> None:
-    """See that the store answers, before a service begins that would wait for it. StoreUnavailableError."""
+    """Check that the store answers before a service starts. Raises StoreUnavailableError."""
 
     async def ping(store: Store) -> None:
         await store.ping()
@@ -96,10 +95,9 @@ def _run(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
 
 
 async def _interruptible(session: Session, inside: Callable[[Store], Awaitable[T]]) -> T:
-    """An interrupt cancels whatever is awaited until all has ended; a second one ends the process at once.
+    """Run the work; an interrupt cancels it, a second one ends the process at once.
 
-    The event loop itself would cancel once, and `asyncio.wait_for` of Python 3.11, in each call to Redis, may swallow
-    that.
+    The event loop alone would cancel only once, and `asyncio.wait_for` of Python 3.11 may swallow it in a Redis call.
     """
     with anyio.CancelScope() as scope, _interrupts(scope.cancel):
         return await _with_store(session, inside)

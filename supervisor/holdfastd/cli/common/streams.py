@@ -1,8 +1,8 @@
-"""The standard streams of a command: closed ones are opened, and errors of writing are told apart from all others.
+"""The standard streams of a command: closed ones are opened, and write errors get a type of their own.
 
-A closed descriptor would be given to the next file that is opened: an event loop aborts when that is its own. Standard
-output that cannot be written is an error of its own, since what the command was asked may well be done. What cannot be
-written to standard error is lost.
+A closed descriptor would be reused by the next file that is opened; an event loop aborts if that is one of its own. A
+write error of standard output has its own exit status, since the command itself may have succeeded. Write errors of
+standard error are ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class OutputError(OSError):
 
 
 class _Output(io.FileIO):
-    def write(self, data: bytes, /) -> int:  # type: ignore[override] # what a buffered writer hands over
+    def write(self, data: bytes, /) -> int:  # type: ignore[override] # a buffered writer passes bytes
         try:
             return super().write(data)
         except (
@@ -35,7 +35,7 @@ class _Output(io.FileIO):
 
 
 class _Notes(io.FileIO):
-    def write(self, data: bytes, /) -> int:  # type: ignore[override] # what a buffered writer hands over
+    def write(self, data: bytes, /) -> int:  # type: ignore[override] # a buffered writer passes bytes
         try:
             return super().write(data)
         except OSError:

@@ -1,4 +1,4 @@
-"""Rows and columns: drawn on a terminal, aligned in a pipe. Untrusted text is spelled out."""
+"""Tables: drawn on a terminal, aligned in a pipe. Control characters of untrusted text are escaped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row = Sequence[object]
 
 
 def table(columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """Rows under their columns; a number stands to the right, None is left out."""
+    """Prints rows under their columns; numbers are right-aligned, None is empty."""
     cells = [["" if cell is None else escape(str(cell)) for cell in row] for row in rows]
     to_right = [bool(rows) and all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
     if sys.stdout.isatty() and not no_color():
@@ -30,7 +30,7 @@ def table(columns: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def plain(rows: Sequence[Row], right: Collection[int] = ()) -> None:
-    """Rows without heads or lines, aligned; the columns of these numbers stand to the right."""
+    """Prints aligned rows without a header; the columns of `right` are right-aligned."""
     cells = [["" if cell is None else escape(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
@@ -41,7 +41,7 @@ def plain(rows: Sequence[Row], right: Collection[int] = ()) -> None:
 
 
 def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool]) -> None:
-    """Never narrower than its cells: a folded or shortened id is of no use, a line that the terminal breaks is."""
+    """Draws columns at full width: an id that the terminal wraps can be copied, a shortened one cannot."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column, right in zip(columns, to_right, strict=True):
         drawn.add_column(column, justify="right" if right else "left", no_wrap=True)

@@ -1,4 +1,4 @@
-"""Completing task ids in a shell: those of the store that is at hand, in the blink of an eye or not at all."""
+"""The type of task ids, which a shell can complete from the store."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from click.shell_completion import CompletionItem
 
 from holdfastd.cli.common.session import Session
 
-WITHIN = 1.0  # seconds for the answer of the store, which takes milliseconds where all is well
-LOOKED_AT = 100  # tasks, those that run or wait first
+COMPLETION_TIMEOUT = 1.0  # seconds for the store to answer, which usually takes milliseconds
+OFFERED = 100  # tasks, those that run or wait first
 
 
 class _TaskId(click.ParamType[str]):
@@ -22,22 +22,22 @@ class _TaskId(click.ParamType[str]):
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Nothing where there is no store, or no answer in time: a key press is no place for errors."""
+        """The matching ids; none if the store does not answer in time, since a key press must not print errors."""
         try:
-            found = _known(ctx.ensure_object(Session))
+            task_ids = _known(ctx.ensure_object(Session))
         except Exception:
             return []
-        return [CompletionItem(task_id) for task_id in found if task_id.startswith(incomplete)]
+        return [CompletionItem(task_id) for task_id in task_ids if task_id.startswith(incomplete)]
 
 
 def _known(session: Session) -> list[str]:
-    from holdfast.core.tasks import Wanted  # both are slow to import, and not on the store's time
+    from holdfast.core.tasks import Wanted  # slow to import
     from holdfast.store.redis import RedisStore
 
     async def look() -> list[str]:
-        with anyio.move_on_after(WITHIN):
+        with anyio.move_on_after(COMPLETION_TIMEOUT):
             async with aclosing(RedisStore(session.resolved.settings.redis)) as store:
-                return [task.task_id for task in (await store.tasks(Wanted(), LOOKED_AT)).tasks]
+                return [task.task_id for task in (await store.tasks(Wanted(), OFFERED)).tasks]
         return []
 
     return anyio.run(look)

@@ -1,4 +1,4 @@
-"""`supervisor events`: the events stream of a queue, its last entries or as they come."""
+"""`supervisor events`: the event stream of a queue, past or live."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, converse
-from holdfastd.cli.events.follow import Filter, MissedEvents, Talk, follow, last, since_then
+from holdfastd.cli.events.follow import EventPrinter, Filter, MissedEvents, follow, last, since_then
 from holdfastd.cli.views import times
 
-LAST = 20  # shown where nothing else is said
+LAST = 20  # events shown without --since and --limit
 
 
 @rich_click.command(epilog="Examples: supervisor events --since 5m; supervisor events --follow --kind crashed --json")
-@click.option("--follow", "-f", "is_followed", is_flag=True, help="Go on showing what happens, until interrupted.")
-@click.option("--since", type=DURATION, metavar="DURATION", help="Begin so long ago; else with the last few.")
+@click.option("--follow", "-f", "is_followed", is_flag=True, help="Keep printing new events until interrupted.")
+@click.option(
+    "--since",
+    type=DURATION,
+    metavar="DURATION",
+    help="Show events since this long ago: 90s, 5m, 7d. Default: only the last few.",
+)
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help=f"The most to show of what was, the last ones; {LAST} without --since, else all.",
+    help=f"Maximum number of past events, the latest ones. Default: {LAST}; with --since: all.",
 )
-@click.option("--task", "task_id", metavar="TASK_ID", help="Only those of this task.")
-@click.option("--kind", "kinds", type=click.Choice(EVENTS), multiple=True, help="Only such; may be repeated.")
+@click.option("--task", "task_id", metavar="TASK_ID", help="Only events of this task.")
+@click.option(
+    "--kind", "kinds", type=click.Choice(EVENTS), multiple=True, help="Only events of this kind (repeatable)."
+)
 @options.store
 @options.pass_session
 def events(
@@ -39,21 +46,24 @@ def events(
     task_id: str | None,
     kinds: tuple[str, ...],
 ) -> None:
-    """Show what happens to tasks and workers, in the order in which the store saw it; about 100,000 events are kept.
+    """Show the events of tasks and workers in the order of the store. About 100,000 events are kept.
 
-    With --json a document a line. --follow goes on when the store was away, and says when it came too late for some.
+    With --json it prints one document per line. --follow continues after the store was away, and reports events that
+    were deleted before it could read them.
     """
     wanted = Filter(task_id, frozenset(kinds))
-    talk = Talk(lambda event: _show(session, event), output.note, lambda missed: _tell_missed(session, missed))
+    printer = EventPrinter(
+        lambda event: _show(session, event), output.note, lambda missed: _show_missed(session, missed)
+    )
 
     async def work(store: Store) -> None:
         from_ms = 0 if since is None else max(0, await TERMINAL_RETRIES.call(store.clock_ms) - round(since * 1000))
         if since is None or limit is not None:
-            position = await last(store, wanted, limit or LAST, talk, from_ms)
+            position = await last(store, wanted, limit or LAST, printer, from_ms)
         else:
-            position = await since_then(store, wanted, from_ms, talk)
+            position = await since_then(store, wanted, from_ms, printer)
         if is_followed:
-            await follow(store, wanted, position, talk)
+            await follow(store, wanted, position, printer)
 
     converse(session, work)
 
@@ -61,15 +71,15 @@ def events(
 def _show(session: Session, event: Happening, /) -> None:
     at = times.moment(event.at_ms)
     if session.json:
-        told = {"at": at, "position": event.position, "event": event.event, "id": event.subject}
-        output.line(told | {"detail": event.detail})
+        entry = {"at": at, "position": event.position, "event": event.event, "id": event.subject}
+        output.line(entry | {"detail": event.detail})
     else:
         output.text(f"{at}  {event.event:<17} {event.subject} {event.detail}".rstrip())
 
 
-def _tell_missed(session: Session, missed: MissedEvents, /) -> None:
-    """What machines read must not hide a hole either."""
+def _show_missed(session: Session, missed: MissedEvents, /) -> None:
+    """Reports a gap, also in the JSON output."""
     if session.json:
         output.line({"event": "missed", "after": missed.after, "before": missed.before})
     after, before = (times.moment(int(position.partition("-")[0])) for position in missed)
-    output.note(f"events between {after} and {before} were trimmed before they could be read")
+    output.note(f"events between {after} and {before} were deleted before they could be read")

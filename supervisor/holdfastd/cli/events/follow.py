@@ -1,4 +1,4 @@
-"""Reading the events stream: its end, from a moment on, and on and on, through whatever the store goes through."""
+"""Reads the event stream: its last entries, all since a moment, or all that come; survives an absent store."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from holdfast.store.protocol import Store
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES
 
 PAGE = 250  # events read at once: some milliseconds of the store
-WAIT = 10.0  # seconds: then it is asked again
-AWAY = 0.5  # seconds between two tries of a store that is away
+POLL_TIMEOUT = 10.0  # seconds of one blocking read
+RETRY_DELAY = 0.5  # seconds between two tries while the store is away
 
 
 class MissedEvents(NamedTuple):
-    """Positions between which events were lost to the reader."""
+    """Two positions; the events between them were deleted before they were read."""
 
     after: str
     before: str
@@ -27,85 +27,85 @@ class MissedEvents(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """`kinds`: none for all."""
+    """The events to show: of a task, and of `kinds`; empty means all."""
 
     task_id: str | None
     kinds: frozenset[str]
 
-    def lets(self, event: Happening) -> bool:
+    def matches(self, event: Happening) -> bool:
         of_task = self.task_id is None or event.subject == self.task_id
         return of_task and (not self.kinds or event.event in self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """Who is told of events, of the store's troubles, and of what was missed."""
+class EventPrinter:
+    """Functions that print an event, a remark about the store, and a gap."""
 
     show: Callable[[Happening], None]
     note: Callable[[str], None]
     missed: Callable[[MissedEvents], None]
 
 
-async def last(store: Store, wanted: Filter, limit: int, talk: Talk, from_ms: int = 0) -> str:
-    """Show the last few since a moment; the position of the last of all, where following goes on."""
+async def last(store: Store, wanted: Filter, limit: int, printer: EventPrinter, from_ms: int = 0) -> str:
+    """Show the last events since a moment; returns the position of the newest, from which `follow` continues."""
     newest, position = "", ""
-    found: list[Happening] = []
-    while len(found) < limit:
+    matches: list[Happening] = []
+    while len(matches) < limit:
         page = await TERMINAL_RETRIES.call(store.events_before, position, PAGE)
         newest = newest or (page[0].position if page else "")
-        found += [event for event in page if event.at_ms >= from_ms and wanted.lets(event)]
+        matches += [event for event in page if event.at_ms >= from_ms and wanted.matches(event)]
         if not page or page[-1].at_ms < from_ms:
             break
         position = page[-1].position
-    for event in reversed(found[:limit]):
-        talk.show(event)
+    for event in reversed(matches[:limit]):
+        printer.show(event)
     return newest
 
 
-async def since_then(store: Store, wanted: Filter, from_ms: int, talk: Talk) -> str:
-    """Show all that happened since a moment; the position of the last that was looked at."""
-    reader = EventReader(store, wanted, talk, f"{from_ms}-0")
+async def since_then(store: Store, wanted: Filter, from_ms: int, printer: EventPrinter) -> str:
+    """Show all events since a moment; returns the position of the last one read."""
+    reader = EventReader(store, wanted, printer, f"{from_ms}-0")
     while (page := await TERMINAL_RETRIES.call(store.events, reader.position, PAGE)).events:
-        reader.take(page)
+        reader.show(page)
     return reader.position
 
 
-async def follow(store: Store, wanted: Filter, position: str, talk: Talk) -> None:
-    """Show what happens after `position`, for ever."""
-    reader = EventReader(store, wanted, talk, position)
+async def follow(store: Store, wanted: Filter, position: str, printer: EventPrinter) -> None:
+    """Show all events after `position`, for ever."""
+    reader = EventReader(store, wanted, printer, position)
     while True:
-        await reader.turn()
+        await reader.read()
 
 
 @dataclass(slots=True)
 class EventReader:
-    """Somebody who reads on from a position."""
+    """Reads the stream from a position on."""
 
     store: Store
     wanted: Filter
-    talk: Talk
+    printer: EventPrinter
     position: str
     is_away: bool = field(default=False, init=False)
 
-    async def turn(self) -> None:
+    async def read(self) -> None:
         try:
-            page = await self.store.events(self.position, PAGE, 0.0 if self.is_away else WAIT)
+            page = await self.store.events(self.position, PAGE, 0.0 if self.is_away else POLL_TIMEOUT)
         except StoreUnavailableError as error:
             if not self.is_away:
-                self.talk.note(f"{error}; waiting for it")
+                self.printer.note(f"{error}; waiting until it is back")
             self.is_away = True
-            await anyio.sleep(AWAY)
+            await anyio.sleep(RETRY_DELAY)
             return
         if self.is_away:
-            self.talk.note("the store is back")
+            self.printer.note("the store is back")
             self.is_away = False
-        self.take(page)
+        self.show(page)
 
-    def take(self, page: Happenings) -> None:
+    def show(self, page: Happenings) -> None:
         """Show the events of a page."""
         if page.missed:
-            self.talk.missed(MissedEvents(self.position, page.events[0].position))
+            self.printer.missed(MissedEvents(self.position, page.events[0].position))
         for event in page.events:
             self.position = event.position
-            if self.wanted.lets(event):
-                self.talk.show(event)
+            if self.wanted.matches(event):
+                self.printer.show(event)

@@ -1,4 +1,4 @@
-"""`supervisor quiet` and `resume`, `supervisor control HALT` and `RESUME`: whether hosts claim tasks and make fires."""
+"""`supervisor quiet` and `resume`, `supervisor control HALT` and `RESUME`: stop and resume the claims of hosts."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.views import host_views
 
 THIS = "this"
-REASON = "said an operator"
+REASON = "ordered by an operator"
 LONGEST = 255
 
 
 def _host(_: click.Context, __: click.Parameter, value: str | None) -> str:
-    """The host that an option names."""
+    """The value of --host as the store knows it."""
     if value is None:
         return ALL_HOSTS
     if value == THIS:
         return socket.gethostname()
     if value == ALL_HOSTS or not 1 <= len(value) <= LONGEST or not value.isprintable() or " " in value:
-        raise click.BadParameter(f"{value[:80]!r}: the name of a host, or this; for all hosts leave it out")
+        raise click.BadParameter(
+            f"{value[:80]!r} is not the name of a host: give a name, or `this`; omit --host for all hosts"
+        )
     return value
 
 
-host_option = click.option("--host", callback=_host, metavar="NAME|this", help="This host alone; else all of them.")
-reason_option = click.option("--reason", default=REASON, show_default=True, help="What others are shown.")
+host_option = click.option("--host", callback=_host, metavar="NAME|this", help="Only this host. Default: all hosts.")
+reason_option = click.option("--reason", default=REASON, show_default=True, help="Reason that other commands show.")
 
 
 @rich_click.command(epilog="Examples: supervisor quiet --reason 'the database moves'; supervisor quiet --host this")
@@ -44,9 +46,10 @@ reason_option = click.option("--reason", default=REASON, show_default=True, help
 @options.store
 @options.pass_session
 def quiet(session: Session, /, host: str, reason: str) -> None:
-    """Have all hosts that use this queue, or one, claim nothing more, until `supervisor resume`.
+    """Let all hosts of this queue, or one host, claim no more tasks until `supervisor resume`.
 
-    What runs is finished. What is submitted waits, and schedules fire; whatever starts anew meanwhile is quiet too.
+    Running tasks finish. New tasks are accepted and wait, and schedules still fire. A supervisor that starts in the
+    meantime is quiet as well.
     """
     _quiet(session, host, reason)
 
@@ -56,9 +59,9 @@ def quiet(session: Session, /, host: str, reason: str) -> None:
 @options.store
 @options.pass_session
 def resume(session: Session, /, host: str) -> None:
-    """Let all hosts that use this queue, or one, claim tasks again.
+    """Let all hosts of this queue, or one host, claim tasks again.
 
-    A host that was told to be quiet by itself stays so, until it is resumed by its name. A halt stays, too, until
+    A host that was made quiet by its name stays quiet until it is resumed by its name. A halt also stays, until
     `supervisor control RESUME`.
     """
     _end(session, host, halt=False)
@@ -71,9 +74,10 @@ def resume(session: Session, /, host: str) -> None:
 @options.store
 @options.pass_timeline_session
 def control(session: Session, /, order: str, host: str, reason: str) -> None:
-    """HALT ends each `work` and `dispatch` when it has finished what it runs, on all hosts or one.
+    """HALT ends all `work` and `dispatch` processes, on all hosts or one, once they have finished their running tasks.
 
-    They may be started again in spite of it. Supervised pools stay: they claim nothing and make no fires until RESUME.
+    They may be started again during the halt. Supervisors keep running, but claim no tasks and fire no schedules until
+    RESUME.
     """
     if order.upper() == "HALT":
         _halt(session, host, reason)
@@ -82,11 +86,11 @@ def control(session: Session, /, order: str, host: str, reason: str) -> None:
 
 
 def _quiet(session: Session, host: str, reason: str) -> None:
-    told = ask(session, lambda store: store.quiet_host(host, _who(), _reason(reason)))
+    order = ask(session, lambda store: store.quiet_host(host, _who(), _reason(reason)))
     if session.json:
-        output.document(_document(host, "quiet", told))
+        output.document(_document(host, "quiet", order))
         return
-    output.text(f"{_named(host)} quiet{'' if told.is_new else ' already'}: {_workers(told)} nothing more")
+    output.text(f"{_named(host)} quiet{'' if order.is_new else ' already'}: {_workers(order)} no more tasks")
 
 
 def _halt(session: Session, host: str, reason: str) -> None:
@@ -95,58 +99,63 @@ def _halt(session: Session, host: str, reason: str) -> None:
             _check_known(host, {worker.host for worker in await store.workers()})
         return await store.halt_host(host, _who(), _reason(reason))
 
-    told = ask(session, work)
+    order = ask(session, work)
     if session.json:
-        output.document(_document(host, "halt", told))
+        output.document(_document(host, "halt", order))
         return
-    ends = "work and dispatch end when they have finished what they run"
-    output.text(f"{_named(host)} halted: {_workers(told)} nothing more; {ends}")
+    ends = "`work` and `dispatch` processes end after their running tasks"
+    output.text(f"{_named(host)} halted: {_workers(order)} no more tasks; {ends}")
 
 
 def _check_known(host: str, known: set[str]) -> None:
-    """A halt that ends nothing, as its host is misspelt, would be believed to have ended something."""
+    """Refuses a host without workers: a misspelt name would look like a successful halt."""
     if host not in known:
         others = ", ".join(sorted(known)) or "none"
-        wanted = f"known are: {others}; a host that runs a dispatcher alone is halted from there (--host this)"
-        raise CommandError(f"halt of {host!r}: no worker of such a host is known; {wanted}"[:1000], Exit.FAILED)
+        hint = f"hosts with workers: {others}; halt a host that runs only `dispatch` from there (--host this)"
+        raise CommandError(f"halt of {host!r}: no worker of this host is known; {hint}"[:1000], Exit.FAILED)
 
 
 def _end(session: Session, host: str, *, halt: bool) -> None:
-    """Ends the halt, or the other mark. The marks that remain are said, too: they still keep workers from claiming."""
+    """Ends the halt, or the quiet state. Prints the orders that remain, since they still stop claims."""
 
     async def work(store: Store) -> tuple[QuietOrder, tuple[Quiet, ...]]:
         end = store.end_halt if halt else store.resume_host
         return await end(host, _who()), await store.quiet_hosts()
 
-    told, left = ask(session, work)
+    order, left = ask(session, work)
     word, new, old = ("halt ended", "halted no more", "not halted") if halt else ("resumed", "resumed", "not quiet")
     if session.json:
-        output.document(_document(host, word, told) | {"quiet": host_views.documents(left)})
+        output.document(_document(host, word, order) | {"quiet": host_views.documents(left)})
         return
-    output.text(f"{_named(host)} {new if told.is_new else old}: {_workers(told)} tasks")
-    for one in left:
-        still = "halted" if one.is_halt else "quiet"
-        output.note(f"still {still}: {host_views.who(one)} ({one.reason}); to go on: {host_views.remedy(one)}")
+    output.text(f"{_named(host)} {new if order.is_new else old}: {_workers(order)} tasks")
+    for each in left:
+        still = "halted" if each.is_halt else "quiet"
+        output.note(f"still {still}: {host_views.who(each)} ({each.reason}); to resume: {host_views.remedy(each)}")
 
 
 def _reason(reason: str) -> str:
     return output.safe(reason.strip() or REASON)[:1000]
 
 
-def _document(host: str, word: str, told: QuietOrder) -> dict[str, object]:
-    return {"host": None if host == ALL_HOSTS else host, "word": word, "changed": told.is_new, "workers": told.workers}
+def _document(host: str, word: str, order: QuietOrder) -> dict[str, object]:
+    return {
+        "host": None if host == ALL_HOSTS else host,
+        "word": word,
+        "changed": order.is_new,
+        "workers": order.workers,
+    }
 
 
 def _named(host: str) -> str:
     return "all hosts are" if host == ALL_HOSTS else f"host {host} is"
 
 
-def _workers(told: QuietOrder) -> str:
-    return counted(told.workers, "worker claims", "workers claim")
+def _workers(order: QuietOrder) -> str:
+    return counted(order.workers, "worker claims", "workers claim")
 
 
 def _who() -> str:
-    """Whoever calls, as far as the system knows."""
+    """The user and host of this command."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in a container

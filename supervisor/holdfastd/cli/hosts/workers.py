@@ -1,4 +1,4 @@
-"""`supervisor workers`: the workers of all hosts, as the store knows them; or the last deaths of this supervisor's."""
+"""`supervisor workers`: the workers of all hosts, or the last deaths of this supervisor's processes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")
 
 
 @rich_click.command(epilog="Examples: supervisor workers --json; supervisor workers --deaths")
-@click.option("--deaths", "of_the_dead", is_flag=True, help="Show how the last ones of this supervisor died.")
+@click.option(
+    "--deaths", "with_deaths", is_flag=True, help="Show the last deaths of this supervisor's processes instead."
+)
 @options.store
 @options.pass_session
-def workers(session: Session, /, of_the_dead: bool) -> None:
-    """List the workers of all hosts that use this queue, or the last processes of this supervisor that died."""
-    if of_the_dead:
+def workers(session: Session, /, with_deaths: bool) -> None:
+    """List the workers of all hosts of this queue, or with --deaths the last deaths of this supervisor's processes."""
+    if with_deaths:
         _print_deaths(session)
     else:
         _print_living(session)
@@ -62,7 +64,7 @@ def _print_deaths(session: Session, /) -> None:
 
 
 def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:
-    """What they held when they died. The store knows better than a last word before it, but may be away."""
+    """The tasks they held when they died, by the store, which knows more than their last heartbeat but may be away."""
     try:
         known = ask(session, lambda store: store.incarnations(incarnations))
     except StoreError:

@@ -1,4 +1,4 @@
-"""`supervisor lanes`: how lanes stand; pausing them, and bounding what runs of them, on all hosts."""
+"""`supervisor lanes`: shows, pauses, resumes and limits the lanes of a queue, on all hosts."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ COLUMNS = ("lane", "waiting", "running", "oldest", "workers", "weight", "timeout
 
 @rich_click.group(epilog="Example: supervisor lanes list")
 def lanes() -> None:
-    """List, pause, resume and bound lanes: for all hosts, until it is said otherwise."""
+    """List, pause, resume and limit lanes. A change applies to all hosts until it is changed again."""
 
 
 @lanes.command("list", epilog="Example: supervisor lanes list --json")
 @options.store
 @options.pass_session
 def list_(session: Session, /) -> None:
-    """Show lanes: what waits and runs, how many workers serve it with which weight and timeout, bounds, why one stands
-    still."""
+    """List lanes: waiting and running tasks, workers, weight, timeout, limits, and why a lane does not move."""
     found, quiet = ask(session, partial(_look, session.settings.lane_names))
     if session.json:
         handlers = {name: _rate(said) for name, said in found.handlers.items()}
@@ -56,14 +55,14 @@ async def _look(names: Sequence[str], store: Store) -> tuple[Lanes, tuple[Quiet,
 
 @lanes.command(epilog='Example: supervisor lanes pause bindu:tasks:mail --reason "the provider is down"')
 @click.argument("lane")
-@click.option("--reason", default="paused by an operator", show_default=True, help="What others are shown.")
+@click.option("--reason", default="paused by an operator", show_default=True, help="Reason that other commands show.")
 @options.store
 @options.pass_session
 def pause(session: Session, /, lane: str, reason: str) -> None:
-    """Start nothing more from LANE, on any host; what runs goes on, and the lane still accepts."""
+    """Start no more tasks of LANE on any host. Running tasks finish, and new tasks are accepted and wait."""
     name = _known(lane)
     is_new = ask(session, lambda store: store.pause_lane(name, output.safe(reason)[:1000]))
-    _tell(session, name, "paused" if is_new else "was paused already")
+    _show(session, name, "paused" if is_new else "was paused already")
 
 
 @lanes.command(epilog="Example: supervisor lanes resume bindu:tasks:mail")
@@ -71,37 +70,41 @@ def pause(session: Session, /, lane: str, reason: str) -> None:
 @options.store
 @options.pass_session
 def resume(session: Session, /, lane: str) -> None:
-    """Let a paused LANE go on."""
+    """Start tasks of a paused LANE again."""
     name = _known(lane)
     was_paused = ask(session, lambda store: store.resume_lane(name))
-    _tell(session, name, "resumed" if was_paused else "was not paused")
+    _show(session, name, "resumed" if was_paused else "was not paused")
 
 
 @lanes.command(epilog="Example: supervisor lanes limit bindu:tasks:mail --running 20 --rate 100/m")
 @click.argument("lane", required=False)
-@click.option("--running", type=COUNT, metavar="N", help="Tasks of the lane that run at once; none: as many as can.")
-@click.option("--per-key", type=COUNT, metavar="N", help="Of those, tasks of one concurrency key.")
-@click.option("--rate", type=RATE, metavar="RATE", help="Starts in a time: 10/s, 100/m, 20/10s; none: no bound.")
-@click.option("--burst", type=click.IntRange(1), metavar="N", help="With --rate: so many at once after a pause.")
-@click.option("--handler", metavar="NAME", help="Instead of a lane: the rate of this handler.")
-@click.option("--reset", is_flag=True, help="Take back what was said here: the settings count again.")
+@click.option("--running", type=COUNT, metavar="N", help="Maximum of running tasks of the lane; `none`: no limit.")
+@click.option("--per-key", type=COUNT, metavar="N", help="Maximum of running tasks with the same concurrency key.")
+@click.option(
+    "--rate", type=RATE, metavar="RATE", help="Maximum of starts per time: 10/s, 100/m, 20/10s; `none`: no limit."
+)
+@click.option(
+    "--burst", type=click.IntRange(1), metavar="N", help="With --rate: maximum of starts at once after idle time."
+)
+@click.option("--handler", metavar="NAME", help="Limit the rate of this handler instead of a lane.")
+@click.option("--reset", is_flag=True, help="Remove the limits set by this command; those of the settings apply again.")
 @options.store
 @options.pass_session
 def limit(session: Session, /, lane: str | None, handler: str | None, reset: bool, **bounds: str | int | None) -> None:
-    """Bound what runs of LANE, or of a handler, on all hosts together; this counts before any settings."""
+    """Limit the running tasks of LANE, or the rate of a handler, over all hosts. Overrides the settings."""
     if (lane is None) == (handler is None):
         raise click.UsageError("give LANE or --handler")
     burst, given = bounds.pop("burst"), {name: value for name, value in bounds.items() if value is not None}
     if burst is not None:
         if given.get("rate") in (None, NO_BOUND):
-            raise click.UsageError("--burst belongs to a --rate")
-        told = str(given["rate"]).split("/")
-        given["rate"] = f"{told[0]}/{told[1]}/{burst}"
+            raise click.UsageError("--burst needs a --rate other than none")
+        count, period, *_ = str(given["rate"]).split("/")
+        given["rate"] = f"{count}/{period}/{burst}"
     if reset == bool(given) or (handler is not None and set(given) - {"rate"}):
-        raise click.UsageError("give --reset, or bounds to set; a handler has a --rate alone")
+        raise click.UsageError("give either --reset or limits; for --handler only --rate is possible")
     rules = _handler_rules(handler, given) if handler is not None else _lane_rules(_known(lane or ""), given)
     changed = ask(session, lambda store: store.bound(rules))
-    _tell(session, handler or _known(lane or ""), "bounded" if changed else "had these bounds already")
+    _show(session, handler or _known(lane or ""), "bounded" if changed else "had these bounds already")
 
 
 def _handler_rules(name: str, given: Mapping[str, object]) -> Sequence[LaneLimit]:
@@ -109,7 +112,7 @@ def _handler_rules(name: str, given: Mapping[str, object]) -> Sequence[LaneLimit
 
 
 def _lane_rules(lane: str, given: Mapping[str, object]) -> Sequence[LaneLimit]:
-    """What is given; with nothing given, all that was said is taken back."""
+    """The limits that are given; without any, the removal of all."""
     names = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBound.RATE}
     return [
         LaneLimit(bound, lane, str(given.get(name, ""))) for name, bound in names.items() if name in given or not given
@@ -123,7 +126,7 @@ def _known(lane: str) -> str:
         raise click.UsageError(f"LANE {lane[:80]!r}: {error}") from None
 
 
-def _tell(session: Session, subject: str, what: str) -> None:
+def _show(session: Session, subject: str, what: str) -> None:
     if session.json:
         output.document({"subject": subject, "answer": what})
     else:
@@ -137,9 +140,9 @@ def _cells(lane: LaneState, found: Lanes) -> tuple[object, ...]:
     return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, _state(lane))
 
 
-def _all(lane: LaneState, told: Callable[[ServedLane], str]) -> str | None:
-    """What the workers of a lane registered: nearly always all of them the same."""
-    return " or ".join(dict.fromkeys(told(one) for one in lane.served)) or None
+def _all(lane: LaneState, text: Callable[[ServedLane], str]) -> str | None:
+    """The values that the workers of a lane registered, nearly always one."""
+    return " or ".join(dict.fromkeys(text(each) for each in lane.served)) or None
 
 
 def _weight(served: ServedLane) -> str:

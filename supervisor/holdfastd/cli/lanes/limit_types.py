@@ -1,4 +1,4 @@
-"""The kinds of values that bounds of lanes have on the command line: a number or a rate, or none."""
+"""The types of the limits of lanes on the command line: a number or a rate, or `none`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Count(click.ParamType[str]):
         text = str(value).strip()
         if text == NO_BOUND or (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST):
             return text
-        return self.fail(f"{text[:80]!r}: a whole number from 1 to {MOST}, or none", param, ctx)
+        return self.fail(f"{text[:80]!r} is not a limit: use a whole number from 1 to {MOST}, or none", param, ctx)
 
 
 class _Rate(click.ParamType[str]):

@@ -1,4 +1,4 @@
-"""`supervisor queue`: how much waits, what waits, what could not be read; clearing it, and its end."""
+"""`supervisor queue`: shows the waiting and unreadable entries, clears the queue, deletes it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from holdfastd.cli.common.tables import table
 from holdfastd.cli.queue.unreadable import unreadable
 from holdfastd.cli.views import task_views
 
-lane_option = click.option("--lane", help="A lane; else the public queue.", metavar="NAME")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+lane_option = click.option("--lane", help="Name of the lane. Default: the queue itself.", metavar="NAME")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 limit_option = click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=10, show_default=True, help="The most entries to show."
+    "--limit", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Maximum number of entries to show."
 )
 
 
 @rich_click.group(epilog="Example: supervisor queue length")
 def queue() -> None:
-    """Look at the queue, clear it, delete it."""
+    """Inspect, clear or delete the queue."""
 
 
 @queue.command(epilog="Example: supervisor queue length --json")
 @options.store
 @options.pass_session
 def length(session: Session, /) -> None:
-    """Print how many entries wait, lane by lane."""
+    """Print the number of waiting entries of each lane."""
     lanes = ask(session, lambda store: store.counts()).lanes
     if session.json:
         output.document({"length": sum(lanes.values()), "lanes": lanes})
@@ -44,7 +44,7 @@ def length(session: Session, /) -> None:
 @options.store
 @options.pass_session
 def peek(session: Session, /, lane: str | None, limit: int) -> None:
-    """Show the next entries, and leave them where they are."""
+    """Show the next entries without removing them."""
     name = lane or session.settings.queue_name
     for entry in ask(session, lambda store: store.peek_entries(name, limit)):
         if session.json:
@@ -55,14 +55,14 @@ def peek(session: Session, /, lane: str | None, limit: int) -> None:
 
 @queue.command(epilog="Example: supervisor queue clear --lane high --yes")
 @lane_option
-@click.option("--delayed", is_flag=True, help="Also what is due later.")
+@click.option("--delayed", is_flag=True, help="Also cancel tasks that are due later.")
 @yes_option
 @options.store
 @options.pass_session
 def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> None:
-    """Cancel all tasks that wait in the queue; those that run go on."""
+    """Cancel all tasks that wait in the queue. Running tasks continue."""
     name = lane or session.settings.queue_name
-    confirm(f"Cancel all that waits in {name}?", "clearing a queue cannot be undone", yes=yes)
+    confirm(f"Cancel all tasks that wait in {name}?", "clearing a queue cannot be undone", yes=yes)
     cleared = manage(session, lambda manager: manager.clear_queue(lane, delayed=delayed))
     if session.json:
         output.document({"cleared": cleared})
@@ -71,19 +71,21 @@ def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> No
 
 
 @queue.command(epilog="Example: supervisor queue obliterate --yes")
-@click.option("--force", is_flag=True, help="Even while workers are there: what they run comes to nothing.")
+@click.option(
+    "--force", is_flag=True, help="Even while workers are registered: the results of their running tasks are lost."
+)
 @yes_option
 @options.store
 @options.pass_session
 def obliterate(session: Session, /, force: bool, yes: bool) -> None:
-    """Delete everything of this queue: tasks in every state, its lanes, schedules, dead letters, history."""
+    """Delete all data of this queue: tasks in every state, lanes, schedules, dead letters and history."""
     name = session.settings.queue_name
-    confirm(f"Delete everything of {name}?", "what is deleted is gone for good", yes=yes)
+    confirm(f"Delete all data of {name}?", "deleting a queue cannot be undone", yes=yes)
     deleted = manage(session, lambda manager: manager.obliterate_queue(force=force), LONG_RETRIES)
     if session.json:
         output.document({"deleted": deleted})
     else:
-        output.text(f"{name} is gone: {counted(deleted, 'key')} deleted")
+        output.text(f"{name}: {counted(deleted, 'key')} deleted")
 
 
 queue.add_command(unreadable)

@@ -1,4 +1,4 @@
-"""`supervisor queue unreadable`: what was set aside, and what to do about it."""
+"""`supervisor queue unreadable`: entries that were set aside because they are not valid tasks."""
 
 from __future__ import annotations
 
@@ -24,25 +24,27 @@ from holdfastd.cli.views import times
 
 SHOWN = 100  # characters of an entry in a table
 ALL = 1000  # entries that are kept at most
-STEP = 100  # entries forgotten at once
-WHICH = "say which entries: ADDRESS... as `supervisor queue unreadable` lists them, or --all"
-TOLD = {
+STEP = 100  # entries deleted at once
+WHICH = "name the entries by ADDRESS, as `supervisor queue unreadable` lists them, or give --all"
+ANSWERS = {
     "back": "is back in its lane",
-    "gone": "is not there (any more)",
-    "cut": "cannot be read again: only its beginning was kept; push the whole entry anew",
+    "gone": "does not exist (any more)",
+    "cut": "cannot be retried: only its beginning was kept; push the whole entry again",
 }
 
 addresses_argument = click.argument("addresses", nargs=-1, metavar="[ADDRESS...]")
-all_option = click.option("--all", "all_of_them", is_flag=True, help="All of them.")
+all_option = click.option("--all", "all_of_them", is_flag=True, help="All entries.")
 
 
 @rich_click.group(invoke_without_command=True, epilog="Example: supervisor queue unreadable --json")
-@click.option("--limit", type=click.IntRange(1, ALL), default=10, show_default=True, help="The most entries to show.")
+@click.option(
+    "--limit", type=click.IntRange(1, ALL), default=10, show_default=True, help="Maximum number of entries to show."
+)
 @options.store
 @options.pass_session
 @click.pass_context
 def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
-    """Show what was set aside because it could not be understood, newest first; or show, retry, forget some of it."""
+    """List entries that were set aside because they are not valid tasks, newest first; show, retry or delete them."""
     if context.invoked_subcommand is not None:
         return
     found = ask(session, lambda store: store.unreadable(limit))
@@ -58,17 +60,17 @@ def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
 @options.store
 @options.pass_session
 def show(session: Session, /, address: str) -> None:
-    """Show one entry whole, as far as it was kept (64 KiB)."""
+    """Show one entry in full, as far as it was kept (64 KiB)."""
     one = ask(session, lambda store: store.unreadable_at(address))
     if one is None:
-        raise CommandError(f"entry {address} {TOLD['gone']}; {WHICH}")
+        raise CommandError(f"entry {address} {ANSWERS['gone']}; {WHICH}")
     if session.json:
         output.document(_document(one))
         return
-    facts = _document(one)
+    fields = _document(one)
     for name in ("address", "at", "lane", "reason", "size", "cut"):
-        output.text(f"{name:<8} {facts[name]}")
-    output.text(facts["raw"], keep=output.LINE_END)
+        output.text(f"{name:<8} {fields[name]}")
+    output.text(fields["raw"], keep=output.LINE_END)
 
 
 @unreadable.command(epilog="Example: supervisor queue unreadable retry 1767225600000-1a2b3c4d")
@@ -77,14 +79,14 @@ def show(session: Session, /, address: str) -> None:
 @options.store
 @options.pass_session
 def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) -> int:
-    """Put entries back into their lanes, to be read once more: for when what could not be read now can be."""
+    """Put entries back into their lanes, for workers that can now read them."""
     _check(addresses, all_of_them)
     words = ask(session, lambda store: _retry(store, addresses))
     for address, word in words.items():
         if session.json:
             output.line({"address": address, "answer": word})
         else:
-            output.text(f"{address} {TOLD[word]}")
+            output.text(f"{address} {ANSWERS[word]}")
     return Exit.OK if set(words.values()) <= {"back"} else Exit.FAILED
 
 
@@ -92,22 +94,22 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
 @addresses_argument
 @all_option
 @click.option(
-    "--older", type=DURATION, default=0.0, help="Of all, only those set aside longer ago.", metavar="DURATION"
+    "--older", type=DURATION, default=0.0, help="With --all: only entries set aside longer ago.", metavar="DURATION"
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
 def purge(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float, yes: bool) -> int:
-    """Forget entries that were set aside."""
+    """Delete entries that were set aside."""
     _check(addresses, all_of_them)
-    what = counted(len(addresses), "entry", "entries") if addresses else "all that was set aside"
-    confirm(f"Forget {what}?", "what is forgotten cannot be brought back", yes=yes)
+    entries = counted(len(addresses), "entry", "entries") if addresses else "all entries that were set aside"
+    confirm(f"Delete {entries}?", "deleting entries cannot be undone", yes=yes)
     until_ms = round((time.time() - older) * 1000)
     purged = ask(session, lambda store: _purge(store, addresses, until_ms))
     if session.json:
         output.document({"purged": purged})
     else:
-        output.text(f"{purged} forgotten")
+        output.text(f"{purged} deleted")
     return Exit.OK if purged == len(addresses) or all_of_them else Exit.FAILED
 
 
@@ -117,7 +119,7 @@ def _check(addresses: Sequence[str], all_of_them: bool) -> None:
 
 
 async def _retry(store: Store, addresses: Sequence[str]) -> dict[str, str]:
-    """Of all: the oldest first, in the order in which they came."""
+    """With --all the oldest first, in the order in which they came."""
     chosen = addresses or [one.address for one in reversed(await store.unreadable(ALL))]
     return {address: await store.readmit(address) for address in chosen}
 

@@ -1,4 +1,4 @@
-"""`supervisor schedules diff` and `apply`: have the schedules that a file declares, and no others of its owner."""
+"""`supervisor schedules diff` and `apply`: make the stored schedules of an owner equal to those of a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 @options.store
 @options.pass_session
 def diff(session: Session, /, file: Path) -> int:
-    """Show what `apply` would do; exit 1 if that is anything, 2 if the file is wrong."""
+    """Show the changes that `apply` would make. Exit status 1 if there are any, 2 if the file is invalid."""
     declared = read_file(file)
 
     async def work(manager: Any) -> Difference:
@@ -31,7 +31,7 @@ def diff(session: Session, /, file: Path) -> int:
         return difference(declared, await stored(manager.schedules, declared))
 
     found = manage(session, work)
-    _tell_difference(session, found)
+    _show_difference(session, found)
     return 0 if found.is_none else 1
 
 
@@ -40,7 +40,10 @@ def diff(session: Session, /, file: Path) -> int:
 @options.store
 @options.pass_session
 def apply(session: Session, /, file: Path) -> None:
-    """Have the schedules of a file, and no others of its owner. All are checked before the first is written."""
+    """Create, change and delete schedules so that the owner has exactly those of a file.
+
+    All are checked before the first is written.
+    """
     declared = read_file(file)
 
     async def work(manager: Any) -> Difference:
@@ -52,7 +55,7 @@ def apply(session: Session, /, file: Path) -> None:
             await schedules.remove(name)
         return found
 
-    _tell_difference(session, manage(session, work))
+    _show_difference(session, manage(session, work))
 
 
 async def _check(file: Path, declared: Declared, schedules: Schedules) -> None:
@@ -62,13 +65,13 @@ async def _check(file: Path, declared: Declared, schedules: Schedules) -> None:
         raise InvalidScheduleError(f"{file}: {error}") from None
 
 
-def _tell_difference(session: Session, found: Difference) -> None:
-    told = {"create": found.create, "change": found.change, "prune": found.prune, "same": found.same}
+def _show_difference(session: Session, found: Difference) -> None:
+    names_of = {"create": found.create, "change": found.change, "prune": found.prune, "same": found.same}
     if session.json:
-        output.document({word: list(names) for word, names in told.items()})
+        output.document({word: list(names) for word, names in names_of.items()})
         return
-    for word, names in told.items():
+    for word, names in names_of.items():
         for name in names if word != "same" else ():
             output.text(f"{word:<7} {name}")
     if found.is_none:
-        output.text(f"nothing to do: {len(found.same)} as declared")
+        output.text(f"no changes: {len(found.same)} as declared")

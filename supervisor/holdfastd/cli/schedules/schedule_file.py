@@ -1,13 +1,13 @@
-"""Schedules declared in a file: what is to be made, changed and taken away so that the store has these and no others.
+"""Schedules declared in a file, and the changes that make the stored schedules of their owner equal to them.
 
-    owner = "billing"                       # else the name of the file
+    owner = "billing"                       # default: the name of the file
 
     [schedules.nightly]
     cron = "0 2 * * *"
     timezone = "Europe/Berlin"
     name = "billing.close_day"
 
-Only what carries the owner's name is ever taken away.
+Only schedules of this owner are ever deleted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Ids by what is to be done about them."""
+    """The ids of the schedules to create, change and delete, and of those that are equal."""
 
     create: tuple[str, ...]
     change: tuple[str, ...]
@@ -48,17 +48,21 @@ class Difference:
 
 
 def read_file(path: Path) -> Declared:
-    """TOML, or JSON where the name ends so; InvalidScheduleError names the file and what is wrong there."""
+    """Reads TOML, or JSON if the name ends in .json. Raises InvalidScheduleError with the file and the error in it."""
     content = _content(path)
     if unknown := content.keys() - {"owner", "schedules"}:
-        raise InvalidScheduleError(f"{path}: {sorted(unknown)[0]!r} is unknown; there are owner and [schedules.ID]")
-    if "schedules" not in content:  # a file that was cut off, or is another's, would take all of its owner away
-        raise InvalidScheduleError(f"{path}: no [schedules.ID]; that none are wanted says a table [schedules]")
+        raise InvalidScheduleError(
+            f"{path}: the key {sorted(unknown)[0]!r} is unknown; allowed are owner and [schedules.ID]"
+        )
+    if "schedules" not in content:  # a truncated or wrong file would delete all schedules of the owner
+        raise InvalidScheduleError(
+            f"{path}: no [schedules.ID]; to delete all schedules of the owner, write an empty table [schedules]"
+        )
     if not isinstance(content["schedules"], dict):
-        raise InvalidScheduleError(f"{path}: wanted are tables [schedules.ID]")
+        raise InvalidScheduleError(f"{path}: schedules must be tables [schedules.ID]")
     owner = content.get("owner", path.stem)
     if not isinstance(owner, str) or not owner:
-        raise InvalidScheduleError(f"{path}: owner is {owner!r}, allowed: a text that is not empty")
+        raise InvalidScheduleError(f"{path}: owner is {owner!r}; it must be a text that is not empty")
     specs = cast("dict[str, Any]", content["schedules"])
     return Declared(owner, {name: _spec(path, name, one, owner) for name, one in specs.items()})
 
@@ -71,26 +75,26 @@ def _content(path: Path) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or error
         raise InvalidScheduleError(f"{path}: cannot be read: {reason}") from None
     if not isinstance(told, dict):
-        raise InvalidScheduleError(f"{path}: wanted are tables [schedules.ID]")
+        raise InvalidScheduleError(f"{path}: schedules must be tables [schedules.ID]")
     return cast("dict[str, Any]", told)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """TOML refuses a name that is there twice by itself."""
+    """Refuses a duplicate name, as TOML does itself."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} appears twice")
     return found
 
 
 def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
     if not isinstance(values, dict):
-        raise InvalidScheduleError(f"{path}: schedules.{name} is no table")
+        raise InvalidScheduleError(f"{path}: schedules.{name} must be a table")
     told = {"owner": owner, **cast("dict[str, Any]", values)}
     if told["owner"] != owner:
         raise InvalidScheduleError(
-            f"{path}: schedules.{name}: owner is {told['owner']!r}, that of the file is {owner!r}"
+            f"{path}: schedules.{name}: its owner is {told['owner']!r}, but that of the file is {owner!r}"
         )
     try:
         return read_spec(told)
@@ -99,7 +103,7 @@ def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
 
 
 async def stored(schedules: Schedules, declared: Declared) -> dict[str, ScheduleRecord]:
-    """Those that are declared, and all others of the owner; whoever else has some is not looked at."""
+    """The stored schedules that are declared, and all others of the owner."""
     names = {*declared.specs, *await schedules.owned(declared.owner)}
     return {record.definition.schedule_id: record for record in await schedules.known(names)}
 

@@ -1,4 +1,4 @@
-"""The options that say when a schedule fires and what it runs; they become one ScheduleSpec."""
+"""The options for the times and the task of a schedule; they become one ScheduleSpec."""
 
 from __future__ import annotations
 
@@ -17,49 +17,56 @@ _WHEN = (
     ("cron", "A cron expression: '0 2 * * *', @daily; six fields begin with seconds."),
     ("every", "An interval: 90, 5m, 1h30m, PT5M."),
     ("rrule", "A recurrence rule of RFC 5545: FREQ=WEEKLY;BYDAY=MO."),
-    ("at", "One moment: 2030-01-31T12:00:00 or Unix seconds."),
+    ("at", "A single time: 2030-01-31T12:00:00 or Unix seconds."),
 )
 _POLICY = (
-    ("timezone", "The zone of local times, as in Europe/Berlin; else UTC."),
-    ("anchor", "The moment that --every counts from; else now."),
-    ("start", "No fire before this moment."),
-    ("end", "No fire after this moment."),
-    ("jitter", "Put each fire off by less than this."),
-    ("overlap", "While the task before has not ended: forbid, allow, queue-one or replace."),
-    ("misfire", "Of missed fires run: latest, skip, or all:N."),
-    ("start_deadline", "A fire that is later than this is not run."),
+    ("timezone", "Time zone of local times, such as Europe/Berlin. Default: UTC."),
+    ("anchor", "Time from which --every counts. Default: now."),
+    ("start", "No fire before this time."),
+    ("end", "No fire after this time."),
+    ("jitter", "Delay each fire by up to this duration."),
+    ("overlap", "If the previous task has not ended: forbid, allow, queue-one or replace."),
+    ("misfire", "Missed fires to run: latest, skip (none), or all:N (up to N)."),
+    ("start_deadline", "Skip a fire that is late by more than this duration."),
     ("on_failure", "After a failed task: continue or stop."),
-    ("backoff", "The pause of a CONTINUE after its run."),
-    ("owner", "Who may prune it with `schedules apply`."),
+    ("backoff", "Pause of a CONTINUE schedule after each run."),
+    ("owner", "Owner, whose `schedules apply` may delete it."),
 )
 
 
 def when(command: F) -> F:
-    """When it fires, and with which policy."""
-    command = click.option("--limit", type=int, metavar="N", help="Fire so many times at most.")(command)
+    """Adds the options for the times of the fires, and the policies for them."""
+    command = click.option("--limit", type=int, metavar="N", help="Maximum number of fires.")(command)
     for name, meaning in reversed(_WHEN + _POLICY):
         command = click.option(f"--{name.replace('_', '-')}", name, metavar="VALUE", help=meaning)(command)
     return command
 
 
 def what(command: F) -> F:
-    """What it runs."""
+    """Adds the options for the task that a fire submits."""
     for one in (
-        click.option("--timeout", type=DURATION, metavar="DURATION", help="The longest one run may take: 90, 5m."),
-        click.option("--max-attempts", type=int, metavar="N", help="Runs before a failing task is given up."),
-        click.option("--lane", help="The lane to queue its tasks in; else the public queue."),
-        click.option("--data", type=JSON, help="A JSON value for the handler; with --name, its arguments."),
-        click.option("--name", help="The registered handler to call."),
+        click.option("--timeout", type=DURATION, metavar="DURATION", help="Maximum time of one run: 90, 5m."),
+        click.option(
+            "--max-attempts",
+            type=int,
+            metavar="N",
+            help="Number of attempts before a failing task becomes a dead letter.",
+        ),
+        click.option("--lane", help="Lane of its tasks. Default: the queue itself."),
+        click.option(
+            "--data", type=JSON, help="JSON value for the handler; with --name, an object with its arguments."
+        ),
+        click.option("--name", help="Name of the registered handler to call."),
     ):
         command = one(command)
     return command
 
 
 def spec_of(given: dict[str, Any]) -> ScheduleSpec:
-    """The spec of what was given; InvalidScheduleError."""
-    told = {name: value for name, value in given.items() if value is not None}
-    if "name" in told and "data" in told:
-        if not isinstance(told["data"], dict):
-            raise click.UsageError("--data: with --name it is the handler's arguments, a JSON object")
-        told["kwargs"] = told.pop("data")
-    return read_spec(told)
+    """The spec of the given options. Raises InvalidScheduleError."""
+    values = {name: value for name, value in given.items() if value is not None}
+    if "name" in values and "data" in values:
+        if not isinstance(values["data"], dict):
+            raise click.UsageError("--data with --name must be a JSON object: the arguments of the handler")
+        values["kwargs"] = values.pop("data")
+    return read_spec(values)

@@ -1,4 +1,4 @@
-"""Schedules, as the command line shows them: cells for tables, documents for JSON."""
+"""Schedules as the command line shows them: cells for tables, documents for JSON."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def document(record: ScheduleRecord) -> dict[str, Any]:
     }
 
 
-def happened(line: Occurrence) -> dict[str, Any]:
+def occurrence(line: Occurrence) -> dict[str, Any]:
     return {
         "at": utc(line.at),
         "what": line.what,

@@ -1,4 +1,4 @@
-"""`supervisor schedules`: set, look at, pause, run and remove what is to run again and again."""
+"""`supervisor schedules`: sets, shows, pauses, runs and removes schedules of recurring tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ from holdfastd.cli.schedules.schedule_options import spec_of, what, when
 from holdfastd.cli.views import times
 
 _limit = click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most to show.", metavar="N"
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="Maximum number to show.",
+    metavar="N",
 )
 
 
@@ -36,17 +41,19 @@ _limit = click.option(
     epilog="Examples:\n\nsupervisor schedules set nightly --cron '0 2 * * *' --name billing.close_day\n\n"
     "supervisor schedules --csv > jobs.csv",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Print JOBID,SCHEDULE for each that `supervisor set` could set.")
+@click.option(
+    "--csv", "as_csv", is_flag=True, help="Print JOBID,SCHEDULE for each schedule that `supervisor set` can set."
+)
 @options.store
 @options.pass_timeline_session
 @click.pass_context
 def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None:
-    """Set, list, pause, run and remove schedules; without a command: list them."""
+    """Set, list, pause, run and remove schedules. Without a command it lists them."""
     if context.invoked_subcommand is not None:
         if as_csv:
-            raise click.UsageError("--csv prints them all: leave the command out")
+            raise click.UsageError("--csv prints all schedules and cannot be combined with a command")
     elif as_csv:
-        from holdfastd.cli.views.job_csv import print_schedules  # of one call in a hundred
+        from holdfastd.cli.views.job_csv import print_schedules  # rarely needed
 
         print_schedules(session)
     else:
@@ -61,13 +68,13 @@ def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None
 @click.argument("schedule_id", metavar="ID")
 @click.argument("text", required=False)
 @click.option("--schedule", help="NOW, AT:<time>, CONTINUE, STOP or a recurrence rule.")
-@click.option("--after", help="Fires up to this moment count as made; else those up to now.", metavar="TIME")
+@click.option("--after", help="Skip fires up to this time. Default: now.", metavar="TIME")
 @what
 @when
 @options.store
 @options.pass_session
 def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any) -> None:
-    """Set a schedule, or change it. The same once more changes nothing, but one that has ended begins anew."""
+    """Set or change a schedule. Repeating the same command changes nothing, but restarts a schedule that has ended."""
     spec = spec_of(given)
     moment = None if after is None else read_moment(after, spec.timezone)
     put = manage(session, lambda manager: manager.schedules.put(schedule_id, spec, again=True, after=moment))
@@ -83,18 +90,18 @@ def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any)
 @options.store
 @options.pass_session
 def unset(session: Session, /, schedule_id: str) -> None:
-    """Forget a schedule and its history; a task that runs goes on."""
+    """Remove a schedule and its history. A running task continues."""
     manage(session, lambda manager: manager.schedules.remove(schedule_id))
-    _say(session, schedule_id, "unset")
+    _show_word(session, schedule_id, "unset")
 
 
 @schedules.command("list", epilog="Example: supervisor schedules list --json")
-@click.option("--cursor", default="", help="Where the last page ended.")
+@click.option("--cursor", default="", help="Continue after an earlier page: the cursor that it printed.")
 @_limit
 @options.store
 @options.pass_session
 def list_(session: Session, /, limit: int, cursor: str) -> None:
-    """List schedules, the next to fire first."""
+    """List schedules in the order of their next fires."""
     page = manage(session, lambda manager: manager.schedules.list(limit, cursor))
     if session.json:
         unreadable = {one.schedule_id: one.why for one in page.spoilt}
@@ -103,7 +110,7 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
         return
     table(schedule_views.COLUMNS, [schedule_views.cells(one) for one in page.schedules])
     for one in page.spoilt:
-        output.note(f"schedule {one.schedule_id}: {one.why}; unset it, and set it again")
+        output.note(f"schedule {one.schedule_id}: {one.why}; unset it and set it again")
     if page.cursor:
         output.note(f"there may be more: --cursor {page.cursor}")
 
@@ -113,7 +120,7 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
 @options.store
 @options.pass_session
 def show(session: Session, /, schedule_id: str) -> None:
-    """Show all that is known of a schedule."""
+    """Show a schedule in full."""
     told = schedule_views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
     if session.json:
         output.document(told)
@@ -129,14 +136,16 @@ def show(session: Session, /, schedule_id: str) -> None:
     "supervisor schedules next --cron '30 2 * * *' --timezone America/New_York --after 2027-03-13",
 )
 @click.argument("schedule_id", metavar="[ID]", required=False)
-@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.", metavar="N")
-@click.option("--after", help="After this moment; else after now.", metavar="TIME")
+@click.option(
+    "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of fires.", metavar="N"
+)
+@click.option("--after", help="Only fires after this time. Default: now.", metavar="TIME")
 @click.option("--schedule", help="AT:<time>, or a recurrence rule.")
 @when
 @options.store
 @options.pass_session
 def next_(session: Session, /, schedule_id: str | None, count: int, after: str | None, **given: Any) -> None:
-    """Show the next fires of a schedule, or of a cadence that is not stored: in its zone and in UTC, and in words."""
+    """Show the next fires of a schedule, or of a cadence given by options, in its time zone and in UTC."""
     if schedule_id is not None:
         cadence, timezone, moments = _of_stored(session, schedule_id, count, after, given)
     else:
@@ -147,14 +156,14 @@ def next_(session: Session, /, schedule_id: str | None, count: int, after: str |
         defined = define("preview", spec, moment, moment)
         cadence = restored(defined.definition.cadence)
         moments = tuple(islice(series(defined.definition.schedule(), defined.expected), count))
-    told = words(cadence)
+    text = words(cadence)
     if isinstance(cadence, Cron | RecurrenceRule) and cadence.timezone != "UTC":
         timezone = cadence.timezone  # as CRON_TZ or TZID has it
     rows = [(times.zoned(moment, timezone), times.utc(moment)) for moment in moments]
     if session.json:
-        output.document({"words": told, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
+        output.document({"words": text, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
         return
-    output.text(told)
+    output.text(text)
     table((timezone, "UTC"), rows)
 
 
@@ -162,7 +171,7 @@ def _of_stored(
     session: Session, schedule_id: str, count: int, after: str | None, given: dict[str, Any]
 ) -> tuple[Cadence, str, tuple[int, ...]]:
     if any(value is not None for value in given.values()):
-        raise click.UsageError("give the ID of a schedule, or options that say when, not both")
+        raise click.UsageError("give either the ID of a schedule or options for the times, not both")
 
     async def work(manager: Any) -> tuple[Cadence, str, tuple[int, ...]]:
         schedules: Schedules = manager.schedules
@@ -180,33 +189,33 @@ def _of_stored(
 @options.store
 @options.pass_session
 def history(session: Session, /, schedule_id: str, limit: int) -> None:
-    """Show what became of a schedule's fires, newest first; the last hundred lines are kept."""
+    """Show the history of a schedule's fires, newest first. The last hundred lines are kept."""
 
     async def work(manager: TaskManager) -> tuple[Occurrence, ...]:
         lines = await manager.schedules.history(schedule_id, limit)
-        if not lines:  # that it was set is the first of each
+        if not lines:  # every known schedule has at least a line: that it was set
             await manager.schedules.get(schedule_id)
         return lines
 
     lines = manage(session, work)
-    told = [schedule_views.happened(line) for line in lines]
+    documents = [schedule_views.occurrence(line) for line in lines]
     if session.json:
-        output.document(told)
+        output.document(documents)
     else:
-        table(("at (UTC)", "what", "scheduled for", "task", "detail"), [tuple(line.values()) for line in told])
+        table(("at (UTC)", "what", "scheduled for", "task", "detail"), [tuple(line.values()) for line in documents])
 
 
 @schedules.command(epilog="Example: supervisor schedules pause nightly --reason 'year end' --until 2027-01-04")
 @click.argument("schedule_id", metavar="ID")
-@click.option("--reason", default="paused by an operator", help="Why, for those who wonder.")
-@click.option("--until", help="Go on by itself at this moment (UTC).", metavar="TIME")
+@click.option("--reason", default="paused by an operator", help="Reason that `schedules list` shows.")
+@click.option("--until", help="Resume automatically at this time (UTC).", metavar="TIME")
 @options.store
 @options.pass_session
 def pause(session: Session, /, schedule_id: str, reason: str, until: str | None) -> None:
-    """Make no more fires until it is resumed; a task that runs goes on."""
+    """Stop the fires of a schedule until it is resumed. A running task continues."""
     end = None if until is None else datetime.fromtimestamp(read_moment(until, "UTC") / 1000, UTC)
     manage(session, lambda manager: manager.schedules.pause(schedule_id, reason, end))
-    _say(session, schedule_id, "paused")
+    _show_word(session, schedule_id, "paused")
 
 
 @schedules.command(epilog="Example: supervisor schedules resume nightly")
@@ -214,9 +223,9 @@ def pause(session: Session, /, schedule_id: str, reason: str, until: str | None)
 @options.store
 @options.pass_session
 def resume(session: Session, /, schedule_id: str) -> None:
-    """Let a paused schedule go on; what it missed is not made up for."""
+    """Resume a paused schedule. Fires that it missed are not made up."""
     manage(session, lambda manager: manager.schedules.resume(schedule_id))
-    _say(session, schedule_id, "resumed")
+    _show_word(session, schedule_id, "resumed")
 
 
 @schedules.command(epilog="Example: supervisor schedules run nightly")
@@ -224,7 +233,7 @@ def resume(session: Session, /, schedule_id: str) -> None:
 @options.store
 @options.pass_session
 def run(session: Session, /, schedule_id: str) -> None:
-    """Make one extra fire now; print its task's id."""
+    """Make one extra fire now and print the id of its task."""
     task_id = manage(session, lambda manager: manager.schedules.run(schedule_id))
     if session.json:
         output.document({"schedule": schedule_id, "task_id": task_id})
@@ -236,7 +245,7 @@ schedules.add_command(diff)
 schedules.add_command(apply)
 
 
-def _say(session: Session, schedule_id: str, word: str) -> None:
+def _show_word(session: Session, schedule_id: str, word: str) -> None:
     if session.json:
         output.document({"schedule": schedule_id, "word": word})
     else:

@@ -1,4 +1,4 @@
-"""Answers of a command that goes on when nobody takes them: its tasks are accepted all the same."""
+"""Prints the answers of a command that must go on if standard output fails, as its tasks are already accepted."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from holdfastd.cli.common.streams import OutputError, silence
 
 @dataclass
 class PrintedAnswers:
-    """`lost`: why not every answer was printed, or empty; `status`: the exit status that this alone would give."""
+    """`lost`: the reason why answers were not printed, or empty; `status`: the exit status that follows from it."""
 
     lost: str = ""
     status: Exit = Exit.OK
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Print something. Once standard output is lost, nothing more is written to it."""
+        """A context for printing; after the first write error nothing more is written."""
         try:
             yield
         except BrokenPipeError:
-            self._lose("standard output is read no more", Exit.OK)
+            self._lose("standard output was closed", Exit.OK)
         except OutputError as error:
             self._lose(str(error), Exit.OUTPUT)
 

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where that is a terminal."""
+"""A progress bar on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ProgressBar:
         """Bring the bar up to date."""
         self._bar.update(self._task, completed=self._tally.settled, total=self._tally.accepted)
 
-    def tell(self, line: str) -> None:
-        """Print a finished line on standard output; where the bar is on the same terminal, above it."""
+    def print(self, line: str) -> None:
+        """Print a line on standard output, above the bar if both are on the same terminal."""
         if self._bar.disable or not sys.stdout.isatty():
             click.echo(line)
         else:

@@ -1,4 +1,4 @@
-"""`supervisor submit`: its options, and what is printed."""
+"""`supervisor submit`: its options and its output."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from holdfastd.cli.submit.submit_windows import SubmitListener, Tally, submit_al
 from holdfastd.cli.views import task_views
 from holdfastd.cli.views.start_obstacles import obstacle
 
-EXCLUSIVE = (  # two options, and why not both
+EXCLUSIVE = (  # two options that exclude each other, and the reason
     ("key", "task_id", "the key makes the task id"),
     ("debounce", "key", "one replaces, the other keeps the first"),
     ("debounce", "unique", "one replaces, the other keeps the first"),
-    ("delay", "at", "give one"),
+    ("delay", "at", "both set the earliest time"),
 )
-DEPENDENT = (  # an option, another that it needs, and what that is
-    ("if_parent_fails", "after", "the tasks that this one waits for"),
-    ("debounce", "delay", "how long a submission waits for a later one that replaces it"),
-    ("unique_for", "unique", "the key of which there is to be one task for so long"),
+DEPENDENT = (  # an option, another that it needs, and the meaning of that one
+    ("if_parent_fails", "after", "the parent tasks"),
+    ("debounce", "delay", "the time during which a later submission replaces this one"),
+    ("unique_for", "unique", "the key that is unique for this time"),
 )
 
 EXAMPLES = """Examples:
@@ -53,40 +53,50 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 
 @rich_click.command(epilog=EXAMPLES)
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@click.option("--data", type=JSON, help="A JSON value for the handler; with --name, its arguments as an object.")
-@click.option("--name", help="The registered handler to call.")
-@click.option("--lines", type=click.File("rb"), help="One task a line, from a file or - for standard input.")
-@click.option("--jsonl", type=click.File("rb"), help="One JSON object a line: text, data, name, kwargs, task_id, …")
-@click.option("--wait", is_flag=True, help="Wait for the results and print them; exit 1 if a task failed.")
-@click.option("--delay", type=DURATION, help="Not before so many seconds, or 5m, 1h30m, 7d, from now.")
-@click.option("--at", type=WHEN, help="Not before this time: 2030-01-31T12:00:00Z or Unix seconds.")
-@click.option("--task-id", help="The task's id; the same id and content again is the same task.")
-@click.option("--message-id", help="The message's id; a new one, to say the same to a task once more.")
-@click.option("--lane", help="The lane to queue it in; else the public queue.")
-@click.option("--max-attempts", type=int, metavar="N", help="Runs before a failing task is given up.")
-@click.option("--timeout", type=DURATION, help="The longest one run may take.")
+@click.option("--data", type=JSON, help="JSON value for the handler; with --name, an object with its arguments.")
+@click.option("--name", help="Name of the registered handler to call.")
+@click.option("--lines", type=click.File("rb"), help="Submit one task for each line of a file; - is standard input.")
+@click.option(
+    "--jsonl",
+    type=click.File("rb"),
+    help="Submit one task for each JSON object, one per line: text, data, name, kwargs, task_id, …",
+)
+@click.option("--wait", is_flag=True, help="Wait for the results and print them. Exit status 1 if a task failed.")
+@click.option("--delay", type=DURATION, help="Start after this delay at the earliest: seconds, or 5m, 1h30m, 7d.")
+@click.option("--at", type=WHEN, help="Start at this time at the earliest: 2030-01-31T12:00:00Z or Unix seconds.")
+@click.option("--task-id", help="Id of the task. Submitting the same id and content again adds no second task.")
+@click.option("--message-id", help="Id of the message. A new id sends the same content to a task again.")
+@click.option("--lane", help="Lane of the task. Default: the queue itself.")
+@click.option(
+    "--max-attempts", type=int, metavar="N", help="Number of attempts before a failing task becomes a dead letter."
+)
+@click.option("--timeout", type=DURATION, help="Maximum time of one run.")
 @click.option(
     "--after",
     multiple=True,
     type=TASK_ID,
     metavar="TASK_ID",
-    help="Wait until this task has completed; may be repeated.",
+    help="Start only after this task has completed (repeatable).",
 )
 @click.option(
     "--if-parent-fails",
     type=click.Choice([str(one) for one in IfParentFails]),
-    help="If a task of --after does not complete: fail too (the default), or run all the same.",
+    help="If a task of --after does not complete: fail too (default), or run anyway.",
 )
-@click.option("--expires", type=DURATION, help="Cancel it if no worker has taken it within this time.")
-@click.option("--key", help="A key that makes the task's id: the same key again is the same task.")
-@click.option("--webhook", metavar="URL", help="Told when the task ends, or asks for something.")
+@click.option("--expires", type=DURATION, help="Cancel the task if no worker claims it within this time.")
+@click.option("--key", help="Derive the id of the task from this key: the same key again adds no second task.")
+@click.option("--webhook", metavar="URL", help="URL to notify when the task ends or asks for input.")
 @click.option(
-    "--debounce", metavar="KEY", help="With --delay: the latest submission with this key replaces the one that waits."
+    "--debounce", metavar="KEY", help="With --delay: a later submission with this key replaces the one that waits."
 )
-@click.option("--unique", metavar="KEY", help="While a task with this key has not ended, another is a duplicate of it.")
-@click.option("--unique-for", type=DURATION, help="With --unique: for so long, whether it has ended or not.")
-@click.option("--concurrency-key", help="Of tasks with this key one runs at a time.")
-@options.setting("submit_timeout", "How long to go on asking a Redis that is away, 10s by default.", "DURATION")
+@click.option(
+    "--unique",
+    metavar="KEY",
+    help="Until this task has ended, another one with this key is a duplicate and is not added.",
+)
+@click.option("--unique-for", type=DURATION, help="With --unique: for this time instead, even after it has ended.")
+@click.option("--concurrency-key", help="Run only one task with this key at a time.")
+@options.setting("submit_timeout", "Time to retry while Redis is away. Default: 10s.", "DURATION")
 @options.store
 @options.pass_session
 def submit(
@@ -98,7 +108,7 @@ def submit(
     wait: bool,
     **given: Any,
 ) -> int:
-    """Submit tasks: one for each TEXT, or one a line of a file; print their ids, or with --wait their results."""
+    """Submit one task for each TEXT, or for each line of a file. Prints the ids, or with --wait the results."""
     _check_flags(given)
     template = _template(given | {"after": given["after"] or None})
     _check_sources(texts, template, lines, jsonl)
@@ -136,24 +146,24 @@ def _template(given: dict[str, Any]) -> TaskSpec:
         return TaskSpec(**given)
     arguments = given.pop("data")
     if arguments is not None and not isinstance(arguments, dict):
-        raise click.UsageError("--data with --name holds the handler's arguments: a JSON object is expected")
+        raise click.UsageError("--data with --name must be a JSON object: the arguments of the handler")
     return TaskSpec(**given, kwargs=cast("dict[str, object] | None", arguments))
 
 
 def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, jsonl: object) -> None:
     given = [what for what, is_given in (("TEXT", texts), ("--lines", lines), ("--jsonl", jsonl)) if is_given]
     if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} exclude each other")
+        raise click.UsageError(f"{' and '.join(given)} exclude each other: give one of them")
     if not given and template.data is None and template.name is None:
         raise click.UsageError("nothing to submit: give TEXT, --data, --name, --lines or --jsonl")
     if template.task_id is not None and (len(texts) > 1 or lines or jsonl):
-        raise click.UsageError("--task-id names one task, and more than one is submitted")
+        raise click.UsageError("--task-id names one task, but several are submitted")
     if template.key is not None and (len(texts) > 1 or lines or jsonl):
-        raise click.UsageError("--key names one task, and more than one is submitted")
+        raise click.UsageError("--key names one task, but several are submitted")
 
 
 def _check_flags(given: Mapping[str, Any]) -> None:
-    """The library refuses the same of its arguments; here the flags are named."""
+    """Refuses wrong combinations with the names of the flags; the library would name its own arguments."""
     for one, other, why in EXCLUSIVE:
         if given[one] is not None and given[other] is not None:
             raise click.UsageError(f"{_flag(one)} and {_flag(other)} exclude each other: {why}")
@@ -168,13 +178,13 @@ def _flag(name: str) -> str:
 
 def _warn(state: ServedState) -> None:
     if why_not := obstacle(state):
-        output.note(f"warning: what was accepted waits: {why_not}")
+        output.note(f"warning: accepted tasks must wait: {why_not}")
 
 
 def _listener(
     session: Session, /, progress: ProgressBar, answers: PrintedAnswers, *, wait: bool, quiet: bool
 ) -> SubmitListener:
-    """On a terminal the ids of a stream are left out, and results are text; otherwise each is a line."""
+    """Prints the ids (none for a stream on a terminal) and the results, which are text on a terminal and JSON else."""
 
     def accepted(receipts: Sequence[Receipt]) -> None:
         progress.show()
@@ -193,9 +203,9 @@ def _listener(
         progress.show()
         with answers.writing():
             if session.for_people:
-                progress.tell(output.safe(task_views.told(record), keep=output.LINE_END))
+                progress.print(output.safe(task_views.outcome_line(record), keep=output.LINE_END))
             else:
-                progress.tell(output.compact(task_views.outcome(record)))
+                progress.print(output.compact(task_views.outcome(record)))
 
     return SubmitListener(accepted, _warn, refused, settled if wait else None)
 

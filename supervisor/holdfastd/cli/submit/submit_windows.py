@@ -1,4 +1,4 @@
-"""The work of `submit`: tasks go in window by window; with a wait, outcomes come out while later ones still go in."""
+"""Submits tasks window by window; with --wait, results are reported while later tasks are still submitted."""
 
 from __future__ import annotations
 
@@ -18,36 +18,34 @@ from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreRe
 from holdfastd.cli.submit.task_sources import BadLineError, Item
 
 WINDOW = 500  # tasks submitted, and then waited for, together
-PLACES = 20  # lanes and handlers that are looked at
-WINDOWS = 8  # waited for at once: each has a subscription of its own
+PLACES = 20  # lanes and handlers that are checked for workers
+WINDOWS = 8  # windows waited for at once, each with its own subscription
 FAILURES = frozenset({State.FAILED, State.REJECTED, State.CANCELED})
 
 
 @dataclass
 class Tally:
-    """What has happened so far; `line`: the last one whose task was accepted; `places`: lanes and handlers
-    that were looked at."""
+    """Counts so far. `line`: the last line whose task was accepted; `places`: lanes and handlers already checked."""
 
     accepted: int = 0
     refused: int = 0
-    unfit: int = 0  # of those, because of the store
+    unfit: int = 0  # refused tasks whose cause is the store
     settled: int = 0
     failed: int = 0
     line: int = 0
     places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def upto(self) -> str:
-        """What of a stream need not be submitted again; empty where there is nothing to tell."""
+        """The part of a stream that need not be submitted again, in words; empty if none was accepted."""
         if not self.line:
             return ""
         known = f"; {self.settled} settled" if self.settled else ""
-        return f"up to line {self.line} all were accepted ({counted(self.accepted, 'task')}), perhaps more{known}"
+        return f"all lines up to {self.line} were accepted ({counted(self.accepted, 'task')}), perhaps more{known}"
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitListener:
-    """Who is told: tasks that were accepted, who serves the lane and the handler of some, what was refused, and records
-    (None: nobody waits for those)."""
+    """Functions called with accepted tasks, the workers of a lane and handler, refusals, and results (or None)."""
 
     accepted: Callable[[Sequence[Receipt]], None]
     placed: Callable[[ServedState], None]
@@ -58,7 +56,7 @@ class SubmitListener:
 async def submit_all(
     manager: TaskManager, items: AsyncIterator[Sequence[Item]], listener: SubmitListener, tally: Tally
 ) -> BadLineError | None:
-    """Submit everything. Answers the line that ended it, if one is no task: nothing of its chunk is submitted."""
+    """Submit everything. Returns the error of a line that is not a task; nothing of its chunk is submitted."""
     room = anyio.Semaphore(WINDOWS)
     async with anyio.create_task_group() as waiters:
         try:
@@ -93,7 +91,7 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
 
 
 async def _warn(manager: TaskManager, new: Sequence[Submission], listener: SubmitListener, tally: Tally) -> None:
-    """Tell, once for each lane and handler, that nobody takes from there; what was accepted stays accepted."""
+    """Report, once for each lane and handler, which workers serve it, so that a lane without any is noticed."""
     for place in dict.fromkeys((one.lane, one.name) for one in new):
         if place not in tally.places and len(tally.places) < PLACES:
             tally.places.add(place)

@@ -1,4 +1,4 @@
-"""Where `submit` takes its tasks from, as they come: a file or a pipe of any length, never held as a whole."""
+"""Reads the tasks of `submit` from a file or a pipe of any length, never holding it as a whole."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Item:
 
 
 class BadLineError(InvalidTaskError):
-    """A line of the input is no task."""
+    """A line of the input is not a task."""
 
     def __init__(self, number: int, cause: object) -> None:
         super().__init__(f"line {number}: {cause}")
 
 
 async def chunks(descriptor: int, longest: int) -> AsyncIterator[list[Line]]:
-    """The lines that are not blank, as many at once as can be read without waiting for more."""
+    """The lines that are not blank, as many at once as can be read without waiting."""
     number, torn = 0, b""
     while read := await _read(descriptor):
         *whole, torn = (torn + read).split(b"\n")
         if len(torn) > longest:
-            raise BadLineError(number + len(whole) + 1, f"longer than {longest} bytes, the most a message may have")
+            raise BadLineError(number + len(whole) + 1, f"longer than {longest} bytes, the limit for a message")
         yield list(_numbered(whole, number))
         number += len(whole)
     yield list(_numbered([torn], number))
@@ -57,7 +57,7 @@ def _numbered(lines: list[bytes], before: int) -> Iterator[Line]:
 
 
 async def _read(descriptor: int) -> bytes:
-    """What can be read now. Waiting for a pipe or a terminal leaves the event loop free, and can be cancelled."""
+    """The bytes that can be read now. Waiting for a pipe or a terminal does not block the loop and can be cancelled."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         with suppress(PermissionError):  # a device such as /dev/null cannot be waited for: it is always ready
             await anyio.wait_readable(descriptor)
@@ -68,7 +68,7 @@ Parse = Callable[[bytes], TaskSpec]
 
 
 async def from_lines(descriptor: int, parse: Parse, longest: int) -> AsyncIterator[list[Item]]:
-    """The task of each line, of as many lines as are there. Raises BadLineError at the first that is none."""
+    """The task of each line, in chunks. Raises BadLineError at the first line that is not a task."""
     async for lines in chunks(descriptor, longest):
         yield [_item(line, parse) for line in lines]
 
@@ -83,12 +83,12 @@ def _item(line: Line, parse: Parse) -> Item:
 
 
 def text_parser(template: TaskSpec) -> Parse:
-    """A line is the text of a task like `template`."""
+    """A parser that takes each line as the text of a task like `template`."""
     return lambda content: msgspec.structs.replace(template, text=content.decode())
 
 
 def json_parser(template: TaskSpec) -> Parse:
-    """A line is an object with the keys of TaskSpec; what it leaves out is as in `template`."""
+    """A parser of JSON objects with the keys of TaskSpec; `template` has the defaults."""
     decode = msgspec.json.Decoder(TaskSpec).decode
     usual = {key: value for key, value in msgspec.structs.asdict(template).items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""`supervisor check`: what `start` would run, and whether it could, without starting anything."""
+"""`supervisor check`: what `start` would run, and the errors that would stop it. Starts nothing."""
 
 from __future__ import annotations
 
@@ -30,62 +30,62 @@ if TYPE_CHECKING:
 @options.common
 @options.pass_session
 def check(session: Session, /, handler: str | None) -> int:
-    """Check the settings and the handler, without starting anything.
+    """Check the settings and the handler without starting anything.
 
-    Takes what `supervisor start` takes. The handler is imported in a process of its own, as a worker does it, within
-    --boot-timeout. Exit 0 if it would start, else what `start` would exit with, and the same words.
+    Takes the same arguments as `supervisor start`. It imports the handler in a process of its own, as a worker does,
+    within --boot-timeout. It prints the errors of `start` and has its exit status; 0 means that it would start.
     """
     session.flags["handler"] = handler
     settings = session.settings
     check_name(settings)
     session.warn()
 
-    from holdfastd.doctor.start_check import check as look  # slow to import, and bad settings should be told at once
+    from holdfastd.doctor.start_check import check as look  # slow to import; errors of the settings come first
 
-    found = look(settings)
-    for obstacle in found.obstacles:
+    report = look(settings)
+    for obstacle in report.obstacles:
         output.note(obstacle.told)
     if session.json:
-        output.document(_document(settings, found))
-    elif not found.obstacles:
-        _print(settings, found)
-    return found.status
+        output.document(_document(settings, report))
+    elif not report.obstacles:
+        _print(settings, report)
+    return report.status
 
 
-def _document(settings: Settings, found: StartCheck) -> dict[str, Any]:
+def _document(settings: Settings, report: StartCheck) -> dict[str, Any]:
     return {
-        "ok": not found.obstacles,
-        "status": int(found.status),
-        "obstacles": [asdict(obstacle) for obstacle in found.obstacles],
-        "warnings": [asdict(warning) for warning in found.warnings],
-        "handler": msgspec.to_builtins(found.trial),
+        "ok": not report.obstacles,
+        "status": int(report.status),
+        "obstacles": [asdict(obstacle) for obstacle in report.obstacles],
+        "warnings": [asdict(warning) for warning in report.warnings],
+        "handler": msgspec.to_builtins(report.trial),
         "workers": settings.workers,
         "concurrency": settings.concurrency,
         "lanes": list(settings.lane_names),
-        "store": {"url": settings.redis.masked_url, "embedded": settings.embedded, "engine": found.engine},
-        "folders": [{"path": str(one.path), "writable": not one.blocked} for one in found.folders],
+        "store": {"url": settings.redis.masked_url, "embedded": settings.embedded, "engine": report.engine},
+        "folders": [{"path": str(one.path), "writable": not one.blocked} for one in report.folders],
     }
 
 
-def _print(settings: Settings, found: StartCheck) -> None:
-    for name, value in _rows(settings, found):
+def _print(settings: Settings, report: StartCheck) -> None:
+    for name, value in _rows(settings, report):
         output.text(f"{name:<9}{value}")
-    for warning in found.warnings:
+    for warning in report.warnings:
         output.text(f"{warning.level}: {warning.found}" + (f" -> {warning.fix}" if warning.fix else ""))
 
 
-def _rows(settings: Settings, found: StartCheck) -> Iterator[tuple[str, str]]:
+def _rows(settings: Settings, report: StartCheck) -> Iterator[tuple[str, str]]:
     from holdfastd.doctor.handler_import import Imported
 
-    assert isinstance(found.trial, Imported)
-    imported = f", imported in {found.trial.seconds:.2f} s" if settings.exec is None else ""
-    yield "handler", f"{found.trial.handler}{imported}"
-    for one in found.trial.functions:
+    assert isinstance(report.trial, Imported)
+    imported = f", imported in {report.trial.seconds:.2f} s" if settings.exec is None else ""
+    yield "handler", f"{report.trial.handler}{imported}"
+    for one in report.trial.functions:
         own = "".join(f", {name.replace('_', ' ')} {value}" for name, value in one.options.items())
         yield "", f"{one.name or 'default'}: {one.kind}, takes {', '.join(one.takes) or 'nothing'}{own}"
     yield "workers", f"{settings.workers}, each up to {counted(settings.concurrency, 'task')} at once"
     yield "lanes", ", ".join(map(str, settings.lanes))
-    engine = f"embedded, {found.engine}, " if settings.embedded else ""
+    engine = f"embedded, {report.engine}, " if settings.embedded else ""
     yield "store", f"{engine}{settings.redis.masked_url}"
-    for folder in found.folders:
-        yield "folder", f"{folder.path}" + (", made at the start" if folder.missing else "")
+    for folder in report.folders:
+        yield "folder", f"{folder.path}" + (", created at the start" if folder.missing else "")

@@ -17,9 +17,9 @@ from holdfastd.control.protocol import AskScale
 @options.here
 @options.pass_session
 def scale(session: Session, /, workers: int) -> None:
-    """Keep N workers from now on: idle ones leave first, busy ones finish their tasks."""
+    """Run N workers from now on. If there are more, idle ones end first and busy ones after their running tasks."""
     answer = ask(session.runtime_dir, AskScale(workers))
     if session.json:
         output.document({"target": answer.target})
     else:
-        output.text(f"{counted(answer.target, 'worker is', 'workers are')} wanted now")
+        output.text(f"the target is now {counted(answer.target, 'worker')}")

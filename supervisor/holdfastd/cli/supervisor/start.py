@@ -1,4 +1,4 @@
-"""`supervisor start`: every setting as a flag, then the service."""
+"""`supervisor start`: takes every setting as a flag and runs the service."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from holdfastd.cli.common.setting_flags import every_setting
 @options.common
 @options.pass_session
 def start(session: Session, /, handler: str | None) -> int:
-    """Start the supervisor and its workers, in the foreground.
+    """Start the supervisor and its workers in the foreground.
 
-    HANDLER is what runs the tasks, as module:attribute; without it HOLDFAST_HANDLER, `handler` in supervisor.toml, or
-    agent:handle. With --exec it is any command: a process for each task, the message as JSON on standard input, the
-    result from standard output. SIGTERM or Ctrl-C lets running tasks finish and then ends it. With --scheduler-type
-    memory everything is in one process, for tasks that the handler's own program submits.
+    HANDLER is the function that runs the tasks, as module:attribute. Default: HOLDFAST_HANDLER, `handler` in
+    supervisor.toml, or agent:handle. With --exec each task runs a command instead: it reads the message as JSON from
+    standard input and writes the result to standard output. SIGTERM or Ctrl-C stops the supervisor after the running
+    tasks have finished. With --scheduler-type memory everything runs in one process, for tasks that the handler's own
+    program submits.
     """
     session.flags["handler"] = handler
     if session.json:
@@ -42,6 +43,6 @@ def start(session: Session, /, handler: str | None) -> int:
         from holdfastd.single.main import run as run_single
 
         return run_single(settings, output.note)
-    from holdfastd.parent.main import run  # slow to import, and bad settings should be told at once
+    from holdfastd.parent.main import run  # slow to import; errors of the settings come first
 
     return run(settings, output.note, lambda: load(session.flags), setting_files(session.flags))

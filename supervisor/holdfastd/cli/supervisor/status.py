@@ -1,4 +1,4 @@
-"""`supervisor status`: the supervisor and its processes, and the store in numbers."""
+"""`supervisor status`: the supervisor, its processes, and counts from the store."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from holdfastd.control.protocol import AskStatus, ProcessStatus, SupervisorStatu
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")
-SILENT = 5.0  # seconds without a word from a process that are worth mentioning
+SILENT = 5.0  # seconds without a heartbeat after which a process is shown as silent
 
 
 @dataclass(frozen=True, slots=True)
 class StoreNumbers:
-    """What the store tells, by its clock."""
+    """Counts and lanes of the store, at a time of its clock."""
 
     counts: Counts
     lanes: Lanes
@@ -39,12 +39,12 @@ class StoreNumbers:
 
     @property
     def paused(self) -> dict[str, str]:
-        """Why lanes are paused."""
+        """The reason of each paused lane."""
         return {lane.name: lane.paused_because for lane in self.lanes.lanes if lane.is_paused}
 
     @property
     def unserved(self) -> list[str]:
-        """What waits where no live worker could take it."""
+        """Lines on tasks that wait without a live worker for their lane or handler."""
         found = [
             f"lane {lane.name}: no live worker serves it, {lane.waiting} waiting"
             for lane in self.lanes.lanes
@@ -59,7 +59,7 @@ class StoreNumbers:
 
     @property
     def wrong_end(self) -> dict[str, str]:
-        """Lanes that somebody fills at the end from which they are served, with what mends it."""
+        """Lanes that a producer fills at the wrong end, with the remedy."""
         return {
             lane.name: f"{words}: {wrong_end_mend(lane.name, turned=lane.end.value == 'tail')}"
             for lane in self.lanes.lanes
@@ -80,10 +80,10 @@ class StoreNumbers:
 @options.store
 @options.pass_session
 def status(session: Session, /) -> int:
-    """Show the supervisor, its processes with memory and CPU, what is wrong, and the store in numbers."""
+    """Show the supervisor, its processes with memory and CPU, its problems, and the number of tasks by state."""
     service = ask(session.runtime_dir, AskStatus())
     found = _numbers(session, service)
-    standing = ledger_status.facts_or_why(session)
+    standing = ledger_status.read_or_error(session)
     if session.json:
         numbers = {"counts": found} if isinstance(found, str) else found.document()
         kept = asdict(standing) if isinstance(standing, LedgerStatus) else standing
@@ -100,9 +100,9 @@ async def _look(store: Store) -> StoreNumbers:
 
 
 def _numbers(session: Session, service: SupervisorStatus) -> StoreNumbers | str:
-    """The numbers, or why there are none: a store that is away must not hide the rest."""
+    """The numbers, or the error of a store that is away, which must not hide the rest."""
     if session.settings.embedded and not service.store.embedded:
-        return f"the supervisor uses {service.store.url}: name it here too (--redis-url, or REDIS_URL)"
+        return f"the supervisor uses {service.store.url}: give this command the same URL (--redis-url, or REDIS_URL)"
     try:
         return ask_store(session, _look)
     except StoreError as error:
@@ -126,13 +126,14 @@ def _print(service: SupervisorStatus, found: StoreNumbers | str) -> None:
     _print_deaths(service)
     output.text("")
     if isinstance(found, str):
-        output.text(f"no numbers from the store: {found}")
+        output.text(f"no counts from the store: {found}")
     else:
         _print_counts(found.counts)
         for lane, why in found.paused.items():
             output.text(f"lane {lane} is paused: {why}")
         filled = (
-            f"lane {name} is filled at the end from which it is served: {x}" for name, x in found.wrong_end.items()
+            f"lane {name}: a producer pushes at the wrong end, where workers take: {x}"
+            for name, x in found.wrong_end.items()
         )
         for line in (*found.unserved, *filled):
             output.text(line)

@@ -23,30 +23,34 @@ from holdfastd.control.protocol import AskStatus
 
 
 @rich_click.command(epilog="Example: supervisor stop --timeout 120")
-@click.option("--timeout", type=WAIT, metavar="SECONDS", help="The longest to wait; else until it ended.")
+@click.option("--timeout", type=WAIT, metavar="SECONDS", help="Maximum time to wait. Default: until it has ended.")
 @options.here
 @options.pass_session
 def stop(session: Session, /, timeout: float | None) -> int:
-    """Stop the supervisor and wait until it has ended. Its workers take no more tasks and finish those they run."""
+    """Stop the supervisor and wait until it has ended. Its workers claim no more tasks and finish the running ones."""
     folder = session.runtime_dir
     code = _stopped(folder, timeout)
     if code is None:
-        raise CommandError(f"the supervisor in {folder} still drains after {timeout:g} s; `status` shows what runs")
+        raise CommandError(
+            f"the supervisor in {folder} still has running tasks after {timeout:g} s; see `supervisor status`"
+        )
     if session.json:
         output.document({"stopped": True, "exit": code})
     else:
-        output.text("stopped; tasks that took too long were given back" if code == Exit.CUT_OFF else "stopped")
+        output.text(
+            "stopped; tasks that took too long were put back into the queue" if code == Exit.CUT_OFF else "stopped"
+        )
     return code
 
 
 def _stopped(folder: Path, timeout: float | None) -> int | None:
-    """Its exit status, or None while it still drains."""
-    # The control socket closes a little before the process ends and its locks are free: wait for that too.
+    """The exit status of the supervisor; None if it has not ended in time."""
+    # The control socket closes shortly before the process ends and releases its locks: wait for that as well.
     deadline = None if timeout is None else time.monotonic() + timeout
     status = client.ask(folder, AskStatus())
     if running := sum(len(process.running) for process in status.processes):
         output.note(
-            f"{counted(running, 'task')} still to be finished; interrupting this command leaves the drain alone"
+            f"waiting for {counted(running, 'running task')}; interrupting this command does not cancel the stop"
         )
     with _watch(status.pid) as process:
         code = client.stop(folder, timeout)
@@ -58,10 +62,10 @@ def _stopped(folder: Path, timeout: float | None) -> int | None:
 
 @contextmanager
 def _watch(pid: int) -> Generator[int | None]:
-    """A descriptor that is readable once the process has ended; None where it is not to be had."""
+    """A descriptor that becomes readable when the process ends; None if the process cannot be watched."""
     try:
         process = os.pidfd_open(pid)
-    except OSError:  # gone already, or out of sight in another namespace
+    except OSError:  # it has ended, or is in another pid namespace
         yield None
         return
     try:

@@ -1,4 +1,4 @@
-"""Suspects that wait for a quarantine worker, as the command line tells of them."""
+"""The line on suspects: tasks that ended their workers and wait for a quarantine worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from holdfastd.control.protocol import QuarantineStatus
 
 
 def words(status: QuarantineStatus) -> str:
-    """One line; empty where none waits."""
+    """One line; empty if no suspect waits."""
     if not status.waiting:
         return ""
     wait = counted(status.waiting, "suspect waits", "suspects wait")

@@ -1,4 +1,4 @@
-"""`supervisor dead`: tasks that were given up on."""
+"""`supervisor dead`: lists, shows, retries and deletes dead letters, the tasks that failed for good."""
 
 from __future__ import annotations
 
@@ -26,23 +26,27 @@ from holdfastd.cli.tasks.tasks import describe
 from holdfastd.cli.views import task_views
 from holdfastd.core.duration_words import duration
 
-PAGE = 100  # letters asked for, or deleted, at once
-WHICH = "say which dead letters: TASK_ID..., --all, or those with a --name or --older than something"
+PAGE = 100  # dead letters read or deleted at once
+WHICH = "name the dead letters by TASK_ID, or select them with --all, --name or --older"
 
-name_option = click.option("--name", help="Only those of the handler registered under this name.", metavar="NAME")
-older_option = click.option("--older", type=DURATION, help="Only those given up on longer ago.", metavar="DURATION")
-all_option = click.option("--all", "all_of_them", is_flag=True, help="All of them, or all that the other options name.")
+name_option = click.option("--name", help="Only tasks of the handler with this name.", metavar="NAME")
+older_option = click.option(
+    "--older", type=DURATION, help="Only tasks that failed longer ago: 90s, 5m, 7d.", metavar="DURATION"
+)
+all_option = click.option(
+    "--all", "all_of_them", is_flag=True, help="All dead letters, or all that match the other options."
+)
 ids_argument = click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which dead letters are meant."""
+    """A selection of dead letters."""
 
     name: str | None
     older: float | None
 
-    async def letters(self, manager: TaskManager) -> AsyncIterator[TaskRecord]:
+    async def dead_letters(self, manager: TaskManager) -> AsyncIterator[TaskRecord]:
         """Newest first, page by page."""
         before_ms = None if self.older is None else round((time.time() - self.older) * 1000)
         cursor = ""
@@ -58,21 +62,21 @@ class Choice:
 
 @rich_click.group(epilog="Example: supervisor dead list --older 1h")
 def dead() -> None:
-    """Look at dead letters, retry and delete them: tasks whose attempts were used up, or that ended their workers."""
+    """List, show, retry and delete dead letters: tasks that failed at every attempt or ended too many workers."""
 
 
 @dead.command("list", epilog="Example: supervisor dead list --name billing.send_statement --limit 20")
 @name_option
 @older_option
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="The most to list.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number to list.")
 @options.store
 @options.pass_session
-def list_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
-    """List dead letters, newest first; with --json one document a line."""
+def list_dead_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
+    """List dead letters, newest first. With --json it prints one document per line."""
 
     async def look(manager: TaskManager) -> list[TaskRecord]:
         found: list[TaskRecord] = []
-        async for task in Choice(name, older).letters(manager):
+        async for task in Choice(name, older).dead_letters(manager):
             found.append(task)
             if len(found) == limit:
                 break
@@ -97,11 +101,11 @@ def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
 @options.store
 @options.pass_session
 def show(session: Session, /, task_id: str) -> None:
-    """Show all that is kept of a dead letter: what it was asked, its last error with its traceback, its trail."""
+    """Show a dead letter in full: its request, its last error with the traceback, its trail."""
     task = manage(session, lambda manager: manager.get_task(task_id))
     if not task.dead:
         then = f"; it runs again as {task.retried_as}" if task.retried_as else ""
-        raise CommandError(f"task {task_id} is {task.state} and no dead letter{then}")
+        raise CommandError(f"task {task_id} is not a dead letter; its state is {task.state}{then}")
     if session.json:
         output.document(task_views.whole(task))
     else:
@@ -115,7 +119,7 @@ def show(session: Session, /, task_id: str) -> None:
 @all_option
 @name_option
 @older_option
-@click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Kept in the task's trail.")
+@click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Reason, kept in the task's trail.")
 @options.store
 @options.pass_session
 def retry(
@@ -127,7 +131,7 @@ def retry(
     older: float | None,
     reason: str,
 ) -> int:
-    """Run dead letters once more, each as a new task TASK_ID.r1; they are none any more then."""
+    """Run dead letters again, each as a new task TASK_ID.r1. They are then no longer dead letters."""
     choice = _choice(task_ids, all_of_them, name, older)
 
     async def work(manager: TaskManager) -> list[retry_tasks.Attempt]:
@@ -145,13 +149,13 @@ def retry(
 @all_option
 @name_option
 @older_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
 def purge(
     session: Session, /, task_ids: tuple[str, ...], all_of_them: bool, name: str | None, older: float | None, yes: bool
 ) -> int:
-    """Delete dead letters, with all that is kept of them. Without --yes, says how many and asks."""
+    """Delete dead letters with all their data. Without --yes it shows their number and asks."""
     choice = _choice(task_ids, all_of_them, name, older)
     ids = manage(session, lambda manager: _chosen(manager, task_ids, choice))
     if ids:
@@ -165,18 +169,18 @@ def purge(
 
 
 def _choice(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> Choice | None:
-    """None: the tasks that are named, one by one."""
+    """The selection of the options; None if tasks are named by their ids."""
     filtered = all_of_them or name is not None or older is not None
     if bool(task_ids) == filtered:
-        raise click.UsageError(f"TASK_ID and a choice exclude each other: {WHICH}" if task_ids else WHICH)
+        raise click.UsageError(f"TASK_ID and --all, --name, --older exclude each other: {WHICH}" if task_ids else WHICH)
     return Choice(name, older) if filtered else None
 
 
 async def _chosen(manager: TaskManager, task_ids: Sequence[str], choice: Choice | None) -> list[str]:
-    """All are looked for before the first is touched: the pages stay what they are."""
+    """The ids, all collected before the first is changed, since changes would shift the pages."""
     if choice is None:
         return list(dict.fromkeys(task_ids))
-    return list(dict.fromkeys([task.task_id async for task in choice.letters(manager)]))
+    return list(dict.fromkeys([task.task_id async for task in choice.dead_letters(manager)]))
 
 
 async def _purge(manager: TaskManager, ids: Sequence[str]) -> int:

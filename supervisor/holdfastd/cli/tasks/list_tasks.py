@@ -18,7 +18,7 @@ from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import task_views
 
-PAGE = 100  # tasks asked for at once
+PAGE = 100  # tasks read at once
 STATE = click.Choice([str(state) for state in State])
 
 EXAMPLES = """Examples:
@@ -29,19 +29,19 @@ supervisor tasks list --lane high --name billing.send_statement --limit 20"""
 
 
 @rich_click.command("list", epilog=EXAMPLES)
-@click.option("--state", "states", type=STATE, multiple=True, help="Only tasks in this state; may be repeated.")
+@click.option("--state", "states", type=STATE, multiple=True, help="Only tasks in this state (repeatable).")
 @click.option("--lane", help="Only tasks of this lane.")
 @click.option("--name", help="Only tasks of the handler with this name.")
-@click.option("--older", "older_than", type=DURATION, help="Only tasks accepted at least so long ago: 90s, 5m, 7d.")
-@click.option("--newer", "newer_than", type=DURATION, help="Only tasks accepted at most so long ago.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="The most tasks to list.")
-@click.option("--cursor", default="", help="Go on behind a list that had more: the cursor it ended with.")
+@click.option("--older", "older_than", type=DURATION, help="Only tasks accepted at least this long ago: 90s, 5m, 7d.")
+@click.option("--newer", "newer_than", type=DURATION, help="Only tasks accepted at most this long ago.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of tasks.")
+@click.option("--cursor", default="", help="Continue after an earlier list: the cursor that it printed.")
 @options.store
 @options.pass_session
 def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor: str, **wanted: Any) -> None:
-    """List tasks: those that run first, then what waits, is due later or parked, then what has ended, latest first.
+    """List tasks: first running ones, then waiting, delayed and parked ones, then ended ones, the latest first.
 
-    With --json one document a line. Where there are more, standard error has the cursor that continues.
+    With --json it prints one document per line. If there are more tasks, standard error has the cursor to continue.
     """
 
     unreadable: list[str] = []

@@ -1,4 +1,4 @@
-"""`supervisor recover`: tasks whose owners are gone, when no steward is there to put them back."""
+"""`supervisor recover`: puts tasks of lost workers back into the queue when no steward runs."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
 from holdfastd.cli.common.tables import table
 
-PAGE = 500  # keys looked at at once
+PAGE = 500  # keys read at once
 WHY = {
-    "dead": "its owner is dead",
-    "unknown": "its owner is not known",
-    "silent": "its owner has long been silent",
-    "not held": "its owner lives, but does not hold it",
+    "dead": "its worker is dead",
+    "unknown": "its worker is unknown",
+    "silent": "its worker has sent no heartbeat for too long",
+    "not held": "its worker lives but does not run it",
 }
 
 
 @rich_click.command(
     epilog="Examples:\n\nsupervisor recover --dry-run\n\nsupervisor recover --silent-for 5m --redis-url redis://db:6379/0"
 )
-@click.option("--dry-run", is_flag=True, help="Only list them.")
+@click.option("--dry-run", is_flag=True, help="List the tasks without changing them.")
 @click.option(
     "--silent-for",
     type=DURATION,
     metavar="DURATION",
-    help="Owners not heard of for so long count as gone  [default: lease and its grace]",
+    help="Time without a heartbeat after which a worker counts as lost  [default: lease plus its grace]",
 )
 @options.store
 @options.pass_session
 def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int:
-    """Put back tasks that are marked as working, but whose owners are dead, unknown or silent.
+    """Put tasks back into the queue that are marked as working but whose workers are dead, unknown or silent.
 
-    Stewards do this all the time. It is for a queue that none looks after any more, or for what an older system has
-    left behind. A worker that was only cut off is told when it comes back, and cancels what it has lost.
+    Stewards do this all the time. Use it for a queue without a running steward, or for tasks that an older system left
+    behind. A worker that was only disconnected cancels these tasks when it is back.
     """
     settings = session.settings
     silence = settings.lease + settings.lease_grace if silent_for is None else silent_for
@@ -52,12 +52,12 @@ def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int
         for stray in strays:
             output.line(asdict(stray) | {"put_back": not dry_run})
     else:
-        _tell(strays, dry_run=dry_run)
+        _print(strays, dry_run=dry_run)
     return Exit.OK
 
 
 async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: bool) -> list[Stray]:
-    """Page by page through all keys; one that is seen twice is told once."""
+    """Reads all keys page by page; a task that appears twice is listed once."""
     found: dict[str, Stray] = {}
     cursor, runs = "", settings.max_crashes
     while True:
@@ -68,7 +68,7 @@ async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: b
             return list(found.values())
 
 
-def _tell(strays: list[Stray], *, dry_run: bool) -> None:
+def _print(strays: list[Stray], *, dry_run: bool) -> None:
     if strays:
         table(("task", "owner", "why"), [(stray.task_id, stray.owner, WHY[stray.why]) for stray in strays])
     tasks = counted(len(strays), "task")

@@ -1,4 +1,4 @@
-"""`supervisor tasks remove` and `tasks clean`: what has ended is deleted before its time."""
+"""`supervisor tasks remove` and `tasks clean`: delete tasks that have ended before --keep does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENDED = click.Choice(sorted(map(str, TERMINAL)))
 @options.store
 @options.pass_session
 def remove(session: Session, /, task_ids: tuple[str, ...]) -> int:
-    """Delete tasks that have ended, with all that is kept of them; cancel others first."""
+    """Delete tasks that have ended, with all their data. Cancel a task first if it has not ended."""
 
     async def work(manager: TaskManager) -> list[tuple[str, str]]:
         return [await _remove(manager, task_id) for task_id in task_ids]
@@ -43,7 +43,7 @@ def remove(session: Session, /, task_ids: tuple[str, ...]) -> int:
 
 
 async def _remove(manager: TaskManager, task_id: str) -> tuple[str, str]:
-    """The id, and why it was not removed."""
+    """The id, and the reason if the task was not removed."""
     try:
         await manager.remove_task(task_id)
     except (TaskOpenError, UnknownTaskError) as error:
@@ -53,13 +53,19 @@ async def _remove(manager: TaskManager, task_id: str) -> tuple[str, str]:
 
 @rich_click.command(epilog="Example: supervisor tasks clean --state completed --older 1d --yes")
 @click.option(
-    "--state", "states", type=ENDED, multiple=True, help="Only what ended so; may be repeated. Else: however."
+    "--state", "states", type=ENDED, multiple=True, help="Only tasks in this final state (repeatable). Default: all."
 )
-@click.option("--older", "older_than", type=DURATION, default=0.0, help="Only what ended so long ago: 90s, 5m, 7d.")
+@click.option(
+    "--older",
+    "older_than",
+    type=DURATION,
+    default=0.0,
+    help="Only tasks that ended at least this long ago: 90s, 5m, 7d.",
+)
 @click.option("--lane", help="Only tasks of this lane.")
 @click.option("--name", help="Only tasks of the handler with this name.")
-@click.option("--limit", type=click.IntRange(1, 10_000), help="At most so many, latest first.", metavar="N")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--limit", type=click.IntRange(1, 10_000), help="Maximum number of tasks, the latest first.", metavar="N")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 @options.pass_session
 def clean(
@@ -72,7 +78,7 @@ def clean(
     limit: int | None,
     yes: bool,
 ) -> None:
-    """Delete tasks that have ended, with all that is kept of them; what has not ended is left alone."""
+    """Delete tasks that have ended, with all their data. Other tasks are not touched."""
     confirm("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
 
     async def work(manager: TaskManager) -> int:

@@ -1,4 +1,4 @@
-"""Retrying tasks: what `tasks retry` and `dead retry` have in common."""
+"""Retries of tasks, for `tasks retry` and `dead retry`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from holdfastd.cli.common import output
 from holdfastd.cli.common.session import Session
 
 REASON = "retried by an operator"
-TOLD = {
+WORDS = {
     Retried.NEW: "runs again as {}",
-    Retried.AGAIN: "was retried before, as {}",
+    Retried.AGAIN: "was already retried as {}",
     Retried.DUE: "is due now",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of one task: the task that runs, or why none does."""
+    """The result for one task: the task that runs, or None and the reason in `text`."""
 
     task_id: str
     word: str
     runs_as: str | None
-    told: str
+    text: str
 
     @property
     def is_done(self) -> bool:
@@ -35,7 +35,7 @@ class Attempt:
 
 
 async def retry_all(manager: TaskManager, task_ids: Iterable[str], reason: str) -> list[Attempt]:
-    """Each by itself: one that cannot be retried does not keep out the others."""
+    """Each task by itself: a refusal for one does not affect the others."""
     return [await _retry(manager, task_id, reason) for task_id in task_ids]
 
 
@@ -45,15 +45,15 @@ async def _retry(manager: TaskManager, task_id: str, reason: str) -> Attempt:
         runs_as = checked(answer).task_id
     except (UnknownTaskError, CannotRetryError) as error:
         return Attempt(task_id, answer.word, None, str(error))
-    return Attempt(task_id, answer.word, runs_as, f"{task_id} {TOLD[Retried(answer.word)].format(runs_as)}")
+    return Attempt(task_id, answer.word, runs_as, f"{task_id} {WORDS[Retried(answer.word)].format(runs_as)}")
 
 
 def show(session: Session, attempts: Iterable[Attempt], /) -> None:
-    """A line for each, those that could not be retried on standard error."""
+    """Prints a line for each; refusals go to standard error."""
     for one in attempts:
         if session.json:
             output.line({"task_id": one.task_id, "answer": one.word, "runs_as": one.runs_as})
         elif one.is_done:
-            output.text(one.told)
+            output.text(one.text)
         else:
-            output.note(one.told)
+            output.note(one.text)

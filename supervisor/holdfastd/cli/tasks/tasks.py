@@ -1,4 +1,4 @@
-"""`supervisor tasks`: show, retry and count them; `listing`, `orders` and `removing` have the rest."""
+"""`supervisor tasks`: the group of its commands, with `show`, `retry` and `count`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfastd.cli.views import task_views, times
 
 @rich_click.group(epilog="Example: supervisor tasks list --state working")
 def tasks() -> None:
-    """List, show, cancel, pause, resume, retry, count, remove and clean away tasks."""
+    """List, show, cancel, pause, resume, retry, count and remove tasks."""
 
 
 for command in (list_tasks, cancel, pause, resume, remove, clean):
@@ -33,7 +33,7 @@ for command in (list_tasks, cancel, pause, resume, remove, clean):
 @options.store
 @options.pass_session
 def show(session: Session, /, task_id: str) -> None:
-    """Show all that is known of one task: counts, result, last error, and its trail."""
+    """Show one task in full: its counts, result, last error and trail."""
     task = manage(session, lambda manager: manager.get_task(task_id))
     if session.json:
         output.document(task_views.whole(task))
@@ -43,13 +43,14 @@ def show(session: Session, /, task_id: str) -> None:
 
 @tasks.command(epilog="Example: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
-@click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Kept in the task's trail.")
+@click.option("--reason", default=retry_tasks.REASON, show_default=True, help="Reason, kept in the task's trail.")
 @options.store
 @options.pass_session
 def retry(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
-    """Run tasks once more that failed, were rejected or canceled; those that wait for a retry run now.
+    """Run tasks again that failed, were rejected or were canceled. A task that waits for a retry runs now.
 
-    What has ended stays as it is: a new task, TASK_ID.r1, runs what it was asked. Retrying twice makes one.
+    A task that has ended stays as it is; a new task TASK_ID.r1 runs the same request. A second retry adds no second
+    task.
     """
     attempts = manage(session, lambda manager: retry_tasks.retry_all(manager, task_ids, reason))
     retry_tasks.show(session, attempts)

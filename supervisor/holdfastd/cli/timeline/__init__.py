@@ -1,1 +1,1 @@
-"""The verbs of a timeline scheduler, in its formats: other words for schedules."""
+"""The timeline commands: schedules with the commands and formats of a timeline scheduler."""

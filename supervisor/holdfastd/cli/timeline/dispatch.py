@@ -1,4 +1,4 @@
-"""`supervisor dispatch`: a steward, in the foreground."""
+"""`supervisor dispatch`: runs one steward in the foreground."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from holdfastd.cli.timeline.job_file import read_rows, set_rows
     "--schedules",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="CSV of JOBID,SCHEDULE, set before it begins.",
+    help="CSV file of JOBID,SCHEDULE to set before the start.",
 )
-@click.option("-a", "--after", metavar="TIME", help="For those: what rules say up to this moment counts as made.")
+@click.option("-a", "--after", metavar="TIME", help="With --schedules: skip fires up to this time.")
 @settings_but("workers", "reload", "preload", "burst")
 @options.common
 @options.pass_timeline_session
 def dispatch(session: Session, /, worker: str | None, schedules: Path | None, after: str | None) -> int:
-    """Run a steward alone: it makes the fires of schedules, recovers tasks of dead workers and rings for producers.
+    """Run one steward in the foreground: it fires schedules, recovers tasks of dead workers, and wakes workers.
 
-    Any number of them may run, beside those of `supervisor start`. WORKER names the lanes it listens on for producers,
-    as the workers' does. SIGTERM or Ctrl-C ends it.
+    Any number of stewards may run, also beside `supervisor start`. WORKER names the lanes that it watches for pushed
+    entries, as for `supervisor work`. SIGTERM or Ctrl-C ends it.
     """
     if after is not None and schedules is None:
-        raise click.UsageError("--after is for the jobs of --schedules")
+        raise click.UsageError("--after needs --schedules")
     session.flags["handler"] = worker
     settings = session.settings
     logging.configure(settings.log_level, settings.log_format)
@@ -50,6 +50,6 @@ def dispatch(session: Session, /, worker: str | None, schedules: Path | None, af
     if rows:
         number = manage(session, lambda manager: set_rows(manager, rows, moment))
         output.note(f"{counted(number, 'schedule')} set")
-    from holdfastd.single.steward import run  # slow to import, and bad settings should be told at once
+    from holdfastd.single.steward import run  # slow to import; errors of the settings come first
 
     return run(settings, output.note)

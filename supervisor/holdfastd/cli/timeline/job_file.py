@@ -23,7 +23,7 @@ class Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a file; click.UsageError names the line that is none."""
+    """The rows of a file. Raises click.UsageError with the number of a wrong line."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -36,12 +36,14 @@ def read_rows(path: Path) -> list[Row]:
     lines = dict[str, int]()
     for row in rows:
         if (first := lines.setdefault(row.jobid, row.line)) != row.line:
-            raise click.UsageError(f"{path}: line {row.line}: {row.jobid!r} is in line {first}, too; once is allowed")
+            raise click.UsageError(
+                f"{path}: line {row.line}: {row.jobid!r} is already in line {first}; a job may appear once"
+            )
     return rows
 
 
 async def set_rows(manager: TaskManager, rows: list[Row], after: int | None) -> int:
-    """Set them, once all have been checked: InvalidScheduleError, and nothing is written. How many."""
+    """Set all jobs and return their number. Raises InvalidScheduleError for a wrong one before any is set."""
     for row in rows:
         try:
             await manager.schedules.check(row.jobid, spec_of(row.jobid, row.schedule))
@@ -55,5 +57,5 @@ async def set_rows(manager: TaskManager, rows: list[Row], after: int | None) -> 
 
 def _row(path: Path, line: int, cells: list[str]) -> Row:
     if len(cells) != 2:
-        raise click.UsageError(f"{path}: line {line}: {counted(len(cells), 'column')}; JOBID,SCHEDULE are two")
+        raise click.UsageError(f"{path}: line {line}: {counted(len(cells), 'column')}; two are needed: JOBID,SCHEDULE")
     return Row(line, cells[0].strip(), cells[1].strip())

@@ -1,4 +1,4 @@
-"""`supervisor set`: a job and when it is to run."""
+"""`supervisor set`: sets the schedule of a job."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from holdfastd.cli.views import times
 )
 @click.argument("jobid", metavar="JOBID")
 @click.argument("schedule", metavar="SCHEDULE")
-@click.option(
-    "-a", "--after", metavar="TIME", help="What a rule says up to this moment counts as made; else up to now."
-)
+@click.option("-a", "--after", metavar="TIME", help="Skip fires of a rule up to this time. Default: now.")
 @click.option(
     "--on-failure",
     type=click.Choice(["stop", "continue"]),
     default="stop",
     show_default=True,
-    help="After a failed run.",
+    help="What to do after a failed run.",
 )
-@click.option("--max-attempts", type=int, default=1, show_default=True, metavar="N", help="Tries of one run.")
 @click.option(
-    "--timeout", type=DURATION, metavar="DURATION", help="The longest a run may take; else as its worker says, or 10 s."
+    "--max-attempts", type=int, default=1, show_default=True, metavar="N", help="Number of attempts of one run."
+)
+@click.option(
+    "--timeout", type=DURATION, metavar="DURATION", help="Maximum time of a run. Default: that of its worker, or 10 s."
 )
 @options.store
 @options.pass_timeline_session
@@ -48,16 +48,16 @@ def set_(
     max_attempts: int,
     timeout: float | None,
 ) -> None:
-    """Give a job its schedule: a recurrence rule, NOW, AT:<time>, CONTINUE or STOP; times are in UTC.
+    """Set the schedule of a job: a recurrence rule, NOW, AT:<time>, CONTINUE or STOP. Times are in UTC.
 
-    What follows the last colon of JOBID is the lane it is queued in; its handler gets JOBID as the message. A run that
+    The part of JOBID after its last colon is the lane of the job. The handler gets JOBID as the message. A run that
     fails or takes too long ends the job.
     """
     moment = None if after is None else read_moment(after, "UTC")
     manner = JobKind(on_failure, max_attempts, timeout)
     put = manage(session, lambda manager: set_job(manager, jobid, schedule, moment, manner))
-    told = {"jobid": jobid, "word": put.word, "next": times.utc(put.expected)}
+    answer = {"jobid": jobid, "word": put.word, "next": times.utc(put.expected)}
     if session.json:
-        output.document(told)
+        output.document(answer)
     else:
-        output.text(f"{jobid}: {put.word}, next {told['next'] or 'never'}")
+        output.text(f"{jobid}: {put.word}, next {answer['next'] or 'never'}")

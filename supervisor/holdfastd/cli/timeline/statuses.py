@@ -1,4 +1,4 @@
-"""`supervisor statuses`: how all jobs stand."""
+"""`supervisor statuses`: prints the status of all jobs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from holdfastd.cli.views.job_csv import print_row
 
 
 @rich_click.command(epilog="Example: supervisor statuses --before $(date -d -1day +%s)")
-@click.option("-b", "--before", metavar="TIME", help="Those that have stood so since this moment, or longer.")
+@click.option("-b", "--before", metavar="TIME", help="Only jobs that have had their status since this time or longer.")
 @options.store
 @options.pass_timeline_session
 def statuses(session: Session, /, before: str | None) -> None:
-    """Print JOBID,EVENT:TIMESTAMP for each job: since when (Unix seconds) it is TML, ENQ, WRK, STP, DIE or BAD."""
+    """Print JOBID,EVENT:TIMESTAMP for each job: its status (TML, ENQ, WRK, STP, DIE or BAD) and its start (Unix time).
+
+    `supervisor tell --help` explains the statuses.
+    """
     latest = None if before is None else read_moment(before, "UTC") / 1000
 
     async def work(manager: TaskManager) -> None:
-        async for told in jobs(manager):
-            if latest is None or told.status.since <= latest:
-                print_row(told.jobid, str(told.status))
+        async for job in jobs(manager):
+            if latest is None or job.status.since <= latest:
+                print_row(job.jobid, str(job.status))
 
     manage(session, work, LONG_RETRIES)

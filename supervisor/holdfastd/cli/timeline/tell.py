@@ -1,4 +1,4 @@
-"""`supervisor tell`: how one job stands."""
+"""`supervisor tell`: prints the status of one job."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from holdfastd.cli.common.store_session import manage
 @options.store
 @options.pass_timeline_session
 def tell(session: Session, /, jobid: str) -> None:
-    """Tell how a job stands, as JSON: status, next_run (Unix seconds), schedule, working.
+    """Print the status of a job as JSON: status, next_run (Unix seconds), schedule, working.
 
     The status is TML (waits for its time), ENQ (queued), WRK (runs), STP (stopped), DIE (a run failed) or BAD (cannot
-    be run), and since when. Of a job that is not known all is null, and the exit status is 1.
+    be run), with the time of its start. For an unknown job all values are null and the exit status is 1.
     """
     try:
-        told = manage(session, lambda manager: tell_job(manager, jobid))
+        job = manage(session, lambda manager: tell_job(manager, jobid))
     except UnknownScheduleError:
         output.document(NOTHING)
         raise
-    output.document(told.document)
+    output.document(job.document)

@@ -1,4 +1,4 @@
-"""`supervisor unset`: a job is forgotten."""
+"""`supervisor unset`: removes the schedule of a job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfastd.cli.common.store_session import manage
 @options.store
 @options.pass_timeline_session
 def unset(session: Session, /, jobid: str) -> None:
-    """Take a job out of rotation: a run that goes on is completed, one that waits is taken back."""
+    """Remove a job from its schedule. A running run is completed, a waiting one is canceled."""
     manage(session, lambda manager: unset_job(manager, jobid))
     if session.json:
         output.document({"jobid": jobid, "word": "unset"})

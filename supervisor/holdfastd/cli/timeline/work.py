@@ -1,4 +1,4 @@
-"""`supervisor work`: one worker, in the foreground."""
+"""`supervisor work`: runs one worker in the foreground."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from holdfastd.cli.common.store_session import reach
 @options.common
 @options.pass_timeline_session
 def work(session: Session, /, worker: str | None) -> int:
-    """Run one worker in the foreground, one task at a time unless told otherwise.
+    """Run one worker in the foreground, one task at a time unless --concurrency says otherwise.
 
-    WORKER is a class of holdfast.timeline, called with literals, or any handler; else that of the settings. It makes
-    the fires that are due as well. Any number of these run beside each other. SIGTERM or Ctrl-C lets its task finish.
-    Nobody looks after it: `supervisor start` does that, with as many workers as are asked for.
+    WORKER is a class of holdfast.timeline called with literals, or any handler. Default: that of the settings. The
+    worker also fires schedules that are due. Any number may run at once. SIGTERM or Ctrl-C ends it after its running
+    task. It is not restarted when it dies: use `supervisor start` for that.
     """
     session.flags["handler"] = worker
     if session.json:
@@ -34,6 +34,6 @@ def work(session: Session, /, worker: str | None) -> int:
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
     reach(session)
-    from holdfastd.single.worker import run  # slow to import, and bad settings should be told at once
+    from holdfastd.single.worker import run  # slow to import; errors of the settings come first
 
     return run(settings, output.note)

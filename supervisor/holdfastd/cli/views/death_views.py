@@ -1,4 +1,4 @@
-"""Deaths of this supervisor's processes, as the command line shows them."""
+"""Deaths of this supervisor's processes as the command line shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak M
 
 
 def cells(one: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
-    """The cells under COLUMNS. `held`: what it had when it died, as the store knows; it may have spoken before."""
+    """The cells under COLUMNS. `held`: the tasks it held by the store, newer than its last heartbeat."""
     name = process_names.name(one.kind, one.slot)
     peak = None if one.peak_bytes is None else round(one.peak_bytes / 2**20, 1)
     last = " ".join(held or one.running) or "-"
@@ -23,7 +23,7 @@ def cells(one: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
 
 
 def ended(status: int) -> str:
-    """An exit status, or minus a signal, in words."""
+    """An exit status, or a signal given as a negative number, in words."""
     if status >= 0:
         return f"exit {status}"
     try:

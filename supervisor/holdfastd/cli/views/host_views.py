@@ -1,4 +1,4 @@
-"""Hosts that were told to be quiet, or halted, as the command line shows them."""
+"""Quiet and halted hosts as the command line shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["documents", "lines", "remedy", "who"]
 
 
 def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
-    """One for each."""
+    """One line for each order."""
     return (host_words.line(one, now_ms) for one in quiet)
 
 

@@ -17,7 +17,7 @@ from holdfastd.cli.common.store_session import LONG_RETRIES, manage
 
 
 def print_row(*cells: str) -> None:
-    """One row; what could act on a terminal is spelled out."""
+    """Prints one row; control characters are escaped."""
     row = io.StringIO()
     csv.writer(row, lineterminator=output.LINE_END).writerow(
         [output.safe(cell, keep=output.LINE_END) for cell in cells]
@@ -26,7 +26,7 @@ def print_row(*cells: str) -> None:
 
 
 def print_schedules(session: Session) -> None:
-    """What `supervisor set` would be given to have the same jobs; how many have no such word is noted."""
+    """Prints the jobs as `supervisor set` takes them, and a remark on schedules that it cannot set."""
 
     async def work(manager: TaskManager) -> int:
         others = 0
@@ -40,6 +40,6 @@ def print_schedules(session: Session) -> None:
 
     if others := manage(session, work, LONG_RETRIES):
         output.note(
-            f"{counted(others, 'schedule')} left out: cron, every and zones have no word here; "
+            f"{counted(others, 'schedule')} left out: CSV cannot express cron, every and time zones; "
             "see `supervisor schedules list`"
         )

@@ -1,4 +1,4 @@
-"""How the ledger in PostgreSQL stands, asked and told."""
+"""The progress of the ledger in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from holdfastd.cli.common.store_session import ask
 from holdfastd.core.duration_words import duration
 
 
-def facts(session: Session) -> LedgerStatus:
-    """Raises StoreError where one of the two stores is away."""
+def read(session: Session) -> LedgerStatus:
+    """Asks both stores. Raises StoreError if one of them is away."""
 
     async def question(store: Store) -> LedgerStatus:
         return await cast("Ledger", store).ledger()
@@ -21,19 +21,19 @@ def facts(session: Session) -> LedgerStatus:
     return ask(session, question)
 
 
-def facts_or_why(session: Session) -> LedgerStatus | str | None:
-    """The same, or why there are none; None where PostgreSQL keeps no tasks."""
+def read_or_error(session: Session) -> LedgerStatus | str | None:
+    """The same, or the error as text; None if PostgreSQL is not used."""
     if session.settings.postgres is None:
         return None
     try:
-        return facts(session)
+        return read(session)
     except StoreError as error:
         return str(error)
 
 
 def summary(ledger: LedgerStatus) -> str:
-    """In one line."""
+    """The progress in one line."""
     behind = f"{duration(ledger.behind_ms / 1000)} behind" if ledger.behind_ms else "up to date"
     lost = f", losses of Redis: {ledger.losses}" if ledger.losses else ""
-    waiting = f", requests that wait for Redis: {ledger.waiting}" if ledger.waiting else ""
+    waiting = f", requests waiting for Redis: {ledger.waiting}" if ledger.waiting else ""
     return f"ledger {ledger.phase}, {behind}{waiting}{lost}, tasks put back: {ledger.restored}"

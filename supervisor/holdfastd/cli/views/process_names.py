@@ -1,8 +1,8 @@
-"""A supervisor's processes, as the command line names them."""
+"""Names of a supervisor's processes on the command line."""
 
 from __future__ import annotations
 
-CLAIMING = frozenset({"worker", "quarantine"})  # there may be several of them, so they have numbers
+CLAIMING = frozenset({"worker", "quarantine"})  # there may be several, so they are numbered
 
 
 def name(kind: str, slot: int) -> str:

@@ -1,4 +1,4 @@
-"""Why tasks of a lane and a handler's name do not start now, in words. Pure."""
+"""The reason why tasks of a lane and a handler do not start now, in words. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from holdfast.core.served import ServedState
 
 
 def obstacle(state: ServedState) -> str:
-    """What keeps them from starting, and what to do; empty where a worker can take them."""
+    """The reason and the remedy; empty if a worker can claim them."""
     if state.paused is not None:
         return f"lane {state.lane} is paused ({state.paused}): supervisor lanes resume {state.lane}"
     if not state.living:
-        return "no worker is there to take it: supervisor start"
+        return "no worker runs: supervisor start"
     if not state.in_lane:
         others = counted(state.living, "live worker")
         return f"no live worker serves lane {state.lane} ({others} of other lanes): add it to --lanes"
@@ -24,6 +24,6 @@ def missing(lane: str, name: str) -> str:
 
 
 def served_by(state: ServedState) -> str:
-    """Who can run them."""
+    """The workers that can run them."""
     others = state.able - len(state.servers)
     return ", ".join(state.servers) + (f" and {others} more" if others > 0 else "")

@@ -1,4 +1,4 @@
-"""Tasks, as the command line shows them: a document for JSON, cells for tables, what a result says."""
+"""Tasks as the command line shows them: documents for JSON, cells for tables, results as text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def listed(task: TaskRecord) -> dict[str, Any]:
 
 
 def whole(task: TaskRecord) -> dict[str, Any]:
-    """A task with all that is known of it."""
+    """A task with its payloads and its trail."""
     result = read_result(task.result)
     payloads = {"result": result.value, "error": result.error}
     payloads |= {"operation": decoded(task.operation), "checkpoint": decoded(task.checkpoint)}
@@ -42,7 +42,7 @@ def whole(task: TaskRecord) -> dict[str, Any]:
 
 
 def failure(task: TaskRecord) -> list[str]:
-    """The last error as lines: its traceback where there is one, else what is known."""
+    """The last error as lines: its traceback if there is one."""
     error = read_result(task.result).error
     match error:
         case None:
@@ -54,7 +54,7 @@ def failure(task: TaskRecord) -> list[str]:
 
 
 def outcome(task: TaskRecord) -> dict[str, Any]:
-    """What somebody who waited for the task wants to know."""
+    """The result of a task as a document."""
     result = read_result(task.result)
     return {
         "task_id": task.task_id,
@@ -66,13 +66,13 @@ def outcome(task: TaskRecord) -> dict[str, Any]:
     }
 
 
-def told(task: TaskRecord) -> str:
-    """The outcome in words."""
+def outcome_line(task: TaskRecord) -> str:
+    """The result of a task on one line."""
     return f"{task.task_id} {task.state}: {task.reason or readable(read_result(task.result).value)}"
 
 
 def decoded(payload: bytes | None) -> Any:
-    """What a payload says: its JSON, or its text where it is none; None for none."""
+    """The JSON value of a payload, or its text if it is not JSON; None for none."""
     if payload is None:
         return None
     try:

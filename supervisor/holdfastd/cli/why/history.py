@@ -1,4 +1,4 @@
-"""What happened to a task, in words: one sentence for each step of its trail. Pure."""
+"""The history of a task in words: one sentence for each step of its trail. Pure."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ ELSEWHERE = frozenset({"suspended", "suspected"})  # of a task that was not put 
 DISAGREEMENT_MS = 1_000  # between the store's clock and the supervisor's
 ORIGINS = {
     "own": "submitted through Holdfast",
-    "foreign": "pushed to the list by somebody else",
+    "foreign": "pushed to the list by another program",
 }
 
-FATES = {"rejected": "was rejected", "canceled": "was canceled", "gone": "is gone"}
+FATES = {"rejected": "was rejected", "canceled": "was canceled", "gone": "no longer exists"}
 
 SETTLED = {
     "completed": "turn {number} completed",
     "failed": "failed",
     "rejected": "rejected",
-    "exhausted": "failed for the last time allowed, a dead letter",
-    "unreadable": "rejected, as its operation cannot be read",
+    "exhausted": "failed at its last attempt and is now a dead letter",
+    "unreadable": "rejected because its operation cannot be read",
     "input-required": "turn {number} asks for input",
-    "auth-required": "turn {number} asks to be authorized",
+    "auth-required": "turn {number} asks for authorization",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """Of incarnations: what the store knows of them, and when they died (Unix ms) as far as their supervisor told.
-    `events`: those of the task by their moment, which tell what followed from a death."""
+    """Facts for the words. By incarnation: its worker in the store, and its death (Unix ms) by its supervisor.
+
+    `events`: the events of the task by their time; those at the time of a death are its consequences.
+    """
 
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict[str, WorkerRecord])
     deaths: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -43,7 +45,7 @@ class TaskHistory:
 
 
 def events_of(steps: Sequence[TrailStep]) -> dict[int, Set[str]]:
-    """The events of each moment: what one call of the store has noted."""
+    """The events of each time; one call of the store notes several at once."""
     found: dict[int, set[str]] = {}
     for step in steps:
         found.setdefault(step.at_ms, set()).add(step.event)
@@ -51,19 +53,19 @@ def events_of(steps: Sequence[TrailStep]) -> dict[int, Set[str]]:
 
 
 def beginning(task: TaskRecord) -> str:
-    """How the task came; the trail begins behind that."""
+    """The acceptance of the task, which is not part of its trail."""
     how = f"a retry of {task.retry_of}" if task.retry_of else ORIGINS.get(task.origin, task.origin)
     return f"accepted into lane {task.lane}: {how}"
 
 
 def words(step: TrailStep, known: TaskHistory) -> str:
-    """What this step was, with all that is known of the worker it is about."""
-    tell = _WORDS.get(step.event)
-    return tell(step, known) if tell else f"{step.event} {step.reason}".strip()
+    """One step in words, with the worker that it is about."""
+    sentence = _WORDS.get(step.event)
+    return sentence(step, known) if sentence else f"{step.event} {step.reason}".strip()
 
 
 def named(incarnation: str, worker: WorkerRecord | None) -> str:
-    """A worker by its place; by its incarnation alone once the store has forgotten it."""
+    """A worker by its slot and host; only by its incarnation if the store no longer has it."""
     if worker is None or not worker.host:
         return f"worker {incarnation}"
     kind = "quarantine worker" if worker.kind == WorkerKind.QUARANTINE else "worker"
@@ -79,8 +81,8 @@ def _claimed(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _settled(step: TrailStep, _: TaskHistory) -> str:
-    told = SETTLED.get(step.kind, step.kind).format(number=step.number)
-    return f"{told}{_because(step.reason)}"
+    outcome = SETTLED.get(step.kind, step.kind).format(number=step.number)
+    return f"{outcome}{_because(step.reason)}"
 
 
 def _crashed(step: TrailStep, known: TaskHistory) -> str:
@@ -90,11 +92,11 @@ def _crashed(step: TrailStep, known: TaskHistory) -> str:
 def _then(step: TrailStep, known: TaskHistory) -> str:
     if step.number == 1:
         return _put_back(step, known, _after(step, known))
-    return "; it runs in quarantine" if step.number == SUSPECT else ""
+    return "; from now on it runs in quarantine" if step.number == SUSPECT else ""
 
 
 def _put_back(step: TrailStep, known: TaskHistory, later: str = "") -> str:
-    """Where the task went; nothing where a line of its own tells that it was paused or became a suspect."""
+    """The place where the task was put back; empty if it was paused or became a suspect, which has its own line."""
     if ELSEWHERE & known.events.get(step.at_ms, frozenset()):
         return ""
     worker = known.workers.get(step.incarnation)
@@ -103,19 +105,19 @@ def _put_back(step: TrailStep, known: TaskHistory, later: str = "") -> str:
 
 
 def _recovered(step: TrailStep, known: TaskHistory) -> str:
-    return f"its worker went: {step.reason}{_put_back(step, known, _after(step, known))}, not charged with it"
+    return f"its worker was lost: {step.reason}{_put_back(step, known, _after(step, known))}, not counted as a crash"
 
 
 def _released(step: TrailStep, known: TaskHistory) -> str:
-    return f"given back unfinished{_because(step.reason)}{_put_back(step, known)}"
+    return f"returned unfinished{_because(step.reason)}{_put_back(step, known)}"
 
 
 def _returned(step: TrailStep, known: TaskHistory) -> str:
-    return f"its worker did not hold it any more{_put_back(step, known)}"
+    return f"its worker no longer ran it{_put_back(step, known)}"
 
 
 def _after(step: TrailStep, known: TaskHistory) -> str:
-    """How long after the death; nothing where two clocks disagree by more than they may."""
+    """The time since the death; empty if the two clocks differ too much."""
     died = known.deaths.get(step.incarnation)
     return "" if died is None or died - step.at_ms > DISAGREEMENT_MS else f" {span(step.at_ms - died)} later"
 
@@ -134,16 +136,16 @@ def _waits(step: TrailStep, _: TaskHistory) -> str:
 
 
 def _parent_failed(step: TrailStep, _: TaskHistory) -> str:
-    return f"failed, as it was to run after {step.other}, which {FATES.get(step.reason, step.reason)}"
+    return f"failed because it waited for {step.other}, which {FATES.get(step.reason, step.reason)}"
 
 
 def _expired(_: TrailStep, __: TaskHistory) -> str:
-    return "expired: no worker had taken it by its time"
+    return "expired: no worker claimed it in time"
 
 
 def _unknown_handler(step: TrailStep, _: TaskHistory) -> str:
     wanted = f"handler {step.other}" if step.other else "a default handler"
-    return f"set beside its lane until a worker takes it that has {wanted}: the one that met it has not"
+    return f"set aside until a worker with {wanted} claims it: the worker that read it has none"
 
 
 def _plain(text: str) -> Callable[[TrailStep, TaskHistory], str]:
@@ -161,9 +163,9 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "recovered": _recovered,
     "delayed": _delayed,
     "promoted": _promoted,
-    "retry": _plain("failed, to be tried again"),
+    "retry": _plain("failed, will be retried"),
     "release": _released,
-    "defer": _plain("not begun: its worker had no room for it"),
+    "defer": _plain("not started: its worker had no free slot"),
     "returned": _returned,
     "suspended": _plain("paused"),
     "pause-asked": _plain("asked to pause"),
@@ -171,20 +173,20 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "resumed": _plain("resumed"),
     "canceled": _plain("canceled"),
     "waits": _waits,
-    "ready": _plain("what it waited for has ended"),
+    "ready": _plain("all tasks that it waited for have ended"),
     "parent-failed": _parent_failed,
     "expired": _expired,
     "unknown-handler": _unknown_handler,
-    "unserved": _plain("failed, a dead letter"),
+    "unserved": _plain("failed and is now a dead letter"),
     "put-back": _plain("put back into its lane"),
-    "dead-letter": lambda step, _: f"given up on after {counted(step.number, 'crash', 'crashes')}: a dead letter",
-    "suspected": _about("recovered {number} times in a row without an order: from now on it runs in quarantine"),
-    "cleared": _about("cleared: {other} ended its quarantine worker; a death that both shared counts no more"),
-    "message": _about("goes on with message {other}"),
-    "message-waits": _about("message {other} came, and waits until this turn has ended"),
-    "joined": _about("message {other} joined the turn that a pause had interrupted: message {number} of the task"),
-    "turn": _about("the next turn begins, with message {other}, which had waited"),
+    "dead-letter": lambda step, _: f"failed after {counted(step.number, 'crash', 'crashes')} and is now a dead letter",
+    "suspected": _about("its worker was lost {number} times in a row; from now on it runs in quarantine"),
+    "cleared": _about("cleared: {other} ended its quarantine worker, so crashes that both shared no longer count"),
+    "message": _about("continues with message {other}"),
+    "message-waits": _about("message {other} was received and waits until this turn has ended"),
+    "joined": _about("message {other} joined the turn that a pause had interrupted, as message {number} of the task"),
+    "turn": _about("the next turn begins with message {other}, which had waited"),
     "restored": _about("put back from PostgreSQL, {kind} in turn {number}"),
     "retried": _about("retried as {other}"),
-    "retry-of": _about("runs what {other} was asked"),
+    "retry-of": _about("repeats the request of {other}"),
 }

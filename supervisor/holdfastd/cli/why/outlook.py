@@ -1,4 +1,4 @@
-"""How a task stands now and what will happen next, in words. Pure."""
+"""The present state of a task and what will happen next, in words. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ TIMES = {1: "once", 2: "twice"}
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """What is known at one moment. `keep_ms`, `max_attempts` and `unknown_ms` (how long a task waits for its handler)
-    are those of the running workers, or of the settings here where none has registered them (`are_registered`). `owner`
-    runs the task; `parents` are the first of those that it waits for; `held_up`: why no host claims anything, empty
-    where some do; `service`: who could run it; `held_back`: why the supervisor here starts no suspect, empty where it
-    would or none runs here."""
+    """The task and its surroundings at one moment.
+
+    `keep_ms`, `max_attempts` and `unknown_ms` (the time that a task waits for its handler) are those of the running
+    workers (`are_registered`), else of the settings of this command. `owner` runs the task. `parents` are the first of
+    the tasks that it waits for. `held_up`: the reason why no host claims tasks, or empty. `service`: the workers that
+    could run it. `held_back`: the reason why the supervisor of this host starts no quarantine worker, or empty.
+    """
 
     task: TaskRecord
     steps: tuple[TrailStep, ...]
@@ -44,44 +46,46 @@ class TaskSnapshot:
     are_registered: bool = True
 
 
-def outlook(facts: TaskSnapshot) -> str:
-    """One sentence."""
-    told = _TOLD[facts.task.state](facts) + _unless_expired(facts)
-    waiting = facts.task.pending
+def outlook(snapshot: TaskSnapshot) -> str:
+    """The state and the next event of a task, in one sentence."""
+    sentence = _SENTENCES[snapshot.task.state](snapshot) + _unless_expired(snapshot)
+    waiting = snapshot.task.pending
     return (
-        f"{told}; {counted(waiting, 'message')} for it {_verb(waiting)} until this turn has ended" if waiting else told
+        f"{sentence}; {counted(waiting, 'message')} for it {_verb(waiting)} until this turn has ended"
+        if waiting
+        else sentence
     )
 
 
-def _submitted(facts: TaskSnapshot) -> str:
-    where = _waits_for_quarantine(facts) if facts.task.solo else _in_line(facts)
-    if not facts.living:
-        return f"{where}; no worker is there to take it: supervisor start"
-    if facts.service is not None and (why_not := obstacle(facts.service)):
-        return f"{where}; {why_not}{_until_it_fails(facts)}"
-    return f"{where}; {facts.held_up}" if facts.held_up else where
+def _submitted(snapshot: TaskSnapshot) -> str:
+    where = _waits_for_quarantine(snapshot) if snapshot.task.solo else _in_line(snapshot)
+    if not snapshot.living:
+        return f"{where}; no worker runs: supervisor start"
+    if snapshot.service is not None and (why_not := obstacle(snapshot.service)):
+        return f"{where}; {why_not}{_until_it_fails(snapshot)}"
+    return f"{where}; {snapshot.held_up}" if snapshot.held_up else where
 
 
-def _until_it_fails(facts: TaskSnapshot) -> str:
-    """The time that is left to a task whose handler nobody has; it stands while its lane is paused."""
-    service = facts.service
+def _until_it_fails(snapshot: TaskSnapshot) -> str:
+    """The time until a task without a worker for its handler fails; it does not run while the lane is paused."""
+    service = snapshot.service
     if service is None or service.unserved_ms is None or service.paused is not None or service.able:
         return ""
-    left = max(0, facts.unknown_ms - service.unserved_ms)
-    limit = f"--unknown-handler-timeout{_here(facts)}"
-    return f"; it fails in {span(left)} at the earliest, unless one that has it comes ({limit})"
+    left = max(0, snapshot.unknown_ms - service.unserved_ms)
+    limit = f"--unknown-handler-timeout{_here(snapshot)}"
+    return f"; it fails in {span(left)} or later, unless such a worker starts ({limit})"
 
 
-def _in_line(facts: TaskSnapshot) -> str:
-    lane, place = facts.task.lane, facts.place
+def _in_line(snapshot: TaskSnapshot) -> str:
+    lane, place = snapshot.task.lane, snapshot.place
     if place is None:
         return f"waits in lane {lane}"
     if place.before is None:
-        return f"waits in lane {lane}, but its entry was taken from there: a steward will put it back"
-    if facts.service is not None and facts.service.unserved_ms is not None:
-        return f"waits beside lane {lane} for a worker that has {_handler(facts.task)}{_served_by(facts.service)}"
+        return f"waits in lane {lane}, but another program took its entry from the list: a steward will put it back"
+    if snapshot.service is not None and snapshot.service.unserved_ms is not None:
+        return f"waits beside lane {lane} for a worker that has {_handler(snapshot.task)}{_served_by(snapshot.service)}"
     if place.before == 0:
-        stands = facts.service is not None and obstacle(facts.service)
+        stands = snapshot.service is not None and obstacle(snapshot.service)
         return f"is the first in lane {lane}" if stands else f"is the next in lane {lane}"
     least = "" if place.exact else "at least "
     return f"waits in lane {lane}, {least}{counted(place.before, 'entry', 'entries')} before it"
@@ -95,87 +99,89 @@ def _served_by(service: ServedState) -> str:
     return f": {served_by(service)}" if service.servers else ""
 
 
-def _waits_for_quarantine(facts: TaskSnapshot) -> str:
-    before = facts.place.before if facts.place else None
-    others = f", {counted(before, 'other suspect')} of lane {facts.task.lane} before it" if before else ""
-    held_back = f"; no worker is started for it here: {facts.held_back}" if facts.held_back else ""
-    return f"waits for quarantine {_suspected(facts.task)}{others}{held_back}"
+def _waits_for_quarantine(snapshot: TaskSnapshot) -> str:
+    before = snapshot.place.before if snapshot.place else None
+    others = f", {counted(before, 'other suspect')} of lane {snapshot.task.lane} before it" if before else ""
+    held_back = (
+        f"; the supervisor on this host starts no quarantine worker: {snapshot.held_back}" if snapshot.held_back else ""
+    )
+    return f"waits for quarantine {_suspected(snapshot.task)}{others}{held_back}"
 
 
 def _suspected(task: TaskRecord) -> str:
     if task.crashes < SUSPECT_CRASHES:
-        return "because three workers in a row were lost with it"
+        return "because three of its workers in a row were lost"
     return f"because it ended its worker {_times(task.crashes)}"
 
 
-def _delayed(facts: TaskSnapshot) -> str:
-    left = (facts.task.due_ms or facts.now_ms) - facts.now_ms
+def _delayed(snapshot: TaskSnapshot) -> str:
+    left = (snapshot.task.due_ms or snapshot.now_ms) - snapshot.now_ms
     due = f"due in {span(left)}" if left > 0 else f"due since {span(-left)}: a steward, or the next pull, submits it"
-    if facts.task.solo:
-        return f"{due}, in quarantine {_suspected(facts.task)}"
-    return f"{due}, {_attempt(facts)}{_because(facts.task.reason)}" if facts.task.attempts else due
+    if snapshot.task.solo:
+        return f"{due}, in quarantine {_suspected(snapshot.task)}"
+    return f"{due}, {_attempt(snapshot)}{_because(snapshot.task.reason)}" if snapshot.task.attempts else due
 
 
-def _waiting(facts: TaskSnapshot) -> str:
-    named = [f"{one.task_id} ({one.state})" for one in facts.parents]
-    others = len(facts.task.waits_for) - len(named)
+def _waiting(snapshot: TaskSnapshot) -> str:
+    named = [f"{one.task_id} ({one.state})" for one in snapshot.parents]
+    others = len(snapshot.task.waits_for) - len(named)
     if others > 0:
         named.append(counted(others, "other"))
-    then = "; should one not complete, it runs all the same" if facts.task.if_parent_fails == IfParentFails.RUN else ""
+    then = "; it runs even if one does not complete" if snapshot.task.if_parent_fails == IfParentFails.RUN else ""
     return f"waits until {' and '.join(named)} {'has' if len(named) == 1 else 'have'} ended{then}"
 
 
-def _unless_expired(facts: TaskSnapshot) -> str:
-    task = facts.task
+def _unless_expired(snapshot: TaskSnapshot) -> str:
+    task = snapshot.task
     if task.expires_ms is None or task.deliveries or task.state in TERMINAL:
         return ""
-    left = task.expires_ms - facts.now_ms
-    return f"; expires in {span(left)} unless a worker takes it before" if left > 0 else "; has expired"
+    left = task.expires_ms - snapshot.now_ms
+    return f"; expires in {span(left)} unless a worker claims it first" if left > 0 else "; has expired"
 
 
-def _working(facts: TaskSnapshot) -> str:
-    task, owner = facts.task, facts.owner
+def _working(snapshot: TaskSnapshot) -> str:
+    task, owner = snapshot.task, snapshot.owner
     where = f"runs in {named(task.owner, owner)}"
-    since = next((step.at_ms for step in reversed(facts.steps) if step.claim == task.claim), None)
-    lasting = "" if since is None else f" for {span(facts.now_ms - since)}"
+    since = next((step.at_ms for step in reversed(snapshot.steps) if step.claim == task.claim), None)
+    lasting = "" if since is None else f" for {span(snapshot.now_ms - since)}"
     apart = f", in quarantine {_suspected(task)}" if task.solo else ""
     progress = f", progress {task.progress}" if task.progress else ""
-    return f"{where}{lasting}, {_attempt(facts)}{apart}{progress}{_doubt(owner)}"
+    return f"{where}{lasting}, {_attempt(snapshot)}{apart}{progress}{_doubt(owner)}"
 
 
 def _doubt(owner: WorkerRecord | None) -> str:
     if owner is None:
-        return "; the store knows nothing of that worker: when its lease ends a steward puts the task back"
+        return "; that worker is unknown to the store: a steward will put the task back when its lease ends"
     if owner.beat_ago_ms > SILENT_MS:
         silent = f"not heard of for {span(owner.beat_ago_ms)}"
-        return f"; that worker was {silent}: when its lease ends the task goes back to its lane"
-    return "; that worker drains" if owner.state == "draining" else ""
+        return f"; that worker was {silent}: a steward will put the task back when its lease ends"
+    return "; that worker is draining" if owner.state == "draining" else ""
 
 
-def _attempt(facts: TaskSnapshot) -> str:
-    own = facts.task.max_attempts
-    return f"attempt {facts.task.attempts + 1} of {own or f'{facts.max_attempts}{_here(facts)}'}"
+def _attempt(snapshot: TaskSnapshot) -> str:
+    own = snapshot.task.max_attempts
+    return f"attempt {snapshot.task.attempts + 1} of {own or f'{snapshot.max_attempts}{_here(snapshot)}'}"
 
 
-def _here(facts: TaskSnapshot) -> str:
-    return "" if facts.are_registered else " by the settings here"
+def _here(snapshot: TaskSnapshot) -> str:
+    return "" if snapshot.are_registered else " by the settings of this command"
 
 
 def _asks(what: str) -> Callable[[TaskSnapshot], str]:
-    return lambda facts: (
-        f"waits {what}: a message goes on with it (supervisor submit --task-id {facts.task.task_id} TEXT)"
+    return lambda snapshot: (
+        f"waits {what}: it continues with a message (supervisor submit --task-id {snapshot.task.task_id} TEXT)"
     )
 
 
-def _suspended(facts: TaskSnapshot) -> str:
-    return f"is paused{_because(facts.task.reason)}; it goes on when it is resumed, or given a message"
+def _suspended(snapshot: TaskSnapshot) -> str:
+    return f"is paused{_because(snapshot.task.reason)}; it continues when it is resumed or gets a message"
 
 
-def _ended(facts: TaskSnapshot) -> str:
-    task = facts.task
-    finished = task.finished_ms or facts.now_ms
-    told = f"{task.state} {span(facts.now_ms - finished)} ago{_because(_spelled(task))}"
-    return f"{told}; kept until {moment(finished + facts.keep_ms)}{_here(facts)}{_onwards(task)}"
+def _ended(snapshot: TaskSnapshot) -> str:
+    task = snapshot.task
+    finished = task.finished_ms or snapshot.now_ms
+    sentence = f"{task.state} {span(snapshot.now_ms - finished)} ago{_because(_spelled(task))}"
+    return f"{sentence}; kept until {moment(finished + snapshot.keep_ms)}{_here(snapshot)}{_onwards(task)}"
 
 
 def _spelled(task: TaskRecord) -> str:
@@ -200,13 +206,13 @@ def _times(number: int) -> str:
     return TIMES.get(number, f"{number} times")
 
 
-_TOLD: dict[State, Callable[[TaskSnapshot], str]] = {
+_SENTENCES: dict[State, Callable[[TaskSnapshot], str]] = {
     State.SUBMITTED: _submitted,
     State.DELAYED: _delayed,
     State.WAITING: _waiting,
     State.WORKING: _working,
     State.INPUT_REQUIRED: _asks("for input"),
-    State.AUTH_REQUIRED: _asks("to be authorized"),
+    State.AUTH_REQUIRED: _asks("for authorization"),
     State.SUSPENDED: _suspended,
     State.COMPLETED: _ended,
     State.FAILED: _ended,

@@ -1,4 +1,4 @@
-"""`supervisor why`: what happened to a task, how it stands, and what will happen next."""
+"""`supervisor why`: the history of a task, its present state, and what will happen next."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from holdfastd.control.errors import ControlError
 from holdfastd.control.protocol import AskStatus, SupervisorStatus
 from holdfastd.core.duration_words import duration
 
-PARENTS = 3  # that a waiting task is shown with
-HURRY = 1.0  # seconds for the supervisor to answer: what it knows is a trifle
+PARENTS = 3  # shown for a waiting task
+STATUS_TIMEOUT = 1.0  # seconds for the supervisor to answer; its part is not essential
 
-Row = tuple[int, str, str, str]  # when, since the line before, what happened, the event's name
+Row = tuple[int, str, str, str]  # time, time since the line before, sentence, name of the event
 
 
 @rich_click.command(epilog="Example: supervisor why 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
@@ -44,19 +44,19 @@ Row = tuple[int, str, str, str]  # when, since the line before, what happened, t
 @options.store
 @options.pass_session
 def why(session: Session, /, task_id: str) -> None:
-    """Tell the story of a task: when it was accepted, who took it, how that ended, and what will happen next.
+    """Show the history of a task, its present state, and what will happen next.
 
-    Times are UTC, each with what passed since the line before. How many attempts there are, and how long an ended task
-    is kept, is told as the running workers are set to; where none runs, as the settings here say.
+    Times are in UTC, each with the time since the line before. The number of attempts, and the time that an ended task
+    is kept, are those of the running workers; if none runs, those of the settings of this command.
     """
-    facts, workers = ask(session, partial(_gather, session, check_id(task_id)))
+    snapshot, workers = ask(session, partial(_gather, session, check_id(task_id)))
     here = _supervisor(session)
-    facts = replace(facts, held_back=here.quarantine.held_back if here else "")
-    known = history.TaskHistory(workers, _deaths(here), history.events_of(facts.steps))
+    snapshot = replace(snapshot, held_back=here.quarantine.held_back if here else "")
+    known = history.TaskHistory(workers, _deaths(here), history.events_of(snapshot.steps))
     if session.json:
-        output.document(_document(facts, known))
+        output.document(_document(snapshot, known))
     else:
-        _print(facts, known)
+        _print(snapshot, known)
 
 
 async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[TaskSnapshot, dict[str, WorkerRecord]]:
@@ -68,7 +68,7 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Task
     workers = await store.incarnations(names)
     [service] = await store.service([(task.lane, task.name)])
     limits = service.limits or _limits(session.settings)
-    facts = TaskSnapshot(
+    snapshot = TaskSnapshot(
         task=task,
         steps=steps,
         now_ms=await store.clock_ms(),
@@ -83,17 +83,17 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Task
         unknown_ms=round(limits.unknown_handler_timeout * 1000),
         parents=await _parents(store, task.waits_for[:PARENTS]),
     )
-    return facts, workers
+    return snapshot, workers
 
 
 def _limits(settings: Settings) -> ServedLimits:
-    """Those of this command: what workers will be told that are started with the same settings."""
+    """The limits by the settings of this command."""
     return ServedLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
 
 
 def _held_up(quiet: Sequence[Quiet]) -> str:
-    told = [f"{host_views.who(one)} ({one.reason}): {host_views.remedy(one)}" for one in quiet if one.is_all]
-    return "".join(told)
+    lines = [f"{host_views.who(one)} ({one.reason}): {host_views.remedy(one)}" for one in quiet if one.is_all]
+    return "".join(lines)
 
 
 async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord, ...]:
@@ -102,63 +102,61 @@ async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord
 
 
 def _supervisor(session: Session, /) -> SupervisorStatus | None:
-    """The supervisor that runs here, if there is one."""
+    """The status of the supervisor of this host, if one runs."""
     try:
-        return client.ask(session.runtime_dir, AskStatus(), HURRY)
-    except (ControlError, OSError):  # nobody, or not for us
+        return client.ask(session.runtime_dir, AskStatus(), STATUS_TIMEOUT)
+    except (ControlError, OSError):  # none runs, or this user may not ask it
         return None
 
 
 def _deaths(here: SupervisorStatus | None) -> dict[str, int]:
-    """When workers died, as the supervisor here knows."""
+    """The times of deaths of workers, by the supervisor of this host."""
     return {one.incarnation: round(one.at * 1000) for one in here.deaths.recent} if here else {}
 
 
 def _unknown(session: Session, task_id: str) -> str:
     settings = session.settings
-    kept = f"one that has ended is kept for {duration(settings.keep)}"
-    return (
-        f"no task {task_id} in {settings.queue_name}: {kept}, one that was pushed is known once a worker has taken it"
-    )
+    kept = f"a task that has ended is kept for {duration(settings.keep)}"
+    return f"no task {task_id} in {settings.queue_name}: {kept}, and a pushed one is known once a worker has claimed it"
 
 
-def _rows(facts: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
-    task = facts.task
+def _rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
+    task = snapshot.task
     rows: list[Row] = [(task.created_ms, "", history.beginning(task), "accepted")]
     before = task.created_ms
-    for step in facts.steps:
+    for step in snapshot.steps:
         rows.append((step.at_ms, f"+{span(step.at_ms - before)}", history.words(step, known), step.event))
         before = step.at_ms
-    if len(facts.steps) >= KEPT:
+    if len(snapshot.steps) >= KEPT:
         rows.insert(
-            1, (task.created_ms, "", f"what came next is forgotten: the last {KEPT} steps are kept", "forgotten")
+            1, (task.created_ms, "", f"steps before this one are not kept: only the last {KEPT} are", "forgotten")
         )
     return rows
 
 
-def _print(facts: TaskSnapshot, known: history.TaskHistory) -> None:
-    output.text(f"task {facts.task.task_id}{f' ({facts.task.name})' if facts.task.name else ''}")
-    plain([(moment(at), since, what) for at, since, what, _ in _rows(facts, known)], right={1})
-    output.text(f"now: {outlook(facts)}")
+def _print(snapshot: TaskSnapshot, known: history.TaskHistory) -> None:
+    output.text(f"task {snapshot.task.task_id}{f' ({snapshot.task.name})' if snapshot.task.name else ''}")
+    plain([(moment(at), since, what) for at, since, what, _ in _rows(snapshot, known)], right={1})
+    output.text(f"now: {outlook(snapshot)}")
 
 
-def _document(facts: TaskSnapshot, known: history.TaskHistory) -> dict[str, Any]:
-    task = facts.task
-    steps: tuple[TrailStep | None, ...] = (None, *facts.steps)
-    told = [row for row in _rows(facts, known) if row[3] != "forgotten"]
+def _document(snapshot: TaskSnapshot, known: history.TaskHistory) -> dict[str, Any]:
+    task = snapshot.task
+    steps: tuple[TrailStep | None, ...] = (None, *snapshot.steps)
+    shown = [row for row in _rows(snapshot, known) if row[3] != "forgotten"]
     return {
         "task_id": task.task_id,
         "state": str(task.state),
-        "now": outlook(facts),
-        "complete": len(facts.steps) < KEPT,
-        "place": asdict(facts.place) if facts.place else None,
-        "service": asdict(facts.service) if facts.service else None,
+        "now": outlook(snapshot),
+        "complete": len(snapshot.steps) < KEPT,
+        "place": asdict(snapshot.place) if snapshot.place else None,
+        "service": asdict(snapshot.service) if snapshot.service else None,
         "due": moment(task.due_ms),
         "waits_for": list(task.waits_for),
         "expires": moment(task.expires_ms),
         "retry_of": task.retry_of,
         "retried_as": task.retried_as,
-        "timeline": [_entry(row, step, known) for row, step in zip(told, steps, strict=True)],
+        "timeline": [_entry(row, step, known) for row, step in zip(shown, steps, strict=True)],
     }
 
 
