@@ -6,7 +6,7 @@ import resource
 
 
 def limited(kib: int) -> tuple[str, ...]:
-    """What runs a command so. A write beyond it fails, as where the disk is full."""
+    """The command prefix that limits file sizes: a write beyond the limit fails as on a full disk."""
     return ("sh", "-c", f'trap "" XFSZ; ulimit -S -f {2 * kib}; exec "$@"', "sh")
 
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def with_store(cli: Cli, work: Callable[[RedisStore], Awaitable[T]]) -> T:
-    """What `work` makes of the store that the commands of `cli` use."""
+    """The result of `work` on the store that the commands of `cli` use."""
     _, url, _, queue = cli.options
 
     async def inside() -> T:

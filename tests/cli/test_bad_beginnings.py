@@ -1,4 +1,4 @@
-"""What a service cannot begin with: each is told in one line, once, with the right exit status."""
+"""Errors that stop a start: each is one line, printed once, with the right exit status."""
 
 from __future__ import annotations
 

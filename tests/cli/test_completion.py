@@ -24,7 +24,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 def by_bash(*words: str, environ: dict[str, str] | None = None) -> list[str]:
-    """What bash offers for the last of these words."""
+    """The completions that bash offers for the last of these words."""
     script = BASH.format(words=" ".join(map(shlex.quote, words)), place=len(words) - 1)
     path = {"PATH": f"{SUPERVISOR.parent}:/usr/bin:/bin"}
     bash = shutil.which("bash")

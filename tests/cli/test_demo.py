@@ -27,7 +27,7 @@ def left(folder: Path) -> tuple[list[psutil.Process], list[Path]]:
 
 @pytest.fixture
 def place(short_path: Path) -> Cli:
-    """Where the demonstration's folders are made, and its processes can be told."""
+    """The folder of the demonstration's folders, by which its processes are recognized."""
     return Cli(short_path, (), {"TMPDIR": str(short_path), MARK: str(short_path)})
 
 

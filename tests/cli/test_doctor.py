@@ -23,13 +23,13 @@ HEALTHY = ("--appendonly", "yes", "--maxmemory", "200mb")
 
 @pytest.fixture
 def doctor(short_path: Path) -> Cli:
-    """Where no supervisor runs; the examples are the application."""
+    """A folder without a running supervisor; the examples are the application."""
     places = ("--runtime-dir", str(short_path / "run"), "--state-dir", str(short_path / "state"))
     return Cli(short_path, ("--json", "--app-dir", str(ROOT), *places))
 
 
 def amiss(answer: Answer) -> dict[tuple[str, str], dict[str, str]]:
-    """What is neither in order nor a note, by subject and look."""
+    """The warnings and problems, by subject and look."""
     bad = [one for one in answer.document if one["level"] in ("warning", "problem")]
     return {(one["subject"], one["look"]): one for one in bad}
 

@@ -1,4 +1,4 @@
-"""How the command begins and ends, whatever it is asked."""
+"""The start and the end of every command: help, exit status, standard streams."""
 
 from __future__ import annotations
 

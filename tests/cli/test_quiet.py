@@ -30,7 +30,9 @@ def states(cli: Cli) -> dict[str, bool]:
 
 
 def test_all_hosts_are_quiet_until_they_are_resumed(hosts: Cli) -> None:
-    assert hosts("quiet", "--reason", "the bank\x1b moves").out == "all hosts are quiet: 2 workers claim no more tasks\n"
+    assert (
+        hosts("quiet", "--reason", "the bank\x1b moves").out == "all hosts are quiet: 2 workers claim no more tasks\n"
+    )
     assert hosts("quiet").out == "all hosts are quiet already: 2 workers claim no more tasks\n"
     assert states(hosts) == {HERE: True, "other": True}
     assert hosts("resume").out == "all hosts are resumed: 2 workers claim tasks\n"
@@ -87,7 +89,9 @@ def test_a_halt_that_names_nobody_is_refused_and_nothing_is_written(hosts: Cli) 
         answer = hosts("control", "HALT", "--host", host)
         assert (answer.status, answer.out, words in answer.err) == (status, "", True), answer.err
     assert hosts("lanes", "list", "--json").document["quiet"] == []
-    assert hosts("control", "HALT", "--host", "other").out.startswith("host other is halted: 1 worker claims no more tasks")
+    assert hosts("control", "HALT", "--host", "other").out.startswith(
+        "host other is halted: 1 worker claims no more tasks"
+    )
     assert states(hosts) == {HERE: False, "other": True}
 
 

@@ -39,7 +39,7 @@ class Developing:
         )
 
     def until(self, words: str) -> str:
-        """What it says up to a line with these words."""
+        """The output up to a line with these words."""
         assert self.process.stderr is not None
         told = ""
         for line in self.process.stderr:

@@ -65,7 +65,7 @@ def _plain(field: str, value: object) -> object:
         case str():
             return without_secrets(field, value)
         case tuple():
-            return [_plain(field, one) for one in cast("tuple[object, ...]", value)]
+            return [_plain(field, each) for each in cast("tuple[object, ...]", value)]
         case bool() | int() | float() | None:
             return value
         case _:

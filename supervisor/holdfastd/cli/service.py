@@ -56,11 +56,13 @@ def site_options(command: F) -> F:
 @options.pass_session
 def print_(session: Session, /, **asked: Any) -> None:
     """Print every file that `install` would write."""
-    found = list(files(_site(session, asked, None)))
+    unit_files = list(files(_site(session, asked, None)))
     if session.json:
-        output.document([{"path": str(file.path), "mode": f"{file.mode:04o}", "text": file.text} for file in found])
+        output.document(
+            [{"path": str(file.path), "mode": f"{file.mode:04o}", "text": file.text} for file in unit_files]
+        )
     else:
-        output.text("\n".join(f"# {file.path}\n{file.text}" for file in found).rstrip(), keep=output.LINE_END)
+        output.text("\n".join(f"# {file.path}\n{file.text}" for file in unit_files).rstrip(), keep=output.LINE_END)
 
 
 @service.command(
@@ -125,7 +127,7 @@ def _tell(session: Session, todo: Sequence[InstallStep], site: Site, *, now: boo
     if session.json:
         written = [{"path": str(step.path), "action": str(step.action)} for step in todo]
         output.document(
-            {"dry_run": dry_run, "files": written, "notes": notes, "next": [" ".join(one) for one in orders]}
+            {"dry_run": dry_run, "files": written, "notes": notes, "next": [" ".join(each) for each in orders]}
         )
         return
     for step in todo:

@@ -40,13 +40,13 @@ def workers(session: Session, /, with_deaths: bool) -> None:
 
 
 def _print_living(session: Session, /) -> None:
-    found, quiet, now_ms = ask(session, _look)
+    records, quiet, now_ms = ask(session, _look)
     if session.json:
-        output.document([asdict(worker) for worker in found])
+        output.document([asdict(worker) for worker in records])
     else:
         for line in host_views.lines(quiet, now_ms):
             output.text(line)
-        table(COLUMNS, [_cells(worker) for worker in sorted(found, key=lambda one: (one.host, one.slot))])
+        table(COLUMNS, [_cells(worker) for worker in sorted(records, key=lambda each: (each.host, each.slot))])
 
 
 async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], int]:
@@ -54,13 +54,13 @@ async def _look(store: Store) -> tuple[list[WorkerRecord], tuple[Quiet, ...], in
 
 
 def _print_deaths(session: Session, /) -> None:
-    found = client.ask(session.runtime_dir, AskStatus()).deaths
-    held = _held(session, [one.incarnation for one in found.recent if one.kind in process_names.CLAIMING])
+    deaths = client.ask(session.runtime_dir, AskStatus()).deaths
+    held = _held(session, [each.incarnation for each in deaths.recent if each.kind in process_names.CLAIMING])
     if session.json:
-        recent = [msgspec.to_builtins(one) | {"held": held.get(one.incarnation, ())} for one in found.recent]
-        output.document({"total": found.total, "recent": recent})
+        recent = [msgspec.to_builtins(each) | {"held": held.get(each.incarnation, ())} for each in deaths.recent]
+        output.document({"total": deaths.total, "recent": recent})
     else:
-        table(death_views.COLUMNS, [death_views.cells(one, held.get(one.incarnation, ())) for one in found.recent])
+        table(death_views.COLUMNS, [death_views.cells(each, held.get(each.incarnation, ())) for each in deaths.recent])
 
 
 def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:

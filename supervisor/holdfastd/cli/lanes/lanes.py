@@ -35,16 +35,16 @@ def lanes() -> None:
 @options.pass_session
 def list_(session: Session, /) -> None:
     """List lanes: waiting and running tasks, workers, weight, timeout, limits, and why a lane does not move."""
-    found, quiet = ask(session, partial(_look, session.settings.lane_names))
+    snapshot, quiet = ask(session, partial(_look, session.settings.lane_names))
     if session.json:
-        handlers = {name: _rate(said) for name, said in found.handlers.items()}
-        told = {"lanes": [_document(lane, found) for lane in found.lanes], "handlers": handlers}
-        output.document(told | {"quiet": host_views.documents(quiet)})
+        handlers = {name: _rate(order) for name, order in snapshot.handlers.items()}
+        document = {"lanes": [_document(lane, snapshot) for lane in snapshot.lanes], "handlers": handlers}
+        output.document(document | {"quiet": host_views.documents(quiet)})
         return
-    for line in host_views.lines(quiet, found.now_ms):
+    for line in host_views.lines(quiet, snapshot.now_ms):
         output.text(line)
-    table(COLUMNS, [_cells(lane, found) for lane in found.lanes])
-    if bounded := [(name, _rate(said)) for name, said in found.handlers.items() if said.value]:
+    table(COLUMNS, [_cells(lane, snapshot) for lane in snapshot.lanes])
+    if bounded := [(name, _rate(order)) for name, order in snapshot.handlers.items() if order.value]:
         output.text("")
         table(("handler", "rate"), bounded)
 
@@ -133,8 +133,8 @@ def _show(session: Session, subject: str, what: str) -> None:
         output.text(f"{subject} {what}")
 
 
-def _cells(lane: LaneState, found: Lanes) -> tuple[object, ...]:
-    oldest = None if lane.oldest_ms is None else duration(max(0, found.now_ms - lane.oldest_ms) / 1000)
+def _cells(lane: LaneState, snapshot: Lanes) -> tuple[object, ...]:
+    oldest = None if lane.oldest_ms is None else duration(max(0, snapshot.now_ms - lane.oldest_ms) / 1000)
     bounds = (lane.limit.value, lane.keys.value, _rate(lane.rate))
     served = (lane.workers, _all(lane, _weight), _all(lane, _timeout))
     return (lane.name, lane.waiting, lane.running, oldest, *served, *bounds, _state(lane))
@@ -163,24 +163,24 @@ def _state(lane: LaneState) -> str:
     return {"limit": "at its limit", "rate": "at its rate"}.get(lane.closed, "open") if lane.waiting else "open"
 
 
-def _document(lane: LaneState, found: Lanes) -> dict[str, object]:
-    oldest = None if lane.oldest_ms is None else max(0, found.now_ms - lane.oldest_ms) / 1000
-    told = {name: asdict(said) | {"value": said.value} for name, said in _bounds(lane)}
+def _document(lane: LaneState, snapshot: Lanes) -> dict[str, object]:
+    oldest = None if lane.oldest_ms is None else max(0, snapshot.now_ms - lane.oldest_ms) / 1000
+    limits = {name: asdict(order) | {"value": order.value} for name, order in _bounds(lane)}
     numbers = {"waiting": lane.waiting, "held": lane.held, "running": lane.running, "oldest_seconds": oldest}
     paused = {"paused": lane.is_paused, "reason": lane.paused_because, "closed": lane.closed}
     first = lane.served[0] if lane.served else None
     served = {"workers": lane.workers, "weight": first and first.weight, "timeout": first and first.timeout}
-    registered = [{"weight": one.weight, "timeout": one.timeout} for one in lane.served]
-    return {"lane": lane.name, **numbers, **served, "served": registered, "missing": lane.missing, **paused, **told}
+    registered = [{"weight": each.weight, "timeout": each.timeout} for each in lane.served]
+    return {"lane": lane.name, **numbers, **served, "served": registered, "missing": lane.missing, **paused, **limits}
 
 
 def _bounds(lane: LaneState) -> Sequence[tuple[str, LimitOrder]]:
     return (("limit", lane.limit), ("per_key", lane.keys), ("rate", lane.rate), ("end", lane.end))
 
 
-def _rate(said: LimitOrder) -> str:
-    if not said.value:
+def _rate(order: LimitOrder) -> str:
+    if not order.value:
         return ""
-    count, period, burst = map(int, said.value.split("/"))
+    count, period, burst = map(int, order.value.split("/"))
     usual = rate(str(Rate(count, period, 1))).burst
     return str(Rate(count, period, burst)) + ("" if burst == usual else f" burst {burst}")

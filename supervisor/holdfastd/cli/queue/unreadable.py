@@ -47,12 +47,12 @@ def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
     """List entries that were set aside because they are not valid tasks, newest first; show, retry or delete them."""
     if context.invoked_subcommand is not None:
         return
-    found = ask(session, lambda store: store.unreadable(limit))
+    entries = ask(session, lambda store: store.unreadable(limit))
     if session.json:
-        for one in found:
-            output.line(_document(one))
+        for each in entries:
+            output.line(_document(each))
     else:
-        table(("address", "at", "lane", "reason", "bytes", "entry"), [_cells(one) for one in found])
+        table(("address", "at", "lane", "reason", "bytes", "entry"), [_cells(each) for each in entries])
 
 
 @unreadable.command(epilog="Example: supervisor queue unreadable show 1767225600000-1a2b3c4d")
@@ -61,13 +61,13 @@ def unreadable(context: click.Context, session: Session, /, limit: int) -> None:
 @options.pass_session
 def show(session: Session, /, address: str) -> None:
     """Show one entry in full, as far as it was kept (64 KiB)."""
-    one = ask(session, lambda store: store.unreadable_at(address))
-    if one is None:
+    each = ask(session, lambda store: store.unreadable_at(address))
+    if each is None:
         raise CommandError(f"entry {address} {ANSWERS['gone']}; {WHICH}")
     if session.json:
-        output.document(_document(one))
+        output.document(_document(each))
         return
-    fields = _document(one)
+    fields = _document(each)
     for name in ("address", "at", "lane", "reason", "size", "cut"):
         output.text(f"{name:<8} {fields[name]}")
     output.text(fields["raw"], keep=output.LINE_END)
@@ -120,7 +120,7 @@ def _check(addresses: Sequence[str], all_of_them: bool) -> None:
 
 async def _retry(store: Store, addresses: Sequence[str]) -> dict[str, str]:
     """With --all the oldest first, in the order in which they came."""
-    chosen = addresses or [one.address for one in reversed(await store.unreadable(ALL))]
+    chosen = addresses or [each.address for each in reversed(await store.unreadable(ALL))]
     return {address: await store.readmit(address) for address in chosen}
 
 
@@ -133,12 +133,12 @@ async def _purge(store: Store, addresses: Sequence[str], until_ms: int) -> int:
     return purged
 
 
-def _document(one: UnreadableEntry) -> dict[str, Any]:
-    raw = one.raw.decode("utf-8", "backslashreplace")
-    where = {"address": one.address, "at": times.moment(one.at_ms), "lane": one.lane}
-    return where | {"reason": one.reason, "size": one.size, "cut": one.is_cut, "raw": raw}
+def _document(each: UnreadableEntry) -> dict[str, Any]:
+    raw = each.raw.decode("utf-8", "backslashreplace")
+    where = {"address": each.address, "at": times.moment(each.at_ms), "lane": each.lane}
+    return where | {"reason": each.reason, "size": each.size, "cut": each.is_cut, "raw": raw}
 
 
-def _cells(one: UnreadableEntry) -> tuple[object, ...]:
-    entry = one.raw[: 4 * SHOWN].decode("utf-8", "backslashreplace")[:SHOWN]
-    return (one.address, times.moment(one.at_ms), one.lane, one.reason, one.size, entry)
+def _cells(each: UnreadableEntry) -> tuple[object, ...]:
+    entry = each.raw[: 4 * SHOWN].decode("utf-8", "backslashreplace")[:SHOWN]
+    return (each.address, times.moment(each.at_ms), each.lane, each.reason, each.size, entry)

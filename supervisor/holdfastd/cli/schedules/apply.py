@@ -30,9 +30,9 @@ def diff(session: Session, /, file: Path) -> int:
         await _check(file, declared, manager.schedules)
         return difference(declared, await stored(manager.schedules, declared))
 
-    found = manage(session, work)
-    _show_difference(session, found)
-    return 0 if found.is_none else 1
+    changes = manage(session, work)
+    _show_difference(session, changes)
+    return 0 if changes.is_none else 1
 
 
 @rich_click.command(epilog="Example: supervisor schedules apply schedules.toml")
@@ -49,11 +49,11 @@ def apply(session: Session, /, file: Path) -> None:
     async def work(manager: Any) -> Difference:
         schedules: Schedules = manager.schedules
         await _check(file, declared, schedules)
-        found = difference(declared, await stored(schedules, declared))
-        await schedules.put_all({name: declared.specs[name] for name in (*found.create, *found.change)})
-        for name in found.prune:
+        changes = difference(declared, await stored(schedules, declared))
+        await schedules.put_all({name: declared.specs[name] for name in (*changes.create, *changes.change)})
+        for name in changes.prune:
             await schedules.remove(name)
-        return found
+        return changes
 
     _show_difference(session, manage(session, work))
 
@@ -65,13 +65,13 @@ async def _check(file: Path, declared: Declared, schedules: Schedules) -> None:
         raise InvalidScheduleError(f"{file}: {error}") from None
 
 
-def _show_difference(session: Session, found: Difference) -> None:
-    names_of = {"create": found.create, "change": found.change, "prune": found.prune, "same": found.same}
+def _show_difference(session: Session, changes: Difference) -> None:
+    names_of = {"create": changes.create, "change": changes.change, "prune": changes.prune, "same": changes.same}
     if session.json:
         output.document({word: list(names) for word, names in names_of.items()})
         return
     for word, names in names_of.items():
         for name in names if word != "same" else ():
             output.text(f"{word:<7} {name}")
-    if found.is_none:
-        output.text(f"no changes: {len(found.same)} as declared")
+    if changes.is_none:
+        output.text(f"no changes: {len(changes.same)} as declared")

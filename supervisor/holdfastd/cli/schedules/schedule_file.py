@@ -64,40 +64,40 @@ def read_file(path: Path) -> Declared:
     if not isinstance(owner, str) or not owner:
         raise InvalidScheduleError(f"{path}: owner is {owner!r}; it must be a text that is not empty")
     specs = cast("dict[str, Any]", content["schedules"])
-    return Declared(owner, {name: _spec(path, name, one, owner) for name, one in specs.items()})
+    return Declared(owner, {name: _spec(path, name, each, owner) for name, each in specs.items()})
 
 
 def _content(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8-sig")
-        told = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else tomllib.loads(text)
+        parsed = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidScheduleError(f"{path}: cannot be read: {reason}") from None
-    if not isinstance(told, dict):
+    if not isinstance(parsed, dict):
         raise InvalidScheduleError(f"{path}: schedules must be tables [schedules.ID]")
-    return cast("dict[str, Any]", told)
+    return cast("dict[str, Any]", parsed)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuses a duplicate name, as TOML does itself."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} appears twice")
-    return found
+    return members
 
 
 def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
     if not isinstance(values, dict):
         raise InvalidScheduleError(f"{path}: schedules.{name} must be a table")
-    told = {"owner": owner, **cast("dict[str, Any]", values)}
-    if told["owner"] != owner:
+    fields = {"owner": owner, **cast("dict[str, Any]", values)}
+    if fields["owner"] != owner:
         raise InvalidScheduleError(
-            f"{path}: schedules.{name}: its owner is {told['owner']!r}, but that of the file is {owner!r}"
+            f"{path}: schedules.{name}: its owner is {fields['owner']!r}, but that of the file is {owner!r}"
         )
     try:
-        return read_spec(told)
+        return read_spec(fields)
     except InvalidScheduleError as error:
         raise InvalidScheduleError(f"{path}: schedules.{name}: {error}") from None
 
@@ -108,17 +108,17 @@ async def stored(schedules: Schedules, declared: Declared) -> dict[str, Schedule
     return {record.definition.schedule_id: record for record in await schedules.known(names)}
 
 
-def difference(declared: Declared, found: dict[str, ScheduleRecord]) -> Difference:
+def difference(declared: Declared, records: dict[str, ScheduleRecord]) -> Difference:
     def is_same(name: str) -> bool:
-        return msgspec.json.encode(declared.specs[name], order="sorted").decode() == found[name].definition.spec
+        return msgspec.json.encode(declared.specs[name], order="sorted").decode() == records[name].definition.spec
 
-    known = [name for name in declared.specs if name in found]
+    known = [name for name in declared.specs if name in records]
     return Difference(
-        create=tuple(name for name in declared.specs if name not in found),
+        create=tuple(name for name in declared.specs if name not in records),
         change=tuple(name for name in known if not is_same(name)),
         prune=tuple(
             name
-            for name, record in found.items()
+            for name, record in records.items()
             if record.definition.owner == declared.owner
             and not record.definition.declared  # by the code of an application of this name
             and name not in declared.specs

@@ -44,7 +44,7 @@ def when(command: F) -> F:
 
 def what(command: F) -> F:
     """Adds the options for the task that a fire submits."""
-    for one in (
+    for each in (
         click.option("--timeout", type=DURATION, metavar="DURATION", help="Maximum time of one run: 90, 5m."),
         click.option(
             "--max-attempts",
@@ -58,7 +58,7 @@ def what(command: F) -> F:
         ),
         click.option("--name", help="Name of the registered handler to call."),
     ):
-        command = one(command)
+        command = each(command)
     return command
 
 

@@ -78,11 +78,11 @@ def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any)
     spec = spec_of(given)
     moment = None if after is None else read_moment(after, spec.timezone)
     put = manage(session, lambda manager: manager.schedules.put(schedule_id, spec, again=True, after=moment))
-    told = {"schedule": schedule_id, "word": put.word, "next": times.utc(put.expected)}
+    answer = {"schedule": schedule_id, "word": put.word, "next": times.utc(put.expected)}
     if session.json:
-        output.document(told)
+        output.document(answer)
     else:
-        output.text(f"{schedule_id}: {put.word}, next {told['next'] or 'never'}")
+        output.text(f"{schedule_id}: {put.word}, next {answer['next'] or 'never'}")
 
 
 @schedules.command(epilog="Example: supervisor schedules unset nightly")
@@ -104,13 +104,13 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
     """List schedules in the order of their next fires."""
     page = manage(session, lambda manager: manager.schedules.list(limit, cursor))
     if session.json:
-        unreadable = {one.schedule_id: one.why for one in page.spoilt}
-        listed = [schedule_views.document(one) for one in page.schedules]
+        unreadable = {each.schedule_id: each.why for each in page.spoilt}
+        listed = [schedule_views.document(each) for each in page.schedules]
         output.document({"schedules": listed, "unreadable": unreadable, "cursor": page.cursor})
         return
-    table(schedule_views.COLUMNS, [schedule_views.cells(one) for one in page.schedules])
-    for one in page.spoilt:
-        output.note(f"schedule {one.schedule_id}: {one.why}; unset it and set it again")
+    table(schedule_views.COLUMNS, [schedule_views.cells(each) for each in page.schedules])
+    for each in page.spoilt:
+        output.note(f"schedule {each.schedule_id}: {each.why}; unset it and set it again")
     if page.cursor:
         output.note(f"there may be more: --cursor {page.cursor}")
 
@@ -121,11 +121,11 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
 @options.pass_session
 def show(session: Session, /, schedule_id: str) -> None:
     """Show a schedule in full."""
-    told = schedule_views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
+    answer = schedule_views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
     if session.json:
-        output.document(told)
+        output.document(answer)
         return
-    for name, value in told.items():
+    for name, value in answer.items():
         if value is not None:
             output.text(f"{name:<12} {output.readable(value)}")
 
@@ -177,8 +177,8 @@ def _of_stored(
         schedules: Schedules = manager.schedules
         definition = (await schedules.get(schedule_id)).definition
         moment = None if after is None else read_moment(after, definition.timezone)
-        found = await schedules.preview(schedule_id, count, moment)
-        return restored(definition.cadence), definition.timezone, found
+        moments = await schedules.preview(schedule_id, count, moment)
+        return restored(definition.cadence), definition.timezone, moments
 
     return manage(session, work)
 

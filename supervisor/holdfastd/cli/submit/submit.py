@@ -80,7 +80,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 )
 @click.option(
     "--if-parent-fails",
-    type=click.Choice([str(one) for one in IfParentFails]),
+    type=click.Choice([str(each) for each in IfParentFails]),
     help="If a task of --after does not complete: fail too (default), or run anyway.",
 )
 @click.option("--expires", type=DURATION, help="Cancel the task if no worker claims it within this time.")
@@ -164,12 +164,12 @@ def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, json
 
 def _check_flags(given: Mapping[str, Any]) -> None:
     """Refuses wrong combinations with the names of the flags; the library would name its own arguments."""
-    for one, other, why in EXCLUSIVE:
-        if given[one] is not None and given[other] is not None:
-            raise click.UsageError(f"{_flag(one)} and {_flag(other)} exclude each other: {why}")
-    for one, needed, why in DEPENDENT:
-        if given[one] is not None and not given[needed]:
-            raise click.UsageError(f"{_flag(one)} needs {_flag(needed)}: {why}")
+    for each, other, why in EXCLUSIVE:
+        if given[each] is not None and given[other] is not None:
+            raise click.UsageError(f"{_flag(each)} and {_flag(other)} exclude each other: {why}")
+    for each, needed, why in DEPENDENT:
+        if given[each] is not None and not given[needed]:
+            raise click.UsageError(f"{_flag(each)} needs {_flag(needed)}: {why}")
 
 
 def _flag(name: str) -> str:

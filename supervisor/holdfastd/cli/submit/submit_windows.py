@@ -75,14 +75,14 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
     batch = [_prepared(manager, item) for item in window]
     receipts: list[Receipt] = []
     new: list[Submission] = []
-    for one, answer in zip(batch, await manager.submit(batch), strict=True):
-        if error := refusal(one, answer):
+    for each, answer in zip(batch, await manager.submit(batch), strict=True):
+        if error := refusal(each, answer):
             tally.refused += 1
             tally.unfit += isinstance(error, StoreRefusedError)
             listener.refused(error)
         else:
             receipts.append(answer)
-            new += [one] if answer.accepted is Accepted.NEW else []
+            new += [each] if answer.accepted is Accepted.NEW else []
     tally.accepted += len(receipts)
     tally.line = window[-1].number
     listener.accepted(receipts)
@@ -92,7 +92,7 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
 
 async def _warn(manager: TaskManager, new: Sequence[Submission], listener: SubmitListener, tally: Tally) -> None:
     """Report, once for each lane and handler, which workers serve it, so that a lane without any is noticed."""
-    for place in dict.fromkeys((one.lane, one.name) for one in new):
+    for place in dict.fromkeys((each.lane, each.name) for each in new):
         if place not in tally.places and len(tally.places) < PLACES:
             tally.places.add(place)
             with suppress(StoreError):

@@ -63,7 +63,7 @@ def _document(settings: Settings, report: StartCheck) -> dict[str, Any]:
         "concurrency": settings.concurrency,
         "lanes": list(settings.lane_names),
         "store": {"url": settings.redis.masked_url, "embedded": settings.embedded, "engine": report.engine},
-        "folders": [{"path": str(one.path), "writable": not one.blocked} for one in report.folders],
+        "folders": [{"path": str(each.path), "writable": not each.blocked} for each in report.folders],
     }
 
 
@@ -80,9 +80,9 @@ def _rows(settings: Settings, report: StartCheck) -> Iterator[tuple[str, str]]:
     assert isinstance(report.trial, Imported)
     imported = f", imported in {report.trial.seconds:.2f} s" if settings.exec is None else ""
     yield "handler", f"{report.trial.handler}{imported}"
-    for one in report.trial.functions:
-        own = "".join(f", {name.replace('_', ' ')} {value}" for name, value in one.options.items())
-        yield "", f"{one.name or 'default'}: {one.kind}, takes {', '.join(one.takes) or 'nothing'}{own}"
+    for each in report.trial.functions:
+        own = "".join(f", {name.replace('_', ' ')} {value}" for name, value in each.options.items())
+        yield "", f"{each.name or 'default'}: {each.kind}, takes {', '.join(each.takes) or 'nothing'}{own}"
     yield "workers", f"{settings.workers}, each up to {counted(settings.concurrency, 'task')} at once"
     yield "lanes", ", ".join(map(str, settings.lanes))
     engine = f"embedded, {report.engine}, " if settings.embedded else ""

@@ -45,12 +45,12 @@ class StoreNumbers:
     @property
     def unserved(self) -> list[str]:
         """Lines on tasks that wait without a live worker for their lane or handler."""
-        found = [
+        lines = [
             f"lane {lane.name}: no live worker serves it, {lane.waiting} waiting"
             for lane in self.lanes.lanes
             if lane.waiting and not lane.workers
         ]
-        return found + [
+        return lines + [
             f"{missing(lane.name, name)}, {count} waiting"
             for lane in self.lanes.lanes
             for name, count in lane.missing.items()
@@ -82,14 +82,14 @@ class StoreNumbers:
 def status(session: Session, /) -> int:
     """Show the supervisor, its processes with memory and CPU, its problems, and the number of tasks by state."""
     service = ask(session.runtime_dir, AskStatus())
-    found = _numbers(session, service)
+    store = _numbers(session, service)
     standing = ledger_status.read_or_error(session)
     if session.json:
-        numbers = {"counts": found} if isinstance(found, str) else found.document()
+        numbers = {"counts": store} if isinstance(store, str) else store.document()
         kept = asdict(standing) if isinstance(standing, LedgerStatus) else standing
         output.document(msgspec.to_builtins(service) | numbers | ({"ledger": kept} if kept else {}))
     else:
-        _print(service, found)
+        _print(service, store)
         if standing is not None:
             output.text(standing if isinstance(standing, str) else ledger_status.summary(standing))
     return Exit.OK
@@ -109,7 +109,7 @@ def _numbers(session: Session, service: SupervisorStatus) -> StoreNumbers | str:
         return str(error)
 
 
-def _print(service: SupervisorStatus, found: StoreNumbers | str) -> None:
+def _print(service: SupervisorStatus, store: StoreNumbers | str) -> None:
     workers = f"{service.ready} of {service.target} workers ready"
     up = duration(service.uptime)
     output.text(f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}")
@@ -119,23 +119,23 @@ def _print(service: SupervisorStatus, found: StoreNumbers | str) -> None:
             output.text(f"{word}: {cause}")
     if waiting := suspects_view.words(service.quarantine):
         output.text(waiting)
-    for line in () if isinstance(found, str) else host_views.lines(found.quiet, found.lanes.now_ms):
+    for line in () if isinstance(store, str) else host_views.lines(store.quiet, store.lanes.now_ms):
         output.text(line)
     output.text("")
     table(COLUMNS, [_cells(process) for process in service.processes])
     _print_deaths(service)
     output.text("")
-    if isinstance(found, str):
-        output.text(f"no counts from the store: {found}")
+    if isinstance(store, str):
+        output.text(f"no counts from the store: {store}")
     else:
-        _print_counts(found.counts)
-        for lane, why in found.paused.items():
+        _print_counts(store.counts)
+        for lane, why in store.paused.items():
             output.text(f"lane {lane} is paused: {why}")
         filled = (
             f"lane {name}: a producer pushes at the wrong end, where workers take: {x}"
-            for name, x in found.wrong_end.items()
+            for name, x in store.wrong_end.items()
         )
-        for line in (*found.unserved, *filled):
+        for line in (*store.unserved, *filled):
             output.text(line)
 
 
@@ -152,7 +152,7 @@ def _print_deaths(service: SupervisorStatus) -> None:
         return
     output.text("")
     output.text("1 death:" if service.deaths.total == 1 else f"{service.deaths.total} deaths, the last of them:")
-    table(death_views.COLUMNS, [death_views.cells(one) for one in service.deaths.recent[-5:]])
+    table(death_views.COLUMNS, [death_views.cells(each) for each in service.deaths.recent[-5:]])
 
 
 def _print_counts(counts: Counts) -> None:

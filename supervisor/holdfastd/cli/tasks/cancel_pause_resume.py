@@ -46,7 +46,7 @@ def cancel(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
 
     A task that does not exist yet is canceled if it is submitted within ten minutes.
     """
-    return _carry_out(session, task_ids, lambda manager, one: manager.cancel_task(one, reason), {State.CANCELED})
+    return _carry_out(session, task_ids, lambda manager, each: manager.cancel_task(each, reason), {State.CANCELED})
 
 
 @rich_click.command(epilog="Example: supervisor tasks pause 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
@@ -59,7 +59,7 @@ def pause(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
 
     The checkpoint is kept. The task continues when it is resumed or gets a message.
     """
-    return _carry_out(session, task_ids, lambda manager, one: manager.pause_task(one, reason), OPEN)
+    return _carry_out(session, task_ids, lambda manager, each: manager.pause_task(each, reason), OPEN)
 
 
 @rich_click.command(epilog='Example: supervisor tasks resume b1 --text "on Friday"')
@@ -89,9 +89,9 @@ def _carry_out(session: Session, task_ids: Sequence[str], order: Order, wanted: 
         return [await _carry_out_one(manager, task_id, order) for task_id in task_ids]
 
     done = manage(session, all_of_them)
-    for one in done:
-        _show(session, one)
-    return Exit.OK if all(one.state in wanted for one in done) else Exit.FAILED
+    for each in done:
+        _show(session, each)
+    return Exit.OK if all(each.state in wanted for each in done) else Exit.FAILED
 
 
 async def _carry_out_one(manager: TaskManager, task_id: str, order: Order) -> ControlResult:
@@ -105,10 +105,10 @@ async def _carry_out_one(manager: TaskManager, task_id: str, order: Order) -> Co
         return ControlResult(task_id, "refused", str(error))
 
 
-def _show(session: Session, one: ControlResult, /) -> None:
+def _show(session: Session, each: ControlResult, /) -> None:
     if session.json:
-        output.line({"task_id": one.task_id, "state": one.state} | ({"why": one.why} if one.why else {}))
-    elif one.why:
-        output.note(one.why)
+        output.line({"task_id": each.task_id, "state": each.state} | ({"why": each.why} if each.why else {}))
+    elif each.why:
+        output.note(each.why)
     else:
-        output.text(f"{one.task_id} {one.state}")
+        output.text(f"{each.task_id} {each.state}")

@@ -75,20 +75,20 @@ def list_dead_letters(session: Session, /, name: str | None, older: float | None
     """List dead letters, newest first. With --json it prints one document per line."""
 
     async def look(manager: TaskManager) -> list[TaskRecord]:
-        found: list[TaskRecord] = []
+        tasks: list[TaskRecord] = []
         async for task in Choice(name, older).dead_letters(manager):
-            found.append(task)
-            if len(found) == limit:
+            tasks.append(task)
+            if len(tasks) == limit:
                 break
-        return found
+        return tasks
 
-    found = manage(session, look)
+    tasks = manage(session, look)
     if session.json:
-        for task in found:
+        for task in tasks:
             output.line(task_views.listed(task))
     else:
         now_ms = int(time.time() * 1000)
-        table(("task", "lane", "dead for", "attempts", "crashes", "name", "reason"), [_cells(t, now_ms) for t in found])
+        table(("task", "lane", "dead for", "attempts", "crashes", "name", "reason"), [_cells(t, now_ms) for t in tasks])
 
 
 def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
@@ -140,8 +140,8 @@ def retry(
     attempts = manage(session, work)
     retry_tasks.show(session, attempts)
     if not task_ids:
-        output.note(f"{sum(one.is_done for one in attempts)} of {len(attempts)} run again")
-    return Exit.OK if all(one.is_done for one in attempts) else Exit.FAILED
+        output.note(f"{sum(each.is_done for each in attempts)} of {len(attempts)} run again")
+    return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED
 
 
 @dead.command(epilog="Example: supervisor dead purge --older 7d --yes")

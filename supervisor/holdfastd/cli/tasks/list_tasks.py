@@ -47,24 +47,24 @@ def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor:
     unreadable: list[str] = []
 
     async def look(manager: TaskManager) -> tuple[list[TaskRecord], str]:
-        found: list[TaskRecord] = []
+        tasks: list[TaskRecord] = []
         place = cursor
         while True:
-            left = min(limit - len(found), PAGE)
+            left = min(limit - len(tasks), PAGE)
             page = await manager.list_tasks(*states, **wanted, limit=left, cursor=place)
-            found += page.tasks
+            tasks += page.tasks
             unreadable.extend(page.unreadable)
             place = page.cursor
-            if not place or len(found) >= limit:
-                return found, place
+            if not place or len(tasks) >= limit:
+                return tasks, place
 
-    found, more = manage(session, look)
+    tasks, more = manage(session, look)
     if session.json:
-        for task in found:
+        for task in tasks:
             output.line(task_views.listed(task))
     else:
         now_ms = int(time.time() * 1000)
-        table(task_views.COLUMNS, [task_views.summary(task, now_ms) for task in found])
+        table(task_views.COLUMNS, [task_views.summary(task, now_ms) for task in tasks])
     if unreadable:
         output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
     if more:

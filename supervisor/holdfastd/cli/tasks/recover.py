@@ -58,14 +58,14 @@ def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int
 
 async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: bool) -> list[Stray]:
     """Reads all keys page by page; a task that appears twice is listed once."""
-    found: dict[str, Stray] = {}
+    strays: dict[str, Stray] = {}
     cursor, runs = "", settings.max_crashes
     while True:
         page = await TERMINAL_RETRIES.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
-        found |= {stray.task_id: stray for stray in page.found}
+        strays |= {stray.task_id: stray for stray in page.found}
         cursor = page.cursor
         if not cursor:
-            return list(found.values())
+            return list(strays.values())
 
 
 def _print(strays: list[Stray], *, dry_run: bool) -> None:

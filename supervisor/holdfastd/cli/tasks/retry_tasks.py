@@ -50,10 +50,10 @@ async def _retry(manager: TaskManager, task_id: str, reason: str) -> Attempt:
 
 def show(session: Session, attempts: Iterable[Attempt], /) -> None:
     """Prints a line for each; refusals go to standard error."""
-    for one in attempts:
+    for each in attempts:
         if session.json:
-            output.line({"task_id": one.task_id, "answer": one.word, "runs_as": one.runs_as})
-        elif one.is_done:
-            output.text(one.text)
+            output.line({"task_id": each.task_id, "answer": each.word, "runs_as": each.runs_as})
+        elif each.is_done:
+            output.text(each.text)
         else:
-            output.note(one.text)
+            output.note(each.text)

@@ -54,7 +54,7 @@ def retry(session: Session, /, task_ids: tuple[str, ...], reason: str) -> int:
     """
     attempts = manage(session, lambda manager: retry_tasks.retry_all(manager, task_ids, reason))
     retry_tasks.show(session, attempts)
-    return Exit.OK if all(one.is_done for one in attempts) else Exit.FAILED
+    return Exit.OK if all(each.is_done for each in attempts) else Exit.FAILED
 
 
 @tasks.command(epilog="Example: supervisor tasks count --json")

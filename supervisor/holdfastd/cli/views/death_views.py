@@ -13,13 +13,13 @@ from holdfastd.core.duration_words import duration
 COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")
 
 
-def cells(one: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
+def cells(each: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
     """The cells under COLUMNS. `held`: the tasks it held by the store, newer than its last heartbeat."""
-    name = process_names.name(one.kind, one.slot)
-    peak = None if one.peak_bytes is None else round(one.peak_bytes / 2**20, 1)
-    last = " ".join(held or one.running) or "-"
-    how = (one.cause, one.detail, ended(one.status))
-    return (moment(int(one.at * 1000)), name, one.pid, *how, duration(one.lived), peak, last)
+    name = process_names.name(each.kind, each.slot)
+    peak = None if each.peak_bytes is None else round(each.peak_bytes / 2**20, 1)
+    last = " ".join(held or each.running) or "-"
+    how = (each.cause, each.detail, ended(each.status))
+    return (moment(int(each.at * 1000)), name, each.pid, *how, duration(each.lived), peak, last)
 
 
 def ended(status: int) -> str:

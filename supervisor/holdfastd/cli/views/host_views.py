@@ -15,17 +15,17 @@ __all__ = ["documents", "lines", "remedy", "who"]
 
 def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
     """One line for each order."""
-    return (host_words.line(one, now_ms) for one in quiet)
+    return (host_words.line(each, now_ms) for each in quiet)
 
 
 def documents(quiet: Sequence[Quiet]) -> list[dict[str, Any]]:
     return [
         {
-            "host": None if one.is_all else one.host,
-            "word": "halt" if one.is_halt else "quiet",
-            "since": moment(one.since_ms),
-            "by": one.by,
-            "reason": one.reason,
+            "host": None if each.is_all else each.host,
+            "word": "halt" if each.is_halt else "quiet",
+            "since": moment(each.since_ms),
+            "by": each.by,
+            "reason": each.reason,
         }
-        for one in quiet
+        for each in quiet
     ]

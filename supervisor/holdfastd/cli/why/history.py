@@ -46,10 +46,10 @@ class TaskHistory:
 
 def events_of(steps: Sequence[TrailStep]) -> dict[int, Set[str]]:
     """The events of each time; one call of the store notes several at once."""
-    found: dict[int, set[str]] = {}
+    events: dict[int, set[str]] = {}
     for step in steps:
-        found.setdefault(step.at_ms, set()).add(step.event)
-    return dict(found)
+        events.setdefault(step.at_ms, set()).add(step.event)
+    return dict(events)
 
 
 def beginning(task: TaskRecord) -> str:

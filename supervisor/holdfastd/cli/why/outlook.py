@@ -123,7 +123,7 @@ def _delayed(snapshot: TaskSnapshot) -> str:
 
 
 def _waiting(snapshot: TaskSnapshot) -> str:
-    named = [f"{one.task_id} ({one.state})" for one in snapshot.parents]
+    named = [f"{each.task_id} ({each.state})" for each in snapshot.parents]
     others = len(snapshot.task.waits_for) - len(named)
     if others > 0:
         named.append(counted(others, "other"))

@@ -92,13 +92,13 @@ def _limits(settings: Settings) -> ServedLimits:
 
 
 def _held_up(quiet: Sequence[Quiet]) -> str:
-    lines = [f"{host_views.who(one)} ({one.reason}): {host_views.remedy(one)}" for one in quiet if one.is_all]
+    lines = [f"{host_views.who(each)} ({each.reason}): {host_views.remedy(each)}" for each in quiet if each.is_all]
     return "".join(lines)
 
 
 async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord, ...]:
-    found = [await store.get(task_id, payloads=False) for task_id in task_ids]
-    return tuple(one for one in found if one)
+    parents = [await store.get(task_id, payloads=False) for task_id in task_ids]
+    return tuple(each for each in parents if each)
 
 
 def _supervisor(session: Session, /) -> SupervisorStatus | None:
@@ -111,7 +111,7 @@ def _supervisor(session: Session, /) -> SupervisorStatus | None:
 
 def _deaths(here: SupervisorStatus | None) -> dict[str, int]:
     """The times of deaths of workers, by the supervisor of this host."""
-    return {one.incarnation: round(one.at * 1000) for one in here.deaths.recent} if here else {}
+    return {each.incarnation: round(each.at * 1000) for each in here.deaths.recent} if here else {}
 
 
 def _unknown(session: Session, task_id: str) -> str:
