@@ -116,7 +116,7 @@ def test_beside_an_agents_file_only_the_timelines_verbs_use_theirs(
 
 
 def test_all_commands_of_a_folder_find_the_timelines_file(bare: Cli, told: str) -> None:
-    """A command that a message advises acts on the same queue: `supervisor resume` ends the pause that `work` reports."""
+    """A command that a message advises acts on the same queue: `resume` ends the pause that `work` reports."""
     assert bare("quiet").out.startswith("all hosts are quiet: ")
     assert "quiet hosts" in {finding["look"] for finding in bare("doctor", "--json").document}
     assert bare("resume").out.startswith("all hosts are resumed: ")

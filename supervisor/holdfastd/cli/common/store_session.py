@@ -62,7 +62,7 @@ def manage(
         if later is not None:
             await first.call(store.ping)
         limit = settings.max_message_bytes
-        manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, patience=later or first)
+        manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=later or first)
         return await work(manager)
 
     return _run(session, inside)
