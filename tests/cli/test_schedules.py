@@ -62,7 +62,7 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
         (("set", "j", "x", "--every", "5", "--backoff", "2"), "backoff '2' is for CONTINUE alone"),
         (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data: with --name"),
-        (("set", "j", "x", "--every", "5", "--timeout", "5x"), "'5x' is no duration"),
+        (("set", "j", "x", "--every", "5", "--timeout", "5x"), "'5x' is not a duration"),
         (("next", "--rrule", "FREQ=DAILY;BYHOUR=25"), "BYHOUR is '25'"),
         (("next", "j", "--cron", "* * * * *"), "not both"),
         (("apply", "nowhere.toml"), "nowhere.toml: cannot be read"),

@@ -160,7 +160,7 @@ def test_a_command_is_written_by_its_path_and_its_folder_is_shown(cli: Cli, root
 def test_without_a_handler_it_says_where_to_name_one(cli: Cli) -> None:
     answer = cli("service", "install", "--root", "image")
     assert answer.status == 0
-    assert "no handler is named yet" in answer.err
+    assert "no handler is set" in answer.err
 
 
 def test_whatever_the_umask_the_service_can_read_its_settings(cli: Cli, root: Path) -> None:

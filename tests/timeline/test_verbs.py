@@ -55,7 +55,7 @@ def test_what_schedules_prints_can_be_set_again(inside: Inside) -> None:
     inside("schedules", "set", "hourly", "x", "--cron", "0 * * * *")
     told = inside("schedules", "--csv")
     assert rows(told.out) == {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "STOP", "off": "STOP"}
-    assert "1 schedule left out: cron" in told.err
+    assert "1 schedule left out: CSV cannot express cron" in told.err
     for jobid, schedule in rows(told.out).items():
         assert inside("set", jobid, schedule).status == 0
     assert rows(inside("schedules", "--csv").out) == rows(told.out)
@@ -173,7 +173,7 @@ def test_an_unknown_job_is_told_as_nothing(inside: Inside) -> None:
         (("job\x07A", "NOW"), "printable text"),
         (("job:A", "NOW", "--after", "soon"), "soon"),
         (("job:A", "NOW", "--max-attempts", "0"), "max_attempts 0"),
-        (("job:A", "NOW", "--timeout", "long"), "no duration"),
+        (("job:A", "NOW", "--timeout", "long"), "is not a duration"),
     ],
 )
 def test_what_is_wrong_is_refused_and_changes_nothing(inside: Inside, words: tuple[str, ...], reason: str) -> None:
