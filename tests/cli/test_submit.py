@@ -93,7 +93,7 @@ def test_more_for_a_task_that_has_ended_is_refused(cli: Cli) -> None:
         (["x", "y", "--task-id", "t"], "--task-id names one task"),
         (["--lines", "-", "--task-id", "t"], "--task-id names one task"),
         (["--data", "{"], "is not JSON"),
-        (["--name", "n", "--data", "[1]"], "a JSON object is expected"),
+        (["--name", "n", "--data", "[1]"], "must be a JSON object"),
         (["x", "--delay", "soon"], "is not a duration"),
         (["x", "--delay", "-5"], "delay -5.0: seconds from 0"),
         (["x", "--delay", "5", "--at", "5"], "--delay and --at exclude each other"),
