@@ -11,7 +11,7 @@ import pytest
 
 from holdfastd.cli.common.lazy_command import LazyCommand
 from holdfastd.cli.main import COMMANDS
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import SUPERVISOR, Cli, Inside, clean
 
 NOUNS = ["start", "stop", "status", "scale", "submit", "tasks", "queue", "workers", "version", "check", "doctor"]
 BELOW = [("tasks", noun) for noun in ("list", "show", "cancel", "count")]
@@ -30,8 +30,10 @@ def test_help_lists_every_command(bare: Cli) -> None:
 
 
 @pytest.mark.parametrize("command", [(noun,) for noun in NOUNS] + BELOW, ids=" ".join)
-def test_every_help_has_an_example(bare: Cli, command: tuple[str, ...]) -> None:
-    answer = bare(*command, "--help")
+def test_every_help_has_an_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    answer = Inside(tmp_path, capsys=capsys)(*command, "--help")
     assert answer.status == 0
     assert "Example" in answer.out
     assert f"supervisor {' '.join(command)}" in answer.out.split("Example")[1]

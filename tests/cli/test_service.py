@@ -131,7 +131,7 @@ def test_stop_says_when_a_task_took_too_long(short_path: Path) -> None:
         (short_path / "running").read_bytes()  # until the handler has opened it
         answer = cli("stop")
         assert (answer.status, process.wait(10)) == (75, 75)
-        assert "given back" in answer.out
+        assert "put back into the queue" in answer.out
 
 
 def test_stop_gives_up_waiting_when_told_so_while_the_drain_goes_on(short_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_stop_gives_up_waiting_when_told_so_while_the_drain_goes_on(short_path: 
         (short_path / "running").read_bytes()  # until the handler has opened it
         answer = cli("stop", "--timeout", "0.2")
         assert answer.status == 1
-        assert "still drains" in answer.err
+        assert "still has running tasks" in answer.err
         assert cli("status", "--json").document["state"] == "draining"
         cli("tasks", "cancel", task_id)  # the only task ends, and with it the drain
         assert process.wait(30) == 0

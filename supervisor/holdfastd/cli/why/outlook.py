@@ -153,8 +153,8 @@ def _doubt(owner: WorkerRecord | None) -> str:
     if owner is None:
         return "; that worker is unknown to the store: a steward will put the task back when its lease ends"
     if owner.beat_ago_ms > SILENT_MS:
-        silent = f"not heard of for {span(owner.beat_ago_ms)}"
-        return f"; that worker was {silent}: a steward will put the task back when its lease ends"
+        silence = f"that worker has sent no heartbeat for {span(owner.beat_ago_ms)}"
+        return f"; {silence}: a steward will put the task back when its lease ends"
     return "; that worker is draining" if owner.state == "draining" else ""
 
 
