@@ -59,9 +59,9 @@ def keep_the_slot_of_who_cancels_itself() -> None:
     from holdfast.worker.run import RunningTasks
 
     async def deliver(self: Any, delivery: Any, running: Any) -> None:
-        await running.alone()
+        await running.await_earlier()
         with running.scope:
-            self._end(delivery, running, await self._in_turn(delivery, running))
+            self._end(delivery, running, await self._run_within_limit(delivery, running))
 
     RunningTasks._deliver = deliver  # type: ignore[method-assign]
 

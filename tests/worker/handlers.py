@@ -1,9 +1,10 @@
-"""What the tests of handlers share: a delivery of a message, and a run of a function on it."""
+"""Shared by the tests of handlers: a delivery of a message, a run of a function on it, a worker's running tasks."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -16,6 +17,11 @@ from holdfast.handler.function import callee
 from holdfast.handler.handler import Handler
 from holdfast.handler.run import run
 from holdfast.handler.task import Task
+from holdfast.telemetry import open_telemetry
+from holdfast.worker.context import WorkerContext
+from holdfast.worker.heartbeat import Heartbeat
+from holdfast.worker.recycler import Recycler
+from holdfast.worker.run import RunningTasks
 
 
 def delivery_of(parts: str | list[Part] = "hello", **fields: Any) -> Delivery:
@@ -39,6 +45,14 @@ def delivery_of(parts: str | list[Part] = "hello", **fields: Any) -> Delivery:
 
 def handler_of(function: Callable[..., Any]) -> Handler:
     return Handler("tests:handle", callee(function, "tests:handle", named=False))
+
+
+def running_tasks_of(context: WorkerContext, function: Callable[..., Any]) -> RunningTasks:
+    """The running tasks of a worker whose parent does not read."""
+    link: Any = SimpleNamespace(send=lambda _: None)
+    heartbeat = Heartbeat(context, link)
+    recycler = Recycler(context.state, heartbeat)
+    return RunningTasks(context, handler_of(function), open_telemetry(None, "tests"), heartbeat, recycler)
 
 
 async def run_handler(

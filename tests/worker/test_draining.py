@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import anyio
 import pytest
@@ -30,9 +32,10 @@ class Unsettled(Exchange):
 @pytest.mark.parametrize("cancel_at", [0.0, float("inf")])
 async def test_a_later_order_does_not_lengthen_the_first(cancel_at: float) -> None:
     stopped: list[str] = []
-    draining = WorkerDrain(
-        WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), Unsettled(1)), stopped.append
-    )
+    context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"))
+    context.state.exchange = Unsettled(1)
+    running: Any = SimpleNamespace(stop_all=stopped.append)
+    draining = WorkerDrain(context, running)
     over = time.monotonic()
     draining.begin(Drain(over, over))
     draining.begin(Drain(cancel_at, float("inf")))

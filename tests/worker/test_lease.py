@@ -13,18 +13,15 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import Pulled, Renewed
 from holdfast.core.lease import Lease
-from holdfast.core.pull_protocol import Exchange
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
 from holdfast.store.redis import RedisStore
-from holdfast.telemetry import open_telemetry
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.in_process import open_worker
-from holdfast.worker.lease_renewal import LeaseRenewal, clock
-from holdfast.worker.run import RunningTasks
+from holdfast.worker.lease_renewal import LeaseRenewal
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import RedisSettings, Settings
-from tests.worker.handlers import handler_of
+from tests.worker.handlers import handler_of, running_tasks_of
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +31,7 @@ PATIENCE = 40  # seconds; reached only by a test that fails
 
 def until(moment: float) -> None:
     """Let the clock of leases pass this moment."""
-    while clock() <= moment:
+    while lease_clock() <= moment:
         pass
 
 
@@ -51,7 +48,7 @@ class SlowStore(RedisStore):
         self.pulled = anyio.Event()
 
     async def renew_late(self, *args: Any, **more: Any) -> Renewed:
-        self.asked_at = clock()
+        self.asked_at = lease_clock()
         await self.answers.wait()
         until(self.asked_at)
         return await self.parts.worker.renew(*args, **more)
@@ -73,12 +70,11 @@ async def store(redis_settings: RedisSettings) -> AsyncIterator[SlowStore]:
 async def test_a_lease_is_counted_from_the_sending_of_its_renewal(store: SlowStore) -> None:
     async def handle() -> None: ...
 
-    post = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), store, Exchange(1))
-    await store.register(Introduction(post.incarnation, "host", "boot", 1, 0))
-    hands = RunningTasks(post, handler_of(handle), open_telemetry(None, "tests"), lambda _: None)
-    renewal = LeaseRenewal(post, hands, Lease(LEASE, 0.0), lambda: None, lambda _: None)
-    await renewal._renew()
-    assert 0.0 < renewal.lease.renewed_at <= store.asked_at
+    context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), store)
+    context.state.lease = Lease(LEASE, 0.0)
+    await store.register(Introduction(context.incarnation, "host", "boot", 1, 0))
+    await LeaseRenewal(context, running_tasks_of(context, handle)).renew()
+    assert 0.0 < context.state.lease.renewed_at <= store.asked_at
 
 
 async def test_nothing_is_claimed_past_the_end_of_a_lease(store: SlowStore, redis_settings: RedisSettings) -> None:
@@ -98,7 +94,7 @@ async def test_nothing_is_claimed_past_the_end_of_a_lease(store: SlowStore, redi
             await manager.run_task("first", task_id="first")
             await began.wait()
             store.answers = anyio.Event()
-            await anyio.to_thread.run_sync(until, clock() + LEASE)
+            await anyio.to_thread.run_sync(until, lease_clock() + LEASE)
             await manager.run_task("second", task_id="second")
             store.rooms.clear()
             go_on.set()
@@ -134,3 +130,24 @@ async def test_a_draining_worker_claims_nothing_before_the_store_knows_that_it_d
             assert store.rooms
             assert set(store.rooms) == {0}
             store.answers.set()
+
+
+async def test_a_draining_worker_tells_the_store_without_waiting_for_its_next_renewal(
+    store: SlowStore, redis_settings: RedisSettings
+) -> None:
+    began, go_on = anyio.Event(), anyio.Event()
+
+    async def handle() -> None:
+        began.set()
+        await go_on.wait()
+
+    manager = TaskManager(store, queue=redis_settings.queue)
+    settings = Settings(queue_name=redis_settings.queue, lease=10 * PATIENCE)
+    with anyio.fail_after(PATIENCE):
+        async with open_worker(store, handler_of(handle), settings) as worker:
+            await manager.run_task("first", task_id="first")
+            await began.wait()
+            worker.drain(PATIENCE)
+            while [each.state for each in await store.workers()] != ["draining"]:
+                await anyio.lowlevel.checkpoint()
+            go_on.set()

@@ -1,4 +1,4 @@
-"""The handlers of a worker whose life is cut short: none is left behind, not even in a thread."""
+"""The handlers of a worker that is cancelled: none is left behind, not even in a thread."""
 
 from __future__ import annotations
 
@@ -12,31 +12,28 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.core.delivery import Delivery, Pulled, Standing
-from holdfast.core.pull_protocol import Exchange
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
-from holdfast.telemetry import open_telemetry
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.run import RunningTasks
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
-from tests.worker.handlers import delivery_of, handler_of
+from tests.worker.handlers import delivery_of, running_tasks_of
 from tests.worker.test_handler_stopping import PATIENCE, wait_until_cancelled
 
 pytestmark = pytest.mark.anyio
 
 
-def hands_of(handler: Callable[..., Any]) -> RunningTasks:
-    post = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"), Exchange(10))
-    return RunningTasks(post, handler_of(handler), open_telemetry(None, "tests"), lambda _: None)
+def running_tasks(handler: Callable[..., Any]) -> RunningTasks:
+    return running_tasks_of(WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q")), handler)
 
 
-async def cut_short(hands: RunningTasks, begun: threading.Event) -> None:
+async def cut_short(running: RunningTasks, begun: threading.Event) -> None:
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as life:
-            life.start_soon(hands.serve)
+            life.start_soon(running.serve)
             await anyio.wait_all_tasks_blocked()
-            hands.start(delivery_of())
+            running.start(delivery_of())
             await anyio.to_thread.run_sync(begun.wait, PATIENCE)
             life.cancel_scope.cancel()
 
@@ -49,7 +46,7 @@ async def test_a_handler_in_a_thread_is_asked_to_stop_and_waited_for() -> None:
         wait_until_cancelled(task)
         over.set()
 
-    await cut_short(hands_of(handle), begun)
+    await cut_short(running_tasks(handle), begun)
     assert over.is_set()
 
 
@@ -65,7 +62,7 @@ async def test_an_async_handler_is_interrupted_wherever_it_waits() -> None:
                 interrupted.append(place)
         raise ValueError("at last")
 
-    await cut_short(hands_of(handle), begun)
+    await cut_short(running_tasks(handle), begun)
     assert interrupted == ["work", "cleaning up"]
 
 
@@ -81,17 +78,17 @@ async def test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_
         runs.append(f"{word} ends")
         return word
 
-    hands = hands_of(handle)
-    exchange = hands.post.exchange
+    running = running_tasks(handle)
+    exchange = running.context.exchange
     second, first = delivery_of("second", turn=2, claim="2:i:1"), delivery_of("first", claim="1:i:2")
 
     def claim(delivery: Delivery) -> None:
         [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
-        hands.start(claimed)
+        running.start(claimed)
 
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as life:
-            life.start_soon(hands.serve)
+            life.start_soon(running.serve)
             await anyio.wait_all_tasks_blocked()
             claim(second)
             await anyio.to_thread.run_sync(begun.wait, PATIENCE)
@@ -99,7 +96,7 @@ async def test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_
             await anyio.wait_all_tasks_blocked()
             assert runs == ["second begins"]
             release.set()
-            while hands.done < 2:
+            while running.context.state.use.done < 2:
                 await anyio.lowlevel.checkpoint()
             life.cancel_scope.cancel()
     assert runs == ["second begins", "second ends", "first begins", "first ends"]
@@ -116,18 +113,18 @@ async def test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as
         except anyio.get_cancelled_exc_class():
             raise ValueError("too late") from None
 
-    hands = hands_of(handle)
-    exchange = hands.post.exchange
+    running = running_tasks(handle)
+    exchange = running.context.exchange
     with anyio.fail_after(PATIENCE), capture_logs() as told:
         async with anyio.create_task_group() as life:
-            life.start_soon(hands.serve)
+            life.start_soon(running.serve)
             await anyio.wait_all_tasks_blocked()
             for delivery in (delivery_of("second", turn=2, claim="2:i:1"), delivery_of("first", claim="1:i:2")):
                 [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
-                hands.start(claimed)
+                running.start(claimed)
                 await begun.wait()
-            while not hands.done:
+            while not running.context.state.use.done:
                 await anyio.lowlevel.checkpoint()
             ended = [(line["event"], line.get("why")) for line in told]
             life.cancel_scope.cancel()
-    assert ended == [("stopped a handler", "another-turn")]
+    assert ended == [("handler stopped", "another-turn")]

@@ -57,9 +57,7 @@ class Consumer:
     async def next(self) -> dict[str, Any] | None:
         """The next operation, which ends the one before; None once this is closed."""
         self._let_go(gone=False)
-        self._ready = True
-        if self._worker is not None:
-            self._worker.seek()
+        self._set_ready(True)
         await self._given.wait()
         self._given = anyio.Event()
         operation, self._operation = self._operation, None
@@ -68,7 +66,7 @@ class Consumer:
     def close(self) -> None:
         """Whoever asked for operations is gone: what it still holds goes back, nothing is claimed any more."""
         self._closing.set()
-        self._ready = False
+        self._set_ready(False)
         self._let_go(gone=True)
 
     async def run(self, task: Task, messages: list[Message]) -> Outcome:
@@ -76,7 +74,7 @@ class Consumer:
         its task is canceled, it is waited for, and what it says then counts no more."""
         if self._closing.is_set():
             return HandlerStopped("drain")
-        self._ready = False
+        self._set_ready(False)
         held = self._held = HeldTask(task.id, self._settings.max_message_bytes)
         self._desk.take(held)
         self._operation = operation_of(task)
@@ -93,6 +91,11 @@ class Consumer:
         assert held.outcome is not None
         return held.outcome
 
+    def _set_ready(self, ready: bool) -> None:
+        self._ready = ready
+        if self._worker is not None:
+            self._worker.set_ready(ready)
+
     def _let_go(self, *, gone: bool) -> None:
         held, self._held = self._held, None
         if held is not None:
@@ -101,10 +104,11 @@ class Consumer:
     async def _live(self) -> None:
         handler = Handler("bindu", self)
         opening = open_worker(
-            self._store, handler, self._settings, self._slot, ready=lambda: self._ready, heard=self._desk.heard
+            self._store, handler, self._settings, self._slot, ready=self._ready, on_verdict=self._desk.heard
         )
         async with opening as worker:
             self._worker = worker
+            worker.set_ready(self._ready)
             with _locked(worker.incarnation, self._settings):
                 await _first(worker.over, self._closing)
                 worker.hasten()

@@ -1,40 +1,73 @@
-"""What the parts of one worker share: who it is, its store, its half of the protocol, what has befallen it."""
+"""The parts of one worker share its context: its identity and settings, its store, its state."""
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
 
 from holdfast.core.delivery import Settlement, Verdict
+from holdfast.core.lease import Lease
 from holdfast.core.pull_protocol import Exchange
+from holdfast.core.recycle import RecycleLimits
 from holdfast.store.protocol import Store
 from holdfast.worker.spec import WorkerSpec
+from holdfast.worker.state import WorkerState, heeds_bells
 from holdfast.worker.store_retries import StoreRetries
 
 
-def nobody(settlement: Settlement, verdict: Verdict) -> None:
-    """Nobody waits to hear what became of a settlement."""
+def lease_clock() -> float:
+    """Seconds on a clock that goes on while the host sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+def ignore_verdict(settlement: Settlement, verdict: Verdict) -> None:
+    """Default of `on_verdict`."""
+
+
+def initial_state(spec: WorkerSpec) -> WorkerState:
+    """The state of a worker that holds nothing, with a lease from now on and limits of its own."""
+    settings = spec.settings
+    limits = RecycleLimits.of(settings.max_tasks, settings.max_memory, random.random())
+    return WorkerState(Exchange(spec.capacity), Lease(settings.lease, lease_clock()), limits)
 
 
 @dataclass(slots=True)
 class WorkerContext:
-    """`draining`: claims nothing any more. `fenced`: the store says DEAD, somebody else owns its tasks by now.
-    `unknown`: the store has lost this incarnation. `stuck`: a thread will not stop.
-    `ready`: whether whoever runs tasks would begin one now; `heard` is told what the store made of each settlement."""
+    """Events that end or interrupt a worker: `fenced`, the store says DEAD, and others own its tasks by now; `unknown`,
+    the store has lost this incarnation; `stuck`, a thread will not stop.
+
+    `on_verdict` is called with the store's answer to each settlement.
+    """
 
     spec: WorkerSpec
     store: Store
-    exchange: Exchange
-    insist: StoreRetries = field(default_factory=StoreRetries)
-    draining: anyio.Event = field(default_factory=anyio.Event)
+    on_verdict: Callable[[Settlement, Verdict], None] = ignore_verdict
+    retries: StoreRetries = field(default_factory=StoreRetries)
     fenced: anyio.Event = field(default_factory=anyio.Event)
     unknown: anyio.Event = field(default_factory=anyio.Event)
     stuck: anyio.Event = field(default_factory=anyio.Event)
-    ready: Callable[[], bool] = lambda: True
-    heard: Callable[[Settlement, Verdict], None] = nobody
+    state: WorkerState = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.state = initial_state(self.spec)
 
     @property
     def incarnation(self) -> str:
         return self.spec.incarnation
+
+    @property
+    def exchange(self) -> Exchange:
+        return self.state.exchange
+
+    def heeds_bells(self) -> bool:
+        """True if a bell would be of use to this worker now."""
+        return heeds_bells(self.state, lease_clock())
+
+    def seek(self) -> None:
+        """Tasks may wait that this worker can begin: ask the store, unless it may claim nothing."""
+        if self.heeds_bells():
+            self.state.want_pull()

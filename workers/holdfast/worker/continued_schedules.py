@@ -1,7 +1,7 @@
-"""Fires that a worker makes itself: of schedules that go on now that it has settled a task of theirs.
+"""A worker fires schedules that go on (`CONTINUE`) as soon as it has settled a task of theirs.
 
-A steward would make them, too, but perhaps after this worker has claimed again: two jobs that continue would then
-alternate, whatever the weights of their lanes. What cannot be made here is left to the steward.
+A steward would fire them, too, but perhaps after this worker has claimed again: two jobs that continue would then
+alternate, whatever the weights of their lanes. What cannot be fired here is left to the steward.
 """
 
 from __future__ import annotations
@@ -21,40 +21,41 @@ from holdfast.worker.context import WorkerContext
 if TYPE_CHECKING:
     from holdfast.client.schedule_fire import ScheduleFirer
 
-NEXT = 0.001  # seconds until the next millisecond, where this one has had a fire of the same schedule
+NEXT_MILLISECOND = 0.001  # seconds: two fires of one schedule need different milliseconds
 TRIES = 3
-LONGEST = 1.0
+TIMEOUT = 1.0
 
 _log = structlog.get_logger("holdfast.worker")
 
 
 @dataclass
 class ContinuedSchedules:
-    """`longest`: seconds for which they may keep the worker from its next claim."""
+    """`timeout`: seconds for which firing may keep the worker from its next claim."""
 
-    post: WorkerContext
-    longest: float = LONGEST
+    context: WorkerContext
+    timeout: float = TIMEOUT
 
     @cached_property
-    def _firing(self) -> ScheduleFirer:
-        from holdfast.client.schedule_fire import ScheduleFirer  # seldom needed, and what it brings along is not small
+    def _firer(self) -> ScheduleFirer:
+        from holdfast.client.schedule_fire import ScheduleFirer  # large imports, seldom needed
 
-        settings, spec = self.post.spec.settings, self.post.spec
+        settings, spec = self.context.spec.settings, self.context.spec
         scope = HaltScope(socket.gethostname(), spec.halt or 0)
-        return ScheduleFirer(self.post.store, settings.queue_name, settings.max_message_bytes, scope=scope)
+        return ScheduleFirer(self.context.store, settings.queue_name, settings.max_message_bytes, scope=scope)
 
-    async def make(self, schedule_ids: Sequence[str]) -> None:
-        with anyio.move_on_after(self.longest) as waits:
+    async def fire(self, schedule_ids: Sequence[str]) -> None:
+        """Fire these schedules. Never raises: a steward fires what is left."""
+        with anyio.move_on_after(self.timeout) as scope:
             try:
-                await self._make(schedule_ids)
-            except Exception:  # the border of these fires: a steward finds what is due, and says what is wrong with it
-                _log.debug("schedules that go on are left to the steward", schedules=schedule_ids, exc_info=True)
-        if waits.cancelled_caught:
-            _log.debug("schedules that go on are left to the steward: the store is slow", schedules=schedule_ids)
+                await self._fire(schedule_ids)
+            except Exception:  # border of these fires: a steward fires what is due, and logs what is wrong with it
+                _log.debug("continued schedules are left to the steward", schedules=schedule_ids, exc_info=True)
+        if scope.cancelled_caught:
+            _log.debug("continued schedules are left to the steward: the store is slow", schedules=schedule_ids)
 
-    async def _make(self, schedule_ids: Sequence[str]) -> None:
+    async def _fire(self, schedule_ids: Sequence[str]) -> None:
         for _ in range(TRIES):
-            schedule_ids = await self._firing.go_on(schedule_ids)
+            schedule_ids = await self._firer.go_on(schedule_ids)
             if not schedule_ids:
                 return
-            await anyio.sleep(NEXT)
+            await anyio.sleep(NEXT_MILLISECOND)

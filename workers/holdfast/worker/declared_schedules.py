@@ -1,7 +1,6 @@
-"""The schedules that the application's code defines: each worker sees to it that they are there, which changes nothing
-where another has done so.
+"""Each worker declares the schedules that the application's code defines, unless they are declared already.
 
-One that another application declares is asked for again, less and less often: it may move from that code to
+A schedule that another application declares is asked for again, less and less often: it may move from that code to
 this, or the application gets another name.
 """
 
@@ -27,51 +26,53 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class DeclaredSchedules:
-    post: WorkerContext
+    context: WorkerContext
     handler: Handler
 
     async def serve(self) -> None:
+        """Declare them; returns once none is another application's, or the worker drains."""
         if not self.handler.schedules:
             return
         foreign = await self._declare(self.handler.schedules)
         for schedule_id in foreign:
             _log.warning(
-                "a schedule of the code is another application's, which runs: it stays as that one declares it",
+                "this schedule is also in the code of another application that runs: that one's declaration is kept",
                 schedule=schedule_id,
-                remedy="take it out of the other application's code, or give it another id in one of them",
+                remedy="remove it from the other application's code, or give it another id in one of them",
             )
         if foreign:
             await self._ask_again(foreign)
 
     async def _ask_again(self, foreign: list[str]) -> None:
-        asked = await self.post.insist.call("schedules", self.post.store.clock_ms)
+        asked = await self.context.retries.call("schedules", self.context.store.clock_ms)
         wait = FIRST_WAIT
         while foreign and not await self._drains_within(wait):
             foreign = await self._declare(foreign, asked)
             wait = min(2 * wait, LONGEST_WAIT)
 
     async def _drains_within(self, seconds: float) -> bool:
+        state = self.context.state
         with anyio.move_on_after(seconds):
-            await self.post.draining.wait()
-        return self.post.draining.is_set()
+            await state.changed.until(lambda: state.is_draining)
+        return state.is_draining
 
     async def _declare(self, ids: Iterable[str], asked: int | None = None) -> list[str]:
-        """Those that stay another application's."""
+        """The ids of those that stay another application's."""
         foreign: list[str] = []
         for schedule_id in ids:
-            word = await self._put(schedule_id, asked)
-            if word == "foreign":
+            answer = await self._put(schedule_id, asked)
+            if answer == "foreign":
                 foreign.append(schedule_id)
-            elif asked is not None and word in {"new", "changed", "same"}:
-                _log.info("a schedule of the code is no longer another application's", schedule=schedule_id)
+            elif asked is not None and answer in {"new", "changed", "same"}:
+                _log.info("this schedule is no longer another application's", schedule=schedule_id)
         return foreign
 
     async def _put(self, schedule_id: str, asked: int | None) -> str:
-        from holdfast.client.schedules import Schedules  # seldom needed, and what it brings along is not small
+        from holdfast.client.schedules import Schedules  # large imports, seldom needed
 
-        settings = self.post.spec.settings
-        once = SubmitRetries(attempts=1)  # it is asked again here, for as long as it takes
-        schedules = Schedules(self.post.store, settings.queue_name, settings.max_message_bytes, once)
+        settings = self.context.spec.settings
+        single = SubmitRetries(attempts=1)  # `retries` below asks again, for as long as it takes
+        schedules = Schedules(self.context.store, settings.queue_name, settings.max_message_bytes, single)
 
         async def declare() -> Put:
             return await schedules.declare(
@@ -79,7 +80,7 @@ class DeclaredSchedules:
             )
 
         try:
-            return (await self.post.insist.call("schedules", declare)).word
-        except InvalidScheduleError as error:  # the code is older than its last date: its tasks are served still
-            _log.warning("a schedule of the code cannot be set", schedule=schedule_id, reason=str(error))
+            return (await self.context.retries.call("schedules", declare)).word
+        except InvalidScheduleError as error:  # its last date may have passed: the worker serves its tasks still
+            _log.warning("a schedule of the code cannot be declared", schedule=schedule_id, reason=str(error))
             return ""

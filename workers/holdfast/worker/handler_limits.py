@@ -1,4 +1,4 @@
-"""Handlers of which only so many run at once: who begins, who waits for a place, who comes again later.
+"""Limits how many tasks of one handler run at once: a task begins, waits here for a place, or is deferred.
 
 A worker cannot choose what it claims, so it may hold more tasks of such a handler than may run. A few wait here for
 the next place, so that none is left empty; as they take slots that others could use, they are at most a quarter of all.
@@ -36,7 +36,7 @@ class HandlerLimit:
     def is_full(self) -> bool:
         return self._free.value == 0
 
-    def turn_in(self) -> float:
+    def seconds_to_turn(self) -> float:
         """Seconds until a task that cannot wait here should try again: each one has its place behind the one before."""
         now = self.clock()
         longest = max((now - moment for moment in self.begun), default=0.0)
@@ -59,26 +59,26 @@ class HandlerLimit:
 
 @dataclass(slots=True)
 class HandlerLimits:
-    """The rooms of one worker that runs `slots` tasks at once."""
+    """The limits of one worker that runs `slots` tasks at once."""
 
     slots: int
     clock: Callable[[], float]
-    _rooms: dict[str, HandlerLimit] = field(default_factory=dict[str, HandlerLimit])
+    _limits: dict[str, HandlerLimit] = field(default_factory=dict[str, HandlerLimit])
     _waiting: int = 0
 
     def of(self, name: str, places: int) -> HandlerLimit:
-        return self._rooms.setdefault(name, HandlerLimit(places, self.clock))
+        return self._limits.setdefault(name, HandlerLimit(places, self.clock))
 
     def may_wait(self) -> bool:
         return self._waiting < self.slots // 4
 
     @asynccontextmanager
-    async def enter(self, room: HandlerLimit) -> AsyncGenerator[None, None]:
-        """Wait for a place in `room`, and have it; ask `may_wait` before, if it is full."""
+    async def enter(self, limit: HandlerLimit) -> AsyncGenerator[None, None]:
+        """Wait for a place of this handler, and have it; if it is full, ask `may_wait` before."""
         self._waiting += 1
         waiting = True
         try:
-            async with room.place():
+            async with limit.place():
                 self._waiting -= 1
                 waiting = False
                 yield

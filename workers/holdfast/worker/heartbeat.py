@@ -1,4 +1,4 @@
-"""The child's word to its parent, every second from its event loop: I turn, I hold this, the store is (not) well."""
+"""Reports to the parent, every second from the event loop: running tasks, why the store cannot be used, recycling."""
 
 from __future__ import annotations
 
@@ -8,27 +8,24 @@ import anyio
 
 from holdfast.ipc.channel import Beat, Link
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.recycler import Recycler
-from holdfast.worker.run import RunningTasks
 
 INTERVAL = 1.0  # seconds
-IDS = 100  # task ids named in one beat
+MOST_IDS = 100  # task ids in one report
 
 
 @dataclass(slots=True)
 class Heartbeat:
-    post: WorkerContext
+    context: WorkerContext
     link: Link
-    hands: RunningTasks
-    wearing: Recycler
 
     async def serve(self) -> None:
         while True:
-            self.beat()
+            self.send()
             await anyio.sleep(INTERVAL)
 
-    def beat(self) -> None:
-        running = list(self.post.exchange.held)[:IDS]
-        self.link.send(
-            Beat(running=running, settled=self.hands.done, degraded=self.post.insist.degraded, worn=self.wearing.worn)
-        )
+    def send(self) -> None:
+        """Report now."""
+        state = self.context.state
+        ids = list(state.exchange.held)[:MOST_IDS]
+        degraded = self.context.retries.degraded
+        self.link.send(Beat(running=ids, settled=state.use.done, degraded=degraded, worn=state.recycle_reason))

@@ -1,4 +1,4 @@
-"""A worker inside this process, beside whatever else runs on its event loop: the same life, without a fork."""
+"""Runs a worker inside this process, beside whatever else runs on its event loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import anyio
 
 from holdfast.client.worker_store import belong_to_context
 from holdfast.core.delivery import Settlement, Verdict
-from holdfast.core.pull_protocol import Exchange
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
@@ -21,7 +20,7 @@ from holdfast.ipc.channel import BootFailed, Drain, Drained, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.store.protocol import Store
 from holdfast.telemetry import open_inside
-from holdfast.worker.context import WorkerContext, nobody
+from holdfast.worker.context import WorkerContext, ignore_verdict
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import CANCEL_SHARE, Worker
 from holdfast_config import Settings
@@ -32,15 +31,24 @@ GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
 @dataclass(slots=True)
 class InProcessWorker:
     """`drained` is set when it claims and settles no more, having given back `released` tasks unfinished; `over` when
-    its life has ended, threads included, with the status `code`. `seek`: what it could not begin may be begun now."""
+    it has ended, threads included, with the status `code`."""
 
-    incarnation: str = field(default_factory=lambda: uuid4().hex)
+    context: WorkerContext
     link: InProcessLink = field(default_factory=InProcessLink)
     drained: anyio.Event = field(default_factory=anyio.Event)
     released: int = 0
     over: anyio.Event = field(default_factory=anyio.Event)
     code: ChildExit = ChildExit.BUG
-    seek: Callable[[], None] = lambda: None
+
+    @property
+    def incarnation(self) -> str:
+        return self.context.incarnation
+
+    def set_ready(self, ready: bool) -> None:
+        """Say if a task would be begun now. While False, the worker claims nothing."""
+        self.context.state.is_ready = ready
+        if ready:
+            self.context.seek()
 
     def drain(self, seconds: float) -> None:
         """Finish within so many seconds. A later call can only hasten an earlier one."""
@@ -59,7 +67,7 @@ class InProcessWorker:
                 raise HandlerError(message.error, message.traceback)
 
     async def attend(self) -> None:
-        """Hear it out, for ever: most of it is for a parent that could replace it."""
+        """Read its messages and note that it has drained; the rest is for a parent that could replace it."""
         while True:
             if isinstance(message := await self.link.hear(), Drained):
                 self.released = message.released
@@ -73,38 +81,32 @@ async def open_worker(
     settings: Settings,
     slot: int = 0,
     beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
-    ready: Callable[[], bool] = lambda: True,
-    heard: Callable[[Settlement, Verdict], None] = nobody,
+    ready: bool = True,
+    on_verdict: Callable[[Settlement, Verdict], None] = ignore_verdict,
     halt: int | None = None,
 ) -> AsyncGenerator[InProcessWorker]:
     """A worker that serves while the block runs, or until it is drained; then `drain_timeout` of the settings counts.
 
-    `beside`: what else runs for ever while it lives; `ready` and `heard` are those of its Post, `halt` that of its
-    WorkerSpec. A block that raises ends it at once, and gives back what it runs. A thread that will not stop is waited
-    for.
+    `beside`: other loops that run while it does. `ready`: it claims from the beginning, else after `set_ready`.
+    `on_verdict` is called with the store's answer to each settlement; `halt` is that of its WorkerSpec. A block that
+    raises ends the worker at once, and gives back what it runs. A thread that will not stop is waited for.
     """
-    worker = InProcessWorker()
-    post = WorkerContext(
-        WorkerSpec(worker.incarnation, slot, settings, halt=halt),
-        store,
-        Exchange(settings.concurrency),
-        ready=ready,
-        heard=heard,
-    )
+    spec = WorkerSpec(uuid4().hex, slot, settings, halt=halt)
+    worker = InProcessWorker(WorkerContext(spec, store, on_verdict))
+    worker.context.state.is_ready = ready
     telemetry = open_inside(settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol)
 
-    async def live() -> None:
+    async def run() -> None:
         belong_to_context(settings, store)
         async with anyio.create_task_group() as parts:
-            life = Worker(post, handler, worker.link, telemetry, parts, own_process=False)
-            worker.seek = life.seek
-            worker.code = await life.live()
+            running = Worker(worker.context, handler, worker.link, telemetry, parts, own_process=False)
+            worker.code = await running.run()
             parts.cancel_scope.cancel()
         worker.over.set()
 
     failure: Exception | None = None
     async with anyio.create_task_group() as group:
-        group.start_soon(live)
+        group.start_soon(run)
         try:
             await worker.ready()
             for each in (worker.attend, *beside):

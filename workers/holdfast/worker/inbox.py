@@ -1,23 +1,21 @@
-"""Entries too large for the store to read: read here, admitted there."""
+"""Reads entries that are too large for the store to read, and tells the store how each of them reads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import anyio
 import structlog
 
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
 from holdfast.core.tasks import Admission
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.pull import Puller
 
 _log = structlog.get_logger("holdfast.worker")
 
 
 def admission(raw: bytes, max_bytes: int) -> Admission:
-    """How this entry reads."""
+    """The operation in this entry, or why it cannot be read."""
     digest = sha1_hex(raw)
     try:
         operation = read(raw, max_bytes)
@@ -31,21 +29,20 @@ def admission(raw: bytes, max_bytes: int) -> Admission:
 
 @dataclass(slots=True)
 class Inbox:
-    post: WorkerContext
-    claims: Puller
+    context: WorkerContext
 
     async def serve(self) -> None:
-        """Admit what pulls have put into the inbox; for ever."""
-        post = self.post
+        """Admit the entries that pulls put into the inbox; never returns."""
+        context, state = self.context, self.context.state
         while True:
-            await self.claims.inbox.wait()
-            self.claims.inbox = anyio.Event()
-            while entry := await post.insist.call("inbox", lambda: post.store.inbox(post.incarnation)):
+            await state.changed.until(lambda: state.inbox_waits)
+            state.inbox_waits = False
+            while entry := await context.retries.call("inbox", lambda: context.store.inbox(context.incarnation)):
                 await self._admit(entry[1])
-            self.claims.poke()
+            state.want_pull()
 
     async def _admit(self, raw: bytes) -> None:
-        post, read_as = self.post, admission(raw, self.post.spec.settings.max_message_bytes)
-        answer = await post.insist.call("admit", lambda: post.store.admit(post.incarnation, read_as))
+        context, admitted = self.context, admission(raw, self.context.spec.settings.max_message_bytes)
+        answer = await context.retries.call("admit", lambda: context.store.admit(context.incarnation, admitted))
         if answer == "set-aside":
-            _log.warning("a large entry was set aside", size=len(raw), reason=read_as.reason)
+            _log.warning("a large entry cannot be read; it is set aside", size=len(raw), reason=admitted.reason)

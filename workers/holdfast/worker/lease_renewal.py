@@ -1,94 +1,72 @@
-"""The worker's own heartbeat: its lease, and what it holds compared with what it owns."""
+"""Renews the worker's lease, and compares what the worker holds with what the store says it owns."""
 
 from __future__ import annotations
 
 import signal
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import anyio
 import structlog
 
 from holdfast.core.delivery import Renewed, Standing
 from holdfast.core.lease import Lease
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import RunningTasks
-
-VOUCHED_POLL = 60.0  # seconds; a steward rings for foreign producers, and each renewal tells whether anything waits
-LONE_POLL = 1.0  # seconds; nobody rings for foreign producers
 
 _log = structlog.get_logger("holdfast.worker")
 
 
-def clock() -> float:
-    """Seconds, going on while the host sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
-
-
 @dataclass(slots=True)
 class LeaseRenewal:
-    """With `fence = strict` a kernel timer that renewals re-arm ends this process when its lease does. `seek` is called
-    when tasks wait: their bell may have been rung on a connection that is dead without a word. `heed_quiet` is told
-    whether this host is to claim nothing: the hint to look may have been lost the same way."""
+    """With `fence = strict` a kernel timer that renewals re-arm ends this process when its lease does."""
 
-    post: WorkerContext
-    hands: RunningTasks
-    lease: Lease
-    seek: Callable[[], None]
-    heed_quiet: Callable[[bool], None]
-    _vouched: bool = False
-    _soon: anyio.Event = field(default_factory=anyio.Event)
-
-    def soon(self) -> None:
-        """Renew without waiting for the interval: something changed that the store should know."""
-        self._soon.set()
-
-    def holds(self) -> bool:
-        """Whether the lease holds now."""
-        return self.lease.holds(clock())
-
-    def poll_timeout(self) -> float:
-        """Seconds that a wait for bells may last: what the settings say, or as long as the steward allows. A wait on a
-        store that did not answer is a short one: its end tells that the store answers again."""
-        poll = self.post.spec.settings.redis_poll_timeout or (VOUCHED_POLL if self._vouched else LONE_POLL)
-        return min(poll, LONE_POLL) if self.post.insist.degraded else poll
+    context: WorkerContext
+    running: RunningTasks
 
     async def serve(self) -> None:
+        """Renew three times per lease, and whenever a renewal is wanted; never returns."""
+        state = self.context.state
         while True:
-            await self.post.insist.call("renew", self._renew)
-            with anyio.move_on_after(self.lease.interval):
-                await self._soon.wait()
-            self._soon = anyio.Event()
+            await self.context.retries.call("renew", self.renew)
+            with anyio.move_on_after(state.lease.interval):
+                await state.changed.until(lambda: state.renewal_wanted)
+            state.renewal_wanted = False
 
-    async def _renew(self) -> None:
-        post, sent_at = self.post, clock()
-        holdings = post.exchange.holdings(self.hands.notes())
-        state = "draining" if post.draining.is_set() else "live"
-        lanes = post.spec.settings.lane_names
-        renewed = await post.store.renew(post.incarnation, state, post.exchange.answered, holdings, lanes)
+    async def renew(self) -> None:
+        context, state, sent_at = self.context, self.context.state, lease_clock()
+        holdings = state.exchange.holdings(self.running.notes())
+        word = "draining" if state.is_draining else "live"
+        lanes = context.spec.settings.lane_names
+        renewed = await context.store.renew(context.incarnation, word, state.exchange.answered, holdings, lanes)
         if renewed.standing is Standing.DEAD:
-            post.fenced.set()
+            context.fenced.set()
         elif renewed.standing is Standing.UNKNOWN:
-            post.unknown.set()
+            context.unknown.set()
         else:
             self._extend(renewed, sent_at)
-            self.hands.noted(held for held in holdings if held.task_id not in renewed.lost)
-            self.heed_quiet(renewed.quiet)
-            if renewed.waiting:
-                self.seek()
-            self._drop(renewed, {held.task_id: held.claim for held in holdings})
+            self.running.noted(held for held in holdings if held.task_id not in renewed.lost)
+            self._look_for_work(renewed)
+            self._stop_handlers(renewed, {held.task_id: held.claim for held in holdings})
 
     def _extend(self, renewed: Renewed, sent_at: float) -> None:
-        self.lease = Lease(self.lease.seconds, sent_at)
-        self._vouched = renewed.vouched_ago_ms is not None and renewed.vouched_ago_ms < 2000 * self.lease.interval
-        if self.post.spec.settings.fence == "strict":
-            signal.setitimer(signal.ITIMER_REAL, self.lease.seconds)
+        state = self.context.state
+        state.lease = Lease(state.lease.seconds, sent_at)
+        age = renewed.vouched_ago_ms
+        state.is_vouched_for = age is not None and age < 2000 * state.lease.interval
+        if self.context.spec.settings.fence == "strict":
+            signal.setitimer(signal.ITIMER_REAL, state.lease.seconds)
 
-    def _drop(self, renewed: Renewed, claims: dict[str, str]) -> None:
+    def _look_for_work(self, renewed: Renewed) -> None:
+        """A bell, or the hint that this host is quiet, may have gone to a connection that has died unnoticed."""
+        if renewed.quiet != self.context.state.is_quiet:
+            self.context.state.want_pull()
+        if renewed.waiting:
+            self.context.seek()
+
+    def _stop_handlers(self, renewed: Renewed, claims: dict[str, str]) -> None:
         for task_id in renewed.lost:
-            self.hands.stop(task_id, claims[task_id], "lost")
+            self.running.stop(task_id, claims[task_id], "lost")
         for task_id in renewed.to_pause:
-            self.hands.stop(task_id, claims[task_id], "pause")
+            self.running.stop(task_id, claims[task_id], "pause")
         if renewed.returned:
-            _log.warning("claims that this worker did not hold went back", count=renewed.returned)
+            _log.warning("the store took back claims that this worker did not hold", count=renewed.returned)

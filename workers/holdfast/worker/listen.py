@@ -1,12 +1,11 @@
-"""The blocking wait: on this worker's own hints always, on the lanes' bells while it can take work.
+"""Blocks on the store: on this worker's own hints always, and on the bells of its lanes while it can take work.
 
-What is popped here is worth nothing: a lost bell costs a poll, a lost hint a renewal.
+Hints and bells carry no data: a lost bell delays a task until the next poll, a lost hint until the next renewal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import anyio
 
@@ -14,69 +13,74 @@ from holdfast.core.delivery import Hint
 from holdfast.os.kill_points import Point, reached
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.pull import Puller
+from holdfast.worker.run import RunningTasks
 
-APPETITE = 0.002  # seconds for which slots stay free before bells are listened to: a busy worker asks by itself
+SETTLE_DELAY = 0.002  # seconds for which slots stay free before bells are listened to: a busy worker asks by itself
+VOUCHED_POLL = 60.0  # seconds; a steward rings for foreign producers, and each renewal tells whether tasks wait
+LONE_POLL = 1.0  # seconds; nobody rings for foreign producers
 
 
 @dataclass(slots=True)
 class HintListener:
-    """`stop(task id, claim, why)` ends a handler; `poll_timeout` is how long to wait for a bell, in seconds."""
-
-    post: WorkerContext
-    claims: Puller
-    stop: Callable[[str, str, str], None]
-    poll_timeout: Callable[[], float]
-    _deaf: bool = False  # waits for hints alone
-    _hungry: anyio.Event = field(default_factory=anyio.Event)
-    _free: anyio.Event = field(default_factory=anyio.Event)
+    context: WorkerContext
+    puller: Puller
+    running: RunningTasks
+    _hints_only: bool = False
+    _woken: bool = False
 
     async def serve(self) -> None:
+        """Wait for hints and bells, and act on them; never returns."""
         while True:
-            self._deaf = False
-            await self._have_patience()
-            self._deaf = not self.claims.hungry
-            hint = await self.post.insist.call("listen", self._wait)
-            await self._heed(hint)
-
-    def answered(self) -> None:
-        """An answer came: if slots are free again, the wait for hints alone has to end."""
-        if self.claims.hungry:
-            self._free.set()
-            if self._deaf:
-                self._hungry.set()
-
-    async def _have_patience(self) -> None:
-        """What ends at once is settled at once: that spares a wait for hints alone, which would have to be ended."""
-        if not self.claims.hungry:
-            self._free = anyio.Event()
-            with anyio.move_on_after(APPETITE):
-                await self._free.wait()
+            self._hints_only = self._woken = False
+            if not self.context.heeds_bells():
+                await self._await_slots()
+            self._hints_only = not self.context.heeds_bells()
+            hint = await self.context.retries.call("listen", self._wait)
+            await self._act_on(hint)
 
     async def wake(self) -> None:
-        """End a wait for hints alone as soon as there is an appetite for work; for ever."""
+        """End a wait for hints only, once per wait, as soon as bells are of use; never returns."""
+        context = self.context
         while True:
-            await self._hungry.wait()
-            await anyio.sleep(APPETITE)
-            self._hungry = anyio.Event()
-            if self._deaf and self.claims.hungry:
-                await self.post.insist.call("wake", lambda: self.post.store.wake(self.post.incarnation))
+            await context.state.changed.until(self._misses_bells)
+            await anyio.sleep(SETTLE_DELAY)
+            if self._misses_bells():
+                self._woken = True
+                await context.retries.call("wake", lambda: context.store.wake(context.incarnation))
+
+    def poll_timeout(self) -> float:
+        """Seconds that a wait for bells may last: what the settings say, or as long as the steward allows. While the
+        store does not answer it is short: its end shows that the store answers again."""
+        context = self.context
+        default = VOUCHED_POLL if context.state.is_vouched_for else LONE_POLL
+        poll = context.spec.settings.redis_poll_timeout or default
+        return min(poll, LONE_POLL) if context.retries.degraded else poll
+
+    async def _await_slots(self) -> None:
+        """Wait 2 ms for slots to free before blocking on hints only: that wait would then have to be ended."""
+        with anyio.move_on_after(SETTLE_DELAY):
+            await self.context.state.changed.until(self.context.heeds_bells)
+
+    def _misses_bells(self) -> bool:
+        """True if this waits for hints only, though a bell would be of use."""
+        return self._hints_only and not self._woken and self.context.heeds_bells()
 
     async def _wait(self) -> Hint | None:
-        spec = self.post.spec
-        lanes = () if self._deaf or spec.quarantine else spec.settings.lane_names  # no bell is rung for a suspect
-        return await self.post.store.listen(self.post.incarnation, lanes, self.poll_timeout())
+        spec = self.context.spec
+        lanes = () if self._hints_only or spec.quarantine else spec.settings.lane_names  # no bell rings for a suspect
+        return await self.context.store.listen(self.context.incarnation, lanes, self.poll_timeout())
 
-    async def _heed(self, hint: Hint | None) -> None:
+    async def _act_on(self, hint: Hint | None) -> None:
         match hint:
             case Hint("cancel" | "pause" as why, task_id, claim):
-                self.stop(task_id, claim, why)
+                self.running.stop(task_id, claim, why)
             case Hint("look"):
-                await self.claims.ask_now()
+                await self.puller.pull_now()
             case Hint("bell"):
                 reached(Point.BELL)
                 # Even a worker that has become full asks: the store then rings on for the others.
-                await self.claims.ask_now()
-            case None if not self._deaf or self.claims.apart:
-                await self.claims.ask_now()
+                await self.puller.pull_now()
+            case None if not self._hints_only or self.context.state.is_apart:
+                await self.puller.pull_now()
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""The worker's lock: as long as this process lives the kernel holds it, and a steward that starts later reads it."""
+"""A worker holds a lock file while its process lives: a steward that starts later sees from it which workers died."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from holdfast_config import service_folders
 
 
 def hold_lock(spec: WorkerSpec) -> None:
-    """RuntimeError where another process is this incarnation, UntrustedError where another user could replace it."""
+    """Hold the lock until this process ends.
+
+    Raises RuntimeError if another process holds it, UntrustedError if another user could replace the file.
+    """
     path = _path(spec)
     service_folders.make(spec.settings.runtime_dir, 0o750)
     spec.settings.runtime_folder.check()
@@ -22,7 +25,7 @@ def hold_lock(spec: WorkerSpec) -> None:
 
 
 def drop_lock(spec: WorkerSpec) -> None:
-    """For a worker without a parent that has given everything back: nobody else would take its file away."""
+    """Remove the lock file. A worker without a parent does so at its end, as nobody else would."""
     _path(spec).unlink(missing_ok=True)
 
 

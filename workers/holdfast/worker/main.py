@@ -12,7 +12,6 @@ import anyio
 import structlog
 
 from holdfast.client.worker_store import belong_to_process
-from holdfast.core.pull_protocol import Exchange
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.choose import handler_of
@@ -28,13 +27,13 @@ from holdfast.worker.lock_file import hold_lock
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import Worker
 
-SAY_GOODBYE = 1.0  # seconds for the last messages to reach the parent
+LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach the parent
 
 _log = structlog.get_logger("holdfast.worker")
 
 
 def run(spec: WorkerSpec, channel: socket.socket) -> int:
-    """Be this worker until it is to end; the exit status."""
+    """Run one worker in this process; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     reached(Point.FORK)
     try:
@@ -48,11 +47,11 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
 
 
 def _tell_failed(channel: socket.socket, error: Exception) -> None:
-    """The parent takes it for a failed boot, unless this worker was ready before."""
-    told = BootFailed(ChildExit.BOOT_FAILED, summary(error), user_traceback(error))
+    """Report a failed boot. A parent to which this worker was ready before takes it for a crash."""
+    message = BootFailed(ChildExit.BOOT_FAILED, summary(error), user_traceback(error))
     with suppress(OSError):
-        channel.settimeout(SAY_GOODBYE)
-        channel.sendall(encode(told))
+        channel.settimeout(LAST_MESSAGES_TIMEOUT)
+        channel.sendall(encode(message))
 
 
 async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
@@ -62,14 +61,13 @@ async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
         spec = replace(spec, settings=settled(handler, spec.settings, may_choose=False))
     except HandlerError as error:
         link.send(BootFailed(ChildExit.BOOT_FAILED, str(error), error.traceback))
-        await link.flush(SAY_GOODBYE)
+        await link.flush(LAST_MESSAGES_TIMEOUT)
         return ChildExit.BOOT_FAILED
     telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker", spec.settings.otlp_protocol)
     code = ChildExit.BUG
     async with open_store(spec.settings.redis) as store, anyio.create_task_group() as group:
-        post = WorkerContext(spec, store, Exchange(spec.capacity))
-        code = await Worker(post, handler, link, telemetry, group).live()
-        await link.flush(SAY_GOODBYE)
+        code = await Worker(WorkerContext(spec, store), handler, link, telemetry, group).run()
+        await link.flush(LAST_MESSAGES_TIMEOUT)
         group.cancel_scope.cancel()
     telemetry.shutdown()
     return code

@@ -1,139 +1,111 @@
-"""The puller: one request at a time, carrying what has ended and bringing what is next."""
+"""Pulls from the store, one request at a time: a request carries what has ended and brings what is next."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-import anyio
 import structlog
 
-from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
+from holdfast.core.delivery import Pulled, Standing, Verdict
 from holdfast.core.pull_protocol import Request
 from holdfast.os.kill_points import Point, reached
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.continued_schedules import ContinuedSchedules
+from holdfast.worker.run import RunningTasks
+from holdfast.worker.state import slots_to_claim
 
 _log = structlog.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)
 class Puller:
-    """`appetite`: how many deliveries may be claimed now, none while draining and past the end of the lease; `start`
-    begins one; `answered` is told after each answer, when slots may have been freed or taken."""
-
-    post: WorkerContext
-    appetite: Callable[[], int]
-    start: Callable[[Delivery], None]
-    answered: Callable[[], None]
-    inbox: anyio.Event = field(default_factory=anyio.Event)
+    context: WorkerContext
+    running: RunningTasks
     fires: ContinuedSchedules = field(init=False)
-    _quiet: bool = False
-    _noted: bool = False
-    _apart: bool = False
-    _due: anyio.Event = field(default_factory=anyio.Event)
-    _asked: int = 0
+    _begun: int = 0
     _done: int = 0
-    _round: anyio.Event = field(default_factory=anyio.Event)
+    _noted_quiet: bool = False
 
     def __post_init__(self) -> None:
-        self.fires = ContinuedSchedules(self.post)
+        self.fires = ContinuedSchedules(self.context)
 
-    @property
-    def hungry(self) -> bool:
-        """Whether a bell would be of use now: not to a worker that is about to ask anyway."""
-        heeds_bells = not (self._quiet or self._apart or self._due.is_set())
-        return heeds_bells and self.appetite() > 0 and self.post.exchange.free > 0
-
-    @property
-    def quiet(self) -> bool:
-        """Whether the store has said that this host is to claim nothing: no bell is for it."""
-        return self._quiet
-
-    @property
-    def apart(self) -> bool:
-        """Whether the store has said that a suspect runs here alone, or is to be the next: that may have changed."""
-        return self._apart
-
-    def poke(self) -> None:
-        """Something ended or may be claimed: ask soon. What ends in the same turn of the loop goes along."""
-        self._asked += 1
-        self._due.set()
-
-    async def ask_now(self) -> None:
-        """Poke, and wait until a request that began after this has been answered."""
-        self.poke()
-        ticket = self._asked
-        while self._done < ticket:
-            await self._round.wait()
+    async def pull_now(self) -> None:
+        """Want a pull, and wait until one that began after this has been answered."""
+        number = self._begun + 1
+        self.context.state.want_pull()
+        await self.context.state.changed.until(lambda: self._done >= number)
 
     async def serve(self) -> None:
+        """Pull whenever a pull is wanted; never returns."""
+        state = self.context.state
         while True:
-            await self._due.wait()
-            self._due = anyio.Event()
-            ticket = self._asked
-            request, pulled = await self.post.insist.call("pull", self._send)
+            await state.changed.until(lambda: state.pull_wanted)
+            state.pull_wanted = False
+            self._begun += 1
+            request, pulled = await self.context.retries.call("pull", self._send)
             self._take(request, pulled)
             await self._note_quiet()
             if pulled.fires:
-                await self.fires.make(pulled.fires)
-                self.poke()
-            self._done = ticket
-            self._round.set()
-            self._round = anyio.Event()
+                await self.fires.fire(pulled.fires)
+                state.want_pull()
+            self._done = self._begun
+            state.changed.announce()
 
     async def _send(self) -> tuple[Request, Pulled]:
-        post = self.post
-        request = post.exchange.next_request(self.appetite())
-        if post.draining.is_set():
+        context, state = self.context, self.context.state
+        request = state.exchange.next_request(slots_to_claim(state, lease_clock()))
+        if state.is_draining:
             reached(Point.DRAIN)
         if request.settlements:
             reached(Point.BEFORE_SETTLE)
-        lanes, weights = post.spec.settings.lane_names, post.spec.settings.weights
-        pulled = await post.store.pull(
-            post.incarnation, request.number, request.slots, lanes, request.settlements, weights
+        lanes, weights = context.spec.settings.lane_names, context.spec.settings.weights
+        pulled = await context.store.pull(
+            context.incarnation, request.number, request.slots, lanes, request.settlements, weights
         )
         return request, pulled
 
     def _take(self, request: Request, pulled: Pulled) -> None:
-        _tell_losses(request, pulled)
-        for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
-            self.post.heard(settlement, verdict)
-        started = self.post.exchange.answer(request, pulled)
+        self._take_verdicts(request, pulled)
+        started = self.context.exchange.answer(request, pulled)
         if request.settlements:
             reached(Point.SETTLED)
         for delivery in started:
             reached(Point.PULLED)
-            self.start(delivery)
-        if pulled.standing in {Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES}:
-            self._quiet = pulled.standing is Standing.QUIET
-            self._apart = pulled.standing is Standing.APART
+            self.running.start(delivery)
+        self._take_standing(pulled.standing)
         if pulled.inbox:
-            self.inbox.set()
-        if pulled.standing is Standing.DEAD:
-            self.post.fenced.set()
-        elif pulled.standing is Standing.UNKNOWN:
-            self.post.unknown.set()
-        self.answered()
+            self.context.state.inbox_waits = True
+        self.context.state.changed.announce()
+
+    def _take_verdicts(self, request: Request, pulled: Pulled) -> None:
+        for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
+            if verdict in {Verdict.LOST, Verdict.GONE}:
+                _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
+            self.context.on_verdict(settlement, verdict)
+
+    def _take_standing(self, standing: Standing) -> None:
+        if standing in {Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES}:
+            self.context.state.is_quiet = standing is Standing.QUIET
+            self.context.state.is_apart = standing is Standing.APART
+        elif standing is Standing.DEAD:
+            self.context.fenced.set()
+        elif standing is Standing.UNKNOWN:
+            self.context.unknown.set()
 
     async def _note_quiet(self) -> None:
-        if self._quiet == self._noted or (self._quiet and await self._is_ending()):
+        """Log once that this host claims nothing, or claims again."""
+        quiet = self.context.state.is_quiet
+        if quiet == self._noted_quiet or (quiet and await self._ends_at_halt()):
             return
-        self._noted = self._quiet
-        _log.warning("this host is quiet or halted: nothing is claimed" if self._quiet else "this host claims again")
+        self._noted_quiet = quiet
+        _log.warning("this host is quiet or halted: nothing is claimed" if quiet else "this host claims again")
 
-    async def _is_ending(self) -> bool:
-        """Whether this process ends at a halt that lasts: it says so itself."""
-        seen = self.post.spec.halt
+    async def _ends_at_halt(self) -> bool:
+        """True if this process ends at a halt that lasts: it says so itself."""
+        seen = self.context.spec.halt
         if seen is None:
             return False
-        last_halt = partial(self.post.store.last_halt, socket.gethostname())
-        return await self.post.insist.call("halts", last_halt) > seen
-
-
-def _tell_losses(request: Request, pulled: Pulled) -> None:
-    for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
-        if verdict in {Verdict.LOST, Verdict.GONE}:
-            _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
+        last_halt = partial(self.context.store.last_halt, socket.gethostname())
+        return await self.context.retries.call("halts", last_halt) > seen

@@ -1,85 +1,75 @@
-"""What a life has worn the worker: tasks counted, memory looked at after each task, a successor asked for in time."""
+"""Decides when this worker should be recycled: counts its tasks and looks at its memory after each of them."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import anyio
 import psutil
+import structlog
 
 from holdfast.core import recycle
-from holdfast.core.recycle import RecycleLimits, WorkerUse
-from holdfast.worker.spec import WorkerSpec
+from holdfast.core.recycle import WorkerUse
+from holdfast.worker.heartbeat import Heartbeat
+from holdfast.worker.state import WorkerState
 
-SECOND_LOOK = 0.05  # seconds: memory that is free again by then was no reason to go
-TRIAL = 1.0  # seconds that the first task of a life runs alone, if it does not end before
+SECOND_LOOK = 0.05  # seconds: memory that is free again by then is no reason to recycle
+TRIAL = 1.0  # seconds that the first task runs alone, if it does not end before
+
+_log = structlog.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)
 class Recycler:
-    """`tell` is called once the worker is worn; `worn` says why, or is empty. `tried` is called when the first task has
-    run for so long that others may run beside it."""
+    """Keeps `use` and `recycle_reason` of the state. The parent is told of a reason at once."""
 
-    limits: RecycleLimits
-    tell: Callable[[], None]
-    tried: Callable[[], None]
-    worn: str = ""
-    _wear: WorkerUse = field(default_factory=WorkerUse)
+    state: WorkerState
+    heartbeat: Heartbeat
     _process: psutil.Process = field(default_factory=psutil.Process)
     _begun: anyio.Event = field(default_factory=anyio.Event)
     _heavy: anyio.Event = field(default_factory=anyio.Event)
 
-    @classmethod
-    def of(cls, spec: WorkerSpec, tell: Callable[[], None], tried: Callable[[], None]) -> Recycler:
-        settings = spec.settings
-        return cls(RecycleLimits.of(settings.max_tasks, settings.max_memory, random.random()), tell, tried)
-
-    def begin(self) -> str:
+    def measure_first(self) -> str:
         """Measure the worker before its first task; why it can never do one within its limits, or empty."""
         memory = self._memory()
-        self._wear = WorkerUse(first=memory, memory=memory)
-        return recycle.refusal(self.limits, memory)
+        self.state.use = WorkerUse(first=memory, memory=memory)
+        return recycle.refusal(self.state.limits, memory)
 
-    def appetite(self, held: int) -> int:
-        """How many more tasks may be claimed beside those held."""
-        return recycle.appetite(self.limits, self._wear, held)
-
-    def begun(self) -> None:
-        """A task was started. What it takes matters only under a limit."""
-        if self.limits.memory is not None:
+    def task_begun(self) -> None:
+        """A task was started. Its memory matters only under a limit."""
+        if self.state.limits.memory is not None:
             self._begun.set()
 
-    def ended(self) -> None:
-        """One task more."""
+    def task_ended(self) -> None:
+        """Count a task, and look at the memory."""
         self._look(done=1)
 
     async def serve(self) -> None:
-        """A second look soon after one that found too much."""
+        """Look again soon after a look that found too much; never returns."""
         while True:
             await self._heavy.wait()
             await anyio.sleep(SECOND_LOOK)
             self._heavy = anyio.Event()
             self._look()
 
-    async def try_out(self) -> None:
-        """What the first task has taken when it has run for a while tells what one costs, as far as can be known."""
+    async def try_first_task(self) -> None:
+        """Once the first task has run for a while, its memory tells what one costs, and others may run beside it."""
         await self._begun.wait()
         await anyio.sleep(TRIAL)
-        self._wear = replace(self._wear, tried=True)
+        self.state.use = replace(self.state.use, tried=True)
         self._look()
-        self.tried()
+        self.state.want_pull()
 
     def _look(self, done: int = 0) -> None:
-        before = self._wear
-        self._wear = replace(before, done=before.done + done, before=before.memory, memory=self._memory())
-        if recycle.heavy(self.limits, self._wear):
+        state, before = self.state, self.state.use
+        state.use = replace(before, done=before.done + done, before=before.memory, memory=self._memory())
+        if recycle.heavy(state.limits, state.use):
             self._heavy.set()
-        if not self.worn and (why := recycle.worn(self.limits, self._wear)):
-            self.worn = why
-            self.tell()
+        if not state.recycle_reason and (reason := recycle.worn(state.limits, state.use)):
+            state.recycle_reason = reason
+            _log.info("this worker is to be recycled", why=reason)
+            self.heartbeat.send()
 
     def _memory(self) -> int:
-        """Resident, in bytes; not looked at where nothing depends on it."""
-        return 0 if self.limits.memory is None else int(self._process.memory_info().rss)
+        """Resident memory in bytes; 0 where no limit depends on it."""
+        return 0 if self.state.limits.memory is None else int(self._process.memory_info().rss)

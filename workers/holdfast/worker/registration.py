@@ -1,4 +1,4 @@
-"""Make this incarnation known to the store, at first and again whenever the store has lost it."""
+"""Registers this worker's incarnation in the store, and again whenever the store has lost it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from holdfast.core.served import ServedLane, ServedLimits, ServedWork
 from holdfast.core.tasks import Introduction
 from holdfast.handler.handler import Handler
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.lease_renewal import LeaseRenewal
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 
@@ -24,7 +23,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _log = structlog.get_logger("holdfast.worker")
 
 
-def service(handler: Handler, settings: Settings) -> ServedWork:
+def served_work(handler: Handler, settings: Settings) -> ServedWork:
     lanes = (ServedLane(lane.name, None if settings.strict else lane.weight, lane.timeout) for lane in settings.lanes)
     limits = ServedLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
     return ServedWork(tuple(lanes), handler.names, limits, settings.application or "", frozenset(handler.schedules))
@@ -32,30 +31,31 @@ def service(handler: Handler, settings: Settings) -> ServedWork:
 
 def introduction(spec: WorkerSpec, handler: Handler) -> Introduction:
     boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
-    served = service(handler, spec.settings)
+    served = served_work(handler, spec.settings)
     host = socket.gethostname()
     return Introduction(spec.incarnation, host, boot, os.getpid(), spec.slot, served, spec.kind, spec.halt)
 
 
 @dataclass(slots=True)
 class Registration:
-    post: WorkerContext
+    context: WorkerContext
     handler: Handler
-    renewal: LeaseRenewal
 
     async def register(self) -> None:
-        """Dead already: it was killed in the store's eyes before it could say a word. Taken: a bug elsewhere."""
-        who = introduction(self.post.spec, self.handler)
-        standing = await self.post.insist.call("register", lambda: self.post.store.register(who))
+        """Register; a refusal ends this worker: the store has declared it dead already, or its id is in use."""
+        context = self.context
+        introduced = introduction(context.spec, self.handler)
+        standing = await context.retries.call("register", lambda: context.store.register(introduced))
         if standing is Standing.OK:
             return
-        _log.error("the store refuses this incarnation", standing=str(standing))
-        self.post.fenced.set()
+        _log.error("the store refuses this worker", standing=str(standing))
+        context.fenced.set()
 
     async def serve(self) -> None:
+        """Register again when the store has lost this worker; never returns."""
         while True:
-            await self.post.unknown.wait()
-            self.post.unknown = anyio.Event()
-            _log.warning("the store has lost this worker; it registers anew")
+            await self.context.unknown.wait()
+            self.context.unknown = anyio.Event()
+            _log.warning("the store has lost this worker; it registers again")
             await self.register()
-            self.renewal.soon()
+            self.context.state.want_renewal()

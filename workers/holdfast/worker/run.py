@@ -1,6 +1,6 @@
-"""The deliveries in hand: each runs in a scope of its own, and what came of it is left for the next request.
+"""Runs the deliveries that this worker holds, each in a scope of its own; outcomes go with the next pull.
 
-They are tasks of an asyncio group, as one of anyio's costs several times as much to begin. But they are only ever
+Deliveries are tasks of an asyncio group, as one of anyio's costs several times as much to begin. But they are only
 cancelled through their scopes, the last ones too: that reaches handlers in threads, and waits for them.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -30,6 +30,8 @@ from holdfast.handler.turn import is_whole
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.handler_limits import HandlerLimits
+from holdfast.worker.heartbeat import Heartbeat
+from holdfast.worker.recycler import Recycler
 from holdfast.worker.task_log import TaskLog
 
 _log = structlog.get_logger("holdfast.worker")
@@ -37,55 +39,57 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class RunningTask:
-    """`earlier`: another turn of the same task, which is stopped; this one is begun when that has ended."""
+    """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended.
+
+    `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it.
+    """
 
     task: Task
     scope: anyio.CancelScope
     earlier: RunningTask | None = None
-    over: anyio.Event = field(default_factory=anyio.Event)
-    why: str = ""  # it was stopped: cancel, pause, drain, lost, another-turn, fenced or over
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    stopped_by: str = ""
 
-    async def alone(self) -> None:
-        """Until the earlier turn has ended, even if this one is stopped before: never two at once."""
+    async def await_earlier(self) -> None:
+        """Wait until the earlier turn has ended, even if this one is stopped before: never two at once."""
         if self.earlier:
             with anyio.CancelScope(shield=True):
-                await self.earlier.over.wait()
+                await self.earlier.ended.wait()
             self.earlier = None
 
     def stop(self, why: str) -> None:
-        self.why = self.why or why
+        self.stopped_by = self.stopped_by or why
         self.task.notes.cancelled = True
         self.scope.cancel()
 
 
 @dataclass(slots=True)
 class RunningTasks:
-    """`ended` is told of every delivery that is over, and whether it was begun; `done` counts those that were,
-    `released` those given back unfinished."""
+    """`released` counts the tasks given back unfinished."""
 
-    post: WorkerContext
+    context: WorkerContext
     handler: Handler
     telemetry: Telemetry
-    ended: Callable[[bool], None]
-    done: int = 0
+    heartbeat: Heartbeat
+    recycler: Recycler
     released: int = 0
     _running: dict[str, RunningTask] = field(default_factory=dict[str, RunningTask])
     _empty: anyio.Event = field(default_factory=anyio.Event)
     _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
     _threads: anyio.CapacityLimiter = field(init=False)
-    _policy: RetryPolicy = field(init=False)
-    _rooms: HandlerLimits = field(init=False)
-    _telling: TaskLog = field(init=False)
+    _retry_policy: RetryPolicy = field(init=False)
+    _limits: HandlerLimits = field(init=False)
+    _task_log: TaskLog = field(init=False)
 
     def __post_init__(self) -> None:
-        settings = self.post.spec.settings
+        settings = self.context.spec.settings
         self._threads = anyio.CapacityLimiter(settings.concurrency)
-        self._telling = TaskLog(self.post.incarnation, settings.log_level)
-        self._rooms = HandlerLimits(settings.concurrency, time.monotonic)
-        self._policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
+        self._task_log = TaskLog(self.context.incarnation, settings.log_level)
+        self._limits = HandlerLimits(settings.concurrency, time.monotonic)
+        self._retry_policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
 
     async def serve(self) -> None:
-        """Be there for what is started, for ever; cancelled, stop it and wait for its end."""
+        """Run what is started; when cancelled, stop the handlers and wait for their end."""
         async with self._group:
             try:
                 await anyio.sleep_forever()
@@ -97,7 +101,11 @@ class RunningTasks:
                         await self._empty.wait()
 
     def start(self, delivery: Delivery) -> None:
-        task = Task(delivery, self.post.spec.settings.max_message_bytes)
+        """Begin this delivery. The parent knows of a suspect first: it may end this process at once."""
+        self.recycler.task_begun()
+        if self.context.spec.quarantine:
+            self.heartbeat.send()
+        task = Task(delivery, self.context.spec.settings.max_message_bytes)
         earlier = self._running.get(delivery.task_id)
         if earlier:
             earlier.stop("another-turn")
@@ -105,9 +113,9 @@ class RunningTasks:
         self._group.create_task(self._deliver(delivery, running))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
-        """End this handler, if it still runs under this claim."""
+        """Cancel this handler, if it still runs under this claim."""
         running = self._running.get(task_id)
-        if running and self.post.exchange.holds(task_id, claim):
+        if running and self.context.exchange.holds(task_id, claim):
             running.stop(why)
 
     def stop_all(self, why: str) -> None:
@@ -115,8 +123,8 @@ class RunningTasks:
             running.stop(why)
 
     def notes(self) -> dict[str, Holding]:
-        """What running handlers have to say that the store may not know."""
-        held = self.post.exchange.held
+        """Progress and checkpoints of running handlers that the store may not know."""
+        held = self.context.exchange.held
         return {
             task_id: Holding(
                 task_id, held[task_id].claim, running.task.notes.progress, running.task.notes.unstored_checkpoint
@@ -125,9 +133,9 @@ class RunningTasks:
             if task_id in held
         }
 
-    def noted(self, told: Iterable[Holding]) -> None:
-        """The store knows this now. What it has not answered to is told again: a lost renewal loses no checkpoint."""
-        for holding in told:
+    def noted(self, stored: Iterable[Holding]) -> None:
+        """The store has these. Until it answers they are sent again: a lost renewal loses no checkpoint."""
+        for holding in stored:
             running = self._running.get(holding.task_id)
             if running and holding.checkpoint is not None:
                 running.task.notes.stored(holding.checkpoint)
@@ -135,16 +143,16 @@ class RunningTasks:
     async def _deliver(self, delivery: Delivery, running: RunningTask) -> None:
         outcome: Outcome | Deferred | None = None
         try:
-            await running.alone()
+            await running.await_earlier()
             with running.scope:
-                outcome = await self._in_turn(delivery, running)
+                outcome = await self._run_within_limit(delivery, running)
         except BaseException as error:
-            # Border of a task: nothing that leaves it may keep the slot, or end the other deliveries.
-            outcome = None if running.why else _left_by(error, delivery)
-        self._end(delivery, running, outcome or HandlerStopped(running.why))
+            # Border of a task: no error may keep the slot, or end the other deliveries.
+            outcome = None if running.stopped_by else _escaped(error, delivery)
+        self._end(delivery, running, outcome or HandlerStopped(running.stopped_by))
 
-    async def _in_turn(self, delivery: Delivery, running: RunningTask) -> Outcome | Deferred:
-        """Run, where its handler has a place for it; else wait for one, or not be begun here."""
+    async def _run_within_limit(self, delivery: Delivery, running: RunningTask) -> Outcome | Deferred:
+        """Run it if its handler has a place; else wait for one, or defer the task."""
         while not running.task.unreadable and not is_whole(delivery):
             delivery = await self._with_more(delivery)
             running.task.take(delivery)
@@ -152,61 +160,66 @@ class RunningTasks:
         places = self._options(running).concurrency
         if name is None or places is None:
             return await self._run(delivery, running)
-        room = self._rooms.of(name, places)
-        if room.is_full and not self._rooms.may_wait():
-            return Deferred(room.turn_in())
-        async with self._rooms.enter(room):
+        limit = self._limits.of(name, places)
+        if limit.is_full and not self._limits.may_wait():
+            return Deferred(limit.seconds_to_turn())
+        async with self._limits.enter(limit):
             return await self._run(delivery, running)
 
     def _options(self, running: RunningTask) -> HandlerOptions:
         return self.handler.options(running.task.operation.name)
 
-    def _policy_of(self, running: RunningTask) -> RetryPolicy:
+    def _retry_policy_of(self, running: RunningTask) -> RetryPolicy:
         attempts = self._options(running).max_attempts
-        return replace(self._policy, max_attempts=attempts) if attempts else self._policy
+        return replace(self._retry_policy, max_attempts=attempts) if attempts else self._retry_policy
 
     async def _run(self, delivery: Delivery, running: RunningTask) -> Outcome:
         delivery = await self._with_history(delivery, running.task)
-        self._telling.consumed(delivery, running.task)
-        timeout = self.post.spec.settings.timeout_of(delivery.lane)
+        self._task_log.consumed(delivery, running.task)
+        timeout = self.context.spec.settings.timeout_of(delivery.lane)
         with self.telemetry.delivery(delivery, running.task) as span:
             outcome = await run(
-                self.handler, delivery, running.task, self._threads, timeout, on_stuck=self.post.stuck.set
+                self.handler, delivery, running.task, self._threads, timeout, on_stuck=self.context.stuck.set
             )
             span.ended(outcome)
             return outcome
 
     async def _with_history(self, delivery: Delivery, task: Task) -> Delivery:
-        """With all earlier messages that the operation asks for: a pull tells only so many bytes of them."""
+        """The delivery with all earlier messages that the operation asks for: a pull carries only so many bytes."""
         while not task.unreadable and lacks_messages(delivery, task.operation):
             delivery = await self._with_more(delivery)
         return delivery
 
     async def _with_more(self, delivery: Delivery) -> Delivery:
-        read = partial(self.post.store.earlier, delivery.task_id, delivery.earlier)
-        found, earlier = await self.post.insist.call("earlier", read)
+        read = partial(self.context.store.earlier, delivery.task_id, delivery.earlier)
+        found, earlier = await self.context.retries.call("earlier", read)
         return replace(delivery, history=(*found, *delivery.history), earlier=earlier)
 
     def _end(self, delivery: Delivery, running: RunningTask, outcome: Outcome | Deferred) -> None:
         is_latest = self._running[delivery.task_id] is running
-        if not is_latest:  # whatever came of it is no outcome of the turn that was claimed since
-            outcome = HandlerStopped(running.why)
+        if not is_latest:  # its outcome is not that of the turn that was claimed since
+            outcome = HandlerStopped(running.stopped_by)
         checkpoint = running.task.notes.checkpoint
-        report = settlement(outcome, delivery, self._policy_of(running), random.random(), checkpoint)
-        self._telling.ended(delivery, running.task, outcome, report)
+        report = settlement(outcome, delivery, self._retry_policy_of(running), random.random(), checkpoint)
+        self._task_log.ended(delivery, running.task, outcome, report)
         if report and report.kind is Settle.RELEASE:
             self.released += 1
         if is_latest:
             del self._running[delivery.task_id]
-            self.post.exchange.finish(delivery.task_id, report)
-        running.over.set()
+            self.context.exchange.finish(delivery.task_id, report)
+        running.ended.set()
         if not self._running:
             self._empty.set()
-        begun = not isinstance(outcome, Deferred)
-        self.done += begun
-        self.ended(begun)
+        if not isinstance(outcome, Deferred):
+            self._count()
+        self.context.state.want_pull()
+
+    def _count(self) -> None:
+        self.recycler.task_ended()
+        if self.context.state.use.done == 1:
+            self.heartbeat.send()  # a worker that has settled something is no boot failure, however soon it dies
 
 
-def _left_by(error: BaseException, delivery: Delivery) -> Outcome:
-    _log.error("a delivery was left by an error", task_id=delivery.task_id, exc_info=error)
+def _escaped(error: BaseException, delivery: Delivery) -> Outcome:
+    _log.error("an error ended a delivery outside of its handler", task_id=delivery.task_id, exc_info=error)
     return what_it_raised(error)

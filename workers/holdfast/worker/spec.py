@@ -1,4 +1,4 @@
-"""What a worker process is given at its fork."""
+"""A worker process gets this at its fork."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """`incarnation` is this life of the slot: 32 hex characters, never used again. `kind`: which tasks it claims.
+    """`incarnation`: 32 hex characters, new for each fork and never used again. `kind`: which tasks it claims.
     `halt`: of a process that ends at halts, the number of the last one that there was when it started."""
 
     incarnation: str
@@ -24,7 +24,7 @@ class WorkerSpec:
 
     @property
     def quarantine(self) -> bool:
-        """It claims suspects alone, one at a time."""
+        """True if it claims suspects only, one at a time."""
         return self.kind is WorkerKind.QUARANTINE
 
     @property

@@ -1,4 +1,4 @@
-"""The one retry loop around a worker's idempotent calls: a store that is away is waited for, never given up on."""
+"""Retries a worker's idempotent calls until the store answers, however long that takes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _log = structlog.get_logger("holdfast.worker")
 class StoreRetries:
     """`degraded` says why the store cannot be used, by the call that found out; empty when all is well."""
 
-    _ailing: dict[str, str] = field(default_factory=dict[str, str])
+    _failing: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def degraded(self) -> str:
-        return next(iter(self._ailing.values()), "")
+        return next(iter(self._failing.values()), "")
 
     async def call(self, what: str, operation: Callable[[], Awaitable[T]]) -> T:
         """The answer of `operation`, however long it takes. Every StoreError is waited out: even a refusal (a user's
@@ -39,7 +39,7 @@ class StoreRetries:
         except StoreError as error:
             self._note(what, error)
         answer = await self._retry(what, operation)
-        del self._ailing[what]
+        del self._failing[what]
         _log.info("the store answers again", call=what)
         return answer
 
@@ -58,6 +58,6 @@ class StoreRetries:
         return await retrying(attempt)
 
     def _note(self, what: str, error: BaseException | None) -> None:
-        if what not in self._ailing:
+        if what not in self._failing:
             _log.warning("the store does not answer; waiting", call=what, error=str(error))
-        self._ailing[what] = str(error)
+        self._failing[what] = str(error)

@@ -1,5 +1,5 @@
-"""What a worker's log says of its deliveries: a failure always; what was consumed and settled where `log_level` is
-debug, as at the speed of a worker a line for each task would cost more than the task."""
+"""Logs the deliveries of a worker: failures always; consumed and settled tasks only where `log_level` is debug, as at
+the speed of a worker a line for each task would cost more than the task."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TaskLog:
             case Rejected(_, reason):
                 _log.warning("task rejected", error=one_line(reason), **self._names(delivery, task))
             case HandlerStopped(why):
-                _log.info("stopped a handler", task=delivery.task_id, why=why)
+                _log.info("handler stopped", task=delivery.task_id, why=why)
             case _ if self._all and report:
                 _log.debug("task settled", outcome=str(report.kind), **self._names(delivery, task))
             case _:

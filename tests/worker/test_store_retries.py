@@ -28,22 +28,22 @@ def answering(*answers: str | StoreError) -> Callable[[], Awaitable[str]]:
 @pytest.mark.parametrize("failures", [0, 1, 2, 3])
 @pytest.mark.parametrize("error", [StoreUnavailableError, StoreFullError, StoreRefusedError])
 async def test_the_answer_is_the_stores_however_often_it_failed(failures: int, error: type[StoreError]) -> None:
-    insist = StoreRetries()
+    retries = StoreRetries()
     call = answering(*[error("away")] * failures, "answer")
-    assert await insist.call("one", call) == "answer"
-    assert insist.degraded == ""
+    assert await retries.call("one", call) == "answer"
+    assert retries.degraded == ""
     call = answering(*[error("away")] * failures, "answer")
-    assert await insist.call("another", lambda: call()) == "answer"
+    assert await retries.call("another", lambda: call()) == "answer"
 
 
 async def test_what_keeps_a_call_is_shown_until_it_is_answered() -> None:
-    insist, seen = StoreRetries(), list[str]()
+    retries, seen = StoreRetries(), list[str]()
     call = answering(StoreUnavailableError("one"), StoreUnavailableError("two"), "answer")
 
     async def watched() -> str:
-        seen.append(insist.degraded)
+        seen.append(retries.degraded)
         return await call()
 
-    await insist.call("pull", watched)
+    await retries.call("pull", watched)
     assert seen == ["", "one", "two"]
-    assert insist.degraded == ""
+    assert retries.degraded == ""

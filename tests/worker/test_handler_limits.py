@@ -26,10 +26,10 @@ def clock() -> Clock:
 
 
 class Visitors:
-    """Tasks that are in a room until they are told to leave."""
+    """Tasks that run at once until they are told to leave."""
 
-    def __init__(self, rooms: HandlerLimits, room: HandlerLimit, group: anyio.abc.TaskGroup) -> None:
-        self._rooms, self._room, self._group = rooms, room, group
+    def __init__(self, limits: HandlerLimits, limit: HandlerLimit, group: anyio.abc.TaskGroup) -> None:
+        self._limits, self._limit, self._group = limits, limit, group
         self.inside: list[str] = []
         self._told: dict[str, anyio.Event] = {}
 
@@ -43,53 +43,53 @@ class Visitors:
         await anyio.wait_all_tasks_blocked()
 
     async def _visit(self, name: str) -> None:
-        async with self._rooms.enter(self._room):
+        async with self._limits.enter(self._limit):
             self.inside.append(name)
             await self._told[name].wait()
             self.inside.remove(name)
 
 
-async def visit(rooms: HandlerLimits, room: HandlerLimit, play: Callable[[Visitors], Awaitable[None]]) -> None:
+async def visit(limits: HandlerLimits, limit: HandlerLimit, play: Callable[[Visitors], Awaitable[None]]) -> None:
     async with anyio.create_task_group() as group:
-        await play(Visitors(rooms, room, group))
+        await play(Visitors(limits, limit, group))
         group.cancel_scope.cancel()
 
 
 async def test_so_many_are_in_a_room_and_a_quarter_of_the_slots_waits(clock: Clock) -> None:
-    rooms = HandlerLimits(8, clock)
-    room = rooms.of("report", 1)
-    assert rooms.of("report", 1) is room
+    limits = HandlerLimits(8, clock)
+    limit = limits.of("report", 1)
+    assert limits.of("report", 1) is limit
 
     async def play(visitors: Visitors) -> None:
         await visitors.come("a")
-        assert (room.is_full, rooms.may_wait()) == (True, True)
+        assert (limit.is_full, limits.may_wait()) == (True, True)
         await visitors.come("b")
-        assert rooms.may_wait()
+        assert limits.may_wait()
         await visitors.come("c")
-        assert (visitors.inside, rooms.may_wait()) == (["a"], False)
+        assert (visitors.inside, limits.may_wait()) == (["a"], False)
         await visitors.leave("a")
-        assert (visitors.inside, rooms.may_wait()) == (["b"], True)
+        assert (visitors.inside, limits.may_wait()) == (["b"], True)
         await visitors.leave("b")
         await visitors.leave("c")
-        assert (room.is_full, rooms.may_wait()) == (False, True)
+        assert (limit.is_full, limits.may_wait()) == (False, True)
 
-    await visit(rooms, room, play)
+    await visit(limits, limit, play)
 
 
 async def test_who_is_cancelled_while_it_waits_leaves_no_trace(clock: Clock) -> None:
-    rooms = HandlerLimits(4, clock)
-    room = rooms.of("report", 1)
+    limits = HandlerLimits(4, clock)
+    limit = limits.of("report", 1)
 
     async def play(visitors: Visitors) -> None:
         await visitors.come("a")
         with anyio.move_on_after(0):
-            async with rooms.enter(room):
+            async with limits.enter(limit):
                 raise AssertionError("there was no place")
-        assert rooms.may_wait()
+        assert limits.may_wait()
         await visitors.leave("a")
-        assert not room.is_full
+        assert not limit.is_full
 
-    await visit(rooms, room, play)
+    await visit(limits, limit, play)
 
 
 async def test_a_worker_with_few_slots_lets_nobody_wait(clock: Clock) -> None:
@@ -97,34 +97,34 @@ async def test_a_worker_with_few_slots_lets_nobody_wait(clock: Clock) -> None:
 
 
 async def test_each_that_is_deferred_has_its_turn_behind_the_one_before(clock: Clock) -> None:
-    room = HandlerLimit(2, clock)
-    waits = [room.turn_in() for _ in range(4)]
+    limit = HandlerLimit(2, clock)
+    waits = [limit.seconds_to_turn() for _ in range(4)]
     assert waits == pytest.approx([FIRST_GUESS / 2 * n for n in (1, 2, 3, 4)])
     clock.now += 1
-    assert room.turn_in() == pytest.approx(FIRST_GUESS / 2)
+    assert limit.seconds_to_turn() == pytest.approx(FIRST_GUESS / 2)
 
 
 async def test_turns_come_as_runs_have_taken(clock: Clock) -> None:
-    rooms = HandlerLimits(4, clock)
-    room = rooms.of("report", 1)
+    limits = HandlerLimits(4, clock)
+    limit = limits.of("report", 1)
     for _ in range(30):
-        async with rooms.enter(room):
+        async with limits.enter(limit):
             clock.now += 4
-    assert room.turn_in() == pytest.approx(4, rel=0.05)
+    assert limit.seconds_to_turn() == pytest.approx(4, rel=0.05)
 
 
 async def test_a_run_that_takes_longer_than_any_before_puts_turns_off(clock: Clock) -> None:
-    rooms = HandlerLimits(4, clock)
-    room = rooms.of("report", 1)
-    async with rooms.enter(room):
+    limits = HandlerLimits(4, clock)
+    limit = limits.of("report", 1)
+    async with limits.enter(limit):
         clock.now += 7
-        assert room.turn_in() == pytest.approx(7)
+        assert limit.seconds_to_turn() == pytest.approx(7)
 
 
 async def test_turns_are_never_at_once_and_never_far_off(clock: Clock) -> None:
-    room = HandlerLimit(1000, clock)
-    assert room.turn_in() == SHORTEST
+    limit = HandlerLimit(1000, clock)
+    assert limit.seconds_to_turn() == SHORTEST
     crowded = HandlerLimit(1, clock)
-    assert [crowded.turn_in() for _ in range(1000)][-1] == LONGEST
+    assert [crowded.seconds_to_turn() for _ in range(1000)][-1] == LONGEST
     clock.now += LONGEST
-    assert crowded.turn_in() == pytest.approx(FIRST_GUESS)
+    assert crowded.seconds_to_turn() == pytest.approx(FIRST_GUESS)

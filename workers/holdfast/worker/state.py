@@ -1,0 +1,70 @@
+"""The state of one worker: what it holds, and what decides how much more it may claim.
+
+The parts of a worker read it and change it; `changed` wakes those that wait. Decisions are functions of the state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.core import recycle
+from holdfast.core.lease import Lease
+from holdfast.core.pull_protocol import Exchange
+from holdfast.core.recycle import RecycleLimits, WorkerUse
+from holdfast.worker.changes import Changes
+
+
+@dataclass(slots=True)
+class WorkerState:
+    """`exchange`: the tasks held, and the slots. `use`: tasks done and memory, against the `limits` past which this
+    worker is to be recycled; `recycle_reason` says why it is, else it is empty.
+
+    `is_ready`: a task would be begun now (False while the application that runs tasks is not asking for one).
+    `is_draining`: it finishes what it holds, then ends. `is_quiet`: the store said that this host claims nothing.
+    `is_apart`: the store said that a suspect runs here alone, or is to be the next. `is_vouched_for`: a steward renews
+    the lease of this worker, too.
+
+    `pull_wanted`, `renewal_wanted`: the next request to the store, or the next renewal, is to be sent at once.
+    `inbox_waits`: entries too large for the store to read wait for this worker.
+    """
+
+    exchange: Exchange
+    lease: Lease
+    limits: RecycleLimits = field(default_factory=RecycleLimits)
+    use: WorkerUse = field(default_factory=WorkerUse)
+    recycle_reason: str = ""
+    is_ready: bool = True
+    is_draining: bool = False
+    is_quiet: bool = False
+    is_apart: bool = False
+    is_vouched_for: bool = False
+    pull_wanted: bool = False
+    renewal_wanted: bool = False
+    inbox_waits: bool = False
+    changed: Changes = field(default_factory=Changes)
+
+    def want_pull(self) -> None:
+        """Ask the store soon: something ended, or may be claimed. What ends in the same turn of the loop goes along."""
+        if not self.pull_wanted:
+            self.pull_wanted = True
+            self.changed.announce()
+
+    def want_renewal(self) -> None:
+        """Renew the lease now: something changed that the store should know."""
+        self.renewal_wanted = True
+        self.changed.announce()
+
+
+def slots_to_claim(state: WorkerState, now: float) -> int:
+    """How many more tasks this worker may claim: none while it drains, past the end of its lease, or not ready."""
+    if state.is_draining or not state.lease.holds(now) or not state.is_ready:
+        return 0
+    within_limits = recycle.appetite(state.limits, state.use, len(state.exchange.held))
+    return min(state.exchange.free, within_limits)
+
+
+def heeds_bells(state: WorkerState, now: float) -> bool:
+    """True if a bell would be of use: not to a worker that may claim nothing, or that is about to ask the store."""
+    if state.is_quiet or state.is_apart or state.pull_wanted:
+        return False
+    return slots_to_claim(state, now) > 0
