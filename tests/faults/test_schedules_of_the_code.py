@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 REMOVED = "a schedule was removed: the code no longer declares it"
-FOREIGN = "a schedule of the code is another application's, which runs: it stays as that one declares it"
+FOREIGN = "this schedule is also in the code of another application that runs: that one's declaration is kept"
 UNDECLARED = "no live worker declares this schedule of the code, and it goes on firing"
 HANDLERS = """
 from holdfast import Handlers

@@ -127,4 +127,4 @@ async def test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as
                 await anyio.lowlevel.checkpoint()
             ended = [(line["event"], line.get("why")) for line in told]
             life.cancel_scope.cancel()
-    assert ended == [("handler stopped", "another-turn")]
+    assert ended == [("stopped a handler", "another-turn")]

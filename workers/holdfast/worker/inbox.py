@@ -45,4 +45,4 @@ class Inbox:
         context, admitted = self.context, admission(raw, self.context.spec.settings.max_message_bytes)
         answer = await context.retries.call("admit", lambda: context.store.admit(context.incarnation, admitted))
         if answer == "set-aside":
-            _log.warning("a large entry cannot be read; it is set aside", size=len(raw), reason=admitted.reason)
+            _log.warning("a large entry was set aside", size=len(raw), reason=admitted.reason)

@@ -56,6 +56,6 @@ class Registration:
         while True:
             await self.context.unknown.wait()
             self.context.unknown = anyio.Event()
-            _log.warning("the store has lost this worker; it registers again")
+            _log.warning("the store has lost this worker; it registers anew")
             await self.register()
             self.context.state.want_renewal()

@@ -34,7 +34,7 @@ class TaskLog:
             case Rejected(_, reason):
                 _log.warning("task rejected", error=one_line(reason), **self._names(delivery, task))
             case HandlerStopped(why):
-                _log.info("handler stopped", task=delivery.task_id, why=why)
+                _log.info("stopped a handler", task=delivery.task_id, why=why)
             case _ if self._all and report:
                 _log.debug("task settled", outcome=str(report.kind), **self._names(delivery, task))
             case _:

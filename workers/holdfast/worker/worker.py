@@ -137,7 +137,7 @@ class Worker:
     async def _heed_fence(self) -> None:
         """Others own the tasks by now: stop what runs, report nothing, end."""
         await self._context.fenced.wait()
-        _log.error("the store has declared this worker dead: it cancels its tasks and ends")
+        _log.error("the store has declared this worker dead; it cancels everything and ends")
         self._running.stop_all("fenced")
         self._end(ChildExit.FENCED, 0.0)
 
