@@ -11,7 +11,7 @@ from holdfast.core.envelope import Run, build_parts, build_run, read
 from holdfast.core.outcomes import Completed, InputAsked, Raised
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
-from holdfast.handler.failures import what_it_raised
+from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.history import messages_for
 from holdfast.handler.returned_value import outcome_of
 from tests.worker.handlers import delivery_of, document, run_handler
@@ -28,7 +28,7 @@ def replied(value: object) -> bytes:
 
 
 def failed(error: Exception) -> bytes:
-    outcome = what_it_raised(error)
+    outcome = outcome_of_error(error)
     assert isinstance(outcome, Raised)
     settled = settlement(outcome, delivery_of(max_attempts=1), RetryPolicy(), 0.0)
     assert settled is not None

@@ -1,1 +1,1 @@
-"""The user's code: found, inspected, called, and what it answers understood."""
+"""Finds the user's code, inspects it, calls it, and turns its answer into an outcome."""

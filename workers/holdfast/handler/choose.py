@@ -1,4 +1,4 @@
-"""What runs the tasks, as the settings say: a Python handler, or a command."""
+"""Chooses the handler that the settings name: a Python function or registry, or a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRACE_MOST = 2.5
 
 
 def handler_of(settings: Settings) -> Handler:
-    """Imported, or found on PATH. Raises HandlerError."""
+    """The handler, imported, or its command found on PATH. Raises HandlerError."""
     if settings.exec is None:
         return resolve(settings.handler, settings.app_dir, settings)
     grace = min(GRACE_MOST, settings.drain_timeout * GRACE_SHARE)
@@ -25,7 +25,7 @@ def handler_of(settings: Settings) -> Handler:
 
 
 def check(settings: Settings) -> str:
-    """How the handler is named, once everything about it is right that needs no import. Raises HandlerError."""
+    """Check everything about the handler that needs no import; its name. Raises HandlerError."""
     if settings.exec is None:
         return target_of(settings.handler, settings.app_dir)
     if settings.preload:

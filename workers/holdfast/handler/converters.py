@@ -1,7 +1,7 @@
-"""Arguments of named handlers: what came as JSON, checked against the annotation and turned into what it names.
+"""Checks the JSON arguments of named handlers against their annotations, and converts them.
 
-pydantic does it for whatever it knows (numbers, texts, dates, dataclasses, typed dicts, models of its own), msgspec
-where a Struct is meant. A parameter without an annotation, or with one that neither knows, gets what came.
+pydantic converts the types it knows (numbers, texts, dates, dataclasses, typed dicts, its own models), msgspec its
+Structs. A parameter without an annotation, or with one that neither knows, gets the JSON value.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ SHOWN = 5  # mismatches named in one reason
 
 
 class MisfitError(ValueError):
-    """Arguments that a handler cannot be called with; says which and why, in one line."""
+    """A handler cannot be called with these arguments; the message names them and says why, in one line."""
 
 
 def converters(parameters: Iterable[inspect.Parameter]) -> dict[str, Convert]:
-    """What turns the values of these parameters into what they are annotated with; those that get what came are left
-    out."""
+    """The converters of these parameters by name; parameters that get the JSON value are left out."""
     made = {one.name: _converter(one.annotation) for one in parameters if one.annotation is not one.empty}
     return {name: convert for name, convert in made.items() if convert is not None}
 
 
 def convert_all(convert: Mapping[str, Convert], kwargs: Mapping[str, object]) -> dict[str, Any]:
-    """The arguments as the handler gets them. Raises MisfitError; what a validator of the user's raises passes."""
+    """The arguments as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
     fitting, misfits = dict(kwargs), list[str]()
     for name in kwargs.keys() & convert.keys():
         try:
@@ -50,12 +49,12 @@ class _MismatchError(Exception):
 def _converter(annotation: Any) -> Convert | None:
     if isinstance(annotation, str) or annotation in (Any, object):
         return None
-    return _by_msgspec(annotation) if _means_struct(annotation) else _by_pydantic(annotation)
+    return _by_msgspec(annotation) if _has_struct(annotation) else _by_pydantic(annotation)
 
 
-def _means_struct(annotation: Any) -> bool:
+def _has_struct(annotation: Any) -> bool:
     is_struct = isinstance(annotation, type) and issubclass(annotation, msgspec.Struct)
-    return is_struct or any(map(_means_struct, get_args(annotation)))
+    return is_struct or any(map(_has_struct, get_args(annotation)))
 
 
 def _by_msgspec(annotation: Any) -> Convert:
@@ -82,7 +81,9 @@ def _by_pydantic(annotation: Any) -> Convert | None:
         try:
             return adapter.validate_python(value)
         except pydantic.ValidationError as error:
-            told = error.errors(include_url=False, include_context=False, include_input=False)
-            raise _MismatchError([("".join(f".{step}" for step in one["loc"]), one["msg"]) for one in told]) from None
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
+            raise _MismatchError(
+                [("".join(f".{step}" for step in one["loc"]), one["msg"]) for one in problems]
+            ) from None
 
     return convert

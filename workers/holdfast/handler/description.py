@@ -1,4 +1,4 @@
-"""A handler in words: its functions, where each runs, what is passed to it."""
+"""Describes a handler in words: its functions, where each runs, the arguments it takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from holdfast.handler.handler_options import HandlerOptions
 
 @dataclass(frozen=True, slots=True)
 class DescribedFunction:
-    """`name` is empty for the function that tasks without a name get; `options`: what it asks for itself."""
+    """`name` is empty for the function that tasks without a name get; `options`: given when it was
+    registered."""
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""Exceptions of the user's code as they are kept: bounded, and without the frames of ours they passed through."""
+"""Exceptions of the user's code as stored with a task: bounded, without the frames of this library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OURS = str(Path(__file__).parents[1]) + os.sep
 _CUT = "\n…\n"
 
 
-def what_it_raised(error: BaseException) -> Raised | Rejected | Completed:
+def outcome_of_error(error: BaseException) -> Raised | Rejected | Completed:
     """The outcome of a handler that raised `error`."""
     match error:
         case Retry():

@@ -1,4 +1,4 @@
-"""One function of the user's, with what is known of it before it is called."""
+"""One function of the user's, inspected before it is called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.handler.signature import Signature, inspect_signature
 
 
 class FunctionKind(Enum):
-    """Where a handler runs: async ones on the event loop, every other in a thread."""
+    """Async handlers run on the event loop, every other one in a thread."""
 
     COROUTINE = auto()
     ASYNC_GENERATOR = auto()

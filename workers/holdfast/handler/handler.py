@@ -1,4 +1,4 @@
-"""What a worker runs: a default function or runner, functions by name, or both."""
+"""A worker's handler: a default function or runner, functions by name, or both."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from holdfast_config.lanes import Lane
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """`target` is how the operator named it; `schedules` are those that the application's code defines, by id;
-    `lanes` those it says it takes from."""
+    """`target`: the name that the operator gave; `schedules`: those that the application's code defines, by id;
+    `lanes`: those that it takes tasks from, where it says so."""
 
     target: str
     default: HandlerFunction | Runner | None = None
@@ -31,11 +31,11 @@ class Handler:
         return frozenset(self.named) | ({""} if self.default is not None else frozenset[str]())
 
     def choose(self, name: str | None) -> HandlerFunction | Runner | None:
-        """What runs an operation that calls `name`. Where nothing is registered by name, names mean nothing."""
+        """The function or runner of an operation that calls `name`. Without named handlers the name is ignored."""
         return self.named.get(name) if name is not None and self.named else self.default
 
     def options(self, name: str | None) -> HandlerOptions:
-        """What the handler of an operation that calls `name` asks for itself."""
+        """The options that the handler of an operation that calls `name` was registered with."""
         chosen = self.choose(name)
         return chosen.options if isinstance(chosen, HandlerFunction) else HandlerOptions()
 

@@ -1,4 +1,4 @@
-"""What a named handler asks for itself, when it is registered."""
+"""The options of a named handler, given when it is registered."""
 
 from __future__ import annotations
 

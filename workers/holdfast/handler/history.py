@@ -1,4 +1,4 @@
-"""The messages a handler gets: the task's earlier ones and its replies to them, then this turn's."""
+"""Builds the messages that a handler gets: the task's earlier messages and replies, then those of this turn."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from holdfast.handler.turn import is_whole, joined
 
 
 def messages_for(delivery: Delivery, operation: Run) -> list[Message]:
-    """All messages, oldest first; of earlier turns only as many as the operation's history length leaves room for."""
+    """All messages, oldest first; of earlier turns only as many as the operation's history length allows."""
     if not delivery.history:
         return operation.messages
     everything = _earlier(delivery) + operation.messages
     if operation.history_length is None:
         return everything
-    room = max(operation.history_length, len(operation.messages))
-    return everything[len(everything) - min(room, len(everything)) :]
+    most = max(operation.history_length, len(operation.messages))
+    return everything[len(everything) - min(most, len(everything)) :]
 
 
 def lacks_messages(delivery: Delivery, operation: Run) -> bool:
-    """Whether the delivery does not hold all earlier messages that the operation asks for."""
+    """True if the delivery does not hold all earlier messages that the operation asks for."""
     if not is_whole(delivery):
         return True
     if not delivery.earlier or operation.history_length is None:
@@ -46,6 +46,6 @@ def _asked(raw: bytes) -> list[Message]:
 
 
 def _reply(document: bytes) -> list[Message]:
-    """A turn that said nothing leaves no message, so that every message has a part."""
+    """The reply of a turn; none if its result is empty, so that every message has a part."""
     parts = reply_parts(document)
     return [with_content({"kind": "message", "role": "agent", "parts": parts})] if parts else []

@@ -1,4 +1,4 @@
-"""Calling a handler, of whatever kind, to its last value."""
+"""Calls a handler of any kind and gets its last value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FINISHED = frozenset({str, dict, list, int, float, type(None)})
 
 
 async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes, threads: Threads) -> Any:
-    """What the handler comes to; what it raises passes. Of a generator that is the last value, each one is progress."""
+    """Call the handler; its value, or its exception. A generator's last value is the result, each value is progress."""
     reached(Point.HANDLER)
     match callee.kind:
         case FunctionKind.COROUTINE:
@@ -58,7 +58,7 @@ async def _last(values: AsyncGenerator[Any, None], notes: RunNotes) -> Any:
 
 
 def _last_sync(values: Generator[Any, None, Any], notes: RunNotes) -> Any:
-    """The value it returns, if any, else the last one yielded. Between two it heeds being cancelled."""
+    """The value it returns, if any, else the last one yielded. Between two values it stops if it was cancelled."""
     last = None
     try:
         while not notes.cancelled:

@@ -1,4 +1,4 @@
-"""From where a handler's tasks are taken: what a handler says of its lanes, beside what the settings say."""
+"""Merges the handler's lanes into the settings."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from holdfast_config.lanes import Lane
 
 
 def settled(handler: Handler, settings: Settings, *, may_choose: bool) -> Settings:
-    """The settings of a worker that runs it. What they say themselves counts before what the handler says.
+    """The settings of a worker that runs this handler. Lanes and timeouts of the settings count before its own.
 
-    `may_choose`: nobody else needs to know the lanes; else it is a HandlerError that they name none of the handler's.
+    `may_choose`: the handler may choose the lanes alone. Else settings that name none of its lanes are refused with
+    HandlerError, as other processes must know the lanes, too.
     """
     if not handler.lanes:
         return settings
     if set(settings.lane_names).isdisjoint(lane.name for lane in handler.lanes):
         if not may_choose:
-            told = ",".join(str(lane) for lane in handler.lanes)
-            raise HandlerError(f"{handler.target} takes from lanes that the settings do not name: --lanes '{told}'")
+            named = ",".join(str(lane) for lane in handler.lanes)
+            raise HandlerError(f"{handler.target} takes from lanes that the settings do not name: --lanes '{named}'")
         return settings.model_copy(update={"lanes": handler.lanes})
     return settings.model_copy(update={"lanes": tuple(_timed(lane, handler.lanes) for lane in settings.lanes)})
 

@@ -1,4 +1,4 @@
-"""What is no function and no registry, but knows how it is run: the worker classes of `holdfast.timeline`."""
+"""Base class of objects that make a handler of themselves: the worker classes of `holdfast.timeline`."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ class Provider(ABC):
 
     @abstractmethod
     def __handler__(self, target: str, settings: Settings | None) -> Handler:
-        """How it is run. `target` is how the operator named it. Raises HandlerError."""
+        """The handler that runs its tasks. `target` is the name that the operator gave. Raises HandlerError."""

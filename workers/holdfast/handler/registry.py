@@ -1,4 +1,4 @@
-"""The registry that an application fills when one handler is not enough.
+"""A registry of handlers, for an application with more than one.
 
 handlers = Handlers()
 
@@ -66,10 +66,10 @@ class Handlers:
         return keep
 
     def schedule(self, schedule_id: str, /, **spec: Any) -> None:
-        """A schedule of this application, with the arguments of ScheduleSpec: there wherever its workers run.
+        """Define a schedule of this application, with the arguments of ScheduleSpec. Its workers declare it.
 
-        However many workers and hosts have it, each of its fires is made once. Where the application has a name (the
-        setting `application`), what no live worker declares any more is removed. Raises HandlerError.
+        Each of its fires is made once, on however many workers and hosts it is declared. If the application has a name
+        (the setting `application`), a schedule that no live worker declares any more is removed. Raises HandlerError.
         """
         from holdfast.client.schedule_definition import (  # calendars are not small, and few applications need them
             define,
@@ -86,7 +86,7 @@ class Handlers:
         self._schedules[schedule_id] = read
 
     def named(self) -> Mapping[str, HandlerFunction]:
-        """What has been registered so far."""
+        """The functions registered so far, by name."""
         return dict(self._named)
 
     def default(self, function: F) -> F:
@@ -97,7 +97,7 @@ class Handlers:
         return function
 
     def frozen(self, target: str) -> Handler:
-        """What has been registered so far, as a worker runs it. Raises HandlerError where that is nothing."""
+        """The handler that a worker runs. Raises HandlerError if nothing has been registered."""
         if not self._named and self._default is None:
             raise HandlerError(f"{target} is a registry without handlers: register at least one")
         for schedule_id, spec in self._schedules.items():

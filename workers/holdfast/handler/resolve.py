@@ -1,4 +1,4 @@
-"""From the name an operator gives to the handler a worker runs."""
+"""Finds the handler that an operator named."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _call(target: str) -> WorkerCall:
 
 
 def _called(found: object, call: WorkerCall) -> object:
-    """Only a class that is meant for it is called: any other would be called with what an operator typed."""
+    """Call a worker class. Any other class is refused: an operator's text would decide its arguments."""
     if not isinstance(found, type) or not issubclass(found, Provider):
         raise HandlerError(f"{call.target} is no worker class of holdfast.timeline: name it without parentheses")
     try:
@@ -95,7 +95,7 @@ def _suggestion(target: str) -> str:
 def _put_first(folder: str) -> None:
     if sys.path[:1] != [folder]:
         sys.path.insert(0, folder)
-        # Whoever looked there before may have found it empty. Other finders stay as they are, shared with the parent.
+        # A finder may have seen this folder empty before. Other finders stay as they are, shared with the parent.
         sys.path_importer_cache.pop(folder, None)
 
 

@@ -1,4 +1,4 @@
-"""What a handler returned, as the outcome it means.
+"""Turns the value that a handler returned into an outcome.
 
 A str is a text artifact, None none at all, any other JSON value a data artifact. A dict whose `state` is one a turn can
 end in chooses it; its text is the first of TEXT_KEYS that is one, its `result` becomes an artifact as if returned

@@ -1,4 +1,4 @@
-"""Running one delivery to its outcome. Whatever the handler does, an outcome comes of it; only cancellation passes."""
+"""Runs one delivery. Every way in which a handler ends gives an outcome; only cancellation is raised."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Failure, Outcome, Raised, Rejected, UnreadableMessage
 from holdfast.core.result_document import failure_document
 from holdfast.handler.converters import MisfitError
-from holdfast.handler.failures import MESSAGE_BYTES, bounded, user_traceback, what_it_raised
+from holdfast.handler.failures import MESSAGE_BYTES, bounded, outcome_of_error, user_traceback
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
 from holdfast.handler.history import messages_for
@@ -40,7 +40,7 @@ async def run(
     thread_grace: float = 5.0,
 ) -> Outcome:
     """The outcome of `delivery`; `task` is its Task. `task_timeout` (seconds: of its lane, or of the worker) counts
-    where neither delivery nor handler has one; where nobody has, what its producer wrote down as usual for it.
+    if neither delivery nor handler has one; if there is none at all, the producer's usual timeout counts.
 
     Cancelled, it ends as soon as the handler has: an async one is interrupted, one in a thread of `limiter` has to see
     `task.cancelled`. `on_stuck` is called, once, if that thread has not ended `thread_grace` seconds after it was
@@ -64,7 +64,7 @@ async def run(
             except MisfitError as misfit:
                 return _rejected(bounded(str(misfit), MESSAGE_BYTES))
             except Exception as error:  # border of a task: a validator is the user's code
-                return what_it_raised(error)
+                return outcome_of_error(error)
             arguments = callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
             threads = Threads(limiter, on_stuck, thread_grace)
             return await _bounded(partial(_answer, callee, arguments, task, threads), task, seconds)
@@ -93,7 +93,7 @@ async def _bounded(work: Work, task: Task, seconds: float | None) -> Outcome:
         # A scope lets its own cancellation pass where the handler has cancelled the asyncio task as well.
         if _is_stopped():
             raise
-    # Once told to stop, what a handler still answers is not what it would have answered.
+    # An answer after the order to stop is not the answer that the handler would have given.
     if outcome is None or scope.cancel_called:
         return Raised(Failure("TaskTimeout", f"the handler took longer than {seconds:g} s"))
     return outcome
@@ -109,7 +109,7 @@ async def _captured(work: Work, task: Task) -> Outcome:
         return _cancelled(error)
     except BaseException as error:
         # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
-        return what_it_raised(error)
+        return outcome_of_error(error)
 
 
 def _is_stopped() -> bool:
@@ -121,6 +121,6 @@ def _cancelled(error: asyncio.CancelledError) -> Outcome:
     """The outcome of a handler that nobody has stopped, and that was cancelled."""
     current = asyncio.current_task()
     if current is None or not current.cancelling():
-        return what_it_raised(error)
+        return outcome_of_error(error)
     failure = Failure("asyncio.exceptions.CancelledError", OWN_TASK_CANCELLED, user_traceback(error))
     return Raised(failure)

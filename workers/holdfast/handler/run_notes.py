@@ -1,4 +1,4 @@
-"""What a handler leaves for its worker while it runs. Written in the handler's thread, read in the event loop's."""
+"""A running handler's notes to its worker, written in the handler's thread and read in the event loop's."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ class RunNotes:
         return None if checkpoint is self._stored else checkpoint
 
     def stored(self, checkpoint: bytes) -> None:
-        """The store has this one, which was told before; there may be a newer one by now."""
+        """The store has this checkpoint; there may be a newer one by now."""
         self._stored = checkpoint

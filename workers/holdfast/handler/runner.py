@@ -1,4 +1,4 @@
-"""What runs a delivery by itself and says what came of it: a command, or a worker of somebody else's."""
+"""A runner runs a delivery by itself and returns its outcome: a command, or a worker of another framework."""
 
 from __future__ import annotations
 

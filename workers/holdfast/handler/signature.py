@@ -1,4 +1,4 @@
-"""Which parameters a handler has, and what is passed to each; decided once, when it is registered."""
+"""Decides which arguments a handler gets, once, when it is registered."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`task` is the parameter that gets the task; `required` and `known` are those that kwargs are for; `open`: any;
-    `convert` makes of each value what its annotation says."""
+    """`task`: the parameter that gets the task; `required` and `known`: those that kwargs may fill; `open`: any other
+    kwargs, too; `convert`: converters of values by parameter."""
 
     messages: bool
     task: str | None
@@ -29,7 +29,7 @@ class Signature:
     convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
 
     def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
-        """These kwargs as the handler gets them. Raises MisfitError; what the user's own validators raise passes."""
+        """The kwargs as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
         if misfit := self._misfit(kwargs):
             raise MisfitError(misfit)
         return convert_all(self.convert, kwargs)
@@ -44,7 +44,7 @@ class Signature:
         return None
 
     def arguments(self, messages: list[Message], task: Task, kwargs: Mapping[str, object]) -> dict[str, Any]:
-        """What to call the handler with, all by keyword."""
+        """The arguments of a call, all by keyword."""
         arguments: dict[str, Any] = dict(kwargs)
         if self.messages:
             arguments["messages"] = messages
@@ -80,10 +80,10 @@ def _parameters(function: Callable[..., object], what: str) -> list[inspect.Para
         except (TypeError, ValueError) as error:
             raise HandlerError(f"{what} cannot be inspected: {error}") from None
         names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
-        return [one.replace(annotation=_looked_up(one.annotation, names)) for one in written]
+        return [one.replace(annotation=_resolved(one.annotation, names)) for one in written]
 
 
-def _looked_up(annotation: Any, names: dict[str, Any]) -> Any:
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
     """The annotation as a value; as written if it cannot be had."""
     if not isinstance(annotation, str):
         return annotation

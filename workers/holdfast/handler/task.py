@@ -1,4 +1,4 @@
-"""The task as its handler sees it. Safe to use from any thread; what it takes down, the worker collects."""
+"""The task as its handler sees it; safe to use from any thread. The worker reads the notes that it keeps."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Task:
     __slots__ = ("_delivery", "_max_bytes", "deadline", "notes", "operation", "span", "unreadable")
 
     def __init__(self, delivery: Delivery, max_bytes: int = 1048576) -> None:
-        """Made by the worker, which finds in `notes` what the handler has done. Where the operation cannot be read,
-        `unreadable` has the reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
+        """Made by the worker, which reads the handler's `notes`. If the operation cannot be read, `unreadable` has the
+        reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
         self._max_bytes = max_bytes
         self.deadline: float | None = None
         self.span: str | None = None  # set by telemetry: the traceparent of the span around this delivery
@@ -62,8 +62,8 @@ class Task:
 
     @property
     def idempotency_key(self) -> str:
-        """The same in every delivery of this turn with the same messages, and in no other: hand it to what must not be
-        done twice."""
+        """The same in every delivery of this turn with the same messages, and in no other: pass it to services that
+        must not act twice."""
         return f"{self.id}:{self.turn}"
 
     @property
@@ -92,7 +92,7 @@ class Task:
 
     @property
     def traceparent(self) -> str | None:
-        """What the handler's own calls should name as their parent, as W3C writes it; None: nobody traces this."""
+        """The W3C traceparent that the handler's own calls should send; None if there is no trace."""
         if self.span is None and self.trace_id is not None and self.span_id is not None:
             return f"00-{self.trace_id}-{self.span_id}-01"
         return self.span
@@ -105,13 +105,13 @@ class Task:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the handler should stop: it was cancelled, paused, drained, or is out of time. Async handlers are
+        """True if the handler should stop: it was cancelled, paused, drained, or is out of time. Async handlers are
         interrupted; one in a thread has to look here."""
         return self.notes.cancelled
 
     @property
     def last_checkpoint(self) -> Any:
-        """What `checkpoint` was given last, in this delivery or an earlier one of the task; None if never."""
+        """The last checkpoint, of this delivery or an earlier one of the task; None if there is none."""
         encoded = self.notes.checkpoint or self._delivery.checkpoint
         return _decode(encoded) if encoded else None
 

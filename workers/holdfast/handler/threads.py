@@ -1,7 +1,7 @@
-"""A sync handler in a thread. A thread cannot be interrupted: it is asked to stop, and waited for, whatever it does.
+"""Runs a sync handler in a thread. A thread cannot be interrupted: it is asked to stop, and waited for.
 
-Nothing is reported of a task while its thread still runs, because nobody may run it again beside that thread. One that
-does not heed `task.cancelled` within its grace is told to `on_stuck`: only the end of the process ends it.
+Nothing is reported of a task while its thread still runs, because the task must not run again beside that thread. If a
+thread does not stop within its grace, `on_stuck` is called: only the end of the process ends it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Ended:
 
 
 async def in_thread(function: Callable[[], object], notes: RunNotes, threads: Threads) -> Any:
-    """What `function` returns or raises. Cancelled, it asks the thread to stop and ends with it.
+    """Call `function` in a thread; its value, or its exception. Cancelled, it asks the thread to stop and waits for it.
 
     The thread is awaited beside: a cancellation of the asyncio task itself, which no shield stops, may end the wait
     for it here, but not the group.

@@ -1,4 +1,4 @@
-"""The user's values as JSON: results and checkpoints. Dataclasses, dates, UUIDs, msgspec and pydantic models too."""
+"""Encodes results and checkpoints as JSON: also dataclasses, dates, UUIDs, msgspec and pydantic models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class NotJsonError(ValueError):
 
 
 def _plain(value: object) -> object:
-    """What msgspec does not know: pydantic models, numbers and arrays of numpy."""
+    """Convert types that msgspec does not know: pydantic models, numbers and arrays of numpy."""
     for method, arguments in (("model_dump", {"mode": "json"}), ("tolist", {})):
         convert = getattr(value, method, None)
         if callable(convert):
@@ -46,7 +46,7 @@ def to_json(value: object) -> bytes:
 
 
 def _check(encoded: bytes) -> None:
-    """What a msgspec.Raw holds is written as it is: nobody has looked at it before."""
+    """Check a msgspec.Raw: it is written as it is, and nothing has read it before."""
     try:
         _skim(encoded)
         if not encoded.isascii():

@@ -45,8 +45,8 @@ def read_turn(delivery: Delivery, max_bytes: int) -> tuple[Run, str]:
 
 
 def _as_one(runs: Sequence[Run]) -> Run:
-    """The first message that calls a handler decides which one runs; of what the messages say of the run the last word
-    counts."""
+    """One operation of several messages: the first one that calls a handler decides which runs; for options of the run
+    the last message counts."""
     first, last = runs[0], runs[-1]
     call = next((run for run in runs if run.name is not None), first)
     traced = next((run for run in reversed(runs) if run.trace_id is not None), last)

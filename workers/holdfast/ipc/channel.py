@@ -1,4 +1,4 @@
-"""What a parent and its children say to each other over their socketpair: JSON, one message a line.
+"""Messages between a parent and its children over their socketpair: JSON, one message a line.
 
 Deadlines are absolute CLOCK_MONOTONIC seconds, the same in every process of a host. The parent's end closing means
 that the parent is gone; the child's end closing means nothing (a grandchild may hold it): a pidfd tells of its death.

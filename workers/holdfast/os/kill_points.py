@@ -1,4 +1,4 @@
-"""Where the environment asks for it, a process ends itself at a named point; anywhere else `reached` does nothing."""
+"""A process kills itself at a named point if the environment asks for it (tests do); else `reached` does nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _take(asked: KillPoint) -> bool:
 
 
 def _pass(point: Point) -> None:
-    """Nobody is to end here."""
+    """Used if no kill point is asked for."""
 
 
 _asked = kill_spec.parse(environment.kill_at())

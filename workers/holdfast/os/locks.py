@@ -15,9 +15,9 @@ MARKED = b"process\n"
 
 
 def hold(path: Path) -> int | None:
-    """Lock `path` for the life of this process; its descriptor, or None if somebody else holds it.
+    """Lock `path` for the life of this process; its descriptor, or None if another process holds it.
 
-    Whoever may read the file may lock it, so it is for its owner alone; a link to somebody else's file is not followed.
+    A user who may read the file may lock it, so only its owner may; a link to another user's file is not followed.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -30,14 +30,14 @@ def hold(path: Path) -> int | None:
 
 
 def _make_private(descriptor: int) -> None:
-    """What an earlier version made for the group, too."""
-    told = os.fstat(descriptor)
-    if told.st_uid == os.geteuid() and told.st_mode & 0o077:
+    """Take the group's rights from a file that an earlier version made."""
+    file = os.fstat(descriptor)
+    if file.st_uid == os.geteuid() and file.st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody holds `path` now."""
+    """True if no process holds `path` now."""
     descriptor = hold(path)
     if descriptor is None:
         return False

@@ -1,4 +1,4 @@
-"""Other processes as the kernel shows them: whose children they are, what their environment said when they began."""
+"""Reads other processes from /proc: their children, command lines and environments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TITLE = b"holdfast: "
 
 
 def children(pid: int) -> list[int]:
-    """Of all its threads; nothing if it is gone."""
+    """The children of all threads of a process; none if it is gone."""
     found: list[int] = []
     with suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
@@ -22,7 +22,7 @@ def children(pid: int) -> list[int]:
 
 
 def with_descendants(pids: Iterable[int]) -> set[int]:
-    """These and all that came from them, as far as the line of parents has not broken."""
+    """These processes and their descendants, but for those whose parent has ended."""
     found: set[int] = set()
     waiting = list(pids)
     while waiting:
@@ -39,7 +39,7 @@ def everybody() -> list[int]:
 
 
 def carries(pid: int, marks: Collection[bytes]) -> bool:
-    """Whether all these NAME=value stand in the environment that it was executed with; no, if it is not ours to see."""
+    """True if its environment at exec has all these NAME=value; False if this user may not read it."""
     try:
         environment = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -48,7 +48,7 @@ def carries(pid: int, marks: Collection[bytes]) -> bool:
 
 
 def title(pid: int) -> bytes:
-    """Its command line, or what it has made of it; nothing if it is gone."""
+    """Its command line or title; empty if it is gone."""
     try:
         return (_PROC / str(pid) / "cmdline").read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""Where a delivery comes from: the producer's span, as the envelope names it."""
+"""Reads the producer's span from a task's envelope."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def producer(task: Task) -> SpanContext | None:
 
 
 def context(span: SpanContext) -> Context:
-    """What makes `span` the parent of a new one."""
+    """The context in which a new span has `span` as its parent."""
     return set_span_in_context(NonRecordingSpan(span))
 
 

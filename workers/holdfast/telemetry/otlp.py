@@ -43,12 +43,12 @@ class OtlpTelemetry:
             [Link(origin)] if origin else (),
         )
         task.span = traceparent(span.get_span_context())
-        told = _Span()
+        delivery_span = _Span()
         try:
             with trace.use_span(span, record_exception=False, set_status_on_exception=False):
-                yield told
+                yield delivery_span
         finally:
-            told.tell(span)
+            delivery_span.write_to(span)
             span.end()
 
     def recovered(self, count: int, cause: str) -> None:
@@ -69,7 +69,7 @@ class _Span:
     def ended(self, outcome: Outcome) -> None:
         self._result = result(outcome)
 
-    def tell(self, span: trace.Span) -> None:
+    def write_to(self, span: trace.Span) -> None:
         span.set_attribute(semantic_names.OUTCOME, self._result.outcome)
         if self._result.error:
             span.set_attribute(semantic_names.ERROR_TYPE, self._result.error)

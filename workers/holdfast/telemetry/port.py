@@ -1,4 +1,4 @@
-"""What a worker and a steward tell of themselves. Nothing here knows of OpenTelemetry."""
+"""The interface through which workers and stewards report telemetry, without OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Span(Protocol):
     """One delivery being run."""
 
     def ended(self, outcome: Outcome) -> None:
-        """The handler came to this; a span that is not told so was cancelled."""
+        """The handler ended with this outcome; a span without one was cancelled."""
         ...
 
 

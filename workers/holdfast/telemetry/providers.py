@@ -46,7 +46,7 @@ def _start(work: Callable[[], None]) -> Thread:
 
 
 def _resource(service: str) -> Resource:
-    """What the SDK knows, our name for the process, and over both what the user says in OTEL_* variables."""
+    """The SDK's attributes and our service name; the user's OTEL_* variables override both."""
     return Resource.create().merge(Resource({SERVICE_NAME: service})).merge(OTELResourceDetector().detect())
 
 

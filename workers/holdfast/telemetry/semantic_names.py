@@ -1,4 +1,4 @@
-"""What spans, metrics and their attributes are called: the messaging semantic conventions, and our own beside them.
+"""Names of spans, metrics and their attributes: the messaging semantic conventions, and our own beside them.
 
 The conventions are still in development; a change of theirs is a change of this file.
 """

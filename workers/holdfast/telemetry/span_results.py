@@ -1,4 +1,4 @@
-"""How an outcome is told of in a span."""
+"""Turns an outcome into the words that a span shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.core.outcomes import (
 
 
 class SpanResult(NamedTuple):
-    """`outcome` is one word; `error` is what kind of error it was, empty for none. Messages of errors are not told:
+    """`outcome` is one word; `error` is what kind of error it was, empty for none. Messages of errors are left out:
     they may hold anything, and `supervisor tasks show` has them."""
 
     outcome: str

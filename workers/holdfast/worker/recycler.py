@@ -53,7 +53,7 @@ class Recycler:
             self._look()
 
     async def try_first_task(self) -> None:
-        """Once the first task has run for a while, its memory tells what one costs, and others may run beside it."""
+        """Let the first task run alone for a while: its memory tells the cost of one. Then others may run beside it."""
         await self._begun.wait()
         await anyio.sleep(TRIAL)
         self.state.use = replace(self.state.use, tried=True)

@@ -20,7 +20,7 @@ from holdfast.core.delivery import Delivery, Holding, Settle
 from holdfast.core.outcomes import Deferred, HandlerStopped, Outcome
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
-from holdfast.handler.failures import what_it_raised
+from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.history import lacks_messages
@@ -222,4 +222,4 @@ class RunningTasks:
 
 def _escaped(error: BaseException, delivery: Delivery) -> Outcome:
     _log.error("an error ended a delivery outside of its handler", task_id=delivery.task_id, exc_info=error)
-    return what_it_raised(error)
+    return outcome_of_error(error)

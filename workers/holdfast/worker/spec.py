@@ -29,5 +29,5 @@ class WorkerSpec:
 
     @property
     def capacity(self) -> int:
-        """How many tasks it runs at a time."""
+        """The number of tasks that it runs at a time."""
         return 1 if self.quarantine else self.settings.concurrency

@@ -56,7 +56,10 @@ class WorkerState:
 
 
 def slots_to_claim(state: WorkerState, now: float) -> int:
-    """How many more tasks this worker may claim: none while it drains, past the end of its lease, or not ready."""
+    """The number of tasks that this worker may claim now.
+
+    It may claim none while it drains, past the end of its lease, or while it is not ready.
+    """
     if state.is_draining or not state.lease.holds(now) or not state.is_ready:
         return 0
     within_limits = recycle.appetite(state.limits, state.use, len(state.exchange.held))

@@ -1,4 +1,4 @@
-"""The command of an operator: split into words as a shell does, found and looked at once, before anything runs it."""
+"""Splits an operator's command line into words as a shell does, and checks its program once, before any task."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _why_not(path: Path) -> str:
 
 
 def _check_beginning(path: Path, line: str) -> None:
-    """What the kernel would refuse at the first task, in words that do not name the reason."""
+    """Refuse now a program that the kernel would refuse at the first task without naming the reason."""
     try:
         with path.open("rb") as file:
             beginning = file.read(LOOKED_AT)

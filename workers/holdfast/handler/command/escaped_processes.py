@@ -1,7 +1,7 @@
-"""What a command has started and let go into a session of its own: found and killed when the command has ended.
+"""Kills the processes that a command started in sessions of their own, once the command has ended.
 
-Orphans become children of the supervisor's parent, which adopts them. Those that share our session are its workers
-and other children of its own; of the rest, those are meant that carry the marks, with all that they have started.
+Orphans become children of the supervisor's parent, which adopts them. Those in our session are its workers and its
+other children. Of the rest, those that carry the marks in their environment are killed, with all their descendants.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from holdfast.os import processes
 ROUNDS = 5  # one may fork while we look; each round finds what the last one missed
 
 
-def kill_fled(marks: Collection[bytes]) -> None:
+def kill_escaped(marks: Collection[bytes]) -> None:
     killed: set[int] = set()
     for _ in range(ROUNDS):
         found = {pid for pid in processes.children(os.getppid()) if _is_foreign(pid) and processes.carries(pid, marks)}

@@ -1,4 +1,4 @@
-"""What a command's exit status means for its task. The numbers are those of sysexits(3)."""
+"""Maps a command's exit status to the outcome of its task. The numbers are those of sysexits(3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _decode = msgspec.json.Decoder().decode
 
 
 def outcome(status: int, output: bytes, last_line: str, tail: str, max_bytes: int) -> Outcome:
-    """The outcome of a command that ended with `status` (a signal's number if below 0), as it said on its way."""
+    """The outcome of a command that ended with `status` (a signal's number if below 0).
+
+    `last_line` and `tail` of its standard error explain it.
+    """
     said = f": {last_line}" if last_line else ""
     match status:
         case 0:
@@ -43,7 +46,7 @@ def outcome(status: int, output: bytes, last_line: str, tail: str, max_bytes: in
 
 
 def value_of(output: bytes) -> Any:
-    """What a Python handler would have returned: JSON where all of it is JSON, else text; None if it is empty."""
+    """The output as a Python handler would have returned it: JSON if all of it is JSON, else text; None if empty."""
     try:
         return _decode(output)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

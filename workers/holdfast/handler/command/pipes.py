@@ -1,4 +1,4 @@
-"""Both ends of a conversation through pipes, on the event loop: a document goes in, whatever is said comes out."""
+"""Writes a document to a process and reads its output, through pipes on the event loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHUNK = 65536  # bytes; what a pipe holds
 
 
 async def feed(pipe: IO[bytes], document: bytes) -> None:
-    """Write the document and close the pipe. Whoever does not read it all is not asked why."""
+    """Write the document and close the pipe. A process need not read all of it."""
     os.set_blocking(pipe.fileno(), False)
     rest = memoryview(document)
     try:
@@ -26,7 +26,7 @@ async def feed(pipe: IO[bytes], document: bytes) -> None:
 
 
 async def listen(pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
-    """Hand on what comes, until nobody is left who could write. One chunk a turn of the loop: others have theirs."""
+    """Pass on each chunk until every writer has closed the pipe. One chunk per turn of the loop: others run between."""
     os.set_blocking(pipe.fileno(), False)
     while True:
         await anyio.wait_readable(pipe)

@@ -1,7 +1,7 @@
-"""One process of a command, from its start to its burial.
+"""One process of a command, from its start until it and its descendants are gone.
 
-It leads a session of its own. Its dead leader is left unreaped until the group has been killed, so that the number of
-the group is nobody else's meanwhile; what has fled into another session is found by the marks in its environment.
+It leads a session of its own. When it has ended it is left unreaped until its group has been killed, so that no other
+group gets that number; processes that escaped into another session are found by the marks in their environment.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import IO
 import anyio
 
 from holdfast.handler.command.command_line import Command
-from holdfast.handler.command.escaped_processes import kill_fled
+from holdfast.handler.command.escaped_processes import kill_escaped
 
 
 class CommandProcess:
-    """A command that has been started; leaving it as a context kills and buries what is left of it.
+    """A command that has been started; leaving its context kills and reaps what is left of it.
 
-    Starting it raises OSError. `marks`: those NAME=value of its environment that no other run has. `asked`: it was
-    asked to end.
+    Starting it raises OSError. `marks`: those NAME=value of its environment that no other run has.
+    `asked_to_end`: it got SIGTERM.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class CommandProcess:
         marks: Collection[bytes],
         pidfd: Callable[[int], int] = os.pidfd_open,
     ) -> None:
-        self.asked = False
+        self.asked_to_end = False
         self._marks = marks
         self._popen = subprocess.Popen(
             command.words,
@@ -93,8 +93,8 @@ class CommandProcess:
             await anyio.to_thread.run_sync(wait, limiter=anyio.CapacityLimiter(1))
 
     def ask_to_end(self) -> None:
-        """SIGTERM to its group; a stopped one has to run to hear it."""
-        self.asked = True
+        """SIGTERM to its group, and SIGCONT, as a stopped process would not get it."""
+        self.asked_to_end = True
         self._signal(signal.SIGTERM)
         self._signal(signal.SIGCONT)
 
@@ -103,9 +103,9 @@ class CommandProcess:
         self._signal(signal.SIGKILL)
 
     def kill_all(self) -> None:
-        """SIGKILL to its group, and to whoever has fled from it."""
+        """SIGKILL to its group, and to processes that escaped from it."""
         self.kill()
-        kill_fled(self._marks)
+        kill_escaped(self._marks)
 
     def _signal(self, number: int) -> None:
         if self._popen.returncode is None:  # reaped, its number may be another's

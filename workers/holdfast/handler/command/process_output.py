@@ -1,4 +1,4 @@
-"""What a command says: its result on standard output, all else on standard error, each within bounds."""
+"""Reads a command's output within bounds: its result on standard output, remarks on standard error."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class CommandResult:
     def __init__(self, most: int, on_excess: Callable[[], None]) -> None:
         self._most = most
         self._on_excess = on_excess
-        self._said = bytearray()
+        self._raw = bytearray()
         self.excessive = False
 
     def take(self, chunk: bytes) -> None:
         if self.excessive:
             return
-        self._said += chunk
-        if len(self._said) > self._most:
+        self._raw += chunk
+        if len(self._raw) > self._most:
             self.excessive = True
-            self._said.clear()
+            self._raw.clear()
             self._on_excess()
 
     @property
     def raw(self) -> bytes:
-        return bytes(self._said)
+        return bytes(self._raw)
 
 
 class Remarks:
@@ -50,7 +50,7 @@ class Remarks:
         self._add(rest)
 
     def finish(self) -> None:
-        """The line is over, even if its end was not said."""
+        """Log the line, even if it has no end."""
         if line := _text(self._line).strip():
             self._log(line)
         self._line.clear()
@@ -61,7 +61,7 @@ class Remarks:
 
     @property
     def last_line(self) -> str:
-        """The last one that is not empty; nothing if nothing was said."""
+        """The last line that is not empty; empty if there is none."""
         return next(iter(self.tail.rstrip().splitlines()[::-1]), "").strip()
 
     def _add(self, part: bytes) -> None:

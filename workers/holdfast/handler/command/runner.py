@@ -1,4 +1,4 @@
-"""A command as a handler: started for each delivery, talked to, and ended with it, in whatever way that ends."""
+"""Runs a command as a handler: one process per delivery, which ends with the delivery, however that ends."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from holdfast_config import names
 
 @dataclass(frozen=True, slots=True)
 class CommandRunner:
-    """`inherited` is the environment of its processes. Seconds: `grace` from SIGTERM to SIGKILL, `linger` for those
-    that a command has left in the background to finish writing."""
+    """`inherited` is the environment of its processes. Seconds: `grace` from SIGTERM to SIGKILL, `linger` for
+    background processes of the command to finish writing."""
 
     command: Command
     inherited: Mapping[str, str]
@@ -47,26 +47,26 @@ class CommandRunner:
         async with anyio.create_task_group() as group:
             group.start_soon(_end_when_cancelled, process, self.grace, over)
             with anyio.CancelScope(shield=True), process:
-                await self._converse(process, document, result, remarks)
+                await self._exchange(process, document, result, remarks)
             over.set()
             outcome = _outcome(process.status, task, result, remarks)
         await anyio.lowlevel.checkpoint_if_cancelled()  # the group does not raise it once the ender has ended
         assert outcome is not None
         return outcome
 
-    async def _converse(
+    async def _exchange(
         self, process: CommandProcess, document: bytes, result: CommandResult, remarks: Remarks
     ) -> None:
-        """Until it has ended and nobody is left who could write."""
-        silent = anyio.Event()
+        """Returns when it has ended and no process is left that could write."""
+        closed = anyio.Event()
         async with anyio.create_task_group() as group:
             group.start_soon(feed, process.stdin, document)
-            group.start_soon(_hear, process, result, remarks, silent)
+            group.start_soon(_read_output, process, result, remarks, closed)
             await process.ended()
-            if not process.asked:
-                await _at_most(self.linger, silent)
+            if not process.asked_to_end:
+                await _at_most(self.linger, closed)
             process.kill_all()
-            await _at_most(self.linger, silent)  # for those who could not be found
+            await _at_most(self.linger, closed)  # for processes that were not found
             group.cancel_scope.cancel()
 
 
@@ -82,11 +82,11 @@ async def _end_when_cancelled(process: CommandProcess, grace: float, over: anyio
         raise
 
 
-async def _hear(process: CommandProcess, result: CommandResult, remarks: Remarks, silent: anyio.Event) -> None:
+async def _read_output(process: CommandProcess, result: CommandResult, remarks: Remarks, closed: anyio.Event) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(listen, process.stdout, result.take)
         group.start_soon(listen, process.stderr, remarks.take)
-    silent.set()
+    closed.set()
 
 
 async def _at_most(seconds: float, event: anyio.Event) -> None:
@@ -98,21 +98,21 @@ def _outcome(status: int, task: Task, result: CommandResult, remarks: Remarks) -
     remarks.finish()
     if result.excessive:
         most = task.notes.max_bytes
-        told = f"the command wrote more than {most} bytes to its standard output: at most {most} are kept"
-        return Raised(Failure("ResultError", told, remarks.tail), final=True)
+        problem = f"the command wrote more than {most} bytes to its standard output: at most {most} are kept"
+        return Raised(Failure("ResultError", problem, remarks.tail), final=True)
     if status == exit_codes.TRY_AGAIN:
         _keep_checkpoint(task, result.raw)
     return exit_codes.outcome(status, result.raw, remarks.last_line, remarks.tail, task.notes.max_bytes)
 
 
 def _keep_checkpoint(task: Task, output: bytes) -> None:
-    """What a command that is to be run again has written is handed to the next run."""
+    """Keep the output of a command that asked for a retry as the checkpoint for its next run."""
     if (written := exit_codes.value_of(output)) is not None:
-        with suppress(NotJsonError):  # too long, or no number that JSON has: then the last one stands
+        with suppress(NotJsonError):  # too long, or NaN or infinity: the previous checkpoint stays
             task.checkpoint(written)
 
 
 def _marks(environment: Mapping[str, str]) -> list[bytes]:
-    """What tells the processes of this run from all others: one worker runs a task once at a time."""
+    """The variables that only processes of this run carry: one worker runs a task once at a time."""
     carried = [name for name in (names.INCARNATION, names.TASK_ID) if name in environment]
     return [os.fsencode(f"{name}={environment[name]}") for name in carried]

@@ -1,4 +1,4 @@
-"""What a command is given with a task: a JSON document on its standard input, variables in its environment."""
+"""A command gets its task as a JSON document on standard input, and as variables of its environment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def document(task: Task, messages: list[Message]) -> bytes:
 
 
 def environment(task: Task, inherited: Mapping[str, str]) -> dict[str, str]:
-    """What it inherits, and the names of its task."""
+    """The inherited variables and those that describe the task."""
     told = {
         names.TASK_ID: task.id,
         names.ATTEMPT: str(task.attempts + 1),
