@@ -113,11 +113,18 @@ WORKER = [
         "tests/worker/test_state.py::test_a_worker_claims_what_its_state_allows",
     ),
     Rule(
-        "a wait for hints only is ended once",
+        "a wait for hints only is ended once per answer",
         f"{_HERE}/listen.py",
-        "                self._woken = True\n",
+        "                self._woken_after = self.puller.answered\n",
         "",
-        "tests/worker/test_claiming.py::test_a_wait_for_hints_only_is_ended_once_when_a_slot_is_free",
+        "tests/worker/test_claiming.py::test_a_wait_for_hints_only_is_ended_once_per_answer_when_a_slot_is_free",
+    ),
+    Rule(
+        "the end of a wait for hints only is repeated after the next answer",
+        f"{_HERE}/listen.py",
+        "is_woken = self._woken_after == self.puller.answered",
+        "is_woken = self._woken_after >= 0",
+        "tests/worker/test_claiming.py::test_a_wait_for_hints_only_is_ended_once_per_answer_when_a_slot_is_free",
     ),
     Rule(
         "a drain is shown in the store soon",
@@ -164,7 +171,7 @@ WORKER = [
     Rule(
         "a free slot ends the wait for hints alone",
         f"{_HERE}/listen.py",
-        "return self._hints_only and not self._woken and self.context.heeds_bells()",
+        "return self._hints_only and not is_woken and self.context.heeds_bells()",
         "return False",
         "tests/worker/test_worker.py::test_full_worker_hears_the_bell_again_once_it_has_a_free_slot",
     ),

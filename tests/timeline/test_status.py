@@ -1,4 +1,4 @@
-"""How a job stands, against the real scripts and against a store in memory."""
+"""The status of a job, against the real scripts and against a store in memory."""
 
 from __future__ import annotations
 

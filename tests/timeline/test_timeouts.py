@@ -1,4 +1,4 @@
-"""How long a job's run may take: what is nearer to the job counts before what is farther."""
+"""The timeout of a job's run: what is nearer to the job counts before what is farther."""
 
 from __future__ import annotations
 

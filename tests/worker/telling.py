@@ -128,7 +128,7 @@ async def raw(messages: Messages) -> object:
 
 
 def cancel_own_task() -> None:
-    """What a library does that cleans up after itself with too wide a sweep."""
+    """Cancel the asyncio task itself, as a library does that cleans up too much."""
     current = asyncio.current_task()
     assert current
     current.cancel()

@@ -1,4 +1,4 @@
-"""What a named handler asks for itself: attempts, timeout, concurrency, lane."""
+"""Options of a named handler: attempts, timeout, concurrency, lane."""
 
 from __future__ import annotations
 

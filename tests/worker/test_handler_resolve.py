@@ -1,4 +1,4 @@
-"""From the name an operator gives to a handler, in real folders."""
+"""The handler is found by the name that an operator gives, in real folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handler returned, as the outcome it means."""
+"""The value that a handler returns decides the outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parameters a handler may have, and what they get."""
+"""A handler's parameters decide the arguments that it gets."""
 
 from __future__ import annotations
 

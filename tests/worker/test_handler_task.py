@@ -1,4 +1,4 @@
-"""What the task offers a handler, and what its worker finds of it."""
+"""The task as its handler sees it, and the notes that its worker reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `import holdfast` gives, and what it costs."""
+"""The public names of `import holdfast`, and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the collector is told of a delivery and of a recovery."""
+"""The collector gets a span of each delivery and a count of recoveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What telemetry costs a process: nothing when it is off, a bounded wait when the collector is away."""
+"""Telemetry costs a process nothing when it is off, and a bounded wait when the collector is away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result documents with what a worker of the framework has made: its artifacts and messages as they are.
+"""Result documents that hold the artifacts and messages of a framework's worker as they are.
 
 {"state": …, "parts": […], "error": {…}, "artifacts": […], "messages": […]}; others read only the first three.
 """
@@ -19,7 +19,7 @@ class ResultDocument(NamedTuple):
 
 
 class TurnResult(msgspec.Struct, frozen=True):
-    """A result, whoever wrote it; `artifacts` and `messages` are None where it was a handler of ours."""
+    """A result of either kind of worker; `artifacts` and `messages` are None if a handler of this library made it."""
 
     state: str = ""
     parts: list[dict[str, Any]] = []
@@ -29,7 +29,7 @@ class TurnResult(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> list[dict[str, Any]]:
-        """The parts of what was answered, else those of the error."""
+        """The parts of the answer, else the message of the error."""
         message = (self.error or {}).get("message")
         return self.parts or ([{"kind": "text", "text": message}] if isinstance(message, str) else [])
 
@@ -38,18 +38,18 @@ _decode = msgspec.json.Decoder(TurnResult).decode
 
 
 def document(state: str, artifacts: list[dict[str, Any]], messages: list[dict[str, Any]]) -> ResultDocument:
-    """What is kept of a turn. Raises InvalidTaskError for what JSON does not have."""
+    """The document that is stored for a turn. Raises InvalidTaskError if JSON cannot hold it."""
     parts = [part for each in artifacts or messages for part in parts_of(each)]
-    told: dict[str, Any] = {"state": state, "parts": parts, "artifacts": artifacts, "messages": messages}
+    fields: dict[str, Any] = {"state": state, "parts": parts, "artifacts": artifacts, "messages": messages}
     if state not in {"failed", "rejected"}:
-        return ResultDocument(encoded(told), "")
+        return ResultDocument(encoded(fields), "")
     reason = text_of(parts) or f"the worker answered {state}"
-    told["error"] = {"type": state.capitalize(), "message": reason, "traceback": ""}
-    return ResultDocument(encoded(told), reason)
+    fields["error"] = {"type": state.capitalize(), "message": reason, "traceback": ""}
+    return ResultDocument(encoded(fields), reason)
 
 
 def result_of(raw: bytes) -> TurnResult:
-    """What cannot be read as one counts as one text."""
+    """Read a result; bytes that are no result document count as one text."""
     try:
         return _decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""From settings to a scheduler and a storage that belong together."""
+"""Makes a scheduler and a storage that belong together, from settings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from holdfast_config import ConfigError, Settings, load
 
 
 class SchedulerAndStorage(NamedTuple):
-    """Both know what the framework's workers of this process hold: use a pair, not two halves."""
+    """Both share the list of tasks that the framework's workers in this process hold: use them as a pair."""
 
     scheduler: HoldfastScheduler
     storage: HoldfastStorage
 
     async def use(self, settings: Settings) -> None:
-        """Other settings, before the scheduler is entered."""
+        """Use these settings instead, before the scheduler is entered."""
         _refuse_memory(settings)
         await self.storage.close()
         self.scheduler.use(settings)
@@ -50,8 +50,10 @@ def connect(
     elif any(value is not None for value in keywords.values()):
         raise ConfigError(["connect takes settings or keywords, not both: put the keywords into the settings"])
     _refuse_memory(settings)
-    desk = HeldTasks()
-    return SchedulerAndStorage(HoldfastScheduler(settings, desk, consume=consume), HoldfastStorage(settings, desk))
+    held_tasks = HeldTasks()
+    return SchedulerAndStorage(
+        HoldfastScheduler(settings, held_tasks, consume=consume), HoldfastStorage(settings, held_tasks)
+    )
 
 
 def _refuse_memory(settings: Settings) -> None:
@@ -64,9 +66,9 @@ def _block_of(config: object) -> Mapping[str, object]:
     Redis without a server it means the one at its usual place, as its own scheduler does."""
     if not is_dataclass(config) or getattr(config, "type", None) != "redis":
         return {}
-    told = {each.name: getattr(config, each.name) for each in fields(config)}
-    block = {each.name: told[each.name] for each in fields(config) if told[each.name] != each.default}
-    server = {} if block.get("redis_url") else {"redis_host": told["redis_host"]}
+    values = {each.name: getattr(config, each.name) for each in fields(config)}
+    block = {each.name: values[each.name] for each in fields(config) if values[each.name] != each.default}
+    server = {} if block.get("redis_url") else {"redis_host": values["redis_host"]}
     return {**block, **server}
 
 

@@ -1,8 +1,8 @@
-"""A worker of the framework as one of ours: an incarnation of its own, with a lease, in the framework's process.
+"""Runs one worker of this library for each worker of the framework, in the framework's process.
 
-It holds one delivery at a time and claims the next one when its worker asks for it, so that what waits goes to whoever
-is idle. When the process dies its lease lapses, or, where a supervisor of the same host and runtime folder looks after
-its lock file, within seconds: what it held is delivered to somebody else.
+It has an incarnation and a lease of its own, holds one delivery at a time, and claims the next one when the framework's
+worker asks for it, so that waiting tasks go to idle workers. When the process dies its task is delivered again: once
+the lease has lapsed, or within seconds if a supervisor of the same host and runtime folder watches its lock file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.store.protocol import Store
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
 
-PAUSE = 1.0  # seconds before a life that was ended by the store is followed by another one
+PAUSE = 1.0  # seconds before a worker that the store has ended is followed by another one
 
 _log = structlog.get_logger("holdfast.bindu")
 
@@ -34,10 +34,10 @@ _log = structlog.get_logger("holdfast.bindu")
 class Consumer:
     """Implements `holdfast.handler.runner.Runner`. `serve` lives as long as its scheduler."""
 
-    def __init__(self, store: Store, settings: Settings, desk: HeldTasks, slot: int) -> None:
-        alone = {"concurrency": 1, "task_timeout": None, "max_tasks": None, "max_memory": None, "drain_timeout": 0.0}
-        self._settings = settings.model_copy(update=alone)
-        self._store, self._desk, self._slot = store, desk, slot
+    def __init__(self, store: Store, settings: Settings, held_tasks: HeldTasks, slot: int) -> None:
+        single = {"concurrency": 1, "task_timeout": None, "max_tasks": None, "max_memory": None, "drain_timeout": 0.0}
+        self._settings = settings.model_copy(update=single)
+        self._store, self._held_tasks, self._slot = store, held_tasks, slot
         self._operation: dict[str, Any] | None = None
         self._given = anyio.Event()
         self._closing = anyio.Event()
@@ -46,16 +46,16 @@ class Consumer:
         self._ready = False
 
     async def serve(self) -> None:
-        """One life after the other, as the store may end one."""
+        """Run one worker after the other, as the store may end one."""
         try:
             while not self._closing.is_set():
-                await self._live()
+                await self._run_worker()
         finally:
-            self._desk.clear()
+            self._held_tasks.clear()
             self._given.set()
 
     async def next(self) -> dict[str, Any] | None:
-        """The next operation, which ends the one before; None once this is closed."""
+        """The next operation; asking for it ends the one before. None once this is closed."""
         self._let_go(gone=False)
         self._set_ready(True)
         await self._given.wait()
@@ -64,19 +64,19 @@ class Consumer:
         return operation
 
     def close(self) -> None:
-        """Whoever asked for operations is gone: what it still holds goes back, nothing is claimed any more."""
+        """Claim nothing any more, and give back a task that is still held: the framework's worker is gone."""
         self._closing.set()
         self._set_ready(False)
         self._let_go(gone=True)
 
     async def run(self, task: Task, messages: list[Message]) -> Outcome:
-        """Hand a delivery to the framework's worker, and wait for what it makes of it. It cannot be interrupted: where
-        its task is canceled, it is waited for, and what it says then counts no more."""
+        """Give a delivery to the framework's worker, and wait for its outcome. It cannot be interrupted: if the task
+        is canceled, this waits for it all the same, and its outcome counts no more."""
         if self._closing.is_set():
             return HandlerStopped("drain")
         self._set_ready(False)
         held = self._held = HeldTask(task.id, self._settings.max_message_bytes)
-        self._desk.take(held)
+        self._held_tasks.take(held)
         self._operation = operation_of(task)
         self._given.set()
         try:
@@ -87,7 +87,7 @@ class Consumer:
                 await held.back.wait()
             raise
         finally:
-            self._desk.drop(held)
+            self._held_tasks.drop(held)
         assert held.outcome is not None
         return held.outcome
 
@@ -101,10 +101,15 @@ class Consumer:
         if held is not None:
             held.leave(gone=gone)
 
-    async def _live(self) -> None:
+    async def _run_worker(self) -> None:
         handler = Handler("bindu", self)
         opening = open_worker(
-            self._store, handler, self._settings, self._slot, ready=self._ready, on_verdict=self._desk.heard
+            self._store,
+            handler,
+            self._settings,
+            self._slot,
+            ready=self._ready,
+            on_verdict=self._held_tasks.take_verdict,
         )
         async with opening as worker:
             self._worker = worker
@@ -122,7 +127,7 @@ class Consumer:
 
 
 async def _first(*events: anyio.Event) -> None:
-    """Until one of them has come."""
+    """Wait until one of these events is set."""
     async with anyio.create_task_group() as group:
 
         async def wait(event: anyio.Event) -> None:
@@ -135,7 +140,7 @@ async def _first(*events: anyio.Event) -> None:
 
 @contextmanager
 def _locked(incarnation: str, settings: Settings) -> Generator[None]:
-    """Hold its lock, where a supervisor's steward looks at locks."""
+    """Hold the worker's lock file while the block runs, if a supervisor's steward watches lock files here."""
     folder = settings.runtime_folder.check() / "incarnations"
     if not os.access(folder, os.W_OK):
         yield

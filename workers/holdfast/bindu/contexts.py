@@ -1,4 +1,4 @@
-"""The part of the storage that speaks of contexts: conversations, each with its tasks and one owner."""
+"""The part of the storage that keeps contexts: conversations, each with its tasks and one owner."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ContextStorage(LazyStore):
     async def list_contexts(
         self, length: int | None = None, offset: int = 0, owner_did: str | None = None
     ) -> list[Document]:
-        """The one begun last first, at most a thousand."""
+        """The newest first, at most a thousand."""
         ids = await self._call(self._store.conversations, owner_did, most(length), offset)
         found = [each for key in ids if (each := await self._call(self._store.conversation, key)) is not None]
         return [
@@ -50,7 +50,7 @@ class ContextStorage(LazyStore):
             raise ValueError(f"context {context_id} not found")
 
     async def clear_all(self) -> None:
-        """All contexts with their tasks. What other producers have submitted stays."""
+        """Clear all contexts with their tasks. Tasks of other producers stay."""
         while ids := await self._call(self._store.conversations, None, MOST, 0):
             for context_id in ids:
                 await self._clear(context_id)

@@ -1,4 +1,4 @@
-"""Between the framework's parameters of a task and the operation that Holdfast keeps of it."""
+"""Converts between the framework's parameters of a task and the operation that Holdfast stores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def decoded(raw: bytes) -> Any:
 
 
 def submission_of(params: dict[str, Any], queue: str, max_bytes: int) -> Submission:
-    """What to submit for a `run` with these parameters. Raises InvalidTaskError."""
+    """The submission for a `run` with these parameters. Raises InvalidTaskError."""
     content = encoded(params)
     operation = b'{"operation":"run","params":%b,"trace_id":%b,"span_id":%b}' % (
         content,
@@ -52,7 +52,7 @@ def _read(operation: bytes, max_bytes: int) -> Run:
 
 
 def operation_of(task: Task) -> dict[str, Any]:
-    """A delivery as the framework's workers take it, in the trace of whoever submitted it."""
+    """A delivery as the framework's workers take it, in the trace of its producer."""
     params = cast("dict[str, Any]", decoded(task.raw).get("params") or {})
     message = cast("dict[str, Any] | None", params.get("message"))
     if message is None and task.operation.messages:
@@ -86,7 +86,7 @@ def message_of(message: dict[str, Any], task_id: str, context_id: str, place: st
 
 
 def parts_of(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of a message or an artifact; none where it has none."""
+    """The parts of a message or an artifact; empty if it has none."""
     return cast("list[dict[str, Any]]", document.get("parts") or [])
 
 

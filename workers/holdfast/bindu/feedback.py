@@ -1,4 +1,4 @@
-"""The part of the storage that keeps something beside tasks: feedback, where to tell of them, whose they are."""
+"""The part of the storage that keeps feedback, webhook configurations and owners of tasks."""
 
 from __future__ import annotations
 

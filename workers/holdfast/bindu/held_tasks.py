@@ -1,7 +1,7 @@
-"""What the framework's workers in this process hold: they tell the storage, the scheduler waits for them.
+"""The tasks that the framework's workers in this process hold.
 
-A worker of the framework takes an operation from the scheduler, tells the storage of its states, and asks for the next
-one. Here the two are one delivery: the state that ends a turn settles it, under its claim, once.
+A worker of the framework takes an operation from the scheduler, writes its states to the storage, and asks for the next
+one. Here that is one delivery: the state that ends a turn settles it, under its claim, once.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Documents = list[dict[str, Any]]
 
 @dataclass(slots=True)
 class HeldTask:
-    """`state` is as its worker has it, which begins with a task that is submitted. `stopped`: it was canceled or is
-    somebody else's by now, what its worker says counts no more. `over` once there is an `outcome`; `back` once its
-    worker has come back or is gone; `settled` once the store has answered."""
+    """`state` is as its worker wrote it, at first submitted. `stopped`: it was canceled, or another worker owns it by
+    now, and its outcome counts no more. `over` is set once there is an `outcome`, `back` once its worker has asked for
+    the next task or is gone, `settled` once the store has answered."""
 
     task_id: str
     max_bytes: int
@@ -35,8 +35,8 @@ class HeldTask:
     back: anyio.Event = field(default_factory=anyio.Event)
     settled: anyio.Event = field(default_factory=anyio.Event)
 
-    def say(self, state: str, artifacts: Documents, messages: Documents) -> None:
-        """Raises InvalidTaskError for what JSON does not have."""
+    def take_state(self, state: str, artifacts: Documents, messages: Documents) -> None:
+        """Take a state with its artifacts and messages. Raises InvalidTaskError if JSON cannot hold them."""
         self.state = state
         self.artifacts += artifacts
         self.messages += messages
@@ -44,12 +44,12 @@ class HeldTask:
             self._end(HandlerStopped("pause") if state == "suspended" else self._outcome(state))
 
     def stop(self) -> None:
-        """Nothing of it will be settled."""
+        """Settle nothing of it."""
         self.stopped = True
         self.settled.set()
 
     def leave(self, *, gone: bool) -> None:
-        """Its worker has come back without another word, or is gone."""
+        """Its worker has asked for the next task, or is gone."""
         if self.outcome is None:
             self._end(HandlerStopped("drain") if gone else self._outcome("completed"))
         self.back.set()
@@ -62,8 +62,8 @@ class HeldTask:
     def _outcome(self, state: str) -> Outcome:
         kept = document(state, self.artifacts, self.messages)
         if len(kept.encoded) > self.max_bytes:
-            told = f"the worker answered with {len(kept.encoded)} bytes: at most {self.max_bytes} are kept"
-            return Raised(Failure("ResultError", told), final=True)
+            problem = f"the worker answered with {len(kept.encoded)} bytes: at most {self.max_bytes} are kept"
+            return Raised(Failure("ResultError", problem), final=True)
         match state:
             case "completed":
                 return Completed(kept.encoded)
@@ -79,7 +79,7 @@ _OUTCOMES = frozenset({"completed", "failed", "rejected", "input-required", "aut
 
 
 class HeldTasks:
-    """All that is held in this process, by task."""
+    """All tasks held in this process, by id."""
 
     def __init__(self) -> None:
         self._held: dict[str, HeldTask] = {}
@@ -89,22 +89,22 @@ class HeldTasks:
         self._held[held.task_id] = held
 
     def of(self, task_id: str) -> HeldTask | None:
-        """Held and to be listened to."""
+        """The task, if it is held and was not stopped."""
         held = self._held.get(task_id)
         return held if held and not held.stopped else None
 
     def drop(self, held: HeldTask) -> None:
-        """It is nobody's here any more; its settlement is on its way, unless it was stopped."""
+        """No worker here holds it any more. Its settlement is on its way, unless it was stopped."""
         self._held.pop(held.task_id, None)
         if not held.stopped:
             self._ending[held.task_id] = held
 
-    def heard(self, settlement: Settlement, verdict: Verdict) -> None:
+    def take_verdict(self, settlement: Settlement, verdict: Verdict) -> None:
         if held := self._ending.pop(settlement.task_id, None):
             held.settled.set()
 
     def clear(self) -> None:
-        """Nothing will be heard any more."""
+        """Forget all tasks, and end every wait for a settlement."""
         for held in (*self._held.values(), *self._ending.values()):
             held.settled.set()
         self._held.clear()

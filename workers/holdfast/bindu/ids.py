@@ -1,4 +1,4 @@
-"""The framework's ids are UUIDs, in objects; ours are texts of any form."""
+"""Converts ids: the framework's are UUID objects, those of Holdfast are texts of any form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _OURS = UUID("8e4f3a52-2f0b-5c57-9d7e-6b1c0d9a4e21")  # names ids that are no UU
 
 
 def named(text: object, place: str = "") -> UUID:
-    """The UUID that this text is; for any other text always the same one, of `place`."""
+    """The UUID that this text spells; for any other text a UUID made of it and `place`, always the same."""
     if isinstance(text, UUID):
         return text
     try:

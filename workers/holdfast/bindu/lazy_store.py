@@ -1,4 +1,4 @@
-"""The store below the storage, opened when it is first needed."""
+"""Opens the store of the storage when it is first needed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ MOST = 1000  # tasks or contexts of one list
 
 
 def most(length: int | None) -> int:
-    """How many a list of this length may hold; none given, or none that is one: all that may be listed."""
+    """The limit of a list: this length, or the most that may be listed if none or no valid one is given."""
     return MOST if length is None or length <= 0 else min(length, MOST)
 
 
 class LazyStore:
-    """What the parts of the storage share. Calls are made again while the store cannot be reached."""
+    """Base class of the parts of the storage. Calls are retried while the store cannot be reached."""
 
-    def __init__(self, settings: Settings, desk: HeldTasks) -> None:
-        self._settings, self._desk = settings, desk
+    def __init__(self, settings: Settings, held_tasks: HeldTasks) -> None:
+        self._settings, self._held_tasks = settings, held_tasks
         self._opened: Store | None = None
         self._call = SubmitRetries().call
 
@@ -38,11 +38,11 @@ class LazyStore:
 
     @property
     def store_url(self) -> str:
-        """Where it keeps what it has, without a password."""
+        """The URL of its store, without a password."""
         return self._settings.redis.masked_url
 
     def use(self, settings: Settings) -> None:
-        """Other settings, while it has no connections: it opens those of the new ones."""
+        """Use these settings instead, while it has no connections."""
         self._settings = settings
 
     async def close(self) -> None:

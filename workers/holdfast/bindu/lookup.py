@@ -25,9 +25,9 @@ class TaskLookup(LazyStore):
         return self._as_held(record, about)
 
     def _as_held(self, record: TaskRecord, about: About) -> Document:
-        """As the worker of this process that holds it has left it until now."""
+        """The task with what the worker of this process that holds it has written so far."""
         task = view(record, about)
-        held = self._desk.of(record.task_id)
+        held = self._held_tasks.of(record.task_id)
         if held is not None and record.state is State.WORKING:
             context_id = str(task["context_id"])
             task["status"]["state"] = held.state
@@ -47,7 +47,7 @@ class TaskLookup(LazyStore):
                 yield each
 
     async def _all_ids(self) -> AsyncIterator[str]:
-        """Of all tasks that the framework could name."""
+        """Ids of all tasks that the framework could name."""
         noted = set[str]()
         async for task_id, _ in self._noted():
             noted.add(task_id)

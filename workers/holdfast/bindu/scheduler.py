@@ -31,11 +31,11 @@ _log = structlog.get_logger("holdfast.bindu")
 
 
 class HoldfastScheduler(Scheduler):
-    """Made by `connect`; to be entered. Its operations are submitted as any producer's: idempotent, and repeated while
-    the store cannot be reached. Errors are those of `holdfast.errors`."""
+    """Made by `connect`; use it as a context manager. Its operations are submitted as any producer's: idempotent, and
+    retried while the store cannot be reached. Errors are those of `holdfast.errors`."""
 
-    def __init__(self, settings: Settings, desk: HeldTasks, *, consume: bool) -> None:
-        self._settings, self._desk, self._consume = settings, desk, consume
+    def __init__(self, settings: Settings, held_tasks: HeldTasks, *, consume: bool) -> None:
+        self._settings, self._held_tasks, self._consume = settings, held_tasks, consume
         self._store: Store | None = None
         self._serving: dict[Consumer, asyncio.Task[None]] = {}
         self._closing = asyncio.Event()
@@ -46,15 +46,15 @@ class HoldfastScheduler(Scheduler):
 
     @property
     def store_url(self) -> str:
-        """Where it submits to, without a password."""
+        """The URL of its store, without a password."""
         return self._settings.redis.masked_url
 
     def use(self, settings: Settings) -> None:
-        """Other settings, before it is entered."""
+        """Use these settings instead, before it is entered."""
         self._settings = settings
 
     async def __aenter__(self) -> Self:
-        """Raises StoreUnavailableError, with the URL, where the store does not answer."""
+        """Raises StoreUnavailableError, with the URL, if the store does not answer."""
         store = make_store(self._settings.redis, self._settings.postgres)
         try:
             await store.ping()
@@ -68,7 +68,7 @@ class HoldfastScheduler(Scheduler):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """What the framework's workers still hold goes back to the queue."""
+        """Give tasks that the framework's workers still hold back to the queue."""
         self._closing.set()
         for consumer in self._serving:
             consumer.close()
@@ -92,7 +92,7 @@ class HoldfastScheduler(Scheduler):
             raise TaskEndedError(f"task {task_id} is {state} and takes no more messages; submit a new task")
 
     async def cancel_task(self, params: dict[str, Any]) -> None:
-        """End a task, running or not. The cancel of an unknown one is kept for a while, in case that it comes."""
+        """End a task, running or not. The cancel of an unknown one is kept for a while, in case it comes."""
         with suppress(UnknownTaskError):
             await self._manager.cancel_task(_id(params), "canceled by the application")
 
@@ -105,16 +105,16 @@ class HoldfastScheduler(Scheduler):
         await self._manager.resume_task(_id(params), reason="resumed by the application")
 
     async def receive_task_operations(self) -> AsyncIterator[dict[str, Any]]:
-        """What a worker of the framework is to run, one after the other; nothing, for ever, if none are to be consumed.
+        """The operations that a worker of the framework is to run, one after the other; none if `consume` is off.
 
         Each call is a worker of its own. Asking for the next operation ends the one before. Cancel, pause and resume
-        are done in the store: they are nobody's operation.
+        are done in the store and never returned here.
         """
         store = self._opened
         if not self._consume:
             await self._closing.wait()
             return
-        consumer = Consumer(store, self._settings, self._desk, len(self._serving))
+        consumer = Consumer(store, self._settings, self._held_tasks, len(self._serving))
         serving = self._serving[consumer] = asyncio.create_task(consumer.serve())
         try:
             while (operation := await consumer.next()) is not None:
@@ -124,15 +124,15 @@ class HoldfastScheduler(Scheduler):
         await serving
 
     async def get_queue_length(self) -> int:
-        """How many entries wait."""
+        """The number of entries that wait."""
         return await self._manager.queue_length(self._settings.queue_name)
 
     async def clear_queue(self) -> int:
-        """Cancel what waits; how many went."""
+        """Cancel the waiting tasks; their number."""
         return await self._manager.clear_queue()
 
     async def health_check(self) -> bool:
-        """Whether this is entered and the store answers now."""
+        """True if the scheduler is open and the store answers now."""
         return self._store is not None and await self._manager.health_check()
 
     @property

@@ -1,4 +1,4 @@
-"""The framework's storage, made of the tasks that Holdfast keeps and of what is kept beside them."""
+"""The framework's storage, over the tasks of a Holdfast queue and the records kept beside them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _log = structlog.get_logger("holdfast.bindu")
 
 
 class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[str, Any]]):
-    """Made by `connect`. States are Holdfast's: a worker of the framework changes those of what it holds, anybody can
-    cancel or pause; another state that is written is not taken, and the task is returned as it is. The state of a task
-    that the scheduler was not given yet is its application's to write.
+    """Made by `connect`. Holdfast decides the states of tasks: a worker of the framework writes those of the tasks that
+    it holds, and any caller can cancel or pause. Any other state is refused, and the task is returned as it is. The
+    application writes the state of a task that the scheduler was not given yet.
 
-    Ids are checked as the framework's own storages do it, with TypeError; else errors are those of `holdfast.errors`.
+    Wrong ids raise TypeError, as in the framework's own storages; other errors are those of `holdfast.errors`.
     """
 
     async def load_task(self, task_id: UUID, history_length: int | None = None) -> Document | None:
@@ -52,8 +52,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         if answer == KeptNote.FOREIGN:
             raise OwnershipError(f"context {context} or task {task_id} is owned by a different caller")
         if answer != KeptNote.NOTED:
-            told = f"cannot continue task {task_id}: it is in the terminal state {answer}, which is final"
-            raise ValueError(f"{told}; create a new task with reference_task_ids to continue the conversation")
+            problem = f"cannot continue task {task_id}: it is in the terminal state {answer}, which is final"
+            raise ValueError(f"{problem}; create a new task with reference_task_ids to continue the conversation")
         return await self._continued(task_id, message)
 
     async def _continued(self, task_id: str, message: Document) -> Document:
@@ -73,16 +73,16 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         new_messages: list[Document] | None = None,
         metadata: Document | None = None,
     ) -> Document:
-        """Raises KeyError for an unknown task. What ends a turn has been recorded when this returns."""
+        """Write a state; one that ends a turn is recorded when this returns. Raises KeyError for an unknown task."""
         key = str(checked("task_id", task_id))
         artifacts = documents("new_artifacts", "Artifact", new_artifacts)
         messages = documents("new_messages", "Message", new_messages)
         kept_beside = {name: encoded(item) for name, item in document("metadata", metadata or {}).items()}
         record, noted = await self._found(key, state)
         await self._call(self._store.add, key, metadata=kept_beside)
-        held = self._desk.of(key)
+        held = self._held_tasks.of(key)
         if held is not None and state != "canceled":
-            held.say(state, artifacts, messages)
+            held.take_state(state, artifacts, messages)
             if held.outcome is not None:
                 await held.settled.wait()
         elif noted is NotedWrite.WRITTEN or (record is not None and await self._taken(record, state)):
@@ -137,7 +137,7 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         noted = await self._note_state(key, to_state, from_state)
         if noted is not NotedWrite.UNNOTED:
             return noted is NotedWrite.WRITTEN
-        held = self._desk.of(key)
+        held = self._held_tasks.of(key)
         if held is not None and held.state == from_state:
             states = (*states, State.WORKING)
         if to_state != State.CANCELED or not states:

@@ -1,4 +1,4 @@
-"""A task as the framework has it, made of what Holdfast keeps: its record, its turns, what is kept beside it."""
+"""Builds a task of the framework from Holdfast's record, its turns, and the records kept beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shown(state: State) -> str:
 
 
 def kept(word: str) -> tuple[State, ...]:
-    """The states that a word of the framework's stands for; none for one that our tasks never have."""
+    """The states that a word of the framework stands for; none for one that tasks here never have."""
     return _KEPT.get(word) or tuple(state for state in State if state == word and state not in _SHOWN)
 
 
@@ -43,7 +43,7 @@ def view(record: TaskRecord, about: About) -> dict[str, Any]:
 
 
 def noted_view(task_id: str, about: About) -> dict[str, Any]:
-    """A task that is noted and not submitted yet."""
+    """A task that is noted but not submitted yet."""
     maker = _Maker(task_id, about.context_id)
     history = [maker.message(decoded(about.message or b"{}"), "noted")]
     return maker.task(about.state or "submitted", about.changed_ms or about.at_ms, history, [], about)
@@ -54,7 +54,7 @@ class _Maker:
         self._task_id, self.context_id = task_id, context_id
 
     def task(self, state: str, ms: int, history: Documents, artifacts: Documents, about: About) -> dict[str, Any]:
-        """With all that was added. A message that was noted and is in the history by now is there once."""
+        """The task with all additions. A message that was noted and is in the history by now is there once."""
         added = [decoded(raw) for raw in about.added]
         known = {each["message_id"] for each in history}
         messages = (self.message(each["message"], "added") for each in added if "message" in each)
@@ -83,7 +83,7 @@ class _Maker:
             yield self.message({"role": "agent", "parts": result.said}, f"{number}.reply")
 
     def artifacts(self, number: int, result: TurnResult | None) -> Iterator[dict[str, Any]]:
-        """Only what is completed leaves some."""
+        """The artifacts of a turn; none unless it completed."""
         if result is None or result.state != "completed":
             return
         if result.artifacts is not None:
@@ -97,8 +97,8 @@ class _Maker:
 
 
 def _turns(record: TaskRecord, about: About) -> Iterator[tuple[Run | None, TurnResult | None]]:
-    """What was asked in each turn, and what was answered. The record of a task whose turn has no result shows the one
-    before it, which is among the earlier ones."""
+    """The operation and the result of each turn. If the last turn has no result, the record shows the one before, which
+    is among the earlier ones."""
     earlier = about.earlier
     for asked, answered in zip(earlier[::2], earlier[1::2], strict=False):
         yield _run(asked), result_of(answered) if answered else None

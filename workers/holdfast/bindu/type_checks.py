@@ -1,4 +1,4 @@
-"""Arguments of callers are checked as the framework's own storages check theirs: with TypeError."""
+"""Checks arguments of callers as the framework's own storages do: with TypeError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers of a timeline scheduler import: jobs with recurrence rules, taken round robin from lanes.
+"""Worker classes for jobs with recurrence rules, taken round robin from lanes.
 
 from holdfast.timeline import RoundRobin, StopWork
 

@@ -19,8 +19,11 @@ R = TypeVar("R")
 
 
 class Bike:
-    """To be closed, or used as a context manager. `Bike(load({"config": "x.conf"}))`; without settings, those of the
-    environment and the usual files, `.redbike.conf` among them."""
+    """Sets, shows and removes jobs. Close it, or use it as a context manager.
+
+    `Bike(load({"config": "x.conf"}))`; without settings it loads those of the environment and the usual files,
+    `.redbike.conf` among them.
+    """
 
     def __init__(self, settings: Settings | None = None) -> None:
         settings = settings or load(timeline=True)
@@ -31,28 +34,29 @@ class Bike:
     def set(self, jobid: str, schedule: str, after: float | None = None) -> int | None:
         """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP; its next run, in Unix seconds.
 
-        `after` (Unix seconds): what a rule says up to then counts as made; else up to now. InvalidScheduleError.
+        `after` (Unix seconds): fires of a rule up to then count as made; else those up to now. Raises
+        InvalidScheduleError.
         """
         moment = None if after is None else read_moment(f"{after}", "UTC")
         put: Put = self._ask(jobs.set_job, jobid, schedule, moment)
         return None if put.expected is None else put.expected // 1000
 
     def unset(self, jobid: str) -> None:
-        """Forget a job; a run that goes on is completed. UnknownScheduleError."""
+        """Remove a job; a run that goes on is completed. Raises UnknownScheduleError."""
         self._ask(jobs.unset_job, jobid)
 
     def tell(self, jobid: str) -> dict[str, object]:
-        """Its status, schedule and next run; UnknownScheduleError."""
-        told: jobs.JobAnswer = self._ask(jobs.tell_job, jobid)
-        return told.document
+        """Its status, schedule and next run. Raises UnknownScheduleError."""
+        job: jobs.JobAnswer = self._ask(jobs.tell_job, jobid)
+        return job.document
 
     def statuses(self) -> dict[str, str]:
-        """How each job stands, as EVENT:TIMESTAMP."""
-        return {told.jobid: str(told.status) for told in self._all()}
+        """The status of each job, as EVENT:TIMESTAMP."""
+        return {job.jobid: str(job.status) for job in self._all()}
 
     def schedules(self) -> dict[str, str]:
         """The schedule of each job."""
-        return {told.jobid: told.schedule for told in self._all() if told.schedule is not None}
+        return {job.jobid: job.schedule for job in self._all() if job.schedule is not None}
 
     def close(self) -> None:
         self._manager.close()
@@ -70,6 +74,6 @@ class Bike:
     def _all(self) -> list[jobs.JobAnswer]:
         async def gather(manager: TaskManager) -> list[jobs.JobAnswer]:
             found: AsyncGenerator[jobs.JobAnswer] = jobs.jobs(manager)
-            return [told async for told in found]
+            return [job async for job in found]
 
         return self._ask(gather)

@@ -1,4 +1,4 @@
-"""How a run ends its job. Handlers raise these as instructions, not as errors."""
+"""Handlers raise these to end their job: instructions, not errors."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ class StopWork(StopSchedule):
 
 
 class UnsetJob(UnsetSchedule):
-    """The job is forgotten."""
+    """The job is removed."""

@@ -1,4 +1,4 @@
-"""A job: its id says what and where, its schedule when. Both become a schedule of ours; the store knows no jobs."""
+"""Turns a job (an id with its lane, and a schedule in words) into a schedule of the store, and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _read_spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """How a job is run. `timeout` in seconds; None: as its worker, its lane or the settings say, else 10 s."""
+    """Options of a job's runs. `timeout` in seconds; None: as its worker, its lane or the settings say, else 10 s."""
 
     on_failure: str = "stop"
     max_attempts: int = 1
@@ -41,9 +41,9 @@ def lane_of(jobid: str) -> str | None:
 
 
 def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
-    """What is to be stored for a job; its handler gets the id as text.
+    """The schedule to store for a job; its handler gets the id as text.
 
-    A rule that comes due while its run goes on is passed over; what was asked for once waits for the run to end.
+    A fire of a rule that comes due while a run goes on is skipped; a single run waits for that one to end.
     """
     recurs = any(word in schedule.upper() for word in _RULES)
     return ScheduleSpec(
@@ -59,7 +59,7 @@ def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
 
 
 def schedule_of(record: ScheduleRecord) -> str | None:
-    """What `set` would be given to have this schedule again; None: no word of a job's says it (cron, every)."""
+    """The words that `set` takes for this schedule; None if there are none (cron, every)."""
     spec = _read_spec(record.definition.spec)
     is_once = isinstance(cadence := restored(record.definition.cadence), At)
     if record.ended and (is_once or record.ended == _BY_HANDLER):

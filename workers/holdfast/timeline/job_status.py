@@ -1,4 +1,4 @@
-"""How a job stands, in the words that readers of its status know."""
+"""Computes a job's status (TML, ENQ, BAD, WRK, STP or DIE) from its schedule and its last task."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JobStatus:
 
 
 def has_run(newest: Occurrence | None) -> bool:
-    """Whether the job's last task is to be asked how it stands."""
+    """True if the job's last task decides its status."""
     return newest is not None and newest.what in _FIRES
 
 
@@ -57,5 +57,5 @@ def _at_rest(record: ScheduleRecord) -> JobEvent:
 
 
 def _changed(task: TaskRecord) -> int:
-    """When it came into its state: its trail's last line begins with the moment."""
+    """The time of its last transition, in ms: the last line of its trail begins with it."""
     return int(task.trail[-1].partition(" ")[0]) if task.trail else task.created_ms

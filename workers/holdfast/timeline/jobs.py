@@ -1,4 +1,4 @@
-"""What is done with jobs, over the schedules of a TaskManager."""
+"""Sets, removes and shows jobs, which are schedules of a TaskManager."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ NOTHING: dict[str, object] = {"status": None, "next_run": None, "schedule": None
 async def set_job(
     manager: TaskManager, jobid: str, schedule: str, after: int | None = None, manner: JobKind = USUAL
 ) -> Put:
-    """Give a job its schedule; what is due is queued at once. InvalidScheduleError, and nothing is written.
+    """Give a job its schedule; a run that is due is queued at once.
 
-    Fires up to `after` (ms) count as made; else those up to now.
+    Fires up to `after` (ms) count as made; else those up to now. Raises InvalidScheduleError and writes nothing.
     """
     put = await manager.schedules.put(jobid, spec_of(jobid, schedule, manner), again=True, after=after)
     await manager.schedules.begin(jobid)
@@ -51,23 +51,23 @@ async def set_job(
 
 
 async def unset_job(manager: TaskManager, jobid: str) -> None:
-    """Forget a job. A run that goes on is completed, one that waits in its lane is taken back. UnknownScheduleError."""
+    """Remove a job; a run that goes on is completed, one that waits is taken back. Raises UnknownScheduleError."""
     await manager.schedules.get(jobid)
     await manager.schedules.put(jobid, spec_of(jobid, STOP), again=True)  # takes back what waits
     await manager.schedules.remove(jobid)
 
 
 async def tell_job(manager: TaskManager, jobid: str) -> JobAnswer:
-    """How it stands; UnknownScheduleError."""
-    return await _told(manager, await manager.schedules.get(jobid))
+    """The job with its status. Raises UnknownScheduleError."""
+    return await _answer(manager, await manager.schedules.get(jobid))
 
 
 async def jobs(manager: TaskManager) -> AsyncGenerator[JobAnswer]:
-    """All of them, the next to run first."""
+    """All jobs, the next to run first."""
     async with aclosing(records(manager)) as found:
         async for record in found:
             try:
-                yield await _told(manager, record)
+                yield await _answer(manager, record)
             except UnknownScheduleError:
                 continue  # unset meanwhile
 
@@ -80,19 +80,19 @@ async def records(manager: TaskManager) -> AsyncGenerator[ScheduleRecord]:
         page = await manager.schedules.list(PAGE, cursor)
         for record in page.schedules:
             name = record.definition.schedule_id
-            if name not in seen:  # one that has moved on in the list is met again
+            if name not in seen:  # one whose place in the list has changed is met again
                 seen.add(name)
                 yield record
         if not (cursor := page.cursor):
             return
 
 
-async def _told(manager: TaskManager, record: ScheduleRecord) -> JobAnswer:
+async def _answer(manager: TaskManager, record: ScheduleRecord) -> JobAnswer:
     jobid = record.definition.schedule_id
     newest = next(iter(await manager.schedules.history(jobid, 1)), None)
     task = None
     if record.task and has_run(newest):
-        with suppress(UnknownTaskError):  # it ended so long ago that it is forgotten
+        with suppress(UnknownTaskError):  # it ended so long ago that it was deleted
             task = await manager.get_task(record.task)
     due = record.due if record.due is not None else record.expected
     return JobAnswer(jobid, status(record, newest, task), schedule_of(record), None if due is None else due // 1000)

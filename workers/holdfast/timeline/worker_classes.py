@@ -21,13 +21,16 @@ from holdfast_config.lanes import Lane
 
 
 class Worker(Provider):
-    """What runs jobs. A subclass says how, and which lanes it takes from."""
+    """Base class of workers that run jobs. A subclass defines `work` and `queue_names`."""
 
     _settings: Settings | None = None
 
     def work(self, jobid: str) -> Any:
-        """Run the job. A whole number is after how many seconds a CONTINUE runs again; any other value, and any value
-        elsewhere, is the run's result. Raises StopWork or UnsetJob to end the job; what else it raises ends it, too."""
+        """Run the job; the value is the run's result.
+
+        For a CONTINUE, a whole number is the seconds until it runs again. Raise StopWork or UnsetJob to end the job;
+        any other exception ends it, too.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no work(jobid)")
 
     def queue_names(self) -> Sequence[str]:
@@ -45,7 +48,7 @@ class Worker(Provider):
         return Bike(self._settings or load(timeline=True))
 
     def __handler__(self, target: str, settings: Settings | None) -> Handler:
-        """As the pool runs it. Raises HandlerError."""
+        """The handler that a pool runs. Raises HandlerError."""
         self._settings = settings
         return Handler(target, callee(_runner(self.work), target, named=False), lanes=self._lanes(target))
 

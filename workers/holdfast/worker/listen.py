@@ -26,12 +26,12 @@ class HintListener:
     puller: Puller
     running: RunningTasks
     _hints_only: bool = False
-    _woken: bool = False
+    _woken_after: int = -1
 
     async def serve(self) -> None:
         """Wait for hints and bells, and act on them; never returns."""
         while True:
-            self._hints_only = self._woken = False
+            self._hints_only = False
             if not self.context.heeds_bells():
                 await self._await_slots()
             self._hints_only = not self.context.heeds_bells()
@@ -39,13 +39,16 @@ class HintListener:
             await self._act_on(hint)
 
     async def wake(self) -> None:
-        """End a wait for hints only, once per wait, as soon as bells are of use; never returns."""
+        """End a wait for hints only as soon as bells are of use; never returns.
+
+        The hint that ends it may be lost: another one is sent after the next answer, but none before.
+        """
         context = self.context
         while True:
             await context.state.changed.until(self._misses_bells)
             await anyio.sleep(SETTLE_DELAY)
             if self._misses_bells():
-                self._woken = True
+                self._woken_after = self.puller.answered
                 await context.retries.call("wake", lambda: context.store.wake(context.incarnation))
 
     def poll_timeout(self) -> float:
@@ -63,7 +66,8 @@ class HintListener:
 
     def _misses_bells(self) -> bool:
         """True if this waits for hints only, though a bell would be of use."""
-        return self._hints_only and not self._woken and self.context.heeds_bells()
+        is_woken = self._woken_after == self.puller.answered
+        return self._hints_only and not is_woken and self.context.heeds_bells()
 
     async def _wait(self) -> Hint | None:
         spec = self.context.spec

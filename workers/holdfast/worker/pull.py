@@ -21,11 +21,13 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Puller:
+    """`answered` counts the pulls that were answered."""
+
     context: WorkerContext
     running: RunningTasks
     fires: ContinuedSchedules = field(init=False)
+    answered: int = 0
     _begun: int = 0
-    _done: int = 0
     _noted_quiet: bool = False
 
     def __post_init__(self) -> None:
@@ -35,7 +37,7 @@ class Puller:
         """Want a pull, and wait until one that began after this has been answered."""
         number = self._begun + 1
         self.context.state.want_pull()
-        await self.context.state.changed.until(lambda: self._done >= number)
+        await self.context.state.changed.until(lambda: self.answered >= number)
 
     async def serve(self) -> None:
         """Pull whenever a pull is wanted; never returns."""
@@ -50,7 +52,7 @@ class Puller:
             if pulled.fires:
                 await self.fires.fire(pulled.fires)
                 state.want_pull()
-            self._done = self._begun
+            self.answered = self._begun
             state.changed.announce()
 
     async def _send(self) -> tuple[Request, Pulled]:
