@@ -31,7 +31,7 @@ WORKER = [
     Rule(
         "a process that ends at a halt says so once",
         f"{_HERE}/pull.py",
-        " or (self._quiet and await self._is_ending())",
+        " or (quiet and await self._ends_at_halt())",
         "",
         "tests/worker/test_claiming.py::test_a_process_that_ends_at_a_halt_warns_of_a_quiet_host_alone",
     ),
