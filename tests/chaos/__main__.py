@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from tests.chaos import ledger, report
 from tests.chaos.nemesis import FAULTS, SERVER
 from tests.chaos.play import Plan, play_once
-from tests.chaos.stand import OccupiedError, address
+from tests.chaos.servers import OccupiedError, address
 
 
 async def main(plans: list[Plan], folder: Path | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.chaos import explained
+from tests.chaos import causes
 
 Line = dict[str, Any]
 
@@ -111,7 +111,7 @@ def _all_heard(evidence: Evidence) -> Iterator[str]:
 
 def _all_messages(evidence: Evidence) -> Iterator[str]:
     """Every message ran, in one turn, or was set aside with its reason, or its task was canceled before it could."""
-    ran = {line["message"] for line in evidence.runs if line["what"] == "start"} | explained.joined(evidence.runs)
+    ran = {line["message"] for line in evidence.runs if line["what"] == "start"} | causes.joined(evidence.runs)
     ended = ends(evidence)
     for line in evidence.clients:
         if line["what"] != "submit" or line["told"] in {"ended", "conflict", "refused"} or line["message"] in ran:
@@ -122,7 +122,7 @@ def _all_messages(evidence: Evidence) -> Iterator[str]:
     for line in (line for line in evidence.runs if line["what"] == "start"):
         if turns.setdefault((line["id"], line["message"]), line["turn"]) != line["turn"]:
             yield f"message {line['message']} of {line['id']} ran in more than one turn"
-    yield from explained.unexplained_joins(evidence.events, evidence.runs)
+    yield from causes.unexplained_joins(evidence.events, evidence.runs)
 
 
 def _results(evidence: Evidence) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _starts(evidence: Evidence) -> Iterator[str]:
     claimed = Counter(
         (event["id"], event["detail"].split(":", 1)[0]) for event in evidence.events if event["event"] == "claimed"
     )
-    yield from explained.early_returns(evidence.events, evidence.keep)
+    yield from causes.early_returns(evidence.events, evidence.keep)
     starts = Counter((line["id"], str(line["delivery"])) for line in evidence.runs if line["what"] == "start")
     for (task_id, delivery), times in starts.items():
         if not claimed[task_id, delivery]:
@@ -154,13 +154,13 @@ def _starts(evidence: Evidence) -> Iterator[str]:
 
 def _explained(evidence: Evidence) -> Iterator[str]:
     """Every start after the first, every charge and every dead letter has its reason."""
-    unexplained = explained.extra_starts(evidence.events)["nothing"]
+    unexplained = causes.extra_starts(evidence.events)["nothing"]
     if unexplained:
         yield f"{unexplained} starts are unexplained: nothing had freed the task"
-    yield from explained.causeless_crashes(evidence.events, evidence.runs, evidence.faults)
-    yield from explained.forgotten(evidence.events, evidence.runs)
-    yield from explained.given_up(evidence.events)
-    yield from explained.given_up_late(evidence.runs)
+    yield from causes.causeless_crashes(evidence.events, evidence.runs, evidence.faults)
+    yield from causes.forgotten(evidence.events, evidence.runs)
+    yield from causes.given_up(evidence.events)
+    yield from causes.given_up_late(evidence.runs)
 
 
 def _overlaps(evidence: Evidence) -> Iterator[str]:

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from holdfast import Retry, Task
-from tests.chaos import scribe
+from tests.chaos import history_file
 
 RUNS, HOST, FAULTS = "CHAOS_RUNS", "CHAOS_HOST", "CHAOS_FAULTS"
 PARENT = "CHAOS_PARENT"  # its process id; whoever forked it is another once it is dead
@@ -29,7 +29,7 @@ async def act(messages: list[dict[str, Any]], task: Task) -> object:
     told = {"id": task.id, "turn": task.turn, "delivery": task.delivery, "pid": os.getpid()}
     joined = [message["message_id"] for message in task.operation.messages[:-1]]
     about = {"message": messages[-1]["message_id"], "joined": joined, "verb": verb, "host": os.environ[HOST]}
-    scribe.write(os.environ[RUNS], what="start", **about, **told)
+    history_file.write(os.environ[RUNS], what="start", **about, **told)
     how = "cancelled"
     try:
         result = await VERBS[verb](messages, task, argument)
@@ -39,7 +39,7 @@ async def act(messages: list[dict[str, Any]], task: Task) -> object:
         how = "raised"
         raise
     finally:
-        scribe.write(os.environ[RUNS], what="end", how=how, **told)
+        history_file.write(os.environ[RUNS], what="end", how=how, **told)
 
 
 async def nap(messages: list[dict[str, Any]], task: Task, seconds: str) -> object:
@@ -88,7 +88,7 @@ async def end_host(messages: list[dict[str, Any]], task: Task, argument: str) ->
     """Kill all that its supervisor has, and the supervisor first: nobody is left to report a death."""
     parent, me = int(os.environ[PARENT]), os.getpid()
     pids = [me] if os.getppid() != parent else [parent, *(pid for pid in _children(parent) if pid != me), me]
-    scribe.write(os.environ[FAULTS], fault="supervisor killed by a task", what="hits", pids=pids)
+    history_file.write(os.environ[FAULTS], fault="supervisor killed by a task", what="hits", pids=pids)
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

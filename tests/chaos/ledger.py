@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from tests.chaos import checks, explained
+from tests.chaos import causes, checks
 from tests.chaos.measure import quantile
 from tests.chaos.nemesis import FAULTS
 from tests.chaos.play import Outcome
@@ -16,7 +16,7 @@ def figures(outcome: Outcome) -> dict[str, float]:
     evidence = outcome.evidence
     kinds = Counter(event["event"] for event in evidence.events)
     ended = checks.ends(evidence)
-    again = explained.extra_starts(evidence.events)
+    again = causes.extra_starts(evidence.events)
     return {
         "accepted": kinds["accepted"],
         "ended": sum(bool(state) for state in ended.values()),

@@ -15,17 +15,17 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from holdfast.exits import Exit
-from tests.chaos import misuse, scribe
+from tests.chaos import history_file, task_faults
 from tests.chaos.host import Host, strike
-from tests.chaos.stand import Lent, Stand
+from tests.chaos.random_faults import cut_off, random_faults
+from tests.chaos.servers import LentServer, OwnServer
 from tests.chaos.watcher import Watcher
-from tests.chaos.weather import cut_off, weather
 from tests.chaos.workload import Workload
 from tests.faults.proxy import Action, Proxy
 
 FROZEN = (7.0, 11.0)  # seconds; the leases of the hosts and their grace are 8
 STEALING = 1.0  # seconds
-SHORT, LONG = (0.3, 3.0), (0.5, 11.0)  # seconds of bad weather; clients, who ask again at once, have the short one
+SHORT, LONG = (0.3, 3.0), (0.5, 11.0)  # seconds of random faults; clients, who ask again at once, have the short one
 TORN = (Action.CUT, Action.TRUNCATE, Action.HALF_CLOSE_DOWN, Action.HALF_CLOSE_UP)
 OWN = b'{"_b":"'
 STARTED_AGAIN = (Exit.UNAVAILABLE, -signal.SIGKILL)
@@ -40,7 +40,7 @@ class Nemesis:
     while clocks move, and by what depends on them; `striking`: faults that have not ended."""
 
     hosts: Sequence[Host]
-    stand: Stand | Lent
+    stand: OwnServer | LentServer
     clients: Proxy
     watcher: Watcher
     queue: str
@@ -99,7 +99,7 @@ class Nemesis:
         self.write(name, "recovered", seconds=anyio.current_time() - since)
 
     def write(self, name: str, what: str, **fields: object) -> None:
-        scribe.write(self.history, fault=name, what=what, **fields)
+        history_file.write(self.history, fault=name, what=what, **fields)
 
     def hit(self, name: str, *pids: int, number: int = signal.SIGKILL) -> None:
         self.write(name, "hits", pids=list(pids))
@@ -195,7 +195,7 @@ class Nemesis:
         self.host().reload()
 
     async def server_stopped(self) -> None:
-        assert isinstance(self.stand, Stand)
+        assert isinstance(self.stand, OwnServer)
         pid = self.stand.pid
         strike(pid, signal.SIGSTOP)
         await anyio.sleep(self.dice.uniform(0.2, 4.0))
@@ -203,7 +203,7 @@ class Nemesis:
 
     async def server_killed(self) -> None:
         """Its append-only file has all that it ever acknowledged."""
-        assert isinstance(self.stand, Stand)
+        assert isinstance(self.stand, OwnServer)
         await anyio.to_thread.run_sync(self.stand.kill)
         await anyio.sleep(self.dice.uniform(0.0, 1.0))
         await anyio.to_thread.run_sync(self.stand.start)
@@ -262,7 +262,7 @@ class Nemesis:
         """Past their repetition, some also past the recovery of who sent them. Only of hosts: a client's push that
         comes when its task is forgotten is a new task."""
         host = self.host()
-        async with weather(host.proxy, Action.HOLD, 0.1, self.dice) as found:
+        async with random_faults(host.proxy, Action.HOLD, 0.1, self.dice) as found:
             await anyio.sleep(self.dice.uniform(*LONG))
         self.write("requests delayed", "met", times=found.accidents)
         self.healed("requests delayed", host)
@@ -282,7 +282,7 @@ class Nemesis:
     async def _weather(self, name: str, action: Action, chance: float) -> None:
         """Between one host, or all clients, and the store."""
         host = self.dice.choice([*self.hosts, None])
-        async with weather(host.proxy if host else self.clients, action, chance, self.dice) as found:
+        async with random_faults(host.proxy if host else self.clients, action, chance, self.dice) as found:
             await anyio.sleep(self.dice.uniform(*SHORT))
         self.write(name, "met", times=found.accidents)
         self.healed(name, *([host] if host else self.hosts))
@@ -349,14 +349,14 @@ QUEUE: dict[str, Fault] = {
     "entries stolen": Nemesis.entries_stolen,
 }
 MISUSE: dict[str, Fault] = {
-    "supervisor killed by a task": misuse.supervisor_killed,
-    "handler cancels itself": misuse.self_cancelled,
-    "webhook impossible": misuse.webhook_impossible,
-    "schedule gone": misuse.schedule_gone,
-    "200 lanes": misuse.many_lanes,
-    "pauses beside deaths": misuse.paused_beside_death,
-    "clock set forward": misuse.clock_set_forward,
-    "messages flooded": misuse.messages_flooded,
+    "supervisor killed by a task": task_faults.supervisor_killed,
+    "handler cancels itself": task_faults.self_cancelled,
+    "webhook impossible": task_faults.webhook_impossible,
+    "schedule gone": task_faults.schedule_gone,
+    "200 lanes": task_faults.many_lanes,
+    "pauses beside deaths": task_faults.paused_beside_death,
+    "clock set forward": task_faults.clock_set_forward,
+    "messages flooded": task_faults.messages_flooded,
 }
 LONG_FAULTS = MISUSE.keys() - {"clock set forward"}  # nobody waits for their end before the next fault
 FAULTS: dict[str, Fault] = {**PROCESSES, **NETWORK, **SERVER, **QUEUE, **MISUSE}

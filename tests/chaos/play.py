@@ -19,13 +19,13 @@ from holdfast.core.task_states import State
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
-from tests.chaos import checks, measure, mutants, scribe
+from tests.chaos import checks, history_file, measure, mutants
 from tests.chaos.checks import Evidence
 from tests.chaos.footprint import footprint
 from tests.chaos.host import Host
-from tests.chaos.misuse import MOST_PENDING
 from tests.chaos.nemesis import FAULTS, Nemesis
-from tests.chaos.stand import Lent, Stand, address, through
+from tests.chaos.servers import LentServer, OwnServer, address, through
+from tests.chaos.task_faults import MOST_PENDING
 from tests.chaos.watcher import Watcher
 from tests.chaos.workload import Workload
 from tests.faults import clock
@@ -137,9 +137,9 @@ async def play(plan: Plan, folder: Path) -> Outcome:
         of_nothing = kept if plan.retention and not unfinished else {}
         evidence = Evidence(
             watcher.events,
-            scribe.read(runs),
-            scribe.read(clients),
-            scribe.read(faults),
+            history_file.read(runs),
+            history_file.read(clients),
+            history_file.read(faults),
             repr(aside),
             [*watcher.history.breaches, *watcher.broken, *unfinished, *gone, *_endings(codes, left, of_nothing)],
             KEEP,
@@ -160,11 +160,11 @@ async def play(plan: Plan, folder: Path) -> Outcome:
     )
 
 
-def _stand(plan: Plan, folder: Path, stack: ExitStack) -> Stand | Lent:
+def _stand(plan: Plan, folder: Path, stack: ExitStack) -> OwnServer | LentServer:
     """Of its own or lent, and empty."""
-    stand = Lent(plan.redis_url, QUEUE) if plan.redis_url else Stand(folder / "server", stack)
+    stand = LentServer(plan.redis_url, QUEUE) if plan.redis_url else OwnServer(folder / "server", stack)
     stand.start()
-    if isinstance(stand, Lent):
+    if isinstance(stand, LentServer):
         stack.callback(stand.clear)
     return stand
 

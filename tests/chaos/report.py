@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import explained, ledger
+from tests.chaos import causes, ledger
 from tests.chaos.measure import quantile
 from tests.chaos.play import Outcome
 
@@ -35,7 +35,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "rate": plan.rate,
         "figures": ledger.figures(outcome),
         "faults": dict(outcome.struck),
-        "starts again, by what freed the task": dict(sorted(explained.extra_starts(outcome.evidence.events).items())),
+        "starts again, by what freed the task": dict(sorted(causes.extra_starts(outcome.evidence.events).items())),
         "bytes left": outcome.bytes_left,
         "recovery seconds": {
             name: {

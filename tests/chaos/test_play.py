@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.chaos import checks, explained
+from tests.chaos import causes, checks
 from tests.chaos.checks import Evidence
 from tests.chaos.measure import recoveries
 from tests.chaos.mutants import MUTANTS
-from tests.chaos.stand import through
+from tests.chaos.servers import through
 from tests.chaos.summary import summary
 from tests.servers import valkey
 
@@ -86,7 +86,7 @@ CRASHED = event(3, "crashed", "t", "1 killed 1:a:1")
     ],
 )
 def test_a_crash_that_was_struck_or_poisoned_is_explained(histories: dict[str, list[Line]]) -> None:
-    assert list(explained.causeless_crashes([REGISTERED, CRASHED], **histories)) == []
+    assert list(causes.causeless_crashes([REGISTERED, CRASHED], **histories)) == []
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_dead_letter_has_crashed_four_times_and_two_of_them_alone(
             events.append(event(n, "claimed", f"other{n}", f"1:w{n}:1"))
         events += [event(n, "claimed", "t", f"{n}:w{n}:1"), event(n, "crashed", "t", f"1 killed {n}:w{n}:1")]
     events.append(event(9, "dead-letter", "t"))
-    assert (list(explained.given_up(events)) == []) is is_fine
+    assert (list(causes.given_up(events)) == []) is is_fine
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_dead_letter_has_crashed_four_times_and_two_of_them_alone(
 )
 def test_a_suspect_by_recoveries_is_charged_once_where_no_crash_was(history: list[str], is_fine: bool) -> None:
     events = [event(n, name, "t", f"1 killed {n}:w:1") for n, name in enumerate([*history, "dead-letter"])]
-    assert (list(explained.given_up(events)) == []) is is_fine
+    assert (list(causes.given_up(events)) == []) is is_fine
 
 
 def test_a_task_that_ran_once_is_fine() -> None:

@@ -32,7 +32,7 @@ from holdfast.errors import (
     UnknownTaskError,
 )
 from holdfast.store.redis import RedisStore
-from tests.chaos import scribe
+from tests.chaos import history_file
 
 AGAIN = 0.1  # seconds between two tries
 UNTIL_TOLD = SubmitRetries(attempts=1, seconds=1.0)
@@ -229,4 +229,4 @@ class Workload:
                 await anyio.sleep(AGAIN)
 
     def _write(self, what: str, **fields: object) -> None:
-        scribe.write(self.history, what=what, **fields)
+        history_file.write(self.history, what=what, **fields)

@@ -1,4 +1,4 @@
-"""Where the play's store stands: a server of its own with an append-only file, or one that somebody lends."""
+"""The server of a play: one of its own with an append-only file, or one that somebody lends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OccupiedError(Exception):
     """The lent server holds keys of the play's queue, and the play has not made them."""
 
 
-class Stand:
+class OwnServer:
     """Its server may be killed and started again."""
 
     own = True
@@ -52,7 +52,7 @@ class Stand:
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class LentServer:
     """A server that others may use: only the play's own queue in it is touched, and is gone when the play is over."""
 
     url: str

@@ -1,4 +1,4 @@
-"""Bad weather between a host, or the clients, and the store: while it lasts, requests and answers meet accidents."""
+"""Random faults between a host, or the clients, and the store: some requests and answers are held, cut or lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.faults.proxy import Action, Proxy, Rule
 from tests.faults.proxy.resp import Request
 
 
-class Weather(Rule):
+class RandomFaults(Rule):
     """Each request, whatever it asks, meets the action with this chance."""
 
     def __init__(self, action: Action, chance: float, dice: random.Random) -> None:
@@ -27,9 +27,11 @@ class Weather(Rule):
 
 
 @asynccontextmanager
-async def weather(proxy: Proxy, action: Action, chance: float, dice: random.Random) -> AsyncGenerator[Weather]:
+async def random_faults(
+    proxy: Proxy, action: Action, chance: float, dice: random.Random
+) -> AsyncGenerator[RandomFaults]:
     """Until the block ends; what was held arrives then."""
-    found = Weather(action, chance, random.Random(dice.random()))
+    found = RandomFaults(action, chance, random.Random(dice.random()))
     proxy.add(found)
     try:
         yield found
