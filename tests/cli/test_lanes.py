@@ -62,13 +62,13 @@ def test_the_rate_of_a_handler_is_set_and_shown(inside: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["limit", "slow"], "give --reset, or bounds to set"),
+        (["limit", "slow"], "give either --reset or limits"),
         (["limit", "--rate", "1/s"], "give LANE or --handler"),
         (["limit", "slow", "--handler", "a", "--rate", "1/s"], "give LANE or --handler"),
         (["limit", "slow", "--running", "0"], "a whole number from 1 to 1000000, or none"),
         (["limit", "slow", "--rate", "fast"], "a rate must be a number and a time, as in 10/s, 100/m, 5/h or 20/10s"),
         (["limit", "slow", "--burst", "5"], "--burst needs a --rate"),
-        (["limit", "--handler", "a", "--running", "5"], "a handler has a --rate alone"),
+        (["limit", "--handler", "a", "--running", "5"], "for --handler only --rate is possible"),
         (["pause", "a b"], "printable characters without spaces and braces"),
     ],
 )

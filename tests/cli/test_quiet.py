@@ -73,7 +73,7 @@ def test_a_halt_is_a_mark_of_its_own_and_what_remains_is_said(hosts: Cli) -> Non
     assert (answer.status, answer.out) == (0, "all hosts are not quiet: 0 workers claim tasks\n")
     assert f"still quiet: host {HERE} claims no task" in answer.err
     assert "still halted: no pool of any host claims a task or makes a fire" in answer.err
-    assert answer.err.rstrip().endswith("; to go on: supervisor control RESUME")
+    assert answer.err.rstrip().endswith("; to resume: supervisor control RESUME")
     ended = hosts("control", "RESUME", "--json").document
     assert (ended["changed"], ended["workers"], [left["word"] for left in ended["quiet"]]) == (True, 1, ["quiet"])
     assert hosts("control", "RESUME").out == "all hosts are not halted: 1 worker claims tasks\n"
@@ -83,8 +83,8 @@ def test_a_halt_is_a_mark_of_its_own_and_what_remains_is_said(hosts: Cli) -> Non
 
 def test_a_halt_that_names_nobody_is_refused_and_nothing_is_written(hosts: Cli) -> None:
     for host, status, words in (
-        ("", 2, "the name of a host"),
-        ("othre", 1, f"known are: {', '.join(sorted([HERE, 'other']))};"),
+        ("", 2, "is not the name of a host"),
+        ("othre", 1, f"hosts with workers: {', '.join(sorted([HERE, 'other']))};"),
     ):
         answer = hosts("control", "HALT", "--host", host)
         assert (answer.status, answer.out, words in answer.err) == (status, "", True), answer.err

@@ -61,7 +61,7 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         (("set", "j\nj", "x", "--every", "5"), "schedule id 'j\\nj'"),
         (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
         (("set", "j", "x", "--every", "5", "--backoff", "2"), "backoff '2' is for CONTINUE alone"),
-        (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data: with --name"),
+        (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data with --name"),
         (("set", "j", "x", "--every", "5", "--timeout", "5x"), "'5x' is not a duration"),
         (("next", "--rrule", "FREQ=DAILY;BYHOUR=25"), "BYHOUR is '25'"),
         (("next", "j", "--cron", "* * * * *"), "not both"),
@@ -143,7 +143,7 @@ A = '[schedules.a]\nevery = "5m"\ntext = "x"\n'
         ("billing.json", '{"schedules": {"a": {"every": 5}, "a": {"every": 6}}}', "'a' appears twice"),
         ("billing.toml", "owner = 5\n" + A, "owner is 5"),
         ("billing.toml", 'owner = ""\n' + A, "owner is ''"),
-        ("billing.toml", A + 'owner = "sales"\n', "owner is 'sales', that of the file is 'billing'"),
+        ("billing.toml", A + 'owner = "sales"\n', "its owner is 'sales', but that of the file is 'billing'"),
     ],
 )
 def test_a_file_that_is_cut_off_or_says_two_things_takes_nothing_away(
