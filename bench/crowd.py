@@ -22,7 +22,7 @@ from holdfast.core.task_states import TERMINAL
 from holdfast.core.tasks import Wanted
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings
-from holdfastd.steward.duties import audit, promote, retention
+from holdfastd.steward.duties import lane_audit, promotion, retention
 
 AT_ONCE = 1000  # tasks given to a producer
 SLOTS = 50  # of a pull, where many are finished
@@ -119,7 +119,7 @@ async def _stolen(site: Site, measured: Measured) -> None:
     """Somebody takes entries; the first look finds suspects, the next ones put back."""
 
     async def step() -> int:
-        return (await site.store.audit(QUEUE, audit.WINDOW, ""))[0]
+        return (await site.store.audit(QUEUE, lane_audit.WINDOW, ""))[0]
 
     await site.client.lpop(QUEUE, STOLEN)
     await step()
@@ -155,6 +155,6 @@ async def _due(site: Site, measured: Measured) -> None:
     await site.manager.run_tasks(soon)
 
     async def step() -> int:
-        return (await site.store.promote(promote.BATCH))[0]
+        return (await site.store.promote(promotion.BATCH))[0]
 
     measured.times.append(await site.clock.steps(f"steward: promote, a step of {DUE} due", step))

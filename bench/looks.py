@@ -13,7 +13,7 @@ from holdfast.store.protocol import Store
 from holdfastd.cli.events.follow import PAGE as EVENTS
 from holdfastd.cli.tasks.list_tasks import PAGE
 from holdfastd.cli.tasks.recover import PAGE as KEYS
-from holdfastd.steward.duties import audit, promote, retention
+from holdfastd.steward.duties import lane_audit, promotion, retention
 
 LOOKED = work.task_id(500)
 LONG_MS = 86_400_000
@@ -36,8 +36,8 @@ def looks(store: Store, hand: Hand) -> Iterator[tuple[str, Look]]:
     yield "steward: vouch", lambda: store.vouch([INCARNATION])
     yield "steward: reap", lambda: store.reap(LONG_MS, LONG_MS)
     yield "steward: ring", lambda: store.ring(QUEUE)
-    yield "steward: promote, nothing due", lambda: store.promote(promote.BATCH)
-    yield "steward: audit, nothing lost", lambda: store.audit(QUEUE, audit.WINDOW, "")
+    yield "steward: promote, nothing due", lambda: store.promote(promotion.BATCH)
+    yield "steward: audit, nothing lost", lambda: store.audit(QUEUE, lane_audit.WINDOW, "")
     yield "steward: trim, nothing old", lambda: store.trim(LONG_MS, retention.BATCH)
     yield "steward: what is left", lambda: store.left([QUEUE])
     yield "steward: epoch", lambda: store.epoch(Epoch("", 0), "bench")

@@ -54,7 +54,7 @@ class Host:
     def status(self) -> SupervisorStatus | None:
         """None where nobody answers now."""
         try:
-            return ask(self.runtime_dir, AskStatus(), patience=2.0)
+            return ask(self.runtime_dir, AskStatus(), timeout=2.0)
         except (ControlError, OSError):
             return None
 
@@ -70,11 +70,11 @@ class Host:
 
     def scale(self, workers: int) -> None:
         with suppress(ControlError, OSError):
-            ask(self.runtime_dir, AskScale(workers), patience=2.0)
+            ask(self.runtime_dir, AskScale(workers), timeout=2.0)
 
     def reload(self) -> None:
         with suppress(ControlError, OSError):
-            ask(self.runtime_dir, AskReload(), patience=2.0)
+            ask(self.runtime_dir, AskReload(), timeout=2.0)
 
     def send(self, number: int) -> None:
         if self.process is not None:

@@ -30,7 +30,7 @@ def start(folder: Path, before: str = "") -> Answer:
 def test_a_working_folder_that_is_gone_at_the_start_ends_it_after_three_tries(short_path: Path) -> None:
     answer = start(short_path, "rmdir $PWD")
     assert answer.status == 78
-    assert answer.err.count('"event": "the worker could not be started 3 times: giving up"') == 1
+    assert answer.err.count('"event": "the worker could not be started 3 times: the supervisor ends"') == 1
     assert "FileNotFoundError" in answer.err
 
 
@@ -45,7 +45,9 @@ def test_a_handler_that_ends_the_process_that_imports_it_ends_the_service(
     (short_path / "work" / "agent.py").write_text(f"{ending}\n{AGENT}")
     answer = start(short_path)
     assert answer.status == 78
-    (given_up,) = [line for line in answer.err.splitlines() if "could not be started 3 times: giving up" in line]
+    (given_up,) = [
+        line for line in answer.err.splitlines() if "could not be started 3 times: the supervisor ends" in line
+    ]
     assert cause in given_up
 
 

@@ -12,13 +12,13 @@ import psutil
 import pytest
 
 from holdfastd.demo import sample_texts, word_count
-from holdfastd.demo.observed import ObservedTasks, percentile
+from holdfastd.demo.result import DemoResult, percentile
 from tests.cli.commands import SUPERVISOR, Cli, clean
 from tests.faults.kin import marked
 
 MARK = "DEMO_TEST"
 SMALL = ("--tasks", "150", "--seconds", "3", "--workers", "4")
-BALANCED = ObservedTasks(10, 10, 10, 0, 0, 3, 1, 4, 7.0, 13.0, 2.5)
+BALANCED = DemoResult(10, 10, 10, 0, 0, 3, 1, 4, 7.0, 13.0, 2.5)
 
 
 def left(folder: Path) -> tuple[list[psutil.Process], list[Path]]:

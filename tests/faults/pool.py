@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast_config import load, logging
 from holdfastd.parent import make_folders, preload
-from holdfastd.parent.main import household
+from holdfastd.parent.main import service_spec
 from holdfastd.parent.run import supervise
 from tests.faults import clock, handlers, other_scripts
 
@@ -28,7 +28,7 @@ def run(flags: dict[str, Any]) -> int:
     preload.preload()
     preload.freeze()
 
-    return supervise(household(settings), announce)
+    return supervise(service_spec(settings), announce)
 
 
 def announce(line: str) -> None:

@@ -175,7 +175,7 @@ class Scene:
 
     async def says_that_it_came_back_empty(self) -> None:
         """The log, the status and the doctor, each in its way."""
-        self.pool.told_of("the store has come back empty: all that it held is lost")
+        self.pool.told_of("the store is empty after a restart or a flush: all its data is lost")
         self.pool.until_status(lambda status: "came back empty" in status)
         assert "came back empty" in self.pool.status().degraded
         facts = await PATIENT.call(self.store.examine, [QUEUE], 0.0)

@@ -83,7 +83,7 @@ async def test_third_signal_kills_what_does_not_let_go(short_path: Path) -> None
     async with stage(short_path) as scene:
         await scene.submit("t", text="stubborn")
         scene.started("t")
-        for event in ("draining", "hastened: handlers are cancelled", "killing what is left"):
+        for event in ("draining", "drain was shortened: handlers are cancelled", "killing all remaining processes"):
             scene.pool.send()
             scene.pool.until(event)
         assert scene.ended() == Exit.CUT_OFF

@@ -45,7 +45,7 @@ async def test_lost_host_is_taken_over_by_another_when_its_lease_has_lapsed(shor
         lose(scene.pool)
         (short_path / "other").mkdir()
         scene.pool = Pool(short_path / "other", scene.url, **{**scene.flags, "workers": 1}).ready(1)
-        scene.pool.until("lost worker recovered: its lease lapsed", tasks=1)
+        scene.pool.until("lost worker recovered: its lease expired", tasks=1)
         delivery, pid = scene.started("t")
         scene.go("t")
         record = await scene.completed("t")
@@ -64,7 +64,7 @@ async def test_living_host_takes_over_the_tasks_of_a_lost_one_and_keeps_its_own(
             for task_id in ("lost1", "lost2"):
                 delivery, pid = scene.started(task_id)
                 assert (delivery, pid not in holders) == (2, True)
-            assert len(other.said("lost worker recovered: its lease lapsed")) == 2
+            assert len(other.said("lost worker recovered: its lease expired")) == 2
             scene.go("lost1", "lost2", "kept")
             for task_id, deliveries in (("lost1", 2), ("lost2", 2), ("kept", 1)):
                 record = await scene.completed(task_id)

@@ -140,7 +140,7 @@ async def test_host_that_is_cut_off_past_its_lease_loses_its_tasks_to_another_an
         try:
             other.ready(1)
             scene.proxy.cut_off()
-            other.until("lost worker recovered: its lease lapsed", tasks=1)
+            other.until("lost worker recovered: its lease expired", tasks=1)
             delivery, second = scene.started("t")
             scene.proxy.heal()
             scene.pool.until("died", pid=first, cause="fenced: status 82")

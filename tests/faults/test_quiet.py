@@ -124,7 +124,7 @@ async def test_a_pool_that_is_started_into_a_halt_says_how_it_ends(short_path: P
         await scene.store.quiet_host(ALL_HOSTS, "op@desk", "because")
         assert scene.pool.stop() == 0
         pool = scene.restart().ready(1)
-        told = [str(pool.told_of("hosts were told to claim nothing", times)["mark"]) for times in (1, 2)]
+        told = [str(pool.told_of("this host is quiet or halted", times)["mark"]) for times in (1, 2)]
         assert told[0].endswith("op@desk said so: because; to go on: supervisor resume")
         assert told[1].endswith("op@desk said so: why; to go on: supervisor control RESUME")
 

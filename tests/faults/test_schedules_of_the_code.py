@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 REMOVED = "a schedule was removed: the code no longer declares it"
 FOREIGN = "this schedule is also in the code of another application that runs: that one's declaration is kept"
-UNDECLARED = "no live worker declares this schedule of the code, and it goes on firing"
+UNDECLARED = "no live worker declares this schedule of the code, and it still fires"
 HANDLERS = """
 from holdfast import Handlers
 

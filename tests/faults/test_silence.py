@@ -51,7 +51,7 @@ async def test_a_silence_that_the_parent_could_not_hear_the_end_of_is_excused(sh
         scene.pool.send(signal.SIGSTOP)
         scene.started("clock")
         os.kill(scene.pool.pid, signal.SIGCONT)
-        scene.pool.until("the parent was late: this round of checks is skipped")
+        scene.pool.until("the parent was delayed: this round of checks is skipped")
         scene.go("t")
         record = await scene.completed("t")
         assert (record.deliveries, record.crashes) == (1, 0)

@@ -45,9 +45,9 @@ async def by_faketime(folder: Path) -> AsyncGenerator[tuple[Scene, Clock]]:
 
 async def believed_again(scene: Scene) -> None:
     """Once the steward has seen the jump, and every worker has been heard for longer than its doubts last."""
-    line = scene.pool.until("leases are not believed for a while")
+    line = scene.pool.until("expired leases are ignored for the length of one lease")
     while not line["reason"].startswith("the clocks moved apart"):
-        line = scene.pool.until("leases are not believed for a while")
+        line = scene.pool.until("expired leases are ignored for the length of one lease")
     enough = {worker: beats + BEATS for worker, beats in heartbeats(scene).items()}
     while any(beats < enough[worker] for worker, beats in heartbeats(scene).items()):
         scene.news(0.1)

@@ -39,7 +39,7 @@ async def test_end_of_a_task_is_told_with_its_result_and_a_signature(short_path:
 async def test_queue_s_own_webhook_hears_of_every_task(short_path: Path) -> None:
     with receiver() as ear:
         async with stage(short_path, webhook_url=ear.url, **REACHABLE) as scene:
-            scene.pool.told_of("the queue's tasks are told to a webhook")
+            scene.pool.told_of("the webhook of the queue was set")
             await scene.submit("t", text="echo")
             assert ear.next()[1]["task_id"] == "t"
 
@@ -76,7 +76,7 @@ async def test_what_cannot_be_told_is_given_up_and_said(short_path: Path) -> Non
         async with stage(short_path, webhook_attempts=2, **REACHABLE) as scene:
             await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             assert scene.happened("webhook-dropped", "t")["detail"] == "answered 503, 2 times"
-            scene.pool.until("a webhook is given up", task="t")
+            scene.pool.until("a webhook is not delivered: no attempt is left or it was refused", task="t")
             assert (await scene.counts()).counters["webhooks-dropped"] == 1
 
 
@@ -136,7 +136,7 @@ async def test_record_that_cannot_be_read_does_not_stop_the_others(short_path: P
                 scene.client.set(f"{{{QUEUE}}}:webhook:{name}", "no hash")
             scene.client.zadd(index, {name: 0})
             assert ear.next()[1]["task_id"] == "good"
-            scene.pool.until("a webhook cannot be read; it is given up", notice=name)
+            scene.pool.until("a webhook notice cannot be decoded: it is not delivered", notice=name)
             assert scene.client.zscore(index, name) is None
 
 

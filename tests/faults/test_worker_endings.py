@@ -39,7 +39,7 @@ async def test_stopped_worker_is_continued_at_once(short_path: Path) -> None:
         await scene.submit("t", text="wait")
         _, pid = scene.started("t")
         os.kill(pid, signal.SIGSTOP)
-        scene.pool.until("child was stopped: continued", pid=pid)
+        scene.pool.until("child was stopped by a signal: it is continued", pid=pid)
         scene.go("t")
         record = await scene.completed("t")
         assert (record.deliveries, record.crashes) == (1, 0)
@@ -106,7 +106,7 @@ async def test_what_a_dead_worker_had_started_is_killed_before_its_task_is_recov
         os.kill(pid, signal.SIGKILL)
         await scene.completed("t")
         wait_dead(*grandchildren)
-        scene.pool.until("killed what a dead child had started")
+        scene.pool.until("killed the processes that a dead child had started")
         scene.pool.until("worker recovered", tasks=1)
         assert (await scene.record("t")).crashes == 1
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from holdfast.core.lanes import WRONG_END_TOLD_MS, LaneBound, LaneLimit, LaneState
 from holdfast.core.store_info import LaneHead
 from holdfast.store.redis.lane_heads import LaneHeadWatch, watched
-from holdfastd.steward.duties.wrong_end import TOLD_EVERY, WrongEnd
+from holdfastd.steward.wrong_end import WARN_EVERY, WrongEndDetector
 from tests.lua.namespace import Namespace
 from tests.lua.operations import LARGE, run
 
@@ -124,7 +124,7 @@ async def counted(space: Namespace) -> int:
 
 async def test_what_several_stewards_see_is_counted_once(space: Namespace) -> None:
     await space.push(A, B)
-    stewards = [WrongEnd(space.store, space.queue) for _ in "abc"]
+    stewards = [WrongEndDetector(space.store, space.queue) for _ in "abc"]
     for pushed in ([], [C, D], [run("e")]):
         if pushed:
             await space.do("LPUSH", space.queue, *pushed)
@@ -136,7 +136,7 @@ async def test_what_several_stewards_see_is_counted_once(space: Namespace) -> No
 
 async def test_another_steward_goes_on_counting_after_one_that_is_gone(space: Namespace) -> None:
     await space.push(A, B)
-    gone, left = WrongEnd(space.store, space.queue), WrongEnd(space.store, space.queue)
+    gone, left = WrongEndDetector(space.store, space.queue), WrongEndDetector(space.store, space.queue)
     await gone.look()
     await space.do("LPUSH", space.queue, C)
     await gone.look()
@@ -171,10 +171,10 @@ async def test_what_was_seen_a_day_ago_is_forgotten(space: Namespace, since: str
 async def test_a_fault_that_goes_on_is_told_once_an_hour(space: Namespace) -> None:
     clock = [0.0]
     await space.push(A, B)
-    steward = WrongEnd(space.store, space.queue, lambda: clock[0])
+    steward = WrongEndDetector(space.store, space.queue, lambda: clock[0])
     told: list[int] = []
     with capture_logs() as log:
-        for number, clock[0] in enumerate((0.0, 1.0, TOLD_EVERY - 1, TOLD_EVERY, TOLD_EVERY + 1)):
+        for number, clock[0] in enumerate((0.0, 1.0, WARN_EVERY - 1, WARN_EVERY, WARN_EVERY + 1)):
             await steward.look()
             await space.do("LPUSH", space.queue, run(f"later{number}"))
             await steward.look()

@@ -7,7 +7,7 @@ from tests.rules.rule import Rule
 _HERE = "supervisor/holdfastd/parent"
 _DEATHS = "tests/supervisor/test_parent_deaths.py"
 _ENDS = "tests/supervisor/test_parent_ends.py"
-_HERALD = "tests/supervisor/test_herald.py"
+_HERALD = "tests/supervisor/test_status_notifier.py"
 
 PARENT = [
     Rule(
@@ -20,7 +20,7 @@ PARENT = [
     Rule(
         "a child closes descriptors that are not its own",
         f"{_HERE}/child_setup.py",
-        "    _close_foreign({0, 1, 2, channel.fileno(), *birth.keep})\n",
+        "    _close_foreign({0, 1, 2, channel.fileno(), *setup.keep})\n",
         "",
         f"{_DEATHS}::test_a_child_is_born_with_nothing_of_the_parent",
     ),
@@ -85,12 +85,12 @@ PARENT = [
         f"{_HERE}/listen.py",
         "        if not process.lines.ended:\n            self._listen(process)\n",
         "",
-        "tests/supervisor/test_ears.py::test_what_a_child_said_before_its_death_is_heard_before_its_end",
+        "tests/supervisor/test_listen.py::test_what_a_child_said_before_its_death_is_heard_before_its_end",
     ),
     Rule(
         "the parent leaves no child behind",
         f"{_HERE}/parent.py",
-        "        self._ears.reaper.kill_all(within=KILLED_WITHIN)\n",
+        "        self._listener.reaper.kill_all(within=KILLED_WITHIN)\n",
         "",
         f"{_ENDS}::test_a_bug_in_the_parent_ends_with_70_and_leaves_no_child",
     ),
@@ -111,7 +111,7 @@ PARENT = [
     Rule(
         "systemd hears of ready after the first worker",
         f"{_HERE}/status.py",
-        "if not self._is_ready and ChildKind.WORKER in view.reached:",
+        "if not self._is_ready and ChildKind.WORKER in view.ready_kinds:",
         "if not self._is_ready:",
         f"{_HERALD}::test_a_start_that_makes_headway_asks_for_time_until_it_is_ready",
     ),

@@ -15,21 +15,21 @@ _WEBHOOKS = "tests/faults/test_webhooks.py"
 STEWARD = [
     Rule(
         "a recorded death is acknowledged",
-        f"{_HERE}/duties/recover.py",
+        f"{_HERE}/duties/worker_recovery.py",
         "            self.acknowledge(Acknowledged(death.incarnation, count))\n",
         "",
         f"{_RECOVERY}::test_deaths_are_recovered_in_the_order_told_and_acknowledged_with_their_counts",
     ),
     Rule(
         "a death that cannot be recorded lets the others pass",
-        f"{_HERE}/duties/recover.py",
-        "            self.family.defer(death.incarnation)",
+        f"{_HERE}/duties/worker_recovery.py",
+        "            self.roster.defer(death.incarnation)",
         "            pass",
         f"{_RECOVERY}::test_a_death_that_cannot_be_recorded_does_not_hold_up_the_others",
     ),
     Rule(
         "deaths keep their order while the store is away",
-        f"{_HERE}/duties/recover.py",
+        f"{_HERE}/duties/worker_recovery.py",
         "        except StoreUnavailableError:\n            raise\n",
         "",
         f"{_RECOVERY}::test_while_the_store_is_away_deaths_wait_in_order",
@@ -57,15 +57,15 @@ STEWARD = [
     ),
     Rule(
         "a new steward vouches as soon as it knows its workers",
-        f"{_HERE}/duties/vouch.py",
-        "if family.living else family.news(seconds)",
-        "if True else family.news(seconds)",
+        f"{_HERE}/duties/lease_renewal.py",
+        "if roster.living else roster.wait_for_change(seconds)",
+        "if True else roster.wait_for_change(seconds)",
         f"{_LEASES}::test_a_new_steward_vouches_as_soon_as_it_hears_of_its_family",
     ),
     Rule(
         "a worker of this parent is no orphan",
         f"{_HERE}/duties/orphans.py",
-        "if not self._family.knows(incarnation) and self._locks.is_dead(incarnation):",
+        "if not self._roster.knows(incarnation) and self._locks.is_dead(incarnation):",
         "if self._locks.is_dead(incarnation):",
         f"{_ORPHANS}::test_a_worker_whose_birth_is_told_between_two_sightings_is_none",
     ),
@@ -79,7 +79,7 @@ STEWARD = [
     Rule(
         "a stranger is judged at its second sighting",
         f"{_HERE}/duties/orphans.py",
-        "sorted(present & self._strangers)",
+        "sorted(present & self._foreign)",
         "sorted(present)",
         f"{_ORPHANS}::test_a_stranger_is_judged_at_its_second_sighting_only",
     ),
@@ -106,7 +106,7 @@ STEWARD = [
     ),
     Rule(
         "nobody is reaped while leases are in doubt",
-        f"{_HERE}/duties/leases.py",
+        f"{_HERE}/duties/expired_leases.py",
         "        if await self._watch.leases_hold():\n",
         "        if await self._watch.leases_hold() or True:\n",
         f"{_LEASES}::test_after_a_disturbance_nobody_is_reaped_for_a_lease",
@@ -142,8 +142,8 @@ STEWARD = [
     Rule(
         "a store that was away makes leases doubtful",
         f"{_HERE}/duty.py",
-        "            health.away(name, trouble)\n",
-        "            health.ailing(name, trouble)\n",
+        "            health.report_unreachable(name, trouble)\n",
+        "            health.report(name, trouble)\n",
         "tests/supervisor/test_steward_duty.py::test_only_a_store_that_was_away_makes_leases_doubtful",
     ),
     Rule(
@@ -163,20 +163,20 @@ STEWARD = [
     Rule(
         "lanes beyond the most that are peeked at are looked at",
         f"{_HERE}/duties/bells.py",
-        "        yield looks(store, lanes[MOST_PEEKS:])\n",
+        "        yield rings(store, lanes[MOST_PEEKS:])\n",
         "        yield from ()\n",
         "tests/supervisor/test_many_lanes.py::test_each_of_many_lanes_is_rung_for_and_the_steward_is_well",
     ),
     Rule(
         "an audit goes on at its cursor",
-        f"{_HERE}/duties/audit.py",
+        f"{_HERE}/duties/lane_audit.py",
         "self._store.audit(self._lane, WINDOW, self._cursor)",
         'self._store.audit(self._lane, WINDOW, "")',
         f"{_LANES}::test_audit_goes_on_at_its_cursor_and_then_begins_anew",
     ),
     Rule(
         "a crowd of due tasks is promoted without a rest",
-        f"{_HERE}/duties/promote.py",
+        f"{_HERE}/duties/promotion.py",
         "            if promoted < BATCH and due_in != 0:\n",
         "            if True:\n",
         f"{_LANES}::test_a_crowd_of_due_tasks_is_promoted_without_a_rest",
@@ -184,8 +184,8 @@ STEWARD = [
     Rule(
         "a store that was emptied hears the bounds again",
         f"{_HERE}/duties/lane_limits.py",
-        "if not self._told or (self._rules and self._is_silent(await self._store.lanes([]))):",
-        "if not self._told:",
+        "if not self._is_declared or (self._rules and self._is_silent(await self._store.lanes([]))):",
+        "if not self._is_declared:",
         "tests/supervisor/test_steward_bounds.py::test_a_store_that_was_emptied_is_told_again",
     ),
     Rule(

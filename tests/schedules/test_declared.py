@@ -301,7 +301,7 @@ async def test_stewards_name_what_is_left_once_and_that_of_an_application_when_i
         """What is told now and a look later."""
         with capture_logs() as logs:
             for _ in range(2):
-                await steward.turn()
+                await steward.run_once()
                 await stage.space.advance(60_000)
         return [(line["schedule"], line.get("application")) for line in logs]
 

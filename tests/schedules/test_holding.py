@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from holdfast.core.task_states import State
-from holdfastd.steward.duties.schedules import scheduling
+from holdfastd.steward.duties.schedules import schedule_fires
 from tests.schedules.stage import EVERYTHING, Stage
 
 pytestmark = pytest.mark.anyio
@@ -48,8 +48,8 @@ async def test_a_steward_sleeps_no_longer_than_its_scan_interval(
 ) -> None:
     if every is not None:
         await stage.set("j", every=every)
-    duty = scheduling(stage.space.store, stage.space.queue, EVERYTHING, SCAN)
-    assert 0 < await duty.turn() <= longest
+    duty = schedule_fires(stage.space.store, stage.space.queue, EVERYTHING, SCAN)
+    assert 0 < await duty.run_once() <= longest
 
 
 async def test_a_resume_that_has_seen_an_older_definition_changes_nothing(stage: Stage) -> None:

@@ -22,7 +22,7 @@ from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerBody
 from tests.supervisor.children import STEWARDS, WORKERS
 
 
-def household(options: dict[str, Any]) -> ServiceSpec:
+def service_spec(options: dict[str, Any]) -> ServiceSpec:
     folder = Path(options["dir"])
     (folder / INCARNATIONS).mkdir(exist_ok=True)
     told = folder / "told"
@@ -110,7 +110,7 @@ def few_descriptors(options: dict[str, Any]) -> None:
 def run(options: dict[str, Any]) -> int:
     logging.configure("debug", "json")
     few_descriptors(options)
-    return supervise(household(options), announce, kernel(options))
+    return supervise(service_spec(options), announce, kernel(options))
 
 
 def announce(line: str) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
 from holdfastd.core.capacity import BOUNDLESS, Host
-from holdfastd.core.commands import Command, Fork, Kill, MeasureHost, ReadSettings, Say, Send, Show
+from holdfastd.core.commands import Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
 from holdfastd.core.events import (
     Event,
     Exited,
     Forked,
     ForkFailed,
-    Heard,
     HostMeasured,
+    MessageReceived,
     SettingsRead,
     Signalled,
     StoreOpened,
@@ -101,7 +101,7 @@ class History:
         return self.done[before:]
 
     def hear(self, slot: Slot, message: FromChild) -> list[Command]:
-        return self.event(Heard(slot, self.child(slot).incarnation, message))
+        return self.event(MessageReceived(slot, self.child(slot).incarnation, message))
 
     def die(self, slot: Slot, status: int, *, oom: bool = False, jitter: float = 0.0) -> list[Command]:
         """The death and what the parent does at the end of that turn."""
@@ -151,11 +151,11 @@ def sent(commands: Iterable[Command], slot: Slot) -> list[object]:
 
 
 def said(commands: Iterable[Command]) -> list[str]:
-    return [command.event for command in commands if isinstance(command, Say)]
+    return [command.event for command in commands if isinstance(command, Log)]
 
 
 def shown(commands: Iterable[Command]) -> list[str]:
-    return [command.text for command in commands if isinstance(command, Show)]
+    return [command.text for command in commands if isinstance(command, Print)]
 
 
 __all__ = [

@@ -16,8 +16,8 @@ from holdfast.core.tasks import Counts, Epoch
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged
 from holdfastd.steward.duties.orphans import Orphans
-from holdfastd.steward.duties.recover import Recovery
-from holdfastd.steward.duty import Duty, tend
+from holdfastd.steward.duties.worker_recovery import WorkerRecovery
+from holdfastd.steward.duty import Duty, run_duty
 from holdfastd.steward.health import Health
 from holdfastd.steward.lock_files import LockFiles
 from holdfastd.steward.roster import WorkerRoster
@@ -103,7 +103,7 @@ class House:
 
     folder: Path
     store: FakeStore = field(default_factory=FakeStore)
-    family: WorkerRoster = field(default_factory=WorkerRoster)
+    roster: WorkerRoster = field(default_factory=WorkerRoster)
     health: Health = field(default_factory=Health)
     acknowledged: list[Acknowledged] = field(default_factory=list[Acknowledged])
     counted: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
@@ -111,11 +111,11 @@ class House:
     def count(self, tasks: int, cause: str) -> None:
         self.counted.append((tasks, cause))
 
-    def recovery(self) -> Recovery:
-        return Recovery(self.store, self.family, LockFiles(self.folder), self.acknowledged.append, self.count)
+    def recovery(self) -> WorkerRecovery:
+        return WorkerRecovery(self.store, self.roster, LockFiles(self.folder), self.acknowledged.append, self.count)
 
-    def orphans(self, *strangers: str) -> Orphans:
-        return Orphans(self.store, self.family, LockFiles(self.folder), self.count, strangers)
+    def orphans(self, *foreign: str) -> Orphans:
+        return Orphans(self.store, self.roster, LockFiles(self.folder), self.count, foreign)
 
     def lock_file(self, incarnation: str) -> Path:
         path = self.folder / f"{incarnation}.lock"
@@ -126,14 +126,14 @@ class House:
         return [call[1:] for call in self.store.calls if call[0] == name]
 
 
-async def tended_until(duty: Duty, health: Health, done: Callable[[], bool]) -> None:
+async def run_until(duty: Duty, health: Health, done: Callable[[], bool]) -> None:
     """Tend the duty until something is the case."""
 
-    async def rest(seconds: float) -> None:
+    async def wait(seconds: float) -> None:
         await (anyio.lowlevel.checkpoint() if not done() else anyio.sleep_forever())
 
     async with anyio.create_task_group() as group:
-        group.start_soon(tend, Duty(duty.name, duty.turn, rest), health)
+        group.start_soon(run_duty, Duty(duty.name, duty.run_once, wait), health)
         with anyio.fail_after(20):
             while not done():
                 await anyio.lowlevel.checkpoint()

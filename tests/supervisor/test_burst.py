@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.ipc.channel import Left, Ready
-from holdfastd.steward.duties.burst import burst
+from holdfastd.steward.duties.burst_progress import burst_progress
 from tests.supervisor.histories import STEWARD, History, said, shown, worker
-from tests.supervisor.stewards import AWAY, House, tended_until
+from tests.supervisor.stewards import AWAY, House, run_until
 
 NOTHING = Left(False, {"completed": 5, "failed": 1})
 SOMETHING = Left(True, {"completed": 2})
@@ -21,7 +21,7 @@ def test_two_looks_in_a_row_that_find_nothing_end_the_service_with_zero() -> Non
     assert said(history.hear(STEWARD, NOTHING)) == ["draining"]
     history.tick()
     history.leave(worker(0))
-    history.acknowledge(next(iter(history.view.untold)), recovered=0)
+    history.acknowledge(next(iter(history.view.unacknowledged)), recovered=0)
     history.die(STEWARD, 0)
     assert history.view.over == 0
     assert shown(history.done)[-1] == "nothing is left: 0 completed"
@@ -73,13 +73,13 @@ def test_the_last_words_tell_what_this_run_did_and_what_it_leaves(last: Left, wo
     for look in (SOMETHING, last, last):
         history.hear(STEWARD, look)
     assert history.view.stopping is not None
-    assert history.view.stopping.last_words == words
+    assert history.view.stopping.closing_line == words
 
 
 @pytest.mark.anyio
 async def test_a_store_that_is_away_is_not_taken_for_empty(tmp_path: Path) -> None:
     house, told = House(tmp_path), list[Left]()
     house.store.answers["left"] = [AWAY, AWAY, (False, 1500, 0)]
-    await tended_until(burst(house.store, ["a"], told.append), house.health, lambda: bool(told))
+    await run_until(burst_progress(house.store, ["a"], told.append), house.health, lambda: bool(told))
     assert told == [Left(False, {"canceled": 0, "completed": 0, "failed": 0, "rejected": 0}, 0, 1.5)]
     assert len(house.called("left")) == 3

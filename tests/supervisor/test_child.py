@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from holdfast.exits import ChildExit
-from holdfastd.parent.child_setup import ChildSetup, live
+from holdfastd.parent.child_setup import ChildSetup, run_child
 
 RAN = 0
 TERMINAL = 1
@@ -15,17 +15,17 @@ TERMINAL = 1
 
 def test_a_child_whose_parent_has_died_before_it_looked_runs_nothing() -> None:
     ours, theirs = socket.socketpair()
-    birth = ChildSetup("i" * 32, "orphan", "orphan", lambda _: RAN)
+    setup = ChildSetup("i" * 32, "orphan", "orphan", lambda _: RAN)
     with ours, theirs:
         pid = os.fork()
         if pid == 0:
-            os._exit(live(birth, theirs, parent=os.getppid() + 1))
+            os._exit(run_child(setup, theirs, parent=os.getppid() + 1))
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == ChildExit.ORPHANED
 
 
 def test_a_child_does_not_read_what_its_parent_reads() -> None:
     ours, theirs = socket.socketpair()
-    birth = ChildSetup(
+    setup = ChildSetup(
         "i" * 32,
         "child",
         "child",
@@ -37,7 +37,7 @@ def test_a_child_does_not_read_what_its_parent_reads() -> None:
         pid = os.fork()
         if pid == 0:
             os.dup2(reads, 0)
-            os._exit(live(birth, theirs, parent))
+            os._exit(run_child(setup, theirs, parent))
         os.close(reads)
         os.close(writes)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == RAN

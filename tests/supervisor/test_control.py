@@ -156,4 +156,4 @@ def test_a_parent_that_does_not_answer_is_a_named_error(tmp_path: Path) -> None:
         listener.bind(str(tmp_path / "control.sock"))
         listener.listen()
         with pytest.raises(ControlError, match="did not answer"):
-            client.ask(tmp_path, AskStatus(), patience=0.05)
+            client.ask(tmp_path, AskStatus(), timeout=0.05)

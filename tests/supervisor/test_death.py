@@ -94,5 +94,5 @@ def test_the_last_deaths_are_kept_and_all_are_counted() -> None:
         history.die(W, -signal.SIGKILL)
         history.hear(W, Ready())
         history.hear(W, Beat([], 1))
-    assert history.view.died == 60
+    assert history.view.death_count == 60
     assert len(history.view.deaths) == 50

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterable
 
 from holdfast.ipc.channel import Beat
-from holdfastd.core.commands import Command, Kill, Say
+from holdfastd.core.commands import Command, Kill, Log
 from holdfastd.core.events import Signalled
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
@@ -55,7 +55,7 @@ def test_asked_twice_each_shows_its_stacks_once_more_at_most() -> None:
 def test_the_state_is_one_line_with_what_is_known_of_each_process() -> None:
     history = History(1).started()
     history.hear(worker(0), Beat(["t1"], 7))
-    (line,) = (command for command in history.event(USR1) if isinstance(command, Say))
+    (line,) = (command for command in history.event(USR1) if isinstance(command, Log))
     assert line.event == "state"
     processes = line.fields["processes"]
     assert isinstance(processes, list)

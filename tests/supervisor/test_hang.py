@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from holdfast.ipc.channel import Beat, Ready
-from holdfastd.core.events import Halted
+from holdfastd.core.events import ChildStopped
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
 from tests.supervisor.histories import STEWARD, STORE, TERM, History, kills, said, worker
@@ -60,7 +60,7 @@ def test_a_parent_that_was_late_accuses_nobody() -> None:
     history = History(2).started()
     commands = history.tick(after=300.0)
     assert kills(commands) == []
-    assert said(commands) == ["the parent was late: this round of checks is skipped"]
+    assert said(commands) == ["the parent was delayed: this round of checks is skipped"]
     assert kills(history.pass_time(61.5, silent=[W])) == [signal.SIGUSR1, signal.SIGABRT]
 
 
@@ -78,13 +78,13 @@ def test_a_store_that_never_serves_meets_the_boot_limit() -> None:
 @pytest.mark.parametrize("slot", [W, STEWARD, STORE])
 def test_a_stopped_child_is_continued_at_once(slot: Slot) -> None:
     history = History(1, SupervisionPolicy(embedded=True)).started()
-    assert kills(history.event(Halted(slot, history.child(slot).incarnation)), slot) == [signal.SIGCONT]
+    assert kills(history.event(ChildStopped(slot, history.child(slot).incarnation)), slot) == [signal.SIGCONT]
 
 
 def test_a_stopped_child_that_is_not_heard_of_is_killed_after_half_a_minute() -> None:
     history = History(1).started()
     for _ in range(3):
-        history.event(Halted(W, history.child(W).incarnation))
+        history.event(ChildStopped(W, history.child(W).incarnation))
         history.pass_time(8.0, silent=[W])
     assert signal.SIGKILL not in kills(history.done)
     assert signal.SIGKILL in kills(history.pass_time(8.0, silent=[W]))
@@ -94,7 +94,7 @@ def test_a_stopped_child_that_is_not_heard_of_is_killed_after_half_a_minute() ->
 
 def test_a_stopped_child_that_goes_on_is_left_alone() -> None:
     history = History(1).started()
-    history.event(Halted(W, history.child(W).incarnation))
+    history.event(ChildStopped(W, history.child(W).incarnation))
     assert kills(history.pass_time(60.0)) == []
 
 

@@ -16,7 +16,7 @@ from holdfast.store import open_store
 from holdfast.store.protocol import MOST_PEEKS, Store
 from holdfast_config import RedisSettings
 from holdfastd.steward.duties.bells import bells
-from holdfastd.steward.duty import Duty, tend
+from holdfastd.steward.duty import Duty, run_duty
 from holdfastd.steward.health import Health
 
 WITHIN = 30.0  # seconds; for what would else hang
@@ -71,7 +71,7 @@ async def test_each_of_many_lanes_is_rung_for_and_the_steward_is_well(
 async def every_lane_is_rung_for(store: Store, lanes: Lanes, health: Health) -> None:
     async with anyio.create_task_group() as group:
         for duty in bells(store, lanes.names):
-            group.start_soon(tend, duty, health)
+            group.start_soon(run_duty, duty, health)
         await lanes.peeked_at(min(len(lanes.names), MOST_PEEKS))
         await lanes.push()
         await lanes.rung()
@@ -95,7 +95,7 @@ async def test_connections_that_are_all_in_use_are_no_outage(redis_settings: Red
     async with open_store(replace(redis_settings, max_connections=1, answer_timeout=0.05)) as store:
         failed: list[Exception] = []
 
-        async def turn() -> float:
+        async def run_once() -> float:
             try:
                 await store.peek("lane", 60.0)
             except ConnectionLimitError as error:
@@ -105,7 +105,7 @@ async def test_connections_that_are_all_in_use_are_no_outage(redis_settings: Red
 
         async with anyio.create_task_group() as group:
             for number in range(MOST_PEEKS + 1):
-                group.start_soon(tend, Duty(f"peek {number}", turn), health)
+                group.start_soon(run_duty, Duty(f"peek {number}", run_once), health)
             while not failed:
                 await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()

@@ -46,7 +46,7 @@ def test_a_bug_in_a_child_is_shown_and_stays_in_the_child(start: Start) -> None:
 def test_a_stopped_child_is_continued(start: Start) -> None:
     service = start(workers=1).started(1)
     service.kill("worker 0", signal.SIGSTOP)
-    service.until("child was stopped: continued", slot="worker 0")
+    service.until("child was stopped by a signal: it is continued", slot="worker 0")
     assert service.stopped() == 0
     assert service.said("left")[0]["cause"] == "requested: stop"
 
@@ -86,7 +86,7 @@ def test_what_a_living_child_has_started_is_left_alone(start: Start) -> None:
 
 def test_the_end_of_a_stranger_is_noted_and_changes_nothing(start: Start) -> None:
     service = start(worker="daemonizing", workers=1)
-    service.until("reaped a process that was nobody's child")
+    service.until("reaped an adopted process")
     assert service.stopped() == 0
     assert not service.said("died")
 
@@ -109,7 +109,7 @@ def test_unacknowledged_deaths_are_told_to_the_next_steward(start: Start) -> Non
     pid = service.until("ready", slot="steward")["pid"]
     assert service.stopped() == 0
     assert any(line.startswith(f"{pid} ") and "charged signal: SIGKILL" in line for line in service.steward_told())
-    assert service.said("ended")[0]["untold"] == 3
+    assert service.said("ended")[0]["unacknowledged_deaths"] == 3
 
 
 def test_a_refused_fork_is_tried_again_and_siblings_live(start: Start) -> None:
@@ -172,6 +172,6 @@ def test_two_hundred_deaths_leave_descriptors_threads_and_memory_flat(start: Sta
 
 def test_many_young_deaths_open_the_breaker_and_status_says_so(start: Start) -> None:
     service = start(worker="short_lived", workers=4)
-    service.until("too many workers die young: one probes, the others stay down")
+    service.until("crash loop: too many workers died soon after their start; one is started at a time")
     assert service.status().breaker == "exit: status 1"
     assert service.stopped() == 0

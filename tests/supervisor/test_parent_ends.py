@@ -29,7 +29,7 @@ def test_a_drain_that_cuts_nothing_off_ends_with_zero(start: Start, worker: str,
     service = start(worker=worker).started()
     service.send(number)
     assert service.ended() == 0
-    assert service.said("ended")[0]["untold"] == 0
+    assert service.said("ended")[0]["unacknowledged_deaths"] == 0
 
 
 def test_a_drain_that_overruns_releases_and_ends_with_75(start: Start) -> None:
@@ -58,7 +58,7 @@ def test_a_third_signal_kills_now(start: Start) -> None:
     service.send(signal.SIGTERM)
     service.until("draining")
     service.send(signal.SIGTERM)
-    service.until("hastened: handlers are cancelled")
+    service.until("drain was shortened: handlers are cancelled")
     service.send(signal.SIGTERM)
     assert service.ended() == 75
 

@@ -74,15 +74,15 @@ def test_each_kill_for_memory_is_seen_once(tmp_path: Path) -> None:
     counter = tmp_path / "memory.events"
     counter.write_text("oom 5\noom_kill 1\n")
     memory = OomKills(counter)
-    assert not memory.struck()
+    assert not memory.has_new()
     counter.write_text("oom 5\noom_kill 2\n")
-    assert [memory.struck(), memory.struck()] == [True, False]
+    assert [memory.has_new(), memory.has_new()] == [True, False]
     counter.unlink()
-    assert not memory.struck()
+    assert not memory.has_new()
 
 
 def test_the_kernel_of_this_host_has_a_counter() -> None:
-    assert not OomKills().struck()
+    assert not OomKills().has_new()
 
 
 def test_a_process_that_cannot_be_measured_has_no_numbers() -> None:

@@ -10,7 +10,7 @@ import pytest
 from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Drained, Ready, SuspectsWaiting
 from holdfastd.core import quarantine
 from holdfastd.core.capacity import BOUNDLESS, Host
-from holdfastd.core.events import Event, Halted, ScaleAsked, Signalled, StopAsked, StoreOpened
+from holdfastd.core.events import ChildStopped, Event, ScaleAsked, Signalled, StopAsked, StoreOpened
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import GIVEN_UP, STORE, Child, ChildKind, Forking, StopStage, Vacant
 from holdfastd.core.view import View
@@ -39,7 +39,7 @@ def play(history: History, chance: random.Random) -> None:
         case 1 | 2:
             speak(history, child, chance)
         case 3:
-            history.event(Halted(child.slot, child.incarnation))
+            history.event(ChildStopped(child.slot, child.incarnation))
         case _:
             history.event(chance.choice([ScaleAsked(chance.randrange(-1, 9)), Signalled(chance.choice(SIGNALS))]))
 
@@ -78,7 +78,7 @@ def check(history: History) -> None:
     assert len(workers) - len(leaving) <= view.target + 1
     assert view.target <= len(workers) - len([why for why in leaving if why in GIVEN_UP])
     if any(isinstance(seat, Child) for seat in workers):
-        assert ChildKind.STEWARD in view.reached
+        assert ChildKind.STEWARD in view.ready_kinds
     check_quarantine(view)
 
 
@@ -87,7 +87,7 @@ def check_quarantine(view: View) -> None:
     staying = [child for child in children if child.leaving is None]
     assert len(staying) <= quarantine.most(view)
     for child in children:
-        assert ChildKind.WORKER in view.reached
+        assert ChildKind.WORKER in view.ready_kinds
         assert view.breaker.probe != child.slot
         assert not (view.reload is not None and not view.reload.proven and child.generation == view.generation)
     assert view.boot_failures.get(ChildKind.QUARANTINE) is None

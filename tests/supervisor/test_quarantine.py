@@ -106,7 +106,7 @@ def test_one_that_finds_no_suspect_ends_and_is_forked_again_only_for_another() -
     history.leave(Q)
     history.pass_time(40.0)
     assert Q not in history.view.seats
-    assert history.view.died == 0
+    assert history.view.death_count == 0
     assert tell(history, 1) == [Q]
 
 
@@ -220,7 +220,7 @@ def without_room(history: History) -> None:
 HELD_BACK: list[tuple[Callable[[History], None], str]] = [
     (draining, "the supervisor is draining"),
     (quiet, f"this host is {QUIET}"),
-    (breaker_open, "too many workers die young: exit: status 1"),
+    (breaker_open, "workers are in a crash loop: exit: status 1"),
     (canary_unproven, "a reload has not proved its code yet"),
     (
         without_room,

@@ -61,7 +61,7 @@ def test_all_are_replaced_one_by_one_and_never_fewer_are_ready_than_wanted() -> 
     for slot in drained(history):
         history.leave(slot)
     assert generations(history) == [1, 1, 1]
-    assert history.view.died == 0
+    assert history.view.death_count == 0
 
 
 def test_the_idle_are_replaced_before_the_busy() -> None:

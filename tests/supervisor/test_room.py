@@ -12,7 +12,7 @@ import pytest
 
 from holdfastd.control.errors import ControlError
 from holdfastd.core.capacity import MIB, WORKER_MEMORY, Host, refusal
-from holdfastd.core.commands import Say
+from holdfastd.core.commands import Log
 from holdfastd.core.events import ScaleAsked, Signalled
 from holdfastd.parent import host
 from holdfastd.parent.cgroup import groups
@@ -54,7 +54,7 @@ def test_a_bound_that_is_less_than_nothing_is_told_as_none() -> None:
 def test_a_full_host_takes_no_more(event: ScaleAsked | Signalled) -> None:
     history = History(2).started()
     (said,) = history.event(event)
-    assert isinstance(said, Say)
+    assert isinstance(said, Log)
     assert said.event == "scaling refused"
     assert "2 at most" in str(said.fields["why"])
     assert history.view.target == 2

@@ -134,7 +134,7 @@ def test_replacing_a_worker_does_not_wait_for_the_acknowledgement() -> None:
     for _ in range(5):
         history.pass_time(2.0)
         assert forks(history.die(W, 82)) == [W]
-    assert len(history.view.untold) == 5
+    assert len(history.view.unacknowledged) == 5
 
 
 def test_an_acknowledgement_of_nobody_changes_nothing() -> None:

@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from holdfast.ipc.channel import Beat, BootFailed, Born, Ready
-from holdfastd.core.commands import Say
-from holdfastd.core.events import Exited, Heard, StoreOpened
+from holdfastd.core.commands import Log
+from holdfastd.core.events import Exited, MessageReceived, StoreOpened
 from holdfastd.core.policy import BATCH, SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, History, forks, kills, said, sent, shown, worker
 
@@ -88,7 +88,7 @@ def test_workers_that_cannot_boot_are_not_waited_for_but_the_order_is_kept() -> 
 
 
 def levels(history: History) -> list[str]:
-    return [each.level for each in history.done if isinstance(each, Say) and each.event == "died"]
+    return [each.level for each in history.done if isinstance(each, Log) and each.event == "died"]
 
 
 def test_the_same_boot_failure_again_is_no_news() -> None:
@@ -193,7 +193,7 @@ def test_a_message_of_an_earlier_life_changes_nothing() -> None:
     earlier = history.child(worker(0)).incarnation
     history.die(worker(0), -signal.SIGKILL)
     before = history.view
-    history.event(Heard(worker(0), earlier, Beat(["ghost"])))
+    history.event(MessageReceived(worker(0), earlier, Beat(["ghost"])))
     history.event(Exited(worker(0), earlier, 0, False, 0.0))
     assert history.view == before
 

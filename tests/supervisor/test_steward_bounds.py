@@ -45,7 +45,7 @@ class Store:
 async def turns(store: Any, count: int, **settings: Any) -> None:
     bounding = LaneLimits(store, Settings(**settings))
     for _ in range(count):
-        await bounding.turn()
+        await bounding.run_once()
 
 
 async def test_what_the_settings_say_is_told_once() -> None:

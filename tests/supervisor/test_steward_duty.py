@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from holdfast.errors import StoreRefusedError
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.health import Health
-from tests.supervisor.stewards import AWAY, House, tended_until
+from tests.supervisor.stewards import AWAY, House, run_until
 
 pytestmark = pytest.mark.anyio
 
@@ -24,34 +24,34 @@ def house(tmp_path: Path) -> House:
 def failing(times: int, error: Exception) -> tuple[Callable[[], Awaitable[float]], list[str]]:
     log: list[str] = []
 
-    async def turn() -> float:
+    async def run_once() -> float:
         log.append("failed" if len(log) < times else "done")
         if len(log) <= times:
             raise error
         return 0.0
 
-    return turn, log
+    return run_once, log
 
 
 async def test_a_duty_goes_on_when_the_store_is_back(house: House) -> None:
-    turn, log = failing(2, AWAY)
-    await tended_until(Duty("promotion", turn), house.health, lambda: "done" in log)
+    run_once, log = failing(2, AWAY)
+    await run_until(Duty("promotion", run_once), house.health, lambda: "done" in log)
     assert log[:3] == ["failed", "failed", "done"]
     assert house.health.degraded == ""
     assert house.health.outages == 2
 
 
 async def test_a_bug_in_a_duty_is_logged_with_its_traceback_and_tried_again(house: House) -> None:
-    turn, log = failing(1, ZeroDivisionError("a bug"))
+    run_once, log = failing(1, ZeroDivisionError("a bug"))
     with capture_logs() as logs:
-        await tended_until(Duty("audit", turn), house.health, lambda: "done" in log)
+        await run_until(Duty("audit", run_once), house.health, lambda: "done" in log)
     (line,) = [line for line in logs if line["log_level"] == "error"]
     assert isinstance(line["exc_info"], ZeroDivisionError)
 
 
 async def test_a_duty_that_cannot_be_done_shows_why(house: House) -> None:
-    turn, log = failing(10**9, StoreRefusedError("it evicts"))
-    await tended_until(Duty("fitness", turn), house.health, lambda: len(log) == 2)
+    run_once, log = failing(10**9, StoreRefusedError("it evicts"))
+    await run_until(Duty("fitness", run_once), house.health, lambda: len(log) == 2)
     assert house.health.degraded == "it evicts"
 
 
@@ -65,21 +65,21 @@ async def test_a_duty_that_cannot_be_done_shows_why(house: House) -> None:
     ],
 )
 async def test_only_a_store_that_was_away_makes_leases_doubtful(house: House, error: Exception, outages: int) -> None:
-    turn, log = failing(2, error)
+    run_once, log = failing(2, error)
     with capture_logs():
-        await tended_until(Duty("audit", turn), house.health, lambda: "done" in log)
+        await run_until(Duty("audit", run_once), house.health, lambda: "done" in log)
     assert house.health.outages == outages
 
 
 def test_the_steward_is_degraded_until_every_duty_is_well() -> None:
     health = Health()
     with capture_logs() as logs:
-        health.ailing("vouching", "away")
-        health.ailing("recovery", "away")
-        health.ailing("recovery", "away")
-        health.well("vouching")
+        health.report("vouching", "away")
+        health.report("recovery", "away")
+        health.report("recovery", "away")
+        health.clear("vouching")
         assert health.degraded == "away"
-        health.well("recovery")
-        health.well("recovery")
+        health.clear("recovery")
+        health.clear("recovery")
     assert health.degraded == ""
-    assert [line["event"] for line in logs] == ["steward is degraded", "steward is well again"]
+    assert [line["event"] for line in logs] == ["steward is degraded", "steward is no longer degraded"]

@@ -6,22 +6,22 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.core.tasks import Epoch
-from holdfastd.steward.duties.data_loss import LOUD_FOR, DataLoss
+from holdfastd.steward.duties.emptied_store import LOUD_FOR, EmptiedStore
 from holdfastd.steward.health import Health
 from tests.supervisor.stewards import FakeStore
 
 pytestmark = pytest.mark.anyio
 
-EMPTY = "the store has come back empty: all that it held is lost"
+EMPTY = "the store is empty after a restart or a flush: all its data is lost"
 
 
 async def said(*seen: Epoch) -> tuple[list[int], Health]:
     """The numbers of tasks that were logged as lost while these were seen one after another."""
     health = Health()
-    epochs = DataLoss(FakeStore({"epoch": list(seen)}), health)
+    epochs = EmptiedStore(FakeStore({"epoch": list(seen)}), health)
     with capture_logs() as lines:
         for _ in seen:
-            await epochs.turn()
+            await epochs.run_once()
     return [line["tasks"] for line in lines if line["event"] == EMPTY], health
 
 

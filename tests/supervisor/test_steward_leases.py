@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 
 from holdfast.ipc.channel import Born, Died
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.duties.leases import ExpiredLeases, LeaseSettings
-from holdfastd.steward.duties.retention import trimming
-from holdfastd.steward.duties.vouch import vouching
-from holdfastd.steward.duty import tend
+from holdfastd.steward.duties.expired_leases import ExpiredLeases, LeaseSettings
+from holdfastd.steward.duties.lease_renewal import lease_renewal
+from holdfastd.steward.duties.retention import retention
+from holdfastd.steward.duty import run_duty
 from tests.supervisor.stewards import A, B, House
 
 pytestmark = pytest.mark.anyio
@@ -27,23 +27,23 @@ def house(tmp_path: Path) -> House:
 
 
 async def test_the_living_are_vouched_for_and_the_dead_no_more(house: House) -> None:
-    duty = vouching(house.store, house.family, lease=15.0)
-    assert await duty.turn() == 5.0
+    duty = lease_renewal(house.store, house.roster, lease=15.0)
+    assert await duty.run_once() == 5.0
     assert house.store.calls == []
-    house.family.born(Born(A))
-    house.family.born(Born(B))
-    await duty.turn()
-    house.family.died(Died(A, "signal 9", charged=True))
-    await duty.turn()
+    house.roster.worker_started(Born(A))
+    house.roster.worker_started(Born(B))
+    await duty.run_once()
+    house.roster.worker_died(Died(A, "signal 9", charged=True))
+    await duty.run_once()
     assert house.called("vouch") == [(A, B), (B,)]
 
 
 async def test_a_new_steward_vouches_as_soon_as_it_hears_of_its_family(house: House) -> None:
     async with anyio.create_task_group() as group:
-        group.start_soon(tend, vouching(house.store, house.family, lease=600.0), house.health)
+        group.start_soon(run_duty, lease_renewal(house.store, house.roster, lease=600.0), house.health)
         await anyio.wait_all_tasks_blocked()
-        house.family.born(Born(A))
-        house.family.born(Born(B))
+        house.roster.worker_started(Born(A))
+        house.roster.worker_started(Born(B))
         with anyio.fail_after(5):
             while not house.store.calls:
                 await anyio.lowlevel.checkpoint()
@@ -75,7 +75,7 @@ class Reaper:
         while self.clock.now < until:
             store.answers["run_id"] = [run_id]
             store.answers["clock_ms"] = [round(self.clock.now * 1000) + self.skew_ms]
-            self.clock.now += await self.reaping.turn()
+            self.clock.now += await self.reaping.run_once()
         return len(self.house.called("reap")) - before
 
 
@@ -93,7 +93,7 @@ async def test_after_a_disturbance_nobody_is_reaped_for_a_lease(house: House, di
     run_id = "one"
     match disturbance:
         case "away":
-            house.health.away("vouching", "it cannot be reached")
+            house.health.report_unreachable("vouching", "it cannot be reached")
         case "restart":
             run_id = "two"
         case _:
@@ -115,13 +115,13 @@ async def test_what_lost_workers_owned_is_counted(house: House) -> None:
 async def test_nothing_is_trimmed_by_a_clock_that_was_set_forward(house: House, back: bool) -> None:
     """It is, once the clock was set back, or was not for an hour."""
     reaper = Reaper(house)
-    trim = trimming(house.store, 60.0, reaper.watch)
+    trim = retention(house.store, 60.0, reaper.watch)
 
     async def trimmed() -> bool:
         before = len(house.called("trim"))
         house.store.answers["clock_ms"] = [round(reaper.clock.now * 1000) + reaper.skew_ms]
         house.store.answers["run_id"] = ["one"]
-        await trim.turn()
+        await trim.run_once()
         return len(house.called("trim")) > before
 
     await reaper.turns(30.0)
@@ -143,12 +143,12 @@ async def test_a_steward_that_starts_while_the_clock_is_ahead_trims_nothing(
 ) -> None:
     """By its host's clock, as it has seen no jump. Clocks of hosts differ a little."""
     reaper = Reaper(house)
-    trim = trimming(house.store, 60.0, reaper.watch)
+    trim = retention(house.store, 60.0, reaper.watch)
 
     async def trimmed() -> bool:
         before = len(house.called("trim"))
         house.store.answers["clock_ms"] = [round(reaper.clock.now * 1000) + reaper.skew_ms]
-        await trim.turn()
+        await trim.run_once()
         return len(house.called("trim")) > before
 
     reaper.skew_ms = skew_ms
@@ -161,10 +161,10 @@ async def test_a_steward_that_starts_while_the_clock_is_ahead_trims_nothing(
 
 async def test_a_jump_is_seen_by_the_trimming_itself(house: House) -> None:
     clock = Clock()
-    trim = trimming(house.store, 60.0, ClockWatch(house.store, house.health, 15.0, clock))
+    trim = retention(house.store, 60.0, ClockWatch(house.store, house.health, 15.0, clock))
     for seconds, skew_ms in ((0.0, 0), (30.0, 0), (30.0, 3_600_000)):
         clock.now += seconds
         house.store.answers["clock_ms"] = [round(clock.now * 1000) + skew_ms]
         with capture_logs():
-            await trim.turn()
+            await trim.run_once()
     assert len(house.called("trim")) == 2

@@ -28,7 +28,7 @@ def house(tmp_path: Path) -> House:
 
 async def test_free_lock_files_from_before_the_first_worker_are_recovered_at_once(house: House) -> None:
     path = house.lock_file(A)
-    await house.orphans(A).turn()
+    await house.orphans(A).run_once()
     assert house.called("recover") == [(A, "orphaned", False)]
     assert house.counted == [(1, "orphaned")]
     assert not path.exists()
@@ -37,26 +37,26 @@ async def test_free_lock_files_from_before_the_first_worker_are_recovered_at_onc
 async def test_a_stranger_is_judged_at_its_second_sighting_only(house: House) -> None:
     orphans = house.orphans()
     house.lock_file(A)
-    await orphans.turn()
+    await orphans.run_once()
     assert house.called("recover") == []
-    await orphans.turn()
+    await orphans.run_once()
     assert house.called("recover") == [(A, "orphaned", False)]
 
 
 async def test_a_worker_whose_birth_is_told_between_two_sightings_is_none(house: House) -> None:
     orphans = house.orphans()
     house.lock_file(A)
-    await orphans.turn()
-    house.family.born(Born(A))
-    await orphans.turn()
-    await orphans.turn()
+    await orphans.run_once()
+    house.roster.worker_started(Born(A))
+    await orphans.run_once()
+    await orphans.run_once()
     assert house.store.calls == []
 
 
 async def test_a_death_that_waits_for_its_record_is_left_to_recovery(house: House) -> None:
     house.lock_file(A)
-    house.family.died(Died(A, "signal 9", charged=True))
-    await house.orphans(A).turn()
+    house.roster.worker_died(Died(A, "signal 9", charged=True))
+    await house.orphans(A).run_once()
     assert house.store.calls == []
 
 
@@ -66,11 +66,11 @@ async def test_an_orphan_that_still_lives_is_left_alone_until_it_is_gone(house: 
     assert descriptor is not None
     assert not outlived(path)  # nor would it be of an earlier version, which marks nothing
     orphans = house.orphans(A)
-    await orphans.turn()
+    await orphans.run_once()
     assert house.store.calls == []
     assert path.exists()
     os.close(descriptor)
-    await orphans.turn()
+    await orphans.run_once()
     assert house.called("recover") == [(A, "orphaned", False)]
 
 
@@ -81,7 +81,7 @@ async def test_an_orphan_that_still_lives_is_not_killed(house: House) -> None:
     if worker == 0:
         _live(path, theirs)
     assert os.read(ours, 1)
-    await house.orphans(A).turn()
+    await house.orphans(A).run_once()
     assert house.store.calls == []
     os.kill(worker, signal.SIGTERM)
     assert _signal_that_ended(worker) == signal.SIGTERM
@@ -92,9 +92,9 @@ async def test_an_orphan_keeps_its_file_while_the_store_is_away(house: House) ->
     house.store.answers["recover"] = [AWAY]
     orphans = house.orphans(A)
     with pytest.raises(StoreUnavailableError):
-        await orphans.turn()
+        await orphans.run_once()
     assert path.exists()
-    await orphans.turn()
+    await orphans.run_once()
     assert not path.exists()
 
 
@@ -102,14 +102,14 @@ async def test_files_that_are_named_after_no_incarnation_are_left_alone(house: H
     (house.folder / "supervisor.lock").touch()
     (house.folder / f"{A}.txt").touch()
     orphans = house.orphans("supervisor", A)
-    await orphans.turn()
-    await orphans.turn()
+    await orphans.run_once()
+    await orphans.run_once()
     assert house.store.calls == []
 
 
 async def test_without_a_folder_there_are_no_orphans(house: House) -> None:
     house.folder /= "missing"
-    await house.orphans().turn()
+    await house.orphans().run_once()
     assert house.store.calls == []
 
 
@@ -119,7 +119,7 @@ async def test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first(hous
     _die(path, theirs, f"holdfast: worker 0 {A}")
     child = int(os.read(ours, 16))
     assert not is_free(path)
-    await house.orphans(A).turn()
+    await house.orphans(A).run_once()
     wait_dead(child)
     assert house.called("recover") == [(A, "orphaned", False)]
     assert not path.exists()
@@ -131,11 +131,11 @@ async def test_nothing_is_recovered_while_a_child_that_bears_no_name_holds_the_l
     _die(path, theirs, "of its own making")
     child = int(os.read(ours, 16))
     orphans = house.orphans(A)
-    await orphans.turn()
+    await orphans.run_once()
     assert house.called("recover") == []
     os.kill(child, signal.SIGKILL)
     wait_dead(child)
-    await orphans.turn()
+    await orphans.run_once()
     assert house.called("recover") == [(A, "orphaned", False)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from holdfastd.steward.duties.rollbacks import LOUD_FOR, Rollbacks
+from holdfastd.steward.duties.store_rollbacks import LOUD_FOR, StoreRollbacks
 from holdfastd.steward.health import Health
 from tests.lua.namespace import Namespace, namespace
 from tests.supervisor.stewards import FakeStore
@@ -16,17 +16,17 @@ pytestmark = pytest.mark.anyio
 async def test_what_is_gone_is_said_once_and_shown_for_a_while() -> None:
     health, now = Health(), [100.0]
     store = FakeStore({"latest": [("5-0", None), ("3-0", 2000), ("4-0", None), ("4-0", None)]})
-    rollbacks = Rollbacks(store, health, lambda: now[0])
+    rollbacks = StoreRollbacks(store, health, lambda: now[0])
     with capture_logs() as lines:
-        await rollbacks.turn()
+        await rollbacks.run_once()
         assert health.degraded == ""
-        await rollbacks.turn()
-        await rollbacks.turn()
+        await rollbacks.run_once()
+        await rollbacks.run_once()
         assert "went back by 2.0 s or more" in health.degraded
         now[0] += LOUD_FOR
-        await rollbacks.turn()
+        await rollbacks.run_once()
     assert health.degraded == ""
-    assert [line["at_least_s"] for line in lines if "gone back" in line["event"]] == [2.0]
+    assert [line["at_least_s"] for line in lines if "latest writes" in line["event"]] == [2.0]
     assert [seen for _, seen in store.calls] == ["", "5-0", "3-0", "4-0"]
 
 

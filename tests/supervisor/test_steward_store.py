@@ -19,8 +19,8 @@ from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import RedisSettings, Settings
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.duties.audit import Audit
-from holdfastd.steward.duties.retention import trimming
+from holdfastd.steward.duties.lane_audit import LaneAudit
+from holdfastd.steward.duties.retention import retention
 from holdfastd.steward.health import Health
 from tests.servers import valkey
 from tests.supervisor.steward_process import PATIENCE, steward
@@ -171,11 +171,11 @@ async def test_a_lost_worker_is_reaped_and_a_vouched_one_is_not(settings: Settin
 
 async def test_an_entry_that_somebody_took_is_put_back(settings: Settings, store: Store) -> None:
     await submit(store, settings.queue_name)
-    audit = Audit(store, settings.queue_name)
-    await audit.turn()
+    audit = LaneAudit(store, settings.queue_name)
+    await audit.run_once()
     assert await take(settings) is not None
-    await audit.turn()
-    await audit.turn()
+    await audit.run_once()
+    await audit.run_once()
     assert await store.peek(settings.queue_name, 0.01)
 
 
@@ -183,7 +183,7 @@ async def test_tasks_that_ended_long_ago_are_deleted(settings: Settings, store: 
     ended, waiting = [await submit(store, settings.queue_name) for _ in range(2)]
     await store.cancel(ended, "enough")
     while await store.get(ended) is not None:
-        await trimming(store, 0.0, ClockWatch(store, Health(), 15.0, time.monotonic)).turn()
+        await retention(store, 0.0, ClockWatch(store, Health(), 15.0, time.monotonic)).run_once()
     assert await store.get(waiting) is not None
 
 

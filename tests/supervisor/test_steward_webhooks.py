@@ -27,6 +27,6 @@ class Outbox:
 
 async def test_a_webhook_is_taken_for_longer_than_a_try_may_take() -> None:
     outbox = Outbox()
-    await Webhooks(cast("Any", outbox), Settings(webhook_timeout=TIMEOUT)).turn()
+    await Webhooks(cast("Any", outbox), Settings(webhook_timeout=TIMEOUT)).run_once()
     assert len(outbox.leases_ms) == 1
     assert outbox.leases_ms[0] > TIMEOUT * 1000

@@ -12,7 +12,7 @@ from holdfast.exits import Exit
 from holdfast_config import Settings
 from holdfastd.core import policy
 from holdfastd.parent.status import EXTENSION
-from holdfastd.steward.duties.preflight import REMOTE_PATIENCE
+from holdfastd.steward.duties.preflight import REMOTE_TIMEOUT
 from holdfastd.unit.checksum import is_intact
 from holdfastd.unit.sandbox import Sandbox
 from holdfastd.unit.site import Site
@@ -59,7 +59,7 @@ def test_its_times_fit_those_of_the_service() -> None:
     assert seconds["WatchdogSec"] > 3 * policy.LATE
     assert seconds["TimeoutStartSec"] > EXTENSION
     # A Redis that is away costs a start so long that its starts never come too often.
-    start = REMOTE_PATIENCE + seconds["RestartSec"]
+    start = REMOTE_TIMEOUT + seconds["RestartSec"]
     assert int(said["StartLimitBurst"]) * start > 1.5 * seconds["StartLimitIntervalSec"]
     never = {Exit.USAGE, Exit.RUNNING, Exit.PERMISSION, Exit.CONFIG}
     assert {int(code) for code in said["RestartPreventExitStatus"].split()} == never
@@ -75,7 +75,7 @@ def test_systemd_finds_no_fault_and_little_exposure(
     supervisor = tmp_path / "supervisor"
     supervisor.write_text("#!/bin/sh\n")
     supervisor.chmod(0o755)
-    site = Site(supervisor=supervisor, instance=instance, shelter=Sandbox(needed))
+    site = Site(supervisor=supervisor, instance=instance, sandbox=Sandbox(needed))
     for file in files(site):
         path = tmp_path / file.path.relative_to("/")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,9 +17,9 @@ from holdfastd.cli.common import options, output
 from holdfastd.cli.common.exit_status import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.demo import screen
-from holdfastd.demo.demonstration import Demonstration, DemoProgress, Show, give
+from holdfastd.demo.demonstration import Demonstration, DemoProgress, ShowProgress, run_demo
 from holdfastd.demo.errors import DemoError
-from holdfastd.demo.observed import ObservedTasks
+from holdfastd.demo.result import DemoResult
 from holdfastd.parent.signal_socket import is_ignored
 
 REPORT_INTERVAL = 5.0  # seconds, if there is no terminal
@@ -55,7 +55,7 @@ def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: in
             signal.signal(number, _as_interrupt)
     program = Demonstration(tasks, seconds, workers, seed)
     try:
-        ledger = _watched(program) if session.for_people else give(program, _lines(session))
+        ledger = _watched(program) if session.for_people else run_demo(program, _lines(session))
     except DemoError as error:
         raise CommandError(str(error), error.status or Exit.FAILED) from error
     breaches = ledger.breaches(tasks)
@@ -68,12 +68,12 @@ def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def _watched(program: Demonstration) -> ObservedTasks:
+def _watched(program: Demonstration) -> DemoResult:
     with Live(console=Console(), refresh_per_second=10, transient=False) as live:
-        return give(program, lambda progress: live.update(screen.picture(progress)))
+        return run_demo(program, lambda progress: live.update(screen.progress_panel(progress)))
 
 
-def _lines(session: Session) -> Show:
+def _lines(session: Session) -> ShowProgress:
     """Prints a line at each interval; with --json none."""
     due = [REPORT_INTERVAL]
 
@@ -86,11 +86,11 @@ def _lines(session: Session) -> Show:
     return show
 
 
-def _print(session: Session, ledger: ObservedTasks, breaches: list[str]) -> None:
+def _print(session: Session, ledger: DemoResult, breaches: list[str]) -> None:
     if session.json:
         output.document(asdict(ledger) | {"lost": ledger.lost, "breaches": breaches})
     elif session.for_people:
-        Console().print(screen.books(ledger, breaches))
+        Console().print(screen.result_panel(ledger, breaches))
     else:
         for name, value in ledger.rows():
             output.text(f"{name:<20} {value}")

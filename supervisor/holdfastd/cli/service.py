@@ -123,7 +123,7 @@ def _write(todo: Sequence[InstallStep]) -> None:
 
 def _tell(session: Session, todo: Sequence[InstallStep], site: Site, *, now: bool, dry_run: bool) -> None:
     notes = list(_notes(todo, site))
-    orders = [] if now else systemctl.orders(site)
+    orders = [] if now else systemctl.commands(site)
     if session.json:
         written = [{"path": str(step.path), "action": str(step.action)} for step in todo]
         output.document(

@@ -1,4 +1,4 @@
-"""Speaking to the supervisor of a runtime directory, for commands: blocking, with a limit on every wait."""
+"""Sends requests to the supervisor of a runtime folder, for commands: blocking, with a timeout on every wait."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from holdfastd.control.protocol import (
     AskStatus,
     AskStop,
     Refused,
-    ReloadAnswer,
     Reloading,
+    ReloadResult,
     Request,
     Scaled,
     StopAnswer,
-    StopProgress,
+    StopResult,
     SupervisorStatus,
     encode,
 )
 
 SERVICES = Path("/run")  # where systemd makes runtime folders
-PATIENCE = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
+ANSWER_TIMEOUT = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
 
-T = TypeVar("T", SupervisorStatus, Scaled, Reloading, ReloadAnswer, StopAnswer, StopProgress)
+T = TypeVar("T", SupervisorStatus, Scaled, Reloading, ReloadResult, StopAnswer, StopResult)
 
 
-class StopVerdict(msgspec.Struct, frozen=True):
-    """What every answer has in common."""
+class AnswerStatus(msgspec.Struct, frozen=True):
+    """The field that every answer has."""
 
     ok: bool
 
 
 @overload
-def ask(runtime_dir: Path, request: AskStatus, patience: float = ...) -> SupervisorStatus: ...
+def ask(runtime_dir: Path, request: AskStatus, timeout: float = ...) -> SupervisorStatus: ...
 @overload
-def ask(runtime_dir: Path, request: AskScale, patience: float = ...) -> Scaled: ...
+def ask(runtime_dir: Path, request: AskScale, timeout: float = ...) -> Scaled: ...
 @overload
-def ask(runtime_dir: Path, request: AskReload, patience: float = ...) -> Reloading: ...
+def ask(runtime_dir: Path, request: AskReload, timeout: float = ...) -> Reloading: ...
 @overload
-def ask(runtime_dir: Path, request: AskStop, patience: float = ...) -> StopAnswer: ...
+def ask(runtime_dir: Path, request: AskStop, timeout: float = ...) -> StopAnswer: ...
 def ask(
-    runtime_dir: Path, request: Request, patience: float = PATIENCE
+    runtime_dir: Path, request: Request, timeout: float = ANSWER_TIMEOUT
 ) -> SupervisorStatus | Scaled | Reloading | StopAnswer:
-    """The answer. NotRunningError if nobody listens there, ControlError if it is refused or does not come in time."""
-    with _connection(runtime_dir, patience) as stream:
+    """The supervisor's answer. NotRunningError if nobody listens there, ControlError if refused or late."""
+    with _connection(runtime_dir, timeout) as stream:
         stream.sendall(encode(request))
         line = _line(stream)
     match request:
@@ -68,34 +68,34 @@ def ask(
 
 
 def stop(runtime_dir: Path, wait: float | None) -> int | None:
-    """Ask the supervisor to stop and wait until it is gone, at most `wait` seconds (None: as long as it takes).
+    """Ask the supervisor to stop and wait until it has ended, at most `wait` seconds (None: without limit).
 
-    Its exit status; None if it is not gone by then. One that is gone without a word was killed meanwhile: it has
-    stopped, but failed. Errors as for `ask`.
+    Its exit status; None if it has not ended by then. A supervisor that ends without an answer was killed meanwhile:
+    that counts as failed. Errors as for `ask`.
     """
     last = _end_of(runtime_dir, AskStop(), StopAnswer, wait)
     if last is None:
         return None
-    return _read(last, StopProgress).code if last else Exit.FAILED
+    return _read(last, StopResult).code if last else Exit.FAILED
 
 
-def reload(runtime_dir: Path, wait: float | None) -> ReloadAnswer | None:
-    """Ask the supervisor to reload and wait until that is over, at most `wait` seconds (None: as long as it takes).
+def reload(runtime_dir: Path, wait: float | None) -> ReloadResult | None:
+    """Ask the supervisor to reload and wait for the result, at most `wait` seconds (None: without limit).
 
-    How it ended; None if it is still going on by then. Errors as for `ask`; ControlError if the supervisor ends.
+    The result; None if the reload has not ended by then. Errors as for `ask`; ControlError if the supervisor ends.
     """
     last = _end_of(runtime_dir, AskReload(wait=True), Reloading, wait)
     if last is None:
         return None
     if not last:
         raise ControlError("the supervisor has ended before the reload was over")
-    return _read(last, ReloadAnswer)
+    return _read(last, ReloadResult)
 
 
 def _end_of(runtime_dir: Path, request: Request, begun: type[T], wait: float | None) -> bytes | None:
-    """The last line, after the first one has said that it has begun: None if it does not come in time, nothing if the
+    """The last line, after a first one has confirmed the request: None if it does not come in time, empty if the
     connection ends without it."""
-    with _connection(runtime_dir, PATIENCE) as stream:
+    with _connection(runtime_dir, ANSWER_TIMEOUT) as stream:
         stream.sendall(encode(request))
         answers = stream.makefile("rb")
         _read(answers.readline(), begun)
@@ -109,10 +109,10 @@ def _end_of(runtime_dir: Path, request: Request, begun: type[T], wait: float | N
 
 
 @contextmanager
-def _connection(runtime_dir: Path, patience: float) -> Generator[socket.socket]:
+def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
     path = runtime_dir / CONTROL_SOCKET
     with socket.socket(socket.AF_UNIX) as stream:
-        stream.settimeout(patience)
+        stream.settimeout(timeout)
         try:
             stream.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
@@ -126,11 +126,12 @@ def _connection(runtime_dir: Path, patience: float) -> Generator[socket.socket]:
         try:
             yield stream
         except TimeoutError as error:
-            raise ControlError(f"the supervisor in {runtime_dir} did not answer within {patience:g} s") from error
+            raise ControlError(f"the supervisor in {runtime_dir} did not answer within {timeout:g} s") from error
 
 
 def _services(runtime_dir: Path) -> str:
-    """Those that systemd runs are easily forgotten: their folders are not where a user's commands look first."""
+    """A hint that names the runtime folders of services that systemd runs: a user's commands do not look there by
+    default."""
     others = [str(folder) for folder in sorted(SERVICES.glob("holdfast*")) if folder != runtime_dir]
     return f" (there is {', '.join(others)})" if others else ""
 
@@ -147,7 +148,7 @@ def _line(stream: socket.socket) -> bytes:
 
 def _read(line: bytes, kind: type[T]) -> T:
     try:
-        if not msgspec.json.decode(line, type=StopVerdict).ok:
+        if not msgspec.json.decode(line, type=AnswerStatus).ok:
             refused = msgspec.json.decode(line, type=Refused)
             raise DeniedError(refused.error) if refused.denied else ControlError(refused.error)
         return msgspec.json.decode(line, type=kind)

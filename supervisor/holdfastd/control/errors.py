@@ -1,4 +1,4 @@
-"""What can go wrong when a command speaks to its supervisor."""
+"""Errors of requests to the supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A non-blocking stream socket that carries lines, with bounds both ways: no peer can hold up or fill up the parent."""
+"""A non-blocking stream socket that carries lines, with limits in both directions: no peer can block the parent or fill
+its memory."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ READS = 16  # chunks in one go, so that a flood from one peer does not keep the 
 
 
 class LineSocket:
-    """`ended`: the peer will send no more. `overrun`: it sent a line longer than `longest` bytes, which was dropped."""
+    """`ended`: the peer will send no more. `overrun`: the peer sent a line longer than `longest` bytes, which was
+    dropped."""
 
     def __init__(self, stream: socket.socket, longest: int, most_unsent: int) -> None:
         stream.setblocking(False)
@@ -19,41 +21,41 @@ class LineSocket:
         self.overrun = False
         self._longest = longest
         self._most_unsent = most_unsent
-        self._torn = b""
+        self._partial = b""
         self._unsent = bytearray()
 
     @property
     def is_pending(self) -> bool:
-        """Whether something waits for the peer to read."""
+        """True if sent lines wait for the peer to read."""
         return bool(self._unsent)
 
     def receive(self) -> list[bytes]:
-        """The lines that are there, without their ends; never waits."""
+        """The complete lines that have arrived, without their line ends; never waits."""
         lines: list[bytes] = []
         for _ in range(READS):
             chunk = self._chunk()
             if not chunk:
                 break
-            *whole, self._torn = (self._torn + chunk).split(b"\n")
+            *whole, self._partial = (self._partial + chunk).split(b"\n")
             lines += whole
             self._bound()
         return lines
 
     def receive_one(self) -> bytes | None:
-        """The first line that is there, without its end, or None; never waits. What follows it stays in the socket, so
-        that the loop finds the descriptor ready again."""
+        """The first complete line, without its line end, or None; never waits. The rest stays in the socket, so that
+        the loop finds the descriptor ready again."""
         text, end, _ = self._chunk(flags=socket.MSG_PEEK).partition(b"\n")
         if text or end:
             self._chunk(len(text + end))
-        self._torn += text
+        self._partial += text
         self._bound()
         if not end or self.overrun:
             return None
-        line, self._torn = self._torn, b""
+        line, self._partial = self._partial, b""
         return line
 
     def send(self, line: bytes) -> bool:
-        """Hand a line over or keep it until the peer reads; False, and nothing kept, if too much waits already."""
+        """Send a line, or keep it until the peer reads; False, and nothing is kept, if too much waits already."""
         if len(self._unsent) + len(line) > self._most_unsent:
             return False
         self._unsent += line
@@ -61,13 +63,13 @@ class LineSocket:
         return True
 
     def flush(self) -> None:
-        """Send what waits, as far as the peer takes it now."""
+        """Send waiting lines, as far as the peer takes them now."""
         try:
             while self._unsent:
                 del self._unsent[: self.stream.send(self._unsent)]
         except BlockingIOError:
             return
-        except OSError:  # nobody is left to read it
+        except OSError:  # the peer is gone
             self._unsent.clear()
 
     def close(self) -> None:
@@ -85,6 +87,6 @@ class LineSocket:
         return chunk
 
     def _bound(self) -> None:
-        if len(self._torn) > self._longest:
-            self._torn = b""
+        if len(self._partial) > self._longest:
+            self._partial = b""
             self.overrun = True

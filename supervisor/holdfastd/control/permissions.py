@@ -1,4 +1,5 @@
-"""Which requests a user of the control socket may make: all for root and the service's user, some for its group."""
+"""Decides which requests a user of the control socket may send: all for root and the service's user, some for its
+group."""
 
 from __future__ import annotations
 
@@ -21,16 +22,16 @@ _VERBS: dict[type[Request], tuple[str, ...]] = {
 
 
 def peer(stream: socket.socket) -> int:
-    """The user who has connected, as the kernel says."""
+    """The user id of the connected process, from the kernel."""
     try:
-        told = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     except OSError:  # it is gone already
         return NOBODY
-    return int(_CREDENTIALS.unpack(told)[1])
+    return int(_CREDENTIALS.unpack(credentials)[1])
 
 
 def denial(request: Request, user: int, group_verbs: Collection[str]) -> str:
-    """Why this user may not make the request; empty if it may. Others than the group cannot connect."""
+    """The reason why this user may not send the request; empty if allowed. Only the owner and the group can connect."""
     verbs = _VERBS[type(request)]
     if user in {ROOT, os.geteuid()} or any(verb in group_verbs for verb in verbs):
         return ""

@@ -1,4 +1,5 @@
-"""The control socket's language: one request a line, one answer a line, JSON. Durations are seconds, `at` unix time."""
+"""The protocol of the control socket: one request a line, one answer a line, in JSON. Durations are seconds, `at` is
+unix time."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ CONTROL_SOCKET = "control.sock"
 
 
 class AskStatus(msgspec.Struct, frozen=True, tag_field="do", tag="status"):
-    """What is going on?"""
+    """Report the state of the service."""
 
 
 class AskScale(msgspec.Struct, frozen=True, tag_field="do", tag="scale"):
@@ -18,21 +19,21 @@ class AskScale(msgspec.Struct, frozen=True, tag_field="do", tag="scale"):
 
 
 class AskReload(msgspec.Struct, frozen=True, tag_field="do", tag="reload"):
-    """Replace the workers by ones that import the handler anew. Reloading is answered at once, and Reloaded when it is
-    over if `wait`."""
+    """Replace the workers by new ones that import the handler again. Reloading is answered at once, and with `wait`
+    ReloadResult at the end."""
 
     wait: bool = False
 
 
 class AskStop(msgspec.Struct, frozen=True, tag_field="do", tag="stop"):
-    """Drain and end. Stopping is answered at once, Stopped at the very end."""
+    """Drain and end. StopAnswer is answered at once, StopResult at the end."""
 
 
 Request = AskStatus | AskScale | AskReload | AskStop
 
 
 class StoreStatus(msgspec.Struct, frozen=True):
-    """`url` without its password; `pid` only of an embedded store that runs; `storage`: redis or postgres. A
+    """`url` without its password; `pid` only for an embedded store that runs; `storage`: redis or postgres. A
     supervisor of an earlier version leaves `queue` and `storage` empty."""
 
     url: str
@@ -43,8 +44,8 @@ class StoreStatus(msgspec.Struct, frozen=True):
 
 
 class ProcessStatus(msgspec.Struct, frozen=True):
-    """A child. `silent`: since it last spoke; `restarts` of its slot; `generation` of its code; None: could not be
-    measured."""
+    """A child process. `silent`: seconds since its last message; `restarts` of its slot; `generation` of its code;
+    None: could not be measured."""
 
     kind: str
     slot: int
@@ -62,8 +63,8 @@ class ProcessStatus(msgspec.Struct, frozen=True):
 
 
 class DeathStatus(msgspec.Struct, frozen=True):
-    """A child that ended, and why. `status`: exit code, or minus the signal; `running`: the first tasks that it had
-    when it last spoke; `peak_bytes`: the most memory it had resident."""
+    """The end of a child and its cause. `status`: exit code, or minus the signal; `running`: the first tasks of its
+    last report; `peak_bytes`: its peak resident memory."""
 
     at: float
     kind: str
@@ -79,16 +80,17 @@ class DeathStatus(msgspec.Struct, frozen=True):
 
 
 class Deaths(msgspec.Struct, frozen=True):
-    """`total` since the start; the last ones, oldest first."""
+    """`total`: since the start; `recent`: the last ones, oldest first."""
 
     total: int
     recent: list[DeathStatus]
 
 
 class QuarantineStatus(msgspec.Struct, frozen=True):
-    """Suspects that may start now and wait, at most so many quarantine workers beside the pool that run one each.
+    """`waiting`: suspects that may start now; `most`: the limit of quarantine workers, which run one suspect each
+    beside the pool.
 
-    `held_back`: why none is forked for them, or empty.
+    `held_back`: the reason why none is forked for waiting suspects, or empty.
     """
 
     waiting: int = 0
@@ -97,8 +99,8 @@ class QuarantineStatus(msgspec.Struct, frozen=True):
 
 
 class SupervisorStatus(msgspec.Struct, frozen=True):
-    """The answer to AskStatus. `degraded` and `breaker` say why the service is not whole, or are empty;
-    `generation`: of the code that workers are forked with, one more with each reload."""
+    """The answer to AskStatus. `degraded` and `breaker` say why the service is impaired, or are empty; `generation`: of
+    the code that workers are forked with, increased by each reload."""
 
     version: str
     pid: int
@@ -130,8 +132,8 @@ class Reloading(msgspec.Struct, frozen=True):
     ok: bool = True
 
 
-class ReloadAnswer(msgspec.Struct, frozen=True):
-    """The end of a reload for those who waited: the new code serves, or `error` says why the old one goes on serving.
+class ReloadResult(msgspec.Struct, frozen=True):
+    """The answer at the end of a reload: the new code serves, or `error` says why the old code continues.
 
     `draining`: workers of old code that still finish their tasks.
     """
@@ -149,15 +151,15 @@ class StopAnswer(msgspec.Struct, frozen=True):
     ok: bool = True
 
 
-class StopProgress(msgspec.Struct, frozen=True):
-    """The last word to those who asked to stop: the exit status of the service."""
+class StopResult(msgspec.Struct, frozen=True):
+    """The answer at the end of a stop: the exit status of the service."""
 
     code: int
     ok: bool = True
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The answer to what cannot be done or understood. `denied`: this user may not ask for it."""
+    """The answer to a request that cannot be done or parsed. `denied`: this user may not send it."""
 
     error: str
     denied: bool = False
@@ -165,13 +167,13 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 Answer = SupervisorStatus | Scaled | Reloading | StopAnswer | Refused
-Last = ReloadAnswer | StopProgress
+FinalAnswer = ReloadResult | StopResult
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
 
-def encode(message: Request | Answer | Last) -> bytes:
+def encode(message: Request | Answer | FinalAnswer) -> bytes:
     return _encoder.encode(message) + b"\n"
 
 

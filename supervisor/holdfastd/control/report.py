@@ -1,4 +1,4 @@
-"""What the parent knows, told in the control socket's words."""
+"""Builds the answer to AskStatus from the parent's view."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from holdfastd.version import installed
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """`cpu_percent` of one core since it was last asked (at first: since its birth), `memory_bytes` resident."""
+    """`cpu_percent` of one core since the last measurement (at first: since its start), `memory_bytes` resident."""
 
     cpu_percent: float
     memory_bytes: int
@@ -32,7 +32,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a report is made: monotonic `now`, the same instant as unix time, and when the parent began."""
+    """The time of a report: monotonic `now`, the same instant as unix time, and the start of the parent."""
 
     now: float
     wall: float
@@ -40,7 +40,7 @@ class Moment:
 
 
 def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: Moment) -> SupervisorStatus:
-    """The status; `usage` by pid, as far as it could be measured. The process id of `store` is added."""
+    """The status; `usage` by pid, as far as it could be measured. The process id is added to `store`."""
     children = [seat for seat in view.seats.values() if isinstance(seat, Child)]
     return SupervisorStatus(
         version=installed(),
@@ -55,7 +55,7 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
         reloading=view.reload is not None,
         store=_store(view, store),
         processes=[_process(child, usage.get(child.pid), moment.now) for child in sorted(children, key=_place)],
-        deaths=Deaths(view.died, [_death(death, moment) for death in view.deaths]),
+        deaths=Deaths(view.death_count, [_death(death, moment) for death in view.deaths]),
         quarantine=_quarantine(view, moment.now),
     )
 
@@ -63,22 +63,22 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
 def state(view: View) -> str:
     if view.stopping is not None:
         return "draining"
-    return "running" if ChildKind.WORKER in view.reached else "starting"
+    return "running" if ChildKind.WORKER in view.ready_kinds else "starting"
 
 
 def ready(view: View) -> int:
-    """Workers that take tasks now."""
+    """The number of workers that take tasks now."""
     return sum(child.ready_at is not None and child.leaving is None for child in view.living(ChildKind.WORKER))
 
 
 def degraded(view: View) -> str:
-    """Why the service is not whole, in the words of whoever noticed; empty when it is."""
-    said = [seat.degraded for seat in view.seats.values() if isinstance(seat, Child) and seat.degraded]
-    if said:
-        return said[0]
+    """The reason why the service is impaired, as a child reported it; empty if it is not."""
+    reasons = [seat.degraded for seat in view.seats.values() if isinstance(seat, Child) and seat.degraded]
+    if reasons:
+        return reasons[0]
     for slot, kind in ((STORE, ChildKind.STORE), (STEWARD, ChildKind.STEWARD)):
         child = view.child(slot)
-        if slot in view.seats and kind in view.reached and (child is None or child.ready_at is None):
+        if slot in view.seats and kind in view.ready_kinds and (child is None or child.ready_at is None):
             return f"the {kind} is being restarted"
     return ""
 
@@ -112,7 +112,7 @@ def _process(child: Child, usage: Usage | None, now: float) -> ProcessStatus:
         settled=child.settled,
         restarts=child.record.restarts,
         generation=child.generation,
-        silent=0.0 if child.slot == STORE else round(now - child.heard, 3),
+        silent=0.0 if child.slot == STORE else round(now - child.last_message_at, 3),
         cpu_percent=usage.cpu_percent if usage else None,
         memory_bytes=usage.memory_bytes if usage else None,
     )

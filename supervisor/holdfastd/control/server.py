@@ -1,8 +1,8 @@
-"""The control socket, served by the parent's own loop.
+"""Serves the control socket from the parent's event loop.
 
-In a turn of the loop each client gets one answer at most, and clients that ask the same get the same one, made once.
-The next request of a client is read when its last answer is sent. So a client that asks without end, or does not read,
-holds up nobody; one that stalls costs a descriptor for a while.
+In a turn of the loop each client gets one answer at most; equal requests share one answer. A client's next request is
+read once its last answer is sent. So a client that sends endless requests, or does not read, blocks nobody; it only
+costs a descriptor for a while.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from holdfastd.control.protocol import (
     Answer,
     AskReload,
     AskStop,
-    Last,
+    FinalAnswer,
     Refused,
-    ReloadAnswer,
+    ReloadResult,
     Request,
-    StopProgress,
+    StopResult,
     decode_request,
     encode,
 )
@@ -38,12 +38,12 @@ WRITE = selectors.EVENT_WRITE
 LONGEST_REQUEST = 4096  # bytes
 MOST_UNSENT = 16 << 20  # bytes: the status of many workers
 MOST_CLIENTS = 64
-DEAF = 1.0  # seconds without looking for clients after none could be accepted
-PATIENCE = 10.0  # seconds for a client to ask, and to read its answer
+ACCEPT_PAUSE = 1.0  # seconds without looking for clients after none could be accepted
+CLIENT_TIMEOUT = 10.0  # seconds for a client to ask, and to read its answer
 
 
-class StopWatcher(Protocol):
-    """The loop the server lives in."""
+class DescriptorWatcher(Protocol):
+    """The event loop, as far as the server uses it."""
 
     def watch(self, descriptor: int, callback: Callable[[], None], interest: int = ...) -> None: ...
     def forget(self, descriptor: int) -> None: ...
@@ -51,20 +51,25 @@ class StopWatcher(Protocol):
 
 @dataclass(slots=True)
 class ControlClient:
-    """`until`: when it is dropped, None while it waits for an end: of the service (Stopped) or a reload (Reloaded).
-    `user`: its number."""
+    """`until`: the time at which it is dropped; None while it waits for the end of a stop or a reload. `user`: its user
+    id."""
 
     lines: LineSocket
     until: float | None
-    awaits: type[Last] | None = None
+    awaits: type[FinalAnswer] | None = None
     user: int = permissions.NOBODY
 
 
 class ControlServer:
-    """`answer` is called with each request and answers at once. `group_verbs`: what the service's group may ask for."""
+    """`answer` is called with each request and answers at once. `group_verbs`: requests that the service's group may
+    send."""
 
     def __init__(
-        self, path: Path, loop: StopWatcher, answer: Callable[[Request], Answer], group_verbs: Collection[str] = ()
+        self,
+        path: Path,
+        loop: DescriptorWatcher,
+        answer: Callable[[Request], Answer],
+        group_verbs: Collection[str] = (),
     ) -> None:
         self._path = path
         self._loop = loop
@@ -73,35 +78,35 @@ class ControlServer:
         self._clients: dict[int, ControlClient] = {}
         self._answers: dict[Request, tuple[Answer, bytes]] = {}  # of this turn
         self._now = 0.0
-        self._deaf_until = math.inf
+        self._accept_from = math.inf
         self._listener = _listen(path)
         loop.watch(self._listener.fileno(), self._accept)
 
     def tick(self, now: float) -> None:
-        """A turn has ended: drop whoever has kept us waiting; go on sending to the others."""
+        """A turn has ended: drop clients that have exceeded their timeout, and send waiting lines to the others."""
         self._now = now
         self._answers.clear()
-        if now >= self._deaf_until:
+        if now >= self._accept_from:
             self._loop.watch(self._listener.fileno(), self._accept)
-            self._deaf_until = math.inf
+            self._accept_from = math.inf
         for client in list(self._clients.values()):
             client.lines.flush()
             if client.until is not None and now > client.until:
                 self._drop(client)
 
-    def tell(self, end: ReloadAnswer) -> None:
-        """Whoever waited for this is told."""
+    def answer_waiting(self, end: ReloadResult) -> None:
+        """Send this result to all clients that wait for it."""
         for client in self._clients.values():
             if client.awaits is type(end):
-                client.awaits, client.until = None, self._now + PATIENCE
+                client.awaits, client.until = None, self._now + CLIENT_TIMEOUT
                 client.lines.send(encode(end))
 
     def close(self, code: int | None) -> None:
-        """Stop listening, and let those go who waited for the end: it came with this exit status, or with none."""
+        """Stop listening. Clients that wait for the end of the service get its exit status, if there is one."""
         self._path.unlink(missing_ok=True)
         for client in list(self._clients.values()):
-            if client.awaits is StopProgress and code is not None:
-                client.lines.send(encode(StopProgress(code)))
+            if client.awaits is StopResult and code is not None:
+                client.lines.send(encode(StopResult(code)))
             client.lines.flush()
             self._drop(client)
         self._loop.forget(self._listener.fileno())
@@ -112,19 +117,19 @@ class ControlServer:
             stream, _ = self._listener.accept()
         except OSError:  # gone again, or no descriptor is left: looking away for a moment keeps the loop from spinning
             self._loop.forget(self._listener.fileno())
-            self._deaf_until = self._now + DEAF
+            self._accept_from = self._now + ACCEPT_PAUSE
             return
         if len(self._clients) >= MOST_CLIENTS:
             stream.close()
             return
         client = ControlClient(
-            LineSocket(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + PATIENCE, user=permissions.peer(stream)
+            LineSocket(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + CLIENT_TIMEOUT, user=permissions.peer(stream)
         )
         self._clients[stream.fileno()] = client
         self._loop.watch(stream.fileno(), lambda: self._serve(client))
 
     def _serve(self, client: ControlClient) -> None:
-        """Answer one request; the next one after that answer is sent."""
+        """Answer one request; the next one is read when that answer is sent."""
         line = client.lines.receive_one()
         if line is not None:
             self._respond(client, line)
@@ -149,7 +154,7 @@ class ControlServer:
             return
         answer, line = self._answered(request)
         client.awaits = _end_of(request) if answer.ok else None
-        client.until = None if client.awaits is not None else self._now + PATIENCE
+        client.until = None if client.awaits is not None else self._now + CLIENT_TIMEOUT
         client.lines.send(line)
 
     def _answered(self, request: Request) -> tuple[Answer, bytes]:
@@ -165,19 +170,20 @@ class ControlServer:
         client.lines.close()
 
 
-def _end_of(request: Request) -> type[Last] | None:
-    """What its client waits for after the first answer."""
+def _end_of(request: Request) -> type[FinalAnswer] | None:
+    """The answer for which the client waits after the first one."""
     match request:
         case AskStop():
-            return StopProgress
+            return StopResult
         case AskReload(wait=True):
-            return ReloadAnswer
+            return ReloadResult
         case _:
             return None
 
 
 def _listen(path: Path) -> socket.socket:
-    """A socket for the owner and its group; what a killed predecessor left is replaced (the lock is ours)."""
+    """A listening socket for the owner and its group. A socket left by a killed supervisor is replaced (we hold the
+    lock)."""
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     listener = socket.socket(socket.AF_UNIX)

@@ -1,7 +1,7 @@
-"""What a child that cannot boot means.
+"""Decides what follows when a child dies before it is ready.
 
-Before anybody was ever ready it means that the service cannot: what the operator configured is wrong, and trying for
-ever would hide it. Later it is a death like others, as it did work once.
+If no child of its kind was ever ready, the configuration is probably wrong: after a few attempts the service ends and
+says why, as endless retries would hide it. Later such a death is handled like any other.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from dataclasses import replace
 
 from holdfast.exits import ChildExit, Exit
 from holdfastd.core import drain
-from holdfastd.core.commands import Command, Say, Show
+from holdfastd.core.commands import Command, Log, Print
 from holdfastd.core.death import Cause, Reason
 from holdfastd.core.slots import BootError, Child, ChildKind
 from holdfastd.core.view import Step, View
 
 TRIES = 3
-CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"})  # a process's own doing
-FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})  # a steward's first preflight that says these ends it
+# Signals that a process causes itself.
+CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"})
+# Codes of a steward's first preflight that end the service.
+FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})
 
 _GIVES_UP = {
     ChildKind.WORKER: Exit.CONFIG,
@@ -28,8 +30,8 @@ _GIVES_UP = {
 
 
 def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
-    """A child has died before it was ready: show why, and end the service where trying again cannot help."""
-    view, shown = _show(view, child)
+    """A child has died before it was ready: print its error, and end the service where another attempt cannot help."""
+    view, shown = _print(view, child)
     if child.slot.kind is ChildKind.QUARANTINE:
         return view, shown
     if _ever_served(view, child.slot.kind) or view.stopping is not None or not _counts(child, cause):
@@ -42,23 +44,26 @@ def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
 
 
 def has_served(view: View, child: Child) -> bool:
-    """Whether it was of use. A store accepts connections while it still loads its data, so that alone says nothing."""
+    """True if the child was useful. A store accepts connections while it still loads its data, so a store counts only
+    once a steward was ready."""
     return _ever_served(view, ChildKind.STORE) if child.slot.kind is ChildKind.STORE else child.ready_at is not None
 
 
 def _ever_served(view: View, kind: ChildKind) -> bool:
-    """Whether one of this kind was ready; of stores, whether a steward has found one fit."""
-    return (ChildKind.STEWARD if kind is ChildKind.STORE else kind) in view.reached
+    """True if a child of this kind was ever ready; for a store: if a steward was ready, as its preflight has checked
+    the store."""
+    return (ChildKind.STEWARD if kind is ChildKind.STORE else kind) in view.ready_kinds
 
 
-def is_old_news(view: View, child: Child) -> bool:
-    """Whether its end tells nothing new: none of its kind was ever ready, and it says what was shown before."""
+def is_repeated_failure(view: View, child: Child) -> bool:
+    """True if its error was printed already and no child of its kind was ever ready."""
     error = child.boot_error
-    return error is not None and not _ever_served(view, child.slot.kind) and _text(error) == view.shown
+    return error is not None and not _ever_served(view, child.slot.kind) and _text(error) == view.last_printed
 
 
 def _counts(child: Child, cause: Cause) -> bool:
-    """Of a worker only what it does itself: an error, an exit, a crash. Of those it depends on, any death."""
+    """True if this death counts as a failed start. For a worker: its own errors, exits and crashes; for services: any
+    death."""
     if child.slot.kind is not ChildKind.WORKER or cause.reason in {Reason.BOOT_FAILURE, Reason.EXIT}:
         return True
     return cause.reason is Reason.SIGNAL and cause.detail in CRASHES
@@ -71,21 +76,22 @@ def _count(view: View, child: Child, cause: Cause, now: float) -> Step:
     if failures < TRIES:
         return view, ()
     view, ended = drain.begin_at_once(view, now, _GIVES_UP[kind])
-    fields = {} if child.boot_error is not None else {"cause": str(cause)}  # what it said itself has been shown
-    said = Say("error", f"the {kind} could not be started {TRIES} times: giving up", fields)
-    return view, (said, *ended)
+    fields = {} if child.boot_error is not None else {"cause": str(cause)}  # its own error has been printed
+    log = Log("error", f"the {kind} could not be started {TRIES} times: the supervisor ends", fields)
+    return view, (log, *ended)
 
 
-def _show(view: View, child: Child) -> Step:
-    """The child's own words, once: eight workers that cannot import a handler have one thing to say."""
+def _print(view: View, child: Child) -> Step:
+    """Print the child's own error, but not twice in a row: all workers that cannot import a handler have the same
+    error."""
     error = child.boot_error
     if error is None:
         return view, ()
     text = _text(error)
-    if text == view.shown:
+    if text == view.last_printed:
         return view, ()
-    commands: tuple[Command, ...] = (Show(text),)
-    return replace(view, shown=text), commands
+    commands: tuple[Command, ...] = (Print(text),)
+    return replace(view, last_printed=text), commands
 
 
 def _text(error: BootError) -> str:

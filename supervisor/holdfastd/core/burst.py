@@ -1,5 +1,7 @@
-"""A burst: the service works until nothing is left, and ends. A look that finds nothing counts only if the next one
-finds nothing either, and only once a worker was ready: a handler that cannot be booted is no work done.
+"""Ends a service that was started with --burst once no task is left to run.
+
+The lanes must be empty at two successive checks, and a worker must have been ready: a handler that cannot be imported
+has done no work.
 """
 
 from __future__ import annotations
@@ -15,18 +17,18 @@ from holdfastd.core.view import Burst, Step, View
 LOOKS = 2
 
 
-def looked(view: View, message: Left, now: float) -> Step:
-    """The steward has looked into the lanes of this pool."""
+def lanes_counted(view: View, message: Left, now: float) -> Step:
+    """The steward has counted the tasks that are left in the lanes of this pool."""
     burst = view.burst or Burst(message.ended)
     burst = replace(burst, empty=0 if message.left else burst.empty + 1)
     view = replace(view, burst=burst)
-    if burst.empty < LOOKS or ChildKind.WORKER not in view.reached:
+    if burst.empty < LOOKS or ChildKind.WORKER not in view.ready_kinds:
         return view, ()
-    return drain.begin(view, now, last_words=last_words(burst, message))
+    return drain.begin(view, now, closing_line=closing_line(burst, message))
 
 
-def last_words(burst: Burst, message: Left) -> str:
-    """What the run has done, and what it leaves for later."""
+def closing_line(burst: Burst, message: Left) -> str:
+    """A line that says which tasks the burst has ended, and which it leaves for later."""
     grown = {state: total - burst.before.get(state, 0) for state, total in message.ended.items()}
     ended = {state: count for state, count in grown.items() if count > 0} or {"completed": 0}
     start = "nothing more can run now" if message.delayed or message.unserved else "nothing is left"

@@ -1,6 +1,6 @@
-"""How many workers this host can hold: pure, from what was measured of it.
+"""Computes how many workers this host can hold, from measurements. Pure.
 
-Asking for more than that would end in forks that fail for ever, or in the kernel killing for memory.
+More workers than that would lead to forks that always fail, or to kills for memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from holdfast.core.plurals import counted
 
 MIB = 1 << 20
-WORKER_MEMORY = 11 * MIB  # what a worker that does nothing has for itself
+WORKER_MEMORY = 11 * MIB  # memory of an idle worker that it does not share
 WORKER_DESCRIPTORS = 3  # of the parent's: channel, pidfd, and one while it is forked
 RESERVED_DESCRIPTORS = 100  # clients of the control socket, and what the parent and its services need
 RESERVED_PROCESSES = 8  # services, a successor during a reload
@@ -19,8 +19,8 @@ RESERVED_PROCESSES = 8  # services, a successor during a reload
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """None: without a bound, as far as can be known. `descriptors` the parent may have open in all; the rest is left:
-    `user_processes` and `group_processes` that may be started, `memory` in bytes."""
+    """Resources that this host has left; None means unlimited or unknown. `descriptors`: files that the parent may have
+    open in all; `user_processes`, `group_processes`: processes that may still be started; `memory`: free bytes."""
 
     descriptors: int | None = None
     user_processes: int | None = None
@@ -33,14 +33,14 @@ BOUNDLESS = Host()
 
 @dataclass(frozen=True, slots=True)
 class CapacityBound:
-    """The most workers that something is enough for; `why` names it, and what to do."""
+    """The most workers that one resource allows; `why` names the resource, and what to do."""
 
     workers: int
     why: str
 
 
 def refusal(host: Host, living: int, wanted: int) -> str:
-    """Why this host cannot hold so many workers, of which some live already, or empty."""
+    """One line that says why this host cannot hold `wanted` workers, or empty; `living` workers run already."""
     bound = tightest(host, living)
     if bound is None or wanted <= bound.workers:
         return ""
@@ -49,7 +49,7 @@ def refusal(host: Host, living: int, wanted: int) -> str:
 
 
 def tightest(host: Host, living: int) -> CapacityBound | None:
-    """The bound that is met first by a host where so many workers live; None: there is none."""
+    """The bound of the scarcest resource of a host with `living` workers; None if nothing is limited."""
     return min(_bounds(host, living), key=lambda bound: bound.workers, default=None)
 
 

@@ -1,4 +1,4 @@
-"""A child's life as events: forked, heard of, stopped, dead."""
+"""Handles the events of a child: forked, message received, stopped, exited."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from holdfast.ipc.channel import (
     SuspectsWaiting,
 )
 from holdfastd.core import boot, burst, crash_breaker, death, drain, hang, notify_steward, quarantine, reload, restart
-from holdfastd.core.commands import Command, Say
+from holdfastd.core.commands import Command, Log
 from holdfastd.core.death import Cause, Reason
-from holdfastd.core.events import Exited, Forked, ForkFailed, Halted, Heard, StoreOpened
+from holdfastd.core.events import ChildStopped, Exited, Forked, ForkFailed, MessageReceived, StoreOpened
 from holdfastd.core.slots import CLAIMING, GIVEN_UP, STORE, BootError, Child, ChildKind, Forking
 from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
 
@@ -27,23 +27,23 @@ def forked(view: View, event: Forked, now: float) -> Step:
     seat = view.seats[event.slot]
     assert isinstance(seat, Forking)
     child = Child(event.slot, event.incarnation, event.pid, now, now, seat.record, seat.generation)
-    return seated(view, event.slot, child), notify_steward.born(view, child)
+    return seated(view, event.slot, child), notify_steward.child_forked(view, child)
 
 
 def fork_failed(view: View, event: ForkFailed, now: float) -> Step:
     seat = view.seats[event.slot]
     assert isinstance(seat, Forking)
     view = quarantine.failed(view, event.slot, f"cannot fork: {event.error}")
-    vacant = restart.unforked(seat.record, event.jitter, now)
+    vacant = restart.after_failed_fork(seat.record, event.jitter, now)
     wait = {"slot": str(event.slot), "error": event.error, "again_in": round(vacant.due - now, 1)}
-    return seated(view, event.slot, vacant), (Say("error", "cannot fork", wait),)
+    return seated(view, event.slot, vacant), (Log("error", "cannot fork", wait),)
 
 
-def heard(view: View, event: Heard, now: float) -> Step:
+def message_received(view: View, event: MessageReceived, now: float) -> Step:
     child = known(view, event.slot, event.incarnation)
     if child is None:
         return view, ()
-    child = replace(child, heard=now, dumped=False, halted_at=None)
+    child = replace(child, last_message_at=now, dumped=False, sigstopped_at=None)
     return _read(seated(view, child.slot, child), child, event.message, now)
 
 
@@ -51,9 +51,11 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
     match message:
         case Ready():
             return ready(view, child, now)
-        case Beat(running=running, settled=settled, degraded=degraded, worn=worn):
-            view = quarantine.began(view, child, running)
-            child = replace(child, running=tuple(running), settled=settled, degraded=degraded, worn=worn)
+        case Beat(running=running, settled=settled, degraded=degraded, worn=recycle_reason):
+            view = quarantine.task_started(view, child, running)
+            child = replace(
+                child, running=tuple(running), settled=settled, degraded=degraded, recycle_reason=recycle_reason
+            )
             return seated(view, child.slot, child), ()
         case BootFailed(code=code, error=error, traceback=traceback):
             failed = replace(child, boot_error=BootError(code, error, traceback))
@@ -66,17 +68,17 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
 
 
 def _read_service(view: View, message: Acknowledged | Changed | Left | SuspectsWaiting, now: float) -> Step:
-    """What steward and watcher find outside of this supervisor."""
+    """Handle a message of the steward or the watcher."""
     match message:
         case Acknowledged():
             return notify_steward.acknowledged(view, message)
         case Changed(paths=paths):
             view, commands = reload.asked(view)
-            return view, (Say("info", "files changed", {"paths": paths}), *commands)
+            return view, (Log("info", "files changed", {"paths": paths}), *commands)
         case Left():
-            return burst.looked(view, message, now)
+            return burst.lanes_counted(view, message, now)
         case SuspectsWaiting():
-            return quarantine.told(view, message, now), ()
+            return quarantine.suspects_counted(view, message, now), ()
 
 
 def store_opened(view: View, _: StoreOpened, now: float) -> Step:
@@ -87,17 +89,17 @@ def store_opened(view: View, _: StoreOpened, now: float) -> Step:
 def ready(view: View, child: Child, now: float) -> Step:
     if child.ready_at is not None:
         return view, ()
-    view = seated(view, child.slot, replace(child, ready_at=now, heard=now))
+    view = seated(view, child.slot, replace(child, ready_at=now, last_message_at=now))
     fields = {"slot": str(child.slot), "pid": child.pid, "after": round(now - child.born, 3)}
-    view, proved = reload.ready(replace(view, reached=view.reached | {child.slot.kind}), child)
-    return view, (Say("info", "ready", fields), *proved)
+    view, proved = reload.ready(replace(view, ready_kinds=view.ready_kinds | {child.slot.kind}), child)
+    return view, (Log("info", "ready", fields), *proved)
 
 
-def halted(view: View, event: Halted, now: float) -> Step:
+def child_stopped(view: View, event: ChildStopped, now: float) -> Step:
     child = known(view, event.slot, event.incarnation)
     if child is None:
         return view, ()
-    child, commands = hang.halted(child, now)
+    child, commands = hang.continue_stopped(child, now)
     return seated(view, event.slot, child), commands
 
 
@@ -107,17 +109,17 @@ def exited(view: View, event: Exited, now: float) -> Step:
         return view, ()
     cause = death.classify(child, event.status, event.out_of_memory)
     young = restart.is_young(child, cause, now)
-    reported = _report(child, cause, now, old_news=boot.is_old_news(view, child))
+    reported = _report(child, cause, now, is_repeated=boot.is_repeated_failure(view, child))
     view = quarantine.failed(view, child.slot, str(cause)) if young else view
     view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
     lost = 0 if view.stopping is None or child.slot.kind not in CLAIMING else drain.cut_off(child)
-    view, told = notify_steward.died(replace(view, cut_off=view.cut_off + lost), child, cause, lost, now)
+    view, sent = notify_steward.child_died(replace(view, cut_off=view.cut_off + lost), child, cause, lost, now)
     view, counted = _consequences(view, child, cause, young, event.jitter, now)
-    return view, (*reported, *told, *counted)
+    return view, (*reported, *sent, *counted)
 
 
 def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
-    """A seat that was given up goes with its child; another waits for the next."""
+    """Remove the seat of a child that left for good; otherwise leave it vacant for its successor."""
     given_up = child.leaving is not None and child.leaving.why in GIVEN_UP
     if given_up or not drain.keeps(view, child.slot):
         return removed(view, child.slot)
@@ -151,10 +153,10 @@ def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -
         lived=now - child.born,
         peak_bytes=event.peak_bytes,
     )
-    return replace(view, died=view.died + 1, deaths=(*view.deaths, death_of)[-RECENT:])
+    return replace(view, death_count=view.death_count + 1, deaths=(*view.deaths, death_of)[-RECENT:])
 
 
-def _report(child: Child, cause: Cause, now: float, *, old_news: bool) -> tuple[Command, ...]:
+def _report(child: Child, cause: Cause, now: float, *, is_repeated: bool) -> tuple[Command, ...]:
     fields = {
         "slot": str(child.slot),
         "pid": child.pid,
@@ -163,5 +165,5 @@ def _report(child: Child, cause: Cause, now: float, *, old_news: bool) -> tuple[
         "running": list(child.running),
     }
     if cause.reason in death.EXPECTED:
-        return (Say("info", "left", fields),)
-    return (Say("debug" if old_news else "warning", "died", fields),)
+        return (Log("info", "left", fields),)
+    return (Log("debug" if is_repeated else "warning", "died", fields),)

@@ -1,4 +1,4 @@
-"""What the core asks the shell to do. Performing one never decides anything."""
+"""The commands that the core gives to the parent's shell. Executing a command makes no decision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from holdfastd.core.slots import Slot
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Fill this slot; answered by Forked or ForkFailed. `first`: nobody has been ready in it before."""
+    """Fork a child for this slot; answered by Forked or ForkFailed. `first`: no child of its kind has been ready
+    before."""
 
     slot: Slot
     first: bool
@@ -20,8 +21,8 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """Read the settings anew, for workers of this generation; answered by SettingsRead. `needed`: generations whose
-    settings may still be forked with."""
+    """Read the settings again, for workers of this generation; answered by SettingsRead. `needed`: earlier generations
+    of which workers may still be forked."""
 
     generation: int
     needed: frozenset[int]
@@ -29,7 +30,7 @@ class ReadSettings:
 
 @dataclass(frozen=True, slots=True)
 class MeasureHost:
-    """Measure what this host has left; answered by HostMeasured."""
+    """Measure the resources that this host has left; answered by HostMeasured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """Log this."""
+class Log:
+    """Write this event to the log."""
 
     level: str
     event: str
@@ -58,10 +59,10 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
-    """Print this for a human: a traceback, or the line the service ends with."""
+class Print:
+    """Print this text for people: a traceback, or the last line of the service."""
 
     text: str
 
 
-Command = Fork | ReadSettings | MeasureHost | Send | Kill | Say | Show
+Command = Fork | ReadSettings | MeasureHost | Send | Kill | Log | Print

@@ -1,14 +1,14 @@
-"""The breaker: when workers keep dying young, all but one stay down, and the cause is shown instead of hidden in noise.
+"""A circuit breaker for crash loops: when workers keep dying soon after their start, only one at a time is started.
 
-Closed until more than max(10, 3N) young deaths in a minute; open, one worker at a time probes; a probe that has been
-ready for a minute closes it.
+It opens at more than max(10, 3N) such deaths in a minute. While it is open one worker at a time is started as a probe;
+a probe that has been ready for a minute closes it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfastd.core.commands import Say
+from holdfastd.core.commands import Log
 from holdfastd.core.restart import delay
 from holdfastd.core.slots import Child, ChildKind, Forking, Record, Slot, Vacant
 from holdfastd.core.view import Breaker, Step, View
@@ -19,15 +19,17 @@ LEAST = 10
 
 
 def young_death(view: View, child: Child, cause: str, jitter: float, now: float) -> Step:
-    """Count a young death of a worker; opens the breaker when there were too many."""
+    """Count a worker's death soon after its start; opens the breaker when there were too many."""
     breaker = view.breaker
     if breaker.is_open:
         return _probe_died(view, child, cause, jitter, now)
     deaths = (*(at for at in breaker.deaths if at > now - WINDOW), now)
     if len(deaths) <= max(LEAST, 3 * view.target):
         return replace(view, breaker=replace(breaker, deaths=deaths)), ()
-    said = Say("error", "too many workers die young: one probes, the others stay down", {"cause": cause})
-    return replace(view, breaker=Breaker(deaths, cause, due=now + delay(0, jitter), failures=1)), (said,)
+    log = Log(
+        "error", "crash loop: too many workers died soon after their start; one is started at a time", {"cause": cause}
+    )
+    return replace(view, breaker=Breaker(deaths, cause, due=now + delay(0, jitter), failures=1)), (log,)
 
 
 def _probe_died(view: View, child: Child, cause: str, jitter: float, now: float) -> Step:
@@ -40,7 +42,7 @@ def _probe_died(view: View, child: Child, cause: str, jitter: float, now: float)
 
 
 def candidates(view: View) -> list[tuple[float, Slot]]:
-    """Which vacant worker slots may be filled, and when: all when closed, one when open."""
+    """The vacant worker slots that may be filled, and when: all while closed, one while open."""
     vacant = [(seat.due, slot) for slot, seat in view.workers() if isinstance(seat, Vacant)]
     if not view.breaker.is_open:
         return vacant
@@ -54,21 +56,23 @@ def _probing(view: View) -> bool:
     return probe is not None and isinstance(view.seats.get(probe), Child | Forking)
 
 
-def probed(view: View, slot: Slot) -> View:
-    """This slot is being filled: while the breaker is open it is the probe."""
+def mark_probe(view: View, slot: Slot) -> View:
+    """This slot is being filled: while the breaker is open, it is the probe."""
     if slot.kind is not ChildKind.WORKER or not view.breaker.is_open:
         return view
     return replace(view, breaker=replace(view.breaker, probe=slot))
 
 
-def look(view: View, now: float) -> Step:
-    """Close the breaker once its probe has proved itself, or nobody is kept down by it any more."""
+def close_if_recovered(view: View, now: float) -> Step:
+    """Close the breaker once its probe has been ready for a minute, or no seat is vacant any more."""
     if not view.breaker.is_open or not _has_recovered(view, now):
         return view, ()
     seats = {
         slot: Vacant(now, Record(0, seat.record.restarts)) for slot, seat in view.workers() if isinstance(seat, Vacant)
     }
-    return replace(view, breaker=Breaker(), seats={**view.seats, **seats}), (Say("info", "workers stay up again"),)
+    return replace(view, breaker=Breaker(), seats={**view.seats, **seats}), (
+        Log("info", "the crash loop has ended: all workers are started again"),
+    )
 
 
 def _has_recovered(view: View, now: float) -> bool:

@@ -1,7 +1,7 @@
-"""What a child died of, from its wait status and what was known of it, and whether its tasks are charged with it.
+"""Classifies a child's death from its wait status, and decides whether it is charged to the tasks that the child ran.
 
-A charge counts towards a task's dead letter. What the operator or the parent's own order ended is not charged; what
-ended by itself is, as the task it held may be what killed it.
+A charge counts towards a task's dead letter. Deaths that the operator or the parent ordered are not charged; all others
+are, as the running task may have caused them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class Reason(StrEnum):
     SIGNAL = "signal"
     OUT_OF_MEMORY = "out of memory"
     HUNG = "hung"
-    HALTED = "stopped"
+    SIGSTOPPED = "stopped"
     FENCED = "fenced"
     STUCK = "stuck"
     ORPHANED = "orphaned"
 
 
 EXPECTED = frozenset({Reason.REQUESTED, Reason.RECYCLED})
-UNCHARGED = EXPECTED | {Reason.BOOT_FAILURE, Reason.FENCED, Reason.ORPHANED, Reason.HALTED}
+UNCHARGED = EXPECTED | {Reason.BOOT_FAILURE, Reason.FENCED, Reason.ORPHANED, Reason.SIGSTOPPED}
 
 _BY_EXIT: dict[int, Reason] = {
     ChildExit.BOOT_FAILED: Reason.BOOT_FAILURE,
@@ -44,7 +44,7 @@ _BY_ORDER = {
     Why.RECYCLED: Reason.RECYCLED,
     Why.HUNG: Reason.HUNG,
     Why.BOOT: Reason.BOOT_FAILURE,
-    Why.HALTED: Reason.HALTED,
+    Why.SIGSTOPPED: Reason.SIGSTOPPED,
 }
 _PRESSED = frozenset({-signal.SIGTERM, -signal.SIGABRT, -signal.SIGKILL})
 
@@ -60,7 +60,7 @@ class Cause:
 
     @property
     def ordered(self) -> bool:
-        """An order has caused it, or the worker left of itself."""
+        """True if an order caused the death, or the worker left by itself."""
         return self.reason in EXPECTED
 
     def __str__(self) -> str:
@@ -68,7 +68,8 @@ class Cause:
 
 
 def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
-    """`status`: the exit code, or minus the signal; `out_of_memory`: the kernel killed for memory just now."""
+    """The cause of a death. `status`: the exit code, or minus the signal; `out_of_memory`: the kernel killed for memory
+    just now."""
     if child.leaving is not None and _was_ordered(child, status):
         return Cause(_BY_ORDER[child.leaving.why], _order_detail(child, child.leaving.why, status))
     if child.boot_error is not None:
@@ -78,16 +79,16 @@ def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
     if status < 0:
         return Cause(Reason.SIGNAL, _signal_name(-status))
     if status == ChildExit.OK and child.drained:
-        return Cause(Reason.REQUESTED, _own_accord(child))
+        return Cause(Reason.REQUESTED, _clean_exit_detail(child))
     return Cause(_BY_EXIT.get(status, Reason.EXIT), f"status {status}")
 
 
-def _own_accord(child: Child) -> str:
+def _clean_exit_detail(child: Child) -> str:
     return "no suspect waits" if child.slot.kind is ChildKind.QUARANTINE else "drained by a signal of its own"
 
 
 def _was_ordered(child: Child, status: int) -> bool:
-    """An order explains a clean exit, and a signal only if the parent has sent it."""
+    """True if the order to leave explains this end: any clean exit, or a signal that the parent has sent."""
     assert child.leaving is not None
     if status == ChildExit.OK:
         return True
@@ -96,8 +97,8 @@ def _was_ordered(child: Child, status: int) -> bool:
 
 
 def _order_detail(child: Child, why: Why, status: int) -> str:
-    told = child.worn if why is Why.RECYCLED else str(why)
-    return told if status == ChildExit.OK else f"{told}, {_signal_name(-status)}"
+    detail = child.recycle_reason if why is Why.RECYCLED else str(why)
+    return detail if status == ChildExit.OK else f"{detail}, {_signal_name(-status)}"
 
 
 def _signal_name(number: int) -> str:

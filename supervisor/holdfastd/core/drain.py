@@ -1,7 +1,7 @@
-"""The end of the service: workers, then the steward (it records their deaths), then the store (both need it).
+"""Ends the service in order: workers, then the steward (it records their deaths), then the store (both need it).
 
-A first signal asks, a second hastens workers to cancelling, a third (or QUIT) kills. All times are absolute and fixed
-when the drain begins, or when it is hastened.
+The first signal starts the drain, the second cancels handlers, the third (or QUIT) kills. All times are absolute, and
+fixed when the drain starts or is shortened.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from holdfast.exits import Exit
 from holdfastd.core import stop_child
-from holdfastd.core.commands import Command, Say, Show
+from holdfastd.core.commands import Command, Log, Print
 from holdfastd.core.slots import CLAIMING, REPLACED, Child, ChildKind, Forking, Slot, StopStage, Why
-from holdfastd.core.stop_child import Pressed
+from holdfastd.core.stop_child import ChildStep
 from holdfastd.core.view import Step, Stopping, View, removed, seated
 
 ORDER = (CLAIMING, frozenset({ChildKind.WATCHER}), frozenset({ChildKind.STEWARD}), frozenset({ChildKind.STORE}))
@@ -21,33 +21,34 @@ ORDER = (CLAIMING, frozenset({ChildKind.WATCHER}), frozenset({ChildKind.STEWARD}
 NEEDED = frozenset({ChildKind.STEWARD, ChildKind.STORE})  # by workers that finish
 
 
-def begin(view: View, now: float, code: int = Exit.OK, last_words: str = "") -> Step:
-    """Start to stop, once. `code` is what the service exits with if nothing is cut off."""
+def begin(view: View, now: float, code: int = Exit.OK, closing_line: str = "") -> Step:
+    """Start to stop, once. `code`: the exit status of the service if no task is cut off."""
     if view.stopping is not None:
         return view, ()
     deadline = now + view.policy.drain_timeout
-    stopping = Stopping(deadline - view.policy.cancel_grace, deadline, code, last_words=last_words)
-    said = Say("info", "draining", {"timeout": view.policy.drain_timeout})
-    return replace(view, stopping=stopping), (said,)
+    stopping = Stopping(deadline - view.policy.cancel_grace, deadline, code, closing_line=closing_line)
+    log = Log("info", "draining", {"timeout": view.policy.drain_timeout})
+    return replace(view, stopping=stopping), (log,)
 
 
 def begin_at_once(view: View, now: float, code: int) -> Step:
-    """Start to stop, once, and wait for no task. The order is kept: the store is asked, so that it ends whole."""
+    """Start to stop, once, without waiting for tasks. The order is kept, and the store is asked to leave, so that it
+    saves its data."""
     if view.stopping is not None:
         return view, ()
     return replace(view, stopping=Stopping(now, now, code)), ()
 
 
 def begin_killing(view: View, now: float, code: int = Exit.OK) -> Step:
-    """Start to stop, or go on to stop, with SIGKILL for everybody."""
+    """Start or continue to stop, with SIGKILL for every child."""
     view, _ = begin(view, now, code)
     assert view.stopping is not None
-    said = Say("warning", "killing what is left")
-    return replace(view, stopping=replace(view.stopping, killing=True)), (said,)
+    log = Log("warning", "killing all remaining processes")
+    return replace(view, stopping=replace(view.stopping, killing=True)), (log,)
 
 
 def another_signal(view: View, now: float) -> Step:
-    """A stop signal: the first begins, the second hastens, the third kills."""
+    """A stop signal has arrived: the first starts the drain, the second shortens it, the third kills."""
     if view.stopping is None:
         return begin(view, now)
     signals = view.stopping.signals + 1
@@ -59,12 +60,12 @@ def _hasten(view: View, now: float) -> Step:
     assert view.stopping is not None
     deadline = min(view.stopping.deadline, now + view.policy.cancel_grace)
     hastened = replace(view.stopping, cancel_at=min(view.stopping.cancel_at, now), deadline=deadline)
-    said = Say("warning", "hastened: handlers are cancelled")
-    return _each(replace(view, stopping=hastened), list(view.claiming()), _ask_again(hastened), (said,))
+    log = Log("warning", "drain was shortened: handlers are cancelled")
+    return _each(replace(view, stopping=hastened), list(view.claiming()), _ask_again(hastened), (log,))
 
 
-def _ask_again(stopping: Stopping) -> Callable[[Child], Pressed]:
-    def ask(child: Child) -> Pressed:
+def _ask_again(stopping: Stopping) -> Callable[[Child], ChildStep]:
+    def ask(child: Child) -> ChildStep:
         if child.leaving is not None and child.leaving.stage >= StopStage.ABORTING:
             return child, ()
         return stop_child.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
@@ -73,7 +74,8 @@ def _ask_again(stopping: Stopping) -> Callable[[Child], Pressed]:
 
 
 def proceed(view: View, now: float) -> Step:
-    """One step of the order: ask the first kind that still lives; over when nobody does."""
+    """Do one step: ask the children of the first kind that still lives to leave; the service is over when none
+    lives."""
     stopping = view.stopping
     if stopping is None:
         return view, ()
@@ -89,7 +91,7 @@ def proceed(view: View, now: float) -> Step:
 
 
 def _has_time(child: Child, stopping: Stopping) -> bool:
-    """Nobody has asked it to leave, or whoever did has left it more time than there is now."""
+    """True if the child was not asked to leave yet, or has more time to leave than the drain allows."""
     leaving = child.leaving
     return leaving is None or (leaving.why in REPLACED and leaving.cancel_at > stopping.cancel_at)
 
@@ -97,14 +99,16 @@ def _has_time(child: Child, stopping: Stopping) -> bool:
 def _finish(view: View) -> Step:
     assert view.stopping is not None
     code = int(view.stopping.code or (Exit.CUT_OFF if view.cut_off else Exit.OK))
-    said = Say("info", "ended", {"code": code, "cut_off": view.cut_off, "untold": len(view.untold)})
-    words = view.stopping.last_words or _given_back(view)
-    shown = (Show(words),) if words else ()
-    return replace(view, over=code), (said, *shown)
+    log = Log(
+        "info", "ended", {"code": code, "cut_off": view.cut_off, "unacknowledged_deaths": len(view.unacknowledged)}
+    )
+    words = view.stopping.closing_line or _cut_off_line(view)
+    shown = (Print(words),) if words else ()
+    return replace(view, over=code), (log, *shown)
 
 
-def _given_back(view: View) -> str:
-    """Why it does not end with 0."""
+def _cut_off_line(view: View) -> str:
+    """A line that explains the exit status where tasks were cut off; else empty."""
     if not view.cut_off:
         return ""
     return "ended; what was cut off unfinished runs again: after the next start, or on another host"
@@ -122,7 +126,7 @@ def _is_killed(child: Child) -> bool:
     return child.leaving is not None and child.leaving.stage is StopStage.KILLING
 
 
-def _ask(child: Child, stopping: Stopping, now: float) -> Pressed:
+def _ask(child: Child, stopping: Stopping, now: float) -> ChildStep:
     if child.slot.kind in CLAIMING:
         return stop_child.ask_worker(child, Why.STOP, stopping.cancel_at, stopping.deadline)
     return (
@@ -130,24 +134,26 @@ def _ask(child: Child, stopping: Stopping, now: float) -> Pressed:
     )
 
 
-def _each(view: View, children: list[Child], act: Callable[[Child], Pressed], said: tuple[Command, ...] = ()) -> Step:
-    commands: list[Command] = list(said)
+def _each(view: View, children: list[Child], act: Callable[[Child], ChildStep], log: tuple[Command, ...] = ()) -> Step:
+    commands: list[Command] = list(log)
     for child in children:
-        pressed, sent = act(child)
-        view = seated(view, child.slot, pressed)
+        updated, sent = act(child)
+        view = seated(view, child.slot, updated)
         commands += sent
     return view, tuple(commands)
 
 
 def cut_off(child: Child) -> int:
-    """How many tasks this worker's end left unfinished beside those it released, as far as the parent can know."""
+    """The number of tasks that this worker's end left unfinished, beside those it released, as far as the parent
+    knows."""
     if child.leaving is not None and child.leaving.stage >= StopStage.ABORTING and child.ready_at is not None:
         return max(1, len(child.running))
     return 0 if child.drained else len(child.running)
 
 
 def keeps(view: View, slot: Slot) -> bool:
-    """Whether this slot is filled again after a death: while the service stops only what workers still need."""
+    """True if this slot is filled again after a death: while the service stops, only services that workers still
+    need."""
     if view.stopping is None:
         return True
     return slot.kind in NEEDED and not view.stopping.killing and any(view.claiming())

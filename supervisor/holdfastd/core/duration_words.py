@@ -1,4 +1,4 @@
-"""Lengths of time, as people read them."""
+"""Formats durations for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to a parent. Everything random or measured travels in the event, so that the core stays a function.
+"""The events that the core handles. Random and measured values are part of the event, so the core is a pure function.
 
 `jitter` is uniform in -1..1.
 """
@@ -27,8 +27,8 @@ class ForkFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """A message of a child."""
+class MessageReceived:
+    """A child has sent this message."""
 
     slot: Slot
     incarnation: str
@@ -41,8 +41,8 @@ class StoreOpened:
 
 
 @dataclass(frozen=True, slots=True)
-class Halted:
-    """Somebody stopped (SIGSTOP) this child."""
+class ChildStopped:
+    """A child was stopped by a signal (SIGSTOP)."""
 
     slot: Slot
     incarnation: str
@@ -50,8 +50,8 @@ class Halted:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """Reaped. `status`: exit code, or minus the signal; `out_of_memory`: the kernel has killed for memory just now;
-    `peak_bytes`: the most memory it had resident, it or a process it had waited for."""
+    """A child was reaped. `status`: exit code, or minus the signal; `out_of_memory`: the kernel has killed for memory
+    just now; `peak_bytes`: the peak resident memory of the child, or of a process that it had waited for."""
 
     slot: Slot
     incarnation: str
@@ -63,8 +63,8 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class Signalled:
-    """The parent itself received this signal. `host`: measured where it asks for more workers. `terminal_gone`: the
-    terminal that the service was started from has been closed."""
+    """The parent itself received this signal. `host`: measured where the signal asks for more workers. `terminal_gone`:
+    the terminal from which the service was started has been closed."""
 
     number: int
     host: Host = BOUNDLESS
@@ -79,19 +79,19 @@ class ScaleAsked:
 
 @dataclass(frozen=True, slots=True)
 class HostMeasured:
-    """What this host has left for more processes."""
+    """The resources that this host has left for more processes."""
 
     host: Host
 
 
 @dataclass(frozen=True, slots=True)
 class ReloadAsked:
-    """By a signal or the control socket: replace the workers by ones that import the handler anew."""
+    """A signal or the control socket asks to replace the workers by new ones that import the handler again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsRead:
-    """The settings of this generation have been read, or cannot be used."""
+    """The settings of this generation were read, or `error` says why they cannot be used."""
 
     generation: int
     error: str = ""
@@ -99,20 +99,20 @@ class SettingsRead:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """By the control socket: as a first SIGTERM, and nothing when already stopping."""
+    """The control socket asks to stop: like a first SIGTERM; ignored if the service is stopping already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The end of every turn of the loop, at least once a second."""
+    """A turn of the event loop has ended; sent at least once a second."""
 
 
 Event = (
     Forked
     | ForkFailed
-    | Heard
+    | MessageReceived
     | StoreOpened
-    | Halted
+    | ChildStopped
     | Exited
     | Signalled
     | ScaleAsked

@@ -1,5 +1,5 @@
-"""Filling vacant seats: the store before the steward, the steward before the workers, and no worker before the
-steward's first preflight has found the store fit."""
+"""Fills vacant seats: the store before the steward, the steward before the workers, and no worker before the steward's
+first preflight has succeeded."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from holdfastd.core.view import Step, View, seated
 
 
 def fill(view: View, now: float) -> Step:
-    """Order forks for the seats that are due, some at a time, services first."""
+    """Order forks for the seats that are due, a limited number at a time, services first."""
     due = [slot for at, slot in sorted(openings(view), key=_services_first) if at <= now][:BATCH]
     commands: list[Command] = []
     for slot in due:
         seat = view.seats[slot]
         assert isinstance(seat, Vacant)
-        view = crash_breaker.probed(seated(view, slot, Forking(seat.record, view.generation)), slot)
-        commands.append(Fork(slot, slot.kind not in view.reached, view.generation))
+        view = crash_breaker.mark_probe(seated(view, slot, Forking(seat.record, view.generation)), slot)
+        commands.append(Fork(slot, slot.kind not in view.ready_kinds, view.generation))
     return view, tuple(commands)
 
 
 def openings(view: View) -> list[tuple[float, Slot]]:
-    """Vacant seats that may be filled, and when."""
+    """The vacant seats that may be filled, and when."""
     services = [
         (seat.due, slot)
         for slot, seat in view.seats.items()
         if slot.kind not in CLAIMING and isinstance(seat, Vacant) and _may_start(view, slot)
     ]
-    if view.stopping is not None or ChildKind.STEWARD not in view.reached:
+    if view.stopping is not None or ChildKind.STEWARD not in view.ready_kinds:
         return services
     return services + crash_breaker.candidates(view) + quarantine.candidates(view)
 
 
 def _may_start(view: View, slot: Slot) -> bool:
-    waits_for_store = slot.kind is ChildKind.STEWARD and view.policy.embedded and ChildKind.STORE not in view.reached
+    waits_for_store = (
+        slot.kind is ChildKind.STEWARD and view.policy.embedded and ChildKind.STORE not in view.ready_kinds
+    )
     return drain.keeps(view, slot) and not waits_for_store
 
 

@@ -1,7 +1,6 @@
-"""Whether a child that says nothing is hung. Each reports every second from its event loop, so silence means that the
-loop does not turn: first its stacks are dumped, much later it is ended. While it boots only the boot limit applies, as
-an import may hold everything for long.
-"""
+"""Detects children that hang. Each child reports every second from its event loop, so silence means that the loop does
+not turn: first its stacks are dumped, much later the child is ended. While a child starts only the boot timeout
+applies, as an import may block for long."""
 
 from __future__ import annotations
 
@@ -9,21 +8,21 @@ import signal
 from dataclasses import replace
 
 from holdfastd.core import stop_child
-from holdfastd.core.commands import Kill, Say
-from holdfastd.core.policy import HALT_LIMIT, LATE, ROUND, SILENCE, SupervisionPolicy
+from holdfastd.core.commands import Kill, Log
+from holdfastd.core.policy import LATE, ROUND, SIGSTOP_LIMIT, SILENCE, SupervisionPolicy
 from holdfastd.core.slots import REPLACED, Child, ChildKind, Leaving, StopStage, Why
-from holdfastd.core.stop_child import Pressed
+from holdfastd.core.stop_child import ChildStep
 from holdfastd.core.view import Step, View
 
 
-def look(child: Child, policy: SupervisionPolicy, now: float) -> Pressed:
-    """What its silence calls for; nothing for one that is being ended already."""
+def check(child: Child, policy: SupervisionPolicy, now: float) -> ChildStep:
+    """Dump or end a child that has been silent for too long; a child that is being ended already is left alone."""
     if child.slot.kind is ChildKind.STORE and child.ready_at is not None:
-        return child, ()  # the store reports to nobody; the steward sees whether it answers
+        return child, ()  # the store sends no messages; the steward checks that it answers
     if child.leaving is not None and not _takes_its_time(child.leaving):
         return child, ()
     why = _verdict(child, policy, now)
-    if why is Why.HALTED:
+    if why is Why.SIGSTOPPED:
         return stop_child.kill(child, why, now)
     if why is not None:
         return stop_child.abort(child, why, now)
@@ -31,44 +30,44 @@ def look(child: Child, policy: SupervisionPolicy, now: float) -> Pressed:
 
 
 def _takes_its_time(leaving: Leaving) -> bool:
-    """Whoever leaves within a time of its own is pressed by that alone."""
+    """True for a replaced worker that finishes its tasks without a deadline: silence is still judged."""
     return leaving.why in REPLACED and leaving.stage < StopStage.ABORTING
 
 
 def _verdict(child: Child, policy: SupervisionPolicy, now: float) -> Why | None:
-    silent = now - child.heard
+    silent = now - child.last_message_at
     if child.ready_at is None:
         return Why.BOOT if silent > policy.boot_timeout else None
-    if child.halted_at is not None and now - child.halted_at > HALT_LIMIT:
-        return Why.HALTED
+    if child.sigstopped_at is not None and now - child.sigstopped_at > SIGSTOP_LIMIT:
+        return Why.SIGSTOPPED
     return Why.HUNG if silent > policy.hang_timeout else None
 
 
 def _is_silent(child: Child, now: float) -> bool:
-    return child.ready_at is not None and not child.dumped and now - child.heard > SILENCE
+    return child.ready_at is not None and not child.dumped and now - child.last_message_at > SILENCE
 
 
-def _dump(child: Child, now: float) -> Pressed:
-    fields = {"slot": str(child.slot), "pid": child.pid, "silent": round(now - child.heard, 1)}
-    said = Say("warning", "child is silent: its stacks follow", fields)
-    return replace(child, dumped=True), (said, Kill(child.slot, signal.SIGUSR1))
+def _dump(child: Child, now: float) -> ChildStep:
+    fields = {"slot": str(child.slot), "pid": child.pid, "silent": round(now - child.last_message_at, 1)}
+    log = Log("warning", "child has not reported for some seconds: its stacks follow", fields)
+    return replace(child, dumped=True), (log, Kill(child.slot, signal.SIGUSR1))
 
 
-def halted(child: Child, now: float) -> Pressed:
-    """Stopped by somebody: continued at once. It ends if it is not heard of for long all the same."""
-    said = Say("warning", "child was stopped: continued", {"slot": str(child.slot), "pid": child.pid})
-    first = now if child.halted_at is None else child.halted_at
-    return replace(child, halted_at=first), (said, Kill(child.slot, signal.SIGCONT))
+def continue_stopped(child: Child, now: float) -> ChildStep:
+    """A signal has stopped the child: continue it at once. It is ended if it does not report for long after that."""
+    log = Log("warning", "child was stopped by a signal: it is continued", {"slot": str(child.slot), "pid": child.pid})
+    first = now if child.sigstopped_at is None else child.sigstopped_at
+    return replace(child, sigstopped_at=first), (log, Kill(child.slot, signal.SIGCONT))
 
 
-def excuse(view: View, now: float) -> Step:
-    """When the parent itself was kept from looking, nobody's silence counts: all begin anew."""
+def skip_if_late(view: View, now: float) -> Step:
+    """Forgive the silence of all children if the parent itself was delayed."""
     late = now - view.ticked - ROUND
     if late <= LATE:
         return view, ()
     seats = {
-        slot: replace(seat, heard=now, halted_at=None) if isinstance(seat, Child) else seat
+        slot: replace(seat, last_message_at=now, sigstopped_at=None) if isinstance(seat, Child) else seat
         for slot, seat in view.seats.items()
     }
-    said = Say("warning", "the parent was late: this round of checks is skipped", {"late": round(late, 1)})
-    return replace(view, seats=seats), (said,)
+    log = Log("warning", "the parent was delayed: this round of checks is skipped", {"late": round(late, 1)})
+    return replace(view, seats=seats), (log,)

@@ -1,4 +1,4 @@
-"""Hosts that are quiet or halted, in words: loudly, as nothing else says why nothing starts."""
+"""Describes quiet and halted hosts for people."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from holdfast.core.quiet_hosts import Quiet
 from holdfastd.core.duration_words import duration
 
 
-def line(one: Quiet, now_ms: int, seen: int = 0) -> str:
-    """`seen`: the last halt that counts no more for the process that says this; 0: all count."""
-    ago = duration(max(0, now_ms - one.since_ms) / 1000)
-    spite = "; this process runs in spite of it" if one.is_halt and one.since_ms <= seen else ""
-    word = "HALTED" if one.is_halt else "QUIET"
-    return f"{word} for {ago}: {who(one)}; {one.by} said so: {one.reason}; to go on: {remedy(one)}{spite}"
+def line(mark: Quiet, now_ms: int, seen: int = 0) -> str:
+    """A line about one mark. `seen`: the last halt that no longer applies to this process; 0: all halts apply."""
+    ago = duration(max(0, now_ms - mark.since_ms) / 1000)
+    spite = "; this process runs in spite of it" if mark.is_halt and mark.since_ms <= seen else ""
+    word = "HALTED" if mark.is_halt else "QUIET"
+    return f"{word} for {ago}: {who(mark)}; {mark.by} said so: {mark.reason}; to go on: {remedy(mark)}{spite}"
 
 
-def who(one: Quiet) -> str:
-    if one.is_halt:
-        return "no pool" + (" of any host" if one.is_all else f" of host {one.host}") + " claims a task or makes a fire"
-    return "no host claims a task" if one.is_all else f"host {one.host} claims no task"
+def who(mark: Quiet) -> str:
+    if mark.is_halt:
+        return (
+            "no pool" + (" of any host" if mark.is_all else f" of host {mark.host}") + " claims a task or makes a fire"
+        )
+    return "no host claims a task" if mark.is_all else f"host {mark.host} claims no task"
 
 
-def remedy(one: Quiet) -> str:
-    """The command that takes it back."""
-    command = "supervisor control RESUME" if one.is_halt else "supervisor resume"
-    return command if one.is_all else f"{command} --host {one.host}"
+def remedy(mark: Quiet) -> str:
+    """The command that removes the mark."""
+    command = "supervisor control RESUME" if mark.is_halt else "supervisor resume"
+    return command if mark.is_all else f"{command} --host {mark.host}"

@@ -1,7 +1,7 @@
 """`plan(view, event, now) -> (view, commands)`: every decision of the parent, as a table from event to function.
 
-Pure: no clock, no randomness, no I/O. Events change what is known; only Tick, at the end of every turn of the loop,
-looks at the whole: it fills seats, presses the leaving, ends the service.
+Pure: no clock, no randomness, no I/O. Other events only update the view; Tick, at the end of every turn of the loop,
+acts on the whole: it fills seats, ends children whose time has come, and ends the service.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from holdfastd.core import (
 )
 from holdfastd.core.commands import Command
 from holdfastd.core.events import (
+    ChildStopped,
     Event,
     Exited,
     Forked,
     ForkFailed,
-    Halted,
-    Heard,
     HostMeasured,
+    MessageReceived,
     ReloadAsked,
     ScaleAsked,
     SettingsRead,
@@ -48,19 +48,19 @@ from holdfastd.core.view import Step, View, seated
 
 
 def begin(policy: SupervisionPolicy, workers: int, now: float) -> View:
-    """Before anything was forked."""
+    """The view before the first fork."""
     wanted = ((STORE, policy.embedded), (STEWARD, True), (WATCHER, policy.watched))
     services = [slot for slot, is_wanted in wanted if is_wanted]
     return View(policy, workers, now, seats={slot: Vacant(now) for slot in services})
 
 
 def plan(view: View, event: Event, now: float) -> Step:
-    """What is known after `event`, and what is to be done; `now` in monotonic seconds."""
+    """The view after `event`, and the commands that follow from it; `now` in monotonic seconds."""
     return _HANDLERS[type(event)](view, event, now)
 
 
 def next_due(view: View, now: float) -> float:
-    """When the next Tick has something to do, at the latest one round from now."""
+    """The time at which the next Tick has something to do, at most one round from now."""
     leaving = [stop_child.due(child.leaving) for child in _children(view) if child.leaving is not None]
     dumps = [view.dump_at] if view.to_dump else []
     return min((now + ROUND, *leaving, *dumps, *(due for due, _ in fill.openings(view))))
@@ -74,14 +74,14 @@ def _tick(view: View, _: Tick, now: float) -> Step:
     return replace(view, ticked=now), tuple(commands)
 
 
-def _press(view: View, now: float) -> Step:
-    """Each child by itself: the leaving to their next stage, the silent to account."""
+def _check_children(view: View, now: float) -> Step:
+    """Check each child: move those that leave to their next stage, and detect those that hang."""
     commands: list[Command] = []
     for seat in _children(view):
-        child, pressed = stop_child.press(seat, now)
-        child, called = hang.look(child, view.policy, now)
+        child, stop_commands = stop_child.advance(seat, now)
+        child, hang_commands = hang.check(child, view.policy, now)
         view = view if child is seat else seated(view, seat.slot, child)
-        commands += (*pressed, *called)
+        commands += (*stop_commands, *hang_commands)
     return view, tuple(commands)
 
 
@@ -123,26 +123,26 @@ def _stop_asked(view: View, _: StopAsked, now: float) -> Step:
     return drain.begin(view, now)
 
 
-# A tick's steps in their order: excuse before accusing, make room before filling it, end when all are gone.
+# The steps of a tick, in order: silence is forgiven before it is judged, seats are removed before seats are filled.
 _ROUND = (
-    hang.excuse,
-    _press,
-    crash_breaker.look,
+    hang.skip_if_late,
+    _check_children,
+    crash_breaker.close_if_recovered,
     replacement.renew,
     scale.balance,
     quarantine.balance,
     drain.proceed,
     fill.fill,
-    notify_steward.again,
+    notify_steward.resend,
     stack_dump.proceed,
 )
 
 _HANDLERS: dict[type, Callable[[View, Any, float], Step]] = {
     Forked: child_events.forked,
     ForkFailed: child_events.fork_failed,
-    Heard: child_events.heard,
+    MessageReceived: child_events.message_received,
     StoreOpened: child_events.store_opened,
-    Halted: child_events.halted,
+    ChildStopped: child_events.child_stopped,
     Exited: child_events.exited,
     Signalled: _signalled,
     ScaleAsked: _scale_asked,

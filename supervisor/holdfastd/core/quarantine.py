@@ -1,7 +1,7 @@
-"""Quarantine workers: forked beside the pool while suspects wait. They claim nothing else, one at a time.
+"""Forks quarantine workers beside the pool while suspects wait: each runs suspects only, one at a time.
 
-They are no part of the pool: its target, its breaker, a reload and the start of the service count none of them. While
-something holds them back suspects wait, and `held_back` says why.
+They do not belong to the pool: its target, its breaker, a reload and the start of the service ignore them. While
+something prevents them suspects wait, and `held_back` says why.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from holdfastd.core.slots import Child, ChildKind, Seat, Slot, Vacant
 from holdfastd.core.view import Step, View, removed
 
 
-def told(view: View, message: SuspectsWaiting, now: float) -> View:
-    """The steward has looked for suspects that may start."""
+def suspects_counted(view: View, message: SuspectsWaiting, now: float) -> View:
+    """The steward has counted the suspects that may start."""
     known = replace(view.quarantine, startable=message.startable, alone=message.alone, quiet=message.quiet)
-    return replace(view, quarantine=replace(known, told_at=now))
+    return replace(view, quarantine=replace(known, counted_at=now))
 
 
-def began(view: View, child: Child, running: list[str]) -> View:
-    """A quarantine worker says what it runs: that waits no more, though the steward has not told so yet."""
+def task_started(view: View, child: Child, running: list[str]) -> View:
+    """A quarantine worker has reported a new task: one suspect fewer waits, though the steward has not counted again
+    yet."""
     fresh = len(set(running).difference(child.running)) if child.slot.kind is ChildKind.QUARANTINE else 0
     left = max(0, view.quarantine.startable - fresh)
     known = replace(view.quarantine, startable=left, alone=min(left, view.quarantine.alone))
@@ -32,27 +33,27 @@ def began(view: View, child: Child, running: list[str]) -> View:
 
 
 def failed(view: View, slot: Slot, cause: str) -> View:
-    """A fork was refused, or a child died before it was of use; the words are for `held_back`."""
+    """Note why a fork was refused or a quarantine worker died early; `held_back` shows it."""
     if slot.kind is not ChildKind.QUARANTINE:
         return view
     return replace(view, quarantine=replace(view.quarantine, failed=cause))
 
 
 def most(view: View) -> int:
-    """How many there may be: a quarter of the pool, at least one."""
+    """The most quarantine workers there may be: a quarter of the pool, at least one."""
     return max(1, view.target // QUARANTINE_SHARE)
 
 
 def waiting(view: View, now: float) -> int:
-    """Suspects that may start now; none where no steward has spoken of them lately."""
-    return view.quarantine.startable if now - view.quarantine.told_at <= SUSPECTS_FRESH else 0
+    """Suspects that may start now; 0 if the steward has not reported lately."""
+    return view.quarantine.startable if now - view.quarantine.counted_at <= SUSPECTS_FRESH else 0
 
 
 def held_back(view: View, now: float) -> str:
-    """Why suspects that may start are given no worker, or empty. All workers that there may be are busy: empty."""
+    """The reason why no worker is forked for waiting suspects; empty if none waits or all allowed workers are busy."""
     if not waiting(view, now):
         return ""
-    if why := _barred(view):
+    if why := _obstacle(view):
         return why
     if _missing(view, now) > 0:
         return view.quarantine.no_room
@@ -61,19 +62,20 @@ def held_back(view: View, now: float) -> str:
 
 
 def candidates(view: View) -> list[tuple[float, Slot]]:
-    """Vacant seats that may be filled, and when."""
-    if _barred(view):
+    """The vacant seats that may be filled, and when."""
+    if _obstacle(view):
         return []
     return [(seat.due, slot) for slot, seat in _seats(view) if isinstance(seat, Vacant)]
 
 
 def balance(view: View, now: float) -> Step:
-    """One step: have those go that should, close seats that nobody needs, ask for room where some are missing."""
+    """Do one step: retire surplus and outdated workers, close seats that are not needed, measure the host if seats are
+    missing."""
     if view.stopping is not None:
         return view, ()
     view, retired = _retire(view, now)
     view = _close(view, now)
-    if _missing(view, now) <= 0 or _barred(view) or _had_no_room(view, now):
+    if _missing(view, now) <= 0 or _obstacle(view) or _had_no_room(view, now):
         return view, retired
     return replace(view, quarantine=replace(view.quarantine, measured_at=now)), (*retired, MeasureHost())
 
@@ -87,27 +89,27 @@ def measured(view: View, event: HostMeasured, now: float) -> Step:
     return _open(replace(view, quarantine=replace(view.quarantine, no_room=why)), opened, now), ()
 
 
-def _barred(view: View) -> str:
-    """Why none is forked now, whatever the host has room for, or empty."""
+def _obstacle(view: View) -> str:
+    """The reason why none may be forked now, whatever resources the host has, or empty."""
     if view.stopping is not None:
         return "the supervisor is draining"
-    if ChildKind.WORKER not in view.reached:
+    if ChildKind.WORKER not in view.ready_kinds:
         return "no worker of the pool has been ready yet"
     if view.breaker.is_open:
-        return f"too many workers die young: {view.breaker.cause}"
+        return f"workers are in a crash loop: {view.breaker.cause}"
     if view.reload is not None and not view.reload.proven:
         return "a reload has not proved its code yet"
     return f"this host is {view.quarantine.quiet}" if view.quarantine.quiet else ""
 
 
 def _had_no_room(view: View, now: float) -> bool:
-    """Just now: measuring costs some, so a full host is measured each second at most."""
+    """True if the host was full within the last second: measuring is expensive, so it is done once a second at most."""
     return bool(view.quarantine.no_room) and now - view.quarantine.measured_at < ROUND
 
 
 def _wanted(view: View, now: float) -> int:
-    """One for each suspect that runs or may start; one for all that run alone. Those that leave count until they have
-    gone: what runs suspects is never more than the bound."""
+    """Workers wanted: one for each suspect that runs or may start, one for all that must run alone. Leaving workers
+    count until they are gone, so the limit always holds."""
     count = waiting(view, now)
     alone = min(view.quarantine.alone, count)
     busy = sum(isinstance(seat, Child) and bool(seat.running) for _, seat in _staying(view))
@@ -128,7 +130,8 @@ def _staying(view: View) -> list[tuple[Slot, Seat]]:
 
 
 def _retire(view: View, now: float) -> Step:
-    """Those of old code and the worn finish their task; so do those beyond the bound, within the drain timeout."""
+    """Workers of old code and workers that ask to be recycled finish their task first; so do those above the limit,
+    within the drain timeout."""
     commands: list[Command] = []
     if view.reload is None or view.reload.proven:
         for child in replacement.outdated(view, ChildKind.QUARANTINE):
@@ -140,7 +143,7 @@ def _retire(view: View, now: float) -> Step:
 
 
 def _close(view: View, now: float) -> View:
-    """A living one that gets no suspect ends by itself."""
+    """Close surplus vacant seats. A living worker that gets no suspect ends by itself."""
     vacant = sorted(slot for slot, seat in _seats(view) if isinstance(seat, Vacant))
     surplus = max(0, -_missing(view, now))
     return removed(view, *vacant[len(vacant) - min(surplus, len(vacant)) :])

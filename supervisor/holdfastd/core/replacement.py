@@ -1,7 +1,7 @@
-"""Replacing workers that still serve: those of old code (reload) and those that are worn (recycle).
+"""Replaces living workers: those of old code (reload) and those that ask to be recycled.
 
-One at a time, and the successor first: a seat is opened beyond the target, and only when all of the target and one more
-are ready is a worker asked to leave. It takes no more tasks then, and as long as it needs for those it runs.
+One at a time, and the successor comes first: a seat is opened above the target, and a worker is asked to leave only
+when the target and one more are ready. It takes no more tasks then, and has as long as it needs for those it runs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from holdfastd.core import reload, stop_child
-from holdfastd.core.commands import Command, Say
+from holdfastd.core.commands import Command, Log
 from holdfastd.core.slots import Child, ChildKind, Why
 from holdfastd.core.view import Step, View, seated
 
@@ -17,7 +17,7 @@ NO_HURRY = 366 * 86400.0  # seconds
 
 
 def renew(view: View, now: float) -> Step:
-    """One step of the turnover; the seat of the successor is opened by `scale.balance`."""
+    """Do one step of the replacement; `scale.balance` opens the seat of the successor."""
     if view.stopping is not None:
         return view, ()
     retired: tuple[Command, ...] = ()
@@ -40,7 +40,7 @@ def _staying(children: Iterable[Child]) -> Iterator[Child]:
 def _why(view: View, child: Child) -> Why | None:
     if child.generation < view.generation:
         return Why.RELOADED
-    return Why.RECYCLED if child.worn else None
+    return Why.RECYCLED if child.recycle_reason else None
 
 
 def _ready(view: View) -> int:
@@ -48,16 +48,16 @@ def _ready(view: View) -> int:
 
 
 def _least_busy(child: Child) -> tuple[bool, bool, int, int]:
-    """Those that boot, then the worn (they may claim nothing any more), then the idle."""
-    return child.ready_at is not None, not child.worn, len(child.running), child.slot.number
+    """Sort key: workers that boot first, then those to be recycled (they may have stopped claiming), then the idle."""
+    return child.ready_at is not None, not child.recycle_reason, len(child.running), child.slot.number
 
 
 def retire(view: View, child: Child, now: float) -> Step:
-    """Have one of them finish what it runs, and go."""
+    """Ask one worker to finish its tasks and leave."""
     why = _why(view, child)
     assert why is not None
     leaving, commands = stop_child.ask_worker(child, why, now + NO_HURRY, now + NO_HURRY)
-    said: list[Command] = [*commands]
+    log: list[Command] = [*commands]
     if why is Why.RECYCLED:
-        said.append(Say("info", "recycling", {"slot": str(child.slot), "pid": child.pid, "why": child.worn}))
-    return seated(view, child.slot, leaving), tuple(said)
+        log.append(Log("info", "recycling", {"slot": str(child.slot), "pid": child.pid, "why": child.recycle_reason}))
+    return seated(view, child.slot, leaving), tuple(log)

@@ -1,5 +1,5 @@
-"""How many workers there should be (one more while somebody is to be replaced), and which go first when there are too
-many: seats nobody lives in, those that boot, then the idle, then the busy, which finish what they run."""
+"""Keeps the number of workers at its target (one more during a replacement). Surplus seats are removed in this order:
+vacant ones, workers that boot, idle workers, busy workers, which finish their tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from holdfastd.core import capacity, replacement, stop_child
 from holdfastd.core.capacity import BOUNDLESS, Host
-from holdfastd.core.commands import Command, Say
+from holdfastd.core.commands import Command, Log
 from holdfastd.core.slots import GIVEN_UP, Child, ChildKind, Seat, Slot, Vacant, Why
 from holdfastd.core.view import Step, View, removed, seated
 
@@ -16,7 +16,7 @@ MOST = 10_000
 
 
 def refusal(view: View, workers: int, host: Host = BOUNDLESS) -> str:
-    """Why the pool cannot be set to this size now, on this host, or empty."""
+    """The reason why the pool cannot have this size now on this host, or empty."""
     if view.stopping is not None:
         return "the supervisor is draining"
     if not LEAST <= workers <= MOST:
@@ -26,11 +26,11 @@ def refusal(view: View, workers: int, host: Host = BOUNDLESS) -> str:
 
 
 def asked(view: View, workers: int, host: Host = BOUNDLESS) -> Step:
-    """Change the target; refused in words while draining, out of range, or beyond what the host can hold."""
+    """Change the target; refused with a log line while draining, out of range, or above what the host can hold."""
     why_not = refusal(view, workers, host)
     if why_not:
-        return view, (Say("warning", "scaling refused", {"workers": workers, "why": why_not}),)
-    return replace(view, target=workers), (Say("info", "scaling", {"from": view.target, "to": workers}),)
+        return view, (Log("warning", "scaling refused", {"workers": workers, "why": why_not}),)
+    return replace(view, target=workers), (Log("info", "scaling", {"from": view.target, "to": workers}),)
 
 
 def balance(view: View, now: float) -> Step:
@@ -50,7 +50,7 @@ def _is_leaving(seat: Seat) -> bool:
 
 
 def usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
-    """The least useful go first."""
+    """Sort key: the least useful seat comes first."""
     slot, seat = entry
     if not isinstance(seat, Child) or seat.leaving is not None:
         return 0, -slot.number
@@ -60,7 +60,7 @@ def usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
 
 
 def retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
-    """Close these seats; who lives there finishes what it runs, within the drain timeout."""
+    """Remove these seats; their workers finish their tasks within the drain timeout."""
     commands: list[Command] = []
     for slot, seat in surplus:
         if isinstance(seat, Vacant):

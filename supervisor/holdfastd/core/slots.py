@@ -1,7 +1,7 @@
-"""Slots and what sits in them: nobody yet, a fork under way, or a child. All values are frozen.
+"""Slots and their seats: vacant, forking, or a child. All values are frozen.
 
-A slot outlives its children: each life in it is an incarnation with a name of its own, and what must survive a death
-(how often it died young, how often it was filled again) travels from seat to seat as a Record.
+A slot outlives its children: each child in it is an incarnation with its own name. A Record carries the counts that
+survive a death (early deaths in a row, restarts) from seat to seat.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class ChildKind(StrEnum):
-    """What a child is, in the order in which they are started."""
+    """The kinds of children, in the order in which they are started."""
 
     STORE = "store"
     STEWARD = "steward"
@@ -38,7 +38,7 @@ WATCHER = Slot(ChildKind.WATCHER)
 
 
 class Why(StrEnum):
-    """Why a child is made to leave."""
+    """The reason why a child is made to leave."""
 
     STOP = "stop"
     SCALE = "scaled down"
@@ -46,16 +46,16 @@ class Why(StrEnum):
     RECYCLED = "recycled"
     HUNG = "silent"
     BOOT = "not ready in time"
-    HALTED = "not heard of since"
+    SIGSTOPPED = "not heard of since"
 
 
-# Replaced by a successor that is ready already: such a child may take its time with what it runs.
+# Replaced by a successor that is ready already: such a child has no deadline for its tasks.
 REPLACED = frozenset({Why.RELOADED, Why.RECYCLED})
-GIVEN_UP = REPLACED | {Why.STOP, Why.SCALE}  # nobody follows in the seat of such a child
+GIVEN_UP = REPLACED | {Why.STOP, Why.SCALE}  # the seat of such a child is removed
 
 
 class StopStage(IntEnum):
-    """How far a leaving child has been pressed."""
+    """The stages through which a leaving child is ended."""
 
     ASKED = 0
     CANCELLING = 1
@@ -64,7 +64,7 @@ class StopStage(IntEnum):
 
 
 class ChildPhase(StrEnum):
-    """What users are shown."""
+    """The state of a child as users see it."""
 
     BOOTING = "booting"
     READY = "ready"
@@ -74,7 +74,7 @@ class ChildPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A child on its way out: absolute times at which the next stages begin."""
+    """The stage of a leaving child, and the absolute times at which the next stages begin."""
 
     why: Why
     stage: StopStage
@@ -85,7 +85,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class BootError:
-    """What a child said of why it cannot start."""
+    """The error that a child reported before it was ready."""
 
     code: int
     error: str
@@ -94,7 +94,7 @@ class BootError:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a slot remembers: deaths before or just after ready in a row, and how often it was filled again."""
+    """Counts of a slot: early deaths in a row, and how often it was filled again."""
 
     failures: int = 0
     restarts: int = 0
@@ -102,7 +102,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Vacant:
-    """Nobody; to be filled at `due`."""
+    """No child; the seat is filled at `due`."""
 
     due: float
     record: Record = field(default_factory=Record)
@@ -110,7 +110,7 @@ class Vacant:
 
 @dataclass(frozen=True, slots=True)
 class Forking:
-    """A fork was ordered, its result is not known yet."""
+    """A fork was ordered; its result is not known yet."""
 
     record: Record
     generation: int = 0
@@ -118,24 +118,24 @@ class Forking:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One life. `heard` is when it last spoke, `settled` counts since its birth; `generation`: of the code it runs;
-    `worn`: why it asks to be replaced, or empty."""
+    """One incarnation. `last_message_at`: the time of its last message; `settled`: tasks settled since its start;
+    `generation`: of the code that it runs; `recycle_reason`: why it asks to be replaced, or empty."""
 
     slot: Slot
     incarnation: str
     pid: int
     born: float
-    heard: float
+    last_message_at: float
     record: Record
     generation: int = 0
     ready_at: float | None = None
-    worn: str = ""
+    recycle_reason: str = ""
     running: tuple[str, ...] = ()
     settled: int = 0
     degraded: str = ""
     drained: bool = False
     dumped: bool = False
-    halted_at: float | None = None
+    sigstopped_at: float | None = None
     boot_error: BootError | None = None
     leaving: Leaving | None = None
 

@@ -1,6 +1,7 @@
-"""SIGUSR1: what the parent knows of each process, in one line, then the stacks of those that can show them.
+"""Handles SIGUSR1: logs the state of all processes in one line, then has each one that can dump its stacks.
 
-One after the other, as all write to the same place. Never the store, which would end, nor a child that still boots.
+They dump one after the other, as all write to the same stream. The store is left out, as the signal would end it, and
+so is a child that still boots.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 
-from holdfastd.core.commands import Kill, Say
+from holdfastd.core.commands import Kill, Log
 from holdfastd.core.slots import Child, ChildKind, Slot
 from holdfastd.core.view import Step, View
 
@@ -16,15 +17,15 @@ PAUSE = 0.05  # seconds for one process to write its stacks
 
 
 def asked(view: View, now: float) -> Step:
-    """Tell the state, and have the stacks follow."""
+    """Log the state, and queue the stack dumps."""
     children = sorted((seat for seat in view.seats.values() if isinstance(seat, Child)), key=lambda child: child.slot)
     shows = (child.slot for child in children if _can_show(child))
     waiting = tuple(dict.fromkeys((*view.to_dump, *shows)))
-    return replace(view, to_dump=waiting, dump_at=now), (Say("info", "state", _state(view, children, now)),)
+    return replace(view, to_dump=waiting, dump_at=now), (Log("info", "state", _state(view, children, now)),)
 
 
 def proceed(view: View, now: float) -> Step:
-    """The next one, if it is time."""
+    """Order the next stack dump, if it is due."""
     if not view.to_dump or now < view.dump_at:
         return view, ()
     slot, *rest = view.to_dump
@@ -32,7 +33,7 @@ def proceed(view: View, now: float) -> Step:
     child = view.child(slot)
     if child is None or not _can_show(child):
         return view, ()
-    return view, (Say("info", "stacks follow", {"slot": str(slot), "pid": child.pid}), Kill(slot, signal.SIGUSR1))
+    return view, (Log("info", "stacks follow", {"slot": str(slot), "pid": child.pid}), Kill(slot, signal.SIGUSR1))
 
 
 def _can_show(child: Child) -> bool:
@@ -44,8 +45,8 @@ def _state(view: View, children: list[Child], now: float) -> dict[str, object]:
         "target": view.target,
         "draining": view.stopping is not None,
         "held_back": view.breaker.cause,
-        "deaths": view.died,
-        "unrecovered": len(view.untold),
+        "deaths": view.death_count,
+        "unrecovered": len(view.unacknowledged),
         "processes": [_process(child, now) for child in children],
     }
 
@@ -57,11 +58,11 @@ def _process(child: Child, now: float) -> dict[str, object]:
         "state": str(child.phase),
         "running": list(child.running),
         "settled": child.settled,
-        "silent": _silence(child.slot, now - child.heard),
+        "silent": _silence(child.slot, now - child.last_message_at),
         "degraded": child.degraded,
     }
 
 
 def _silence(slot: Slot, seconds: float) -> float:
-    """The store speaks to nobody."""
+    """Seconds since the last message; 0 for the store, which sends none."""
     return 0.0 if slot.kind is ChildKind.STORE else round(seconds, 1)

@@ -1,6 +1,7 @@
-"""Making one child leave, in stages with absolute times: asked, cancelling, aborted, killed.
+"""Ends one child in stages with absolute times: asked, cancelling, aborted, killed.
 
-Drain, scale-down, hang and boot limits all use this one way out; they differ in where they enter and in the times.
+Drain, scale-down, hang and boot timeouts all use these stages; they differ in the stage they enter first and in the
+times.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from holdfastd.core.slots import Child, ChildKind, Leaving, Slot, StopStage, Why
 
 ABORT_SLACK = 1.0  # a worker that keeps its deadline still needs a moment to exit
 
-# What entering a stage sends. Nothing on CANCELLING: the worker was told its time when it was asked.
+# The signal sent on entering a stage. None on CANCELLING: the worker knows the time from the request to drain.
 _ENTER = {
     (ChildKind.WORKER, StopStage.ABORTING): signal.SIGABRT,
     (ChildKind.WORKER, StopStage.KILLING): signal.SIGKILL,
@@ -29,44 +30,45 @@ _ENTER = {
     (ChildKind.STORE, StopStage.KILLING): signal.SIGKILL,
 }
 
-Pressed = tuple[Child, tuple[Command, ...]]
+ChildStep = tuple[Child, tuple[Command, ...]]
 
 
-def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> Pressed:
-    """Finish what runs by `deadline`, handlers being cancelled at `cancel_at`. Asking again moves the times."""
+def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> ChildStep:
+    """Ask a worker to finish its tasks by `deadline`; handlers are cancelled at `cancel_at`. A second call changes the
+    times."""
     abort_at = deadline + ABORT_SLACK
     leaving = Leaving(why, StopStage.ASKED, cancel_at, abort_at, abort_at + ABORT_GRACE)
     return replace(child, leaving=leaving), _asking(child, Drain(cancel_at, deadline))
 
 
-def ask_service(child: Child, now: float) -> Pressed:
-    """Steward and watcher: acknowledge what it was told, and go."""
+def ask_service(child: Child, now: float) -> ChildStep:
+    """Ask the steward or the watcher to finish and leave; the steward acknowledges all deaths first."""
     deadline = now + STEWARD_LEAVE
     abort_at = deadline + ABORT_SLACK
     leaving = Leaving(Why.STOP, StopStage.ASKED, deadline, abort_at, abort_at + ABORT_GRACE)
     return replace(child, leaving=leaving), _asking(child, Leave(deadline))
 
 
-def ask_store(child: Child, now: float) -> Pressed:
-    """Write what it holds, and go."""
+def ask_store(child: Child, now: float) -> ChildStep:
+    """Ask the store to save its data and leave."""
     deadline = now + STORE_LEAVE
     leaving = Leaving(Why.STOP, StopStage.ASKED, deadline, deadline, deadline)
     return replace(child, leaving=leaving), (Kill(child.slot, signal.SIGTERM), Kill(child.slot, signal.SIGCONT))
 
 
-def abort(child: Child, why: Why, now: float) -> Pressed:
-    """SIGABRT now (it dumps the stacks), SIGKILL soon after."""
+def abort(child: Child, why: Why, now: float) -> ChildStep:
+    """Send SIGABRT now (it dumps the stacks), and SIGKILL soon after."""
     leaving = Leaving(why, StopStage.CANCELLING, now, now, now + ABORT_GRACE)
-    return press(replace(child, leaving=leaving), now)
+    return advance(replace(child, leaving=leaving), now)
 
 
-def kill(child: Child, why: Why, now: float) -> Pressed:
-    """SIGKILL now, whatever was planned."""
+def kill(child: Child, why: Why, now: float) -> ChildStep:
+    """Send SIGKILL now, whatever was planned."""
     killed = replace(child, leaving=Leaving(why, StopStage.KILLING, now, now, now))
     return killed, (Kill(child.slot, signal.SIGKILL),)
 
 
-def press(child: Child, now: float) -> Pressed:
+def advance(child: Child, now: float) -> ChildStep:
     """Enter every stage whose time has come."""
     commands: list[Command] = []
     while child.leaving is not None and due(child.leaving) <= now:
@@ -77,12 +79,13 @@ def press(child: Child, now: float) -> Pressed:
 
 
 def due(leaving: Leaving) -> float:
-    """When the next stage begins."""
+    """The time at which the next stage begins."""
     return (leaving.cancel_at, leaving.abort_at, leaving.kill_at, math.inf)[leaving.stage]
 
 
 def _asking(child: Child, message: Drain | Leave) -> tuple[Command, ...]:
-    """A stopped child is continued, to hear it; one that boots may be deep in an import, where SIGTERM ends it."""
+    """The commands that ask a child to leave. A stopped child is continued, so that it reads them; a child that boots
+    gets SIGTERM, as it may be deep in an import."""
     asking = (Send(child.slot, message), Kill(child.slot, signal.SIGCONT))
     return asking if child.ready_at is not None else (*asking, Kill(child.slot, signal.SIGTERM))
 

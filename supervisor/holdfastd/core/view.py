@@ -1,4 +1,4 @@
-"""All that the parent knows, as one frozen value, and the small steps every decision is made of."""
+"""The state of the parent as one frozen value, and the small functions that change it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NAMED = 8  # tasks kept of each death
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """One line of the service's history. `status`: exit code, or minus the signal; `running`: the first tasks that
-    it had when it last spoke; `lived` in seconds."""
+    """One entry of the service's history. `status`: exit code, or minus the signal; `running`: the first tasks of its
+    last report; `lived` in seconds."""
 
     at: float
     slot: Slot
@@ -34,7 +34,8 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """Young deaths of workers in the last minute; once open, one worker at a time probes from `due` on."""
+    """Early deaths of workers in the last minute; once open, one worker at a time is started as a probe, from
+    `due` on."""
 
     deaths: tuple[float, ...] = ()
     cause: str = ""
@@ -49,8 +50,8 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """A generation of workers is being introduced. `before`: the one that goes on serving if it fails; `proven`: one of
-    the new generation has been ready."""
+    """A generation of workers is being introduced. `before`: the generation that continues if it fails; `proven`: a
+    worker of the new generation has been ready."""
 
     before: int
     proven: bool = False
@@ -59,7 +60,8 @@ class Reload:
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """How the last reload ended; `error` is empty if its generation serves now, `traceback` the user's if any."""
+    """The result of the last reload; `error` is empty if its generation serves now, `traceback` is the handler's, if
+    any."""
 
     generation: int
     error: str = ""
@@ -68,26 +70,27 @@ class Reloaded:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The service is ending: until when workers may work, how often it was signalled, and what it will exit with."""
+    """The service is ending: the times until which workers may work, the number of stop signals, and the exit
+    status."""
 
     cancel_at: float
     deadline: float
     code: int
     signals: int = 1
     killing: bool = False
-    last_words: str = ""  # shown when all is over
+    closing_line: str = ""  # shown when all is over
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """Tasks that had ended `before`, by state; how many looks in a row have found nothing left."""
+    """Tasks that had ended `before` the burst, by state; `empty`: successive checks that found nothing left."""
 
     before: Mapping[str, int]
     empty: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class UnacknowledgedDeath:
     """A death that no steward has acknowledged yet; `cut_off` of its tasks are counted already."""
 
     message: Died
@@ -96,16 +99,15 @@ class Untold:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Suspects that may start in the lanes served here, as the steward told at `told_at`; `alone`: those of them that
-    run while no other quarantine worker does. `quiet`: that this host is to claim nothing, and what ends it, in words.
-    `no_room`: why the host could not hold all that were wanted when it was last measured. `failed`: why the last one
-    could not start.
-    """
+    """Suspects that may start in the lanes served here, as the steward reported at `counted_at`; `alone`: those of them
+    that run while no other quarantine worker does. `quiet`: the mark that keeps this host from claiming, in words.
+    `no_room`: why the host could not hold all wanted workers when it was last measured. `failed`: why the last one
+    could not start."""
 
     startable: int = 0
     alone: int = 0
     quiet: str = ""
-    told_at: float = -math.inf
+    counted_at: float = -math.inf
     measured_at: float = -math.inf
     no_room: str = ""
     failed: str = ""
@@ -117,23 +119,23 @@ class View:
     target: int
     ticked: float
     seats: Mapping[Slot, Seat] = field(default_factory=dict[Slot, Seat])
-    reached: frozenset[ChildKind] = frozenset()  # kinds of which one has been ready
+    ready_kinds: frozenset[ChildKind] = frozenset()  # kinds of which one has been ready
     breaker: Breaker = field(default_factory=Breaker)
     quarantine: Quarantine = field(default_factory=Quarantine)
-    untold: Mapping[str, Untold] = field(default_factory=dict[str, Untold])
-    told_at: float = 0.0
+    unacknowledged: Mapping[str, UnacknowledgedDeath] = field(default_factory=dict[str, UnacknowledgedDeath])
+    deaths_sent_at: float = 0.0
     boot_failures: Mapping[ChildKind, int] = field(default_factory=dict[ChildKind, int])
-    shown: str = ""  # the last traceback printed
-    generation: int = 0  # what workers are forked as; those of an earlier one are to be replaced
-    generations: int = 0  # the latest that was ever asked for
+    last_printed: str = ""  # the last traceback printed
+    generation: int = 0  # the generation of new workers; workers of an earlier one are replaced
+    generations: int = 0  # the latest generation that was requested
     reload: Reload | None = None
     reloaded: Reloaded | None = None
     stopping: Stopping | None = None
     burst: Burst | None = None
     cut_off: int = 0
     deaths: tuple[Death, ...] = ()
-    died: int = 0
-    to_dump: tuple[Slot, ...] = ()  # who is still to show its stacks, the next one at `dump_at`
+    death_count: int = 0
+    to_dump: tuple[Slot, ...] = ()  # children whose stacks are still to be dumped, the next at `dump_at`
     dump_at: float = 0.0
     over: int | None = None
 
@@ -145,7 +147,7 @@ class View:
         return (seat for seat in self.seats.values() if isinstance(seat, Child) and seat.slot.kind is kind)
 
     def claiming(self) -> Iterator[Child]:
-        """Workers of the pool and of quarantine."""
+        """Living workers of the pool and of quarantine."""
         return (child for kind in CLAIMING for child in self.living(kind))
 
     def workers(self) -> Iterator[tuple[Slot, Seat]]:
@@ -164,6 +166,6 @@ def removed(view: View, *slots: Slot) -> View:
 
 
 def known(view: View, slot: Slot, incarnation: str) -> Child | None:
-    """The child an event speaks of, unless another life has begun in its slot."""
+    """The child that an event is about; None if another incarnation is in its slot."""
     child = view.child(slot)
     return child if child is not None and child.incarnation == incarnation else None

@@ -1,1 +1,1 @@
-"""The demonstration: a real supervisor whose processes are killed while it works; then the books."""
+"""The demonstration: a real supervisor whose processes are killed while it works, and a report of the result."""

@@ -1,4 +1,4 @@
-"""The demonstration: tasks go in evenly, workers are killed every half second, the steward twice; then the books."""
+"""Runs the demonstration: tasks are submitted evenly, a worker is killed every half second, the steward twice."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfastd.demo import sample_texts
-from holdfastd.demo.accounts import books
 from holdfastd.demo.killer import Killer
-from holdfastd.demo.observed import ObservedTasks
 from holdfastd.demo.recorder import Recorder
+from holdfastd.demo.result import DemoResult
 from holdfastd.demo.supervisor_process import SupervisorProcess, running
+from holdfastd.demo.tally import tally
 
 CONCURRENCY = 4
 TICK = 0.1  # seconds
 KILL_EVERY = 0.5
-TAIL = 10  # tasks: fewer are left alone, as most workers would die with nothing done
+TAIL = 10  # tasks: nothing is killed for the last tasks, as most workers would be idle
 ENDS_WITHIN = 120.0  # seconds after the last submission; a task whose worker died three times waits 30 s, alone
 
 
@@ -40,7 +40,7 @@ class Demonstration:
 
 @dataclass(slots=True)
 class DemoProgress:
-    """What is shown while it goes on; `said` are the last things that happened."""
+    """The progress that is shown meanwhile; `messages` are the latest events, for people."""
 
     program: Demonstration
     submitted: int = 0
@@ -49,68 +49,68 @@ class DemoProgress:
     workers_killed: int = 0
     stewards_killed: int = 0
     seconds: float = 0.0
-    said: list[str] = field(default_factory=list[str])
+    messages: list[str] = field(default_factory=list[str])
 
     def say(self, what: str) -> None:
-        self.said.append(f"{self.seconds:5.1f} s  {what}")
+        self.messages.append(f"{self.seconds:5.1f} s  {what}")
 
 
-Show = Callable[[DemoProgress], None]
+ShowProgress = Callable[[DemoProgress], None]
 
 
-def give(program: Demonstration, show: Show) -> ObservedTasks:
-    """Start a service, show it, end it. `show` is called several times a second."""
+def run_demo(program: Demonstration, show: ShowProgress) -> DemoResult:
+    """Start a service, run the demonstration, end the service. `show` is called several times a second."""
     with running(program.workers, CONCURRENCY) as service:
-        return anyio.run(_give, program, show, service, backend_options={"use_uvloop": True})
+        return anyio.run(_run, program, show, service, backend_options={"use_uvloop": True})
 
 
-async def _give(program: Demonstration, show: Show, service: SupervisorProcess) -> ObservedTasks:
+async def _run(program: Demonstration, show: ShowProgress, service: SupervisorProcess) -> DemoResult:
     settings = service.settings
     async with open_store(settings.redis) as store, open_store(settings.redis) as listening:
-        stage = DemoScreen(program, show, service, store, Recorder(listening))
-        return await stage.play()
+        run = DemoRun(program, show, service, store, Recorder(listening))
+        return await run.play()
 
 
 @dataclass(slots=True)
-class DemoScreen:
+class DemoRun:
     program: Demonstration
-    show: Show
+    show: ShowProgress
     service: SupervisorProcess
     store: Store
-    witness: Recorder
+    recorder: Recorder
     began: float = field(default_factory=time.monotonic)
 
-    async def play(self) -> ObservedTasks:
-        spoken = sample_texts.passages(self.program.tasks, self.program.seed)
+    async def play(self) -> DemoResult:
+        texts = sample_texts.passages(self.program.tasks, self.program.seed)
         killer = Killer(self.service, random.Random(self.program.seed))
         progress = DemoProgress(self.program)
         manager = TaskManager(self.store, queue=self.service.settings.queue_name)
         records: list[TaskRecord] = []
         async with anyio.create_task_group() as group:
-            group.start_soon(self.witness.follow)
+            group.start_soon(self.recorder.follow)
             group.start_soon(self._tell, progress, killer)
             async with anyio.create_task_group() as acting:
-                acting.start_soon(self._submit, manager, spoken, progress)
+                acting.start_soon(self._submit, manager, texts, progress)
                 acting.start_soon(self._kill, killer, progress)
             await self._until_settled()
             progress.seconds = time.monotonic() - self.began
-            records += [await manager.get_task(_name(number)) for number in range(len(spoken))]
+            records += [await manager.get_task(_name(number)) for number in range(len(texts))]
             group.cancel_scope.cancel()
         self._refresh(progress, killer)
-        return books(self.witness, killer, records, spoken, progress.seconds)
+        return tally(self.recorder, killer, records, texts, progress.seconds)
 
-    async def _submit(self, manager: TaskManager, spoken: Sequence[str], progress: DemoProgress) -> None:
-        """As many as are due by now, again and again, until all are in."""
-        while progress.submitted < len(spoken):
+    async def _submit(self, manager: TaskManager, texts: Sequence[str], progress: DemoProgress) -> None:
+        """Submit the tasks that are due by now, again and again, until all are submitted."""
+        while progress.submitted < len(texts):
             passed = min(1.0, (time.monotonic() - self.began) / self.program.seconds)
-            due = max(progress.submitted + 1, int(passed * len(spoken)))
-            numbers = range(progress.submitted, min(due, len(spoken)))
-            await manager.run_tasks(TaskSpec(text=spoken[number], task_id=_name(number)) for number in numbers)
+            due = max(progress.submitted + 1, int(passed * len(texts)))
+            numbers = range(progress.submitted, min(due, len(texts)))
+            await manager.run_tasks(TaskSpec(text=texts[number], task_id=_name(number)) for number in numbers)
             progress.submitted = numbers.stop
             await anyio.sleep(TICK)
 
     async def _kill(self, killer: Killer, progress: DemoProgress) -> None:
-        """A worker every half second, the steward a third and two thirds of the way."""
+        """Kill a worker every half second, and the steward after one and two thirds of the time."""
         due = [self.program.seconds / 3, self.program.seconds * 2 / 3]
         while self._left() > TAIL:
             await anyio.sleep(KILL_EVERY)
@@ -118,18 +118,18 @@ class DemoScreen:
                 due.pop(0)
                 steward = await anyio.to_thread.run_sync(killer.kill_steward)
                 progress.say("kill -9 of the steward" + (f" {steward.pid}" if steward else ": none lives"))
-            victim = await anyio.to_thread.run_sync(killer.kill_worker, set(self.witness.holders.values()))
+            victim = await anyio.to_thread.run_sync(killer.kill_worker, set(self.recorder.holders.values()))
             if victim is not None:
-                held = Counter(self.witness.holders.values())[victim.incarnation]
+                held = Counter(self.recorder.holders.values())[victim.incarnation]
                 progress.say(f"kill -9 of worker {victim.slot}, pid {victim.pid}, with {held} in hand")
 
     def _left(self) -> int:
-        return self.program.tasks - len(self.witness.commits)
+        return self.program.tasks - len(self.recorder.commits)
 
     async def _until_settled(self) -> None:
         with anyio.move_on_after(ENDS_WITHIN):
             while self._left():
-                await self.witness.changed.wait()
+                await self.recorder.changed.wait()
 
     async def _tell(self, progress: DemoProgress, killer: Killer) -> None:
         while True:
@@ -138,8 +138,8 @@ class DemoScreen:
             await anyio.sleep(TICK)
 
     def _refresh(self, progress: DemoProgress, killer: Killer) -> None:
-        progress.completed = len(self.witness.commits)
-        progress.redelivered = self.witness.redelivered
+        progress.completed = len(self.recorder.commits)
+        progress.redelivered = self.recorder.redelivered
         progress.workers_killed, progress.stewards_killed = len(killer.killed), killer.stewards
         self.show(progress)
 

@@ -1,10 +1,10 @@
-"""What keeps the demonstration from being given."""
+"""Errors of the demonstration."""
 
 from __future__ import annotations
 
 
 class DemoError(Exception):
-    """The service could not be shown; `status` is what it exited with, if it did."""
+    """The demonstration cannot run; `status`: the exit status of its supervisor, if it has ended."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Who is killed next: any worker that is at work, and now and then the steward."""
+"""Killer kills random busy workers, and now and then the steward."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from holdfastd.control.protocol import ProcessStatus
 from holdfastd.demo.supervisor_process import SupervisorProcess
 
-GROWN_UP = 1.5  # seconds: whoever dies younger is taken for a crash loop, and waits before it is replaced
+GROWN_UP = 1.5  # seconds: an earlier death counts towards a crash loop, and the successor waits
 
 
 @dataclass(slots=True)
 class Killer:
-    """`killed`: incarnation → when (Unix time), of the workers."""
+    """`killed`: incarnation → time of the kill (Unix time), for workers."""
 
     service: SupervisorProcess
     chance: random.Random
@@ -26,9 +26,13 @@ class Killer:
     stewards: int = 0
 
     def kill_worker(self, busy: Collection[str]) -> ProcessStatus | None:
-        """One of the busy incarnations, if any lives long enough; None where nobody could be killed."""
-        grown = [one for one in self.service.processes("worker") if one.state == "ready" and one.uptime > GROWN_UP]
-        victims = [one for one in grown if one.incarnation in busy] or grown
+        """Kill one of the busy incarnations that has lived long enough; None if there is none."""
+        grown = [
+            worker
+            for worker in self.service.processes("worker")
+            if worker.state == "ready" and worker.uptime > GROWN_UP
+        ]
+        victims = [worker for worker in grown if worker.incarnation in busy] or grown
         if not victims:
             return None
         victim = self.chance.choice(victims)

@@ -1,4 +1,5 @@
-"""The picture of the README: `python -m holdfastd.demo.picture FILE.svg` gives the demonstration and draws its end."""
+"""Draws the picture of the README: `python -m holdfastd.demo.picture FILE.svg` runs the demonstration and draws its
+end."""
 
 from __future__ import annotations
 
@@ -8,23 +9,23 @@ from pathlib import Path
 from rich.console import Console
 
 from holdfastd.demo import screen
-from holdfastd.demo.demonstration import Demonstration, DemoProgress, give
+from holdfastd.demo.demonstration import Demonstration, DemoProgress, run_demo
 
 WIDTH = 78
 
 
 def draw(path: Path, program: Demonstration) -> bool:
-    """Whether the books balance; only then it is drawn."""
+    """Draw the picture, if no promise was broken; True if it was drawn."""
     shown: list[DemoProgress] = []
-    ledger = give(program, shown.append)
-    breaches = ledger.breaches(program.tasks)
+    result = run_demo(program, shown.append)
+    breaches = result.breaches(program.tasks)
     if breaches:
         return False
     with Path("/dev/null").open("w") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         console.print("[bold]$ supervisor demo[/bold]")
-        console.print(screen.picture(shown[-1]))
-        console.print(screen.books(ledger, breaches))
+        console.print(screen.progress_panel(shown[-1]))
+        console.print(screen.result_panel(result, breaches))
         console.save_svg(str(path), title="supervisor demo")
     return True
 

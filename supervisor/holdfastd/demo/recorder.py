@@ -1,4 +1,4 @@
-"""What the store tells while it happens: who was accepted, who runs where, who was settled how often."""
+"""Recorder follows the store's events: tasks accepted, their workers, and the outcomes recorded for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AGAIN = 0.1
 
 @dataclass(slots=True)
 class Recorder:
-    """`commits` counts outcomes of each turn; `crashed`: task → incarnations that died with it, in their order."""
+    """`commits` counts outcomes of each turn; `crashed`: task → incarnations that died with it, in order."""
 
     store: Store
     accepted: int = 0
@@ -29,7 +29,7 @@ class Recorder:
     changed: anyio.Event = field(default_factory=anyio.Event)
 
     async def follow(self) -> None:
-        """For ever."""
+        """Follow the events for ever."""
         position = ""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Real texts that every machine with Python has: passages of the standard library's sources."""
+"""Sample texts that every machine with Python has: passages of the standard library's sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LINES = 40  # of a passage
 
 
 def passages(number: int, seed: int) -> list[str]:
-    """So many passages in an order of the seed, no two of the same place while there are enough."""
+    """`number` passages in an order that depends on the seed; none is repeated while there are enough."""
     files = sorted(path for path in Path(os.__file__).parent.glob("*.py") if path.is_file())
     random.Random(seed).shuffle(files)
     found = [passage for path in files for passage in _passages(path)]

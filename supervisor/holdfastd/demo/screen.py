@@ -1,4 +1,4 @@
-"""How the demonstration looks on a terminal."""
+"""Renders the demonstration for a terminal."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfastd.demo.demonstration import DemoProgress
-from holdfastd.demo.observed import ObservedTasks
+from holdfastd.demo.result import DemoResult
 
-SAID = 8  # lines
+SHOWN = 8  # lines
 
 
-def picture(progress: DemoProgress) -> RenderableType:
-    """The state of things."""
+def progress_panel(progress: DemoProgress) -> RenderableType:
+    """The current progress."""
     bars = Table.grid(padding=(0, 2))
     for name, value in (("submitted", progress.submitted), ("completed", progress.completed)):
         total = progress.program.tasks
@@ -28,16 +28,16 @@ def picture(progress: DemoProgress) -> RenderableType:
         (f"{progress.redelivered}", "bold yellow"),
         " tasks redelivered",
     )
-    said = Text("\n".join(progress.said[-SAID:]), style="dim")
-    return Panel(Group(bars, Text(), counts, Text(), said), title=f"{progress.program.workers} workers", width=76)
+    messages = Text("\n".join(progress.messages[-SHOWN:]), style="dim")
+    return Panel(Group(bars, Text(), counts, Text(), messages), title=f"{progress.program.workers} workers", width=76)
 
 
-def books(ledger: ObservedTasks, breaches: list[str]) -> RenderableType:
-    """The ledger, and whether it balances."""
+def result_panel(result: DemoResult, breaches: list[str]) -> RenderableType:
+    """The result, with the promises that were broken."""
     rows = Table.grid(padding=(0, 2))
-    for name, value in ledger.rows():
+    for name, value in result.rows():
         rows.add_row(name, Text(value, style="bold"))
     verdict = (
         Text("the ledger balances", style="bold green") if not breaches else Text("\n".join(breaches), style="bold red")
     )
-    return Panel(Group(rows, Text(), verdict), title=f"after {ledger.seconds:g} s", width=76)
+    return Panel(Group(rows, Text(), verdict), title=f"after {result.seconds:g} s", width=76)

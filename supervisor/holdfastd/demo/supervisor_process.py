@@ -1,4 +1,4 @@
-"""The supervisor that is shown: `supervisor start` as anybody would start it, in folders that are gone afterwards."""
+"""Runs the supervisor of the demonstration: `supervisor start` in temporary folders."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ HANDLER = "holdfastd.demo.word_count:handle"
 READY_WITHIN = 60.0  # seconds
 ENDS_WITHIN = 60.0
 LOOK_EVERY = 0.02
-TOLD = 2000  # characters of its log in an error
+LOG_TAIL = 2000  # characters of its log in an error
 
 
 @dataclass(frozen=True, slots=True)
 class SupervisorProcess:
-    """`settings` is what finds it: folders, store, queue."""
+    """`settings` locate it: folders, store, queue."""
 
     process: subprocess.Popen[bytes]
     settings: Settings
     log: Path
 
     def processes(self, kind: str) -> list[ProcessStatus]:
-        """Its children of a kind; none while it cannot be asked."""
+        """Its children of this kind; none while it does not answer."""
         try:
             status = ask(self.settings.runtime_dir, AskStatus())
         except ControlError:
@@ -48,7 +48,8 @@ class SupervisorProcess:
 
 @contextmanager
 def running(workers: int, concurrency: int) -> Generator[SupervisorProcess]:
-    """A supervisor whose workers are all ready. Whatever happens, nothing of it is left. DemoError if it cannot be."""
+    """A supervisor whose workers are all ready; it is ended and its folders are removed at the end. DemoError if it
+    cannot start."""
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         service = _start(folder, workers, concurrency)
@@ -94,7 +95,7 @@ def _start(folder: Path, workers: int, concurrency: int) -> SupervisorProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing that would make it another service than the one that is shown."""
+    """The environment without variables that would change the supervisor's settings."""
     ours = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "NOTIFY_", "WATCHDOG_", "OTEL_")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
@@ -104,8 +105,8 @@ def _until_ready(service: SupervisorProcess, workers: int) -> None:
     while sum(process.state == "ready" for process in service.processes("worker")) < workers:
         code = service.process.poll()
         if code is not None or time.monotonic() > deadline:
-            said = service.log.read_text("utf-8", "replace")[-TOLD:].strip()
-            raise DemoError(f"the supervisor to be shown did not start: {said or 'it said nothing'}", code)
+            log = service.log.read_text("utf-8", "replace")[-LOG_TAIL:].strip()
+            raise DemoError(f"the demonstration's supervisor did not start: {log or 'its log is empty'}", code)
         time.sleep(LOOK_EVERY)
 
 

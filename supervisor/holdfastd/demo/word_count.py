@@ -1,4 +1,4 @@
-"""What the demonstration's workers run: the words of a text are counted, slowly enough to be killed in the middle."""
+"""The demonstration's handler: it counts the words of a text, slowly enough to be killed in the middle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAUSE = 0.03  # seconds after each piece
 
 
 async def handle(messages: list[dict[str, Any]]) -> dict[str, float]:
-    """How many words there are, and when (Unix time) this run began."""
+    """The number of words, and the start (Unix time) of this run."""
     began = time.time()
     text: str = messages[-1]["parts"][0]["text"]
     size = -(-len(text) // PIECES) or 1
@@ -27,10 +27,10 @@ async def handle(messages: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def count(text: str) -> int:
-    """Words as everybody counts them: what stands between white space."""
+    """The number of words: runs of characters between white space."""
     return len(text.split())
 
 
 def joined(before: str, after: str) -> bool:
-    """Whether a word was cut in two between these pieces."""
+    """True if a word was cut in two between these pieces."""
     return not before[-1:].isspace() and not after[:1].isspace()

@@ -63,7 +63,7 @@ def _examine(path: Path, chosen: ServiceFolder) -> FolderInfo:
         path=path,
         flag=chosen.flag,
         missing=nearest != path,
-        blocked=make_folders.told(error) if error else "",
+        blocked=make_folders.error_line(error) if error else "",
         status=make_folders.status(error) if error else Exit.OK,
         owner=entry.st_uid,
         user=os.getuid(),

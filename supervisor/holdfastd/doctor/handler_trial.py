@@ -19,7 +19,7 @@ from holdfastd.doctor.handler_child import import_handler
 from holdfastd.doctor.handler_import import NotImported, Trial
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork import ForkedChild, fork
-from holdfastd.parent.leftover_processes import kill_remains
+from holdfastd.parent.leftover_processes import kill_leftovers
 from holdfastd.parent.prctl import become_subreaper
 from holdfastd.parent.preload import preload
 
@@ -87,7 +87,7 @@ def _end(child: ForkedChild, incarnation: str, *, hangs: bool) -> int | None:
         os.close(child.pidfd)
     if not _wait_for(child.pid, KILL_TIMEOUT):
         return None
-    kill_remains(child.pid, incarnation, ())
+    kill_leftovers(child.pid, incarnation, ())
     return os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
 
 

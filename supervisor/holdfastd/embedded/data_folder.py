@@ -1,7 +1,7 @@
-"""The store's data directory: made, locked, and marked with the engine that writes in it.
+"""The store's data folder: created, locked, and marked with the engine that writes in it.
 
-Two servers in one directory would ruin it. The lock's descriptor is handed to the server, so that the kernel keeps the
-directory locked exactly as long as a server (or a child of it that still saves) lives, whoever started it.
+Two servers in one folder would ruin its data. The server inherits the lock's descriptor, so the kernel keeps the folder
+locked exactly as long as a server (or its child that still saves) lives, whoever started it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from holdfast_config import service_folders
 from holdfastd.embedded.engine_version import EngineVersion
 from holdfastd.embedded.errors import StoreLaunchError
 
-LOOK_EVERY = 0.05  # seconds, while a predecessor lets go
-ROOM = 1 << 20  # bytes of the disk that a start asks for
+LOOK_EVERY = 0.05  # seconds, while an earlier store releases the lock
+LEAST_FREE = 1 << 20  # free bytes of the disk that a start needs
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 LOG_LIMIT = 1 << 20  # bytes; one older log is kept
 
@@ -55,13 +55,14 @@ class DataFolder:
         _make_private(self.path)
         return descriptor
 
-    def admit(self, engine: EngineVersion) -> None:
-        """Mark the data as `engine`'s; StoreLaunchError (78) if another one wrote it that this one cannot follow."""
+    def mark_engine(self, engine: EngineVersion) -> None:
+        """Record `engine` as the writer of the data; StoreLaunchError (78) if it cannot read data of the engine
+        recorded before."""
         if self.check(engine) != engine:
             _replace(self._engine_file, f"{engine}\n")
 
     def check(self, engine: EngineVersion) -> EngineVersion | None:
-        """Who wrote the data, if there is any; StoreLaunchError (78) if `engine` cannot follow that one."""
+        """The engine that wrote the data, if there is any; StoreLaunchError (78) if `engine` cannot read it."""
         writer = self._writer()
         if writer is not None and not engine.opens(writer):
             raise StoreLaunchError(
@@ -72,13 +73,13 @@ class DataFolder:
             )
         return writer
 
-    def check_room(self) -> None:
-        """OSError if there is no room to begin with: the store would start, and refuse every task."""
+    def check_free_space(self) -> None:
+        """OSError if the disk is too full to start: the store would start, and refuse every task."""
         with TemporaryFile(dir=self.path) as file:
-            os.posix_fallocate(file.fileno(), 0, ROOM)
+            os.posix_fallocate(file.fileno(), 0, LEAST_FREE)
 
-    def turn_log(self) -> None:
-        """Set a long log aside."""
+    def rotate_log(self) -> None:
+        """Rename a long log."""
         with suppress(FileNotFoundError):
             if self.log_file.stat().st_size > LOG_LIMIT:
                 self.log_file.replace(self.log_file.with_suffix(".log.1"))
@@ -112,15 +113,15 @@ def _series(engine: EngineVersion) -> str:
 
 
 def _make_private(folder: Path) -> None:
-    """For its owner alone: an earlier version made the folder and the data for the group, too."""
+    """Restrict everything to its owner: an earlier version also gave access to the group."""
     for path in (folder, *folder.rglob("*")):
-        told = path.lstat()
-        if told.st_uid == os.geteuid() and told.st_mode & 0o077 and not stat.S_ISLNK(told.st_mode):
-            path.chmod(0o700 if stat.S_ISDIR(told.st_mode) else 0o600)
+        status = path.lstat()
+        if status.st_uid == os.geteuid() and status.st_mode & 0o077 and not stat.S_ISLNK(status.st_mode):
+            path.chmod(0o700 if stat.S_ISDIR(status.st_mode) else 0o600)
 
 
 def _replace(path: Path, text: str) -> None:
-    """All or nothing, also through a power cut: a half-written record would bar the data."""
+    """Replace the file atomically, also through a power cut: a half-written record would lock the data out."""
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

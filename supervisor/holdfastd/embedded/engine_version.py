@@ -1,7 +1,7 @@
-"""Which engine and version a store is, and which of them may open another one's data.
+"""The engine and version of a store, and which engine can open data of which other.
 
-The file formats of Redis and Valkey part after Redis 7.2: Valkey reads what Redis wrote up to there, Redis reads
-nothing of Valkey's, and neither reads what a later version of itself wrote. Opened by the wrong one, it does not start.
+The file formats of Redis and Valkey differ after Redis 7.2: Valkey reads data of Redis up to 7.2, Redis reads none of
+Valkey's, and neither reads data of a later version of itself. A server does not start on data that it cannot read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class EngineVersion:
 
     @classmethod
     def reported(cls, text: str) -> Self | None:
-        """From the answer of `valkey-server --version`; None if it is no such answer."""
+        """Parse the output of `valkey-server --version`; None if it is something else."""
         return cls._matched(_REPORTED.match(text))
 
     @classmethod
     def recorded(cls, text: str) -> Self | None:
-        """From the line kept beside the data; None if it is no such line."""
+        """Parse the line that is kept beside the data; None if it is something else."""
         return cls._matched(_RECORDED.match(text))
 
     @classmethod
@@ -44,7 +44,7 @@ class EngineVersion:
         return f"{self.name} {'.'.join(map(str, self.version))}"
 
     def opens(self, writer: EngineVersion) -> bool:
-        """Whether this engine reads the data that `writer` wrote; patch releases share a format."""
+        """True if this engine can read data of `writer`; patch releases share a format."""
         release, written = self.version[:2], writer.version[:2]
         if self.name == writer.name:
             return release >= written

@@ -1,4 +1,4 @@
-"""Why the embedded store cannot be started."""
+"""Errors of starting the embedded store."""
 
 from __future__ import annotations
 

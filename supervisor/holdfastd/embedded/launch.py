@@ -1,4 +1,4 @@
-"""Everything that must stand before the parent runs the embedded store: program, directory, lock, command line."""
+"""Prepares the start of the embedded store: program, folder, lock and command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ PREDECESSOR_ENDS = 5.0  # seconds: the store of a killed parent may still be sav
 
 @dataclass(frozen=True, slots=True)
 class StoreLaunch:
-    """What to run, descriptors it must `inherit` (the caller closes its own copies once it runs), the store's `url`."""
+    """`argv`: the command; `inherit`: descriptors that it must inherit (the caller closes its own copies once it runs);
+    `url`: the store's URL."""
 
     argv: tuple[str, ...]
     inherit: tuple[int, ...]
@@ -26,10 +27,10 @@ class StoreLaunch:
 
 
 def prepare(settings: Settings, *, first: bool = True, wait: float = PREDECESSOR_ENDS) -> StoreLaunch:
-    """Make the embedded store ready to run; blocks at most `wait` seconds for an earlier one to let go of the data.
+    """Prepare a run of the embedded store; blocks at most `wait` seconds until an earlier store releases the data.
 
-    `first`: the service starts, and must have room on the disk; a store that died is put back even without.
-    StoreLaunchError says why it cannot be: 69 disk full, 73 another one runs, 77 permission, 78 anything to configure.
+    `first`: the service starts, and the disk must have free space; a store that died is restarted even without. Raises
+    StoreLaunchError: 69 disk full, 73 another one runs, 77 permission, 78 configuration.
     """
     try:
         return _prepare(settings, first, wait)
@@ -41,7 +42,7 @@ def prepare(settings: Settings, *, first: bool = True, wait: float = PREDECESSOR
 
 
 def data_directory(settings: Settings) -> DataFolder:
-    """Where the embedded store of these settings keeps its data."""
+    """The folder in which the embedded store keeps its data."""
     return DataFolder(settings.state_dir / "store")
 
 
@@ -58,9 +59,9 @@ def _prepare(settings: Settings, first: bool, wait: float) -> StoreLaunch:
     descriptor = directory.lock(wait)
     try:
         if first:
-            directory.check_room()
-        directory.admit(program.engine)
-        directory.turn_log()
+            directory.check_free_space()
+        directory.mark_engine(program.engine)
+        directory.rotate_log()
         socket.unlink(missing_ok=True)
     except BaseException:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""How the embedded store is run: on a unix socket only, each write in the AOF within a second, nothing evicted."""
+"""The options of the embedded store: on a unix socket only, each write in the AOF within a second, no eviction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIXED = {
     "appendfsync": "everysec",
     "no-appendfsync-on-rewrite": "no",  # a rewrite must not widen the window of what a power cut loses
     "aof-use-rdb-preamble": "yes",
-    "aof-load-truncated": "yes",  # a torn tail is what a crash leaves: start with what is whole
+    "aof-load-truncated": "yes",  # a crash may leave a torn tail: start with the complete part
     "save": "",  # the AOF is the data; snapshots beside it would only fork
     "maxmemory-policy": "noeviction",
     "always-show-logo": "no",

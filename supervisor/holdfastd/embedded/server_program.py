@@ -1,4 +1,4 @@
-"""Finding the program of the embedded store: the bundled one, else a server that is installed on this machine."""
+"""Finds the program of the embedded store: the bundled one, else a server that is installed on this machine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def _candidates() -> Iterator[Path]:
 
 
 def _bundled() -> Path | None:
-    """Where the package put its binary, by its list of files: importing it would cost 100 ms and a client library."""
+    """The path of the bundled program, from the package's list of files: an import would cost 100 ms and a client
+    library."""
     try:
         owned = files(PACKAGE) or ()
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What a store that could not start has said of it, in its own log."""
+"""Reads from its own log why the embedded store could not start."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 TAIL = 1 << 14  # bytes of the log's end
 
 _SERIOUS = re.compile(r"(?P<pid>\d+):\w .{,40}? # (?P<words>.+)")
-_EMPTY = ("oO0OoO0OoO0Oo", "WARNING")  # said at every start, and advice
-_FAREWELL = "bye bye..."  # of one that was told to end: it did start
+_EMPTY = ("oO0OoO0OoO0Oo", "WARNING")  # logged at every start
+_FAREWELL = "bye bye..."  # of a store that was asked to end: it had started
 
 
-def complaint(log: Path, pid: int) -> str:
-    """The last serious line that this process has written, with where to read more; empty if there is none."""
+def read_start_failure(log: Path, pid: int) -> str:
+    """The last error line that this process has logged, with the path of the log; empty if there is none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - TAIL))
@@ -21,8 +21,8 @@ def complaint(log: Path, pid: int) -> str:
     except OSError:
         return ""
     matches = (_SERIOUS.fullmatch(line) for line in reversed(lines))
-    said = (match["words"] for match in matches if match is not None and int(match["pid"]) == pid)
-    words = next((words for words in said if not words.startswith(_EMPTY)), "")
+    serious = (match["words"] for match in matches if match is not None and int(match["pid"]) == pid)
+    words = next((words for words in serious if not words.startswith(_EMPTY)), "")
     if not words or words.endswith(_FAREWELL):
         return ""
     return f"the embedded store cannot start: {words.strip()}; see {log}"

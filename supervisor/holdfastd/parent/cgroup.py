@@ -1,4 +1,4 @@
-"""The control groups this process is in (version 2), from its own outwards."""
+"""Finds the control groups (version 2) of this process, from its own to the root."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 def groups(root: Path = ROOT, membership: Path = MEMBERSHIP) -> Iterator[Path]:
-    """Their folders, those that are there. Limits hold in each."""
+    """The folders of these control groups that exist. The limits of each one apply."""
     try:
         lines = membership.read_text("ascii").splitlines()
     except OSError:
@@ -24,7 +24,7 @@ def groups(root: Path = ROOT, membership: Path = MEMBERSHIP) -> Iterator[Path]:
 
 
 def number(folder: Path, name: str) -> int | None:
-    """A value of a group; None where there is none, or where it is `max`."""
+    """A value of a control group; None where the file is missing or says `max`."""
     try:
         return int((folder / name).read_text("ascii"))
     except (OSError, ValueError):

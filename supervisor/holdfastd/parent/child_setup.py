@@ -1,6 +1,6 @@
-"""The first steps of a forked child, until it is a process of its own: nothing of the parent's is left in it but pages.
+"""Turns a forked copy of the parent into a child process: signals, descriptors, name and environment.
 
-Runs with all signals blocked; what arrived meanwhile acts on default dispositions once they are unblocked.
+It runs with all signals blocked; signals that arrive meanwhile meet default dispositions once they are unblocked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Body = Callable[[socket.socket], int]
 
 @dataclass(frozen=True, slots=True)
 class ChildSetup:
-    """Who is to be born: its name, short and long, what it runs, what it keeps beside 0, 1, 2 and its channel."""
+    """A child to be forked: its short and long name, the function that it runs, and the descriptors that it keeps
+    beside 0, 1, 2 and its channel."""
 
     incarnation: str
     name: str
@@ -36,14 +37,14 @@ class ChildSetup:
     keep: tuple[int, ...] = ()
 
 
-def live(birth: ChildSetup, channel: socket.socket, parent: int) -> int:
-    """Become the child and run its body; the exit status. The caller leaves the process with it, whatever happens."""
+def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
+    """Set the process up and run its body; the exit status, with which the caller must leave the process."""
     try:
-        _become(birth, channel, parent)
-        return int(birth.body(channel))
+        _set_up(setup, channel, parent)
+        return int(setup.body(channel))
     except SystemExit as ending:
         return ending.code if isinstance(ending.code, int) else int(ChildExit.BUG)
-    except BaseException:  # the border of a process: whatever it is, it is told and ends here
+    except BaseException:  # the outermost frame of the process: every error is printed and ends here
         traceback.print_exc()
         return int(ChildExit.BUG)
     finally:
@@ -52,20 +53,20 @@ def live(birth: ChildSetup, channel: socket.socket, parent: int) -> int:
             sys.stderr.flush()
 
 
-def _become(birth: ChildSetup, channel: socket.socket, parent: int) -> None:
+def _set_up(setup: ChildSetup, channel: socket.socket, parent: int) -> None:
     signal.set_wakeup_fd(-1)
     signal_socket.default()
     os.setpgid(0, 0)
     prctl.die_with_parent(signal.SIGTERM)
-    if os.getppid() != parent:  # it died before the kernel was told
+    if os.getppid() != parent:  # it died before the kernel knew of the request
         os._exit(ChildExit.ORPHANED)
-    prctl.set_name(birth.name)
-    set_title(f"{birth.title} {birth.incarnation}")
-    _close_foreign({0, 1, 2, channel.fileno(), *birth.keep})
+    prctl.set_name(setup.name)
+    set_title(f"{setup.title} {setup.incarnation}")
+    _close_foreign({0, 1, 2, channel.fileno(), *setup.keep})
     _read_nothing()
-    # Written, never read: processes that this child starts carry its name, by which the parent finds what it left
-    # behind, and no descendant may speak to systemd in the parent's place.
-    os.environ[INCARNATION_VARIABLE] = birth.incarnation
+    # The processes that this child starts carry the variable, and the parent finds leftovers by it.
+    # No descendant may send notifications to systemd.
+    os.environ[INCARNATION_VARIABLE] = setup.incarnation
     os.environ.pop("NOTIFY_SOCKET", None)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
@@ -78,16 +79,16 @@ def _close_foreign(keep: Collection[int]) -> None:
 
 
 def _read_nothing() -> None:
-    """A child in the background that read the terminal would be stopped by it."""
+    """Replace standard input by /dev/null: a background process that reads the terminal would be stopped."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
 
 
 def execute(argv: tuple[str, ...], inherit: tuple[int, ...], incarnation: str) -> NoReturn:
-    """Replace this process by a program with default signals and a bare environment; never returns but by raising.
+    """Replace this process by a program with default signals and a minimal environment; raises OSError if it cannot.
 
-    Its files are for its owner alone, whatever umask the service has.
+    Files that the program creates are readable by their owner only, whatever umask the service has.
     """
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

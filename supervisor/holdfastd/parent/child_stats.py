@@ -1,4 +1,4 @@
-"""Memory and CPU of each child, through psutil. A child that cannot be measured has no numbers; nothing fails."""
+"""Measures memory and CPU of each child with psutil. A child that cannot be measured is left out; nothing fails."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from holdfastd.control.report import Usage
 
 
 class Stats:
-    """Remembers each process, as CPU use is a difference between two looks."""
+    """Keeps one psutil process for each child, as CPU use is a difference between two measurements."""
 
     def __init__(self) -> None:
         self._known: dict[int, psutil.Process] = {}
 
     def measure(self, pids: set[int]) -> dict[int, Usage]:
-        """What can be said of these processes now; others are forgotten."""
+        """The usage of these processes, as far as it can be measured; other processes are forgotten."""
         self._known = {pid: process for pid, process in self._known.items() if pid in pids}
         return {pid: usage for pid in pids if (usage := self._usage(pid)) is not None}
 
@@ -25,7 +25,7 @@ class Stats:
             process = self._known.get(pid)
             if process is None:
                 process = self._known[pid] = psutil.Process(pid)
-                process.cpu_percent()  # from now on; so far it is measured from its birth
+                process.cpu_percent()  # starts the next interval; this value covers the time since its start
                 return Usage(_since_birth(process), process.memory_info().rss)
             with process.oneshot():
                 return Usage(process.cpu_percent(), process.memory_info().rss)

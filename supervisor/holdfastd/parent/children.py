@@ -1,4 +1,4 @@
-"""The processes behind the slots: pid, pidfd, channel. What has a descriptor is here, what is decided is in core."""
+"""The child process of each slot: pid, pidfd and channel. Decisions about children are made in core."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfastd.core.slots import Slot
 from holdfastd.parent.fork import ForkedChild
 
 LONGEST_MESSAGE = 1 << 20  # bytes: a traceback may be long
-MOST_UNSENT = 4 << 20  # bytes: a new steward is told of every living worker at once
+MOST_UNSENT = 4 << 20  # bytes: a new steward gets a message for every living worker at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class ChildProcess:
 
 
 class Children:
-    """Living (or not yet reaped) children, by slot and by pid."""
+    """All children that live or are not reaped yet, by slot and by pid."""
 
     def __init__(self) -> None:
         self._by_slot: dict[Slot, ChildProcess] = {}
         self._by_pid: dict[int, ChildProcess] = {}
 
-    def adopt(self, slot: Slot, incarnation: str, born: ForkedChild) -> ChildProcess:
-        lines = LineSocket(born.channel, LONGEST_MESSAGE, MOST_UNSENT)
-        process = ChildProcess(slot, incarnation, born.pid, born.pidfd, lines)
-        self._by_slot[slot] = self._by_pid[born.pid] = process
+    def adopt(self, slot: Slot, incarnation: str, forked_child: ForkedChild) -> ChildProcess:
+        lines = LineSocket(forked_child.channel, LONGEST_MESSAGE, MOST_UNSENT)
+        process = ChildProcess(slot, incarnation, forked_child.pid, forked_child.pidfd, lines)
+        self._by_slot[slot] = self._by_pid[forked_child.pid] = process
         return process
 
     def of_slot(self, slot: Slot) -> ChildProcess | None:
@@ -46,15 +46,16 @@ class Children:
     def pids(self) -> set[int]:
         return set(self._by_pid)
 
-    def bury(self, process: ChildProcess) -> None:
-        """Reaped: its pid may be anybody's from now on."""
+    def remove(self, process: ChildProcess) -> None:
+        """Forget a child that was reaped: the kernel may give its pid to another process from now on."""
         del self._by_slot[process.slot], self._by_pid[process.pid]
         process.lines.close()
         if process.pidfd is not None:
             os.close(process.pidfd)
 
     def signal(self, slot: Slot, number: int) -> None:
-        """To the child alone; nothing if it is gone. Its pid is its own until it is reaped, which only we do."""
+        """Send a signal to the child alone, if it exists. Only the parent reaps children, so the pid is still the
+        child's."""
         process = self._by_slot.get(slot)
         if process is not None:
             with contextlib.suppress(ProcessLookupError):

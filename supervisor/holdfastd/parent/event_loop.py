@@ -1,4 +1,5 @@
-"""The parent's one loop: wait for descriptors, call what watches them. No threads, no asyncio, nothing that blocks."""
+"""The parent's event loop: it waits for descriptors and calls their callbacks. No threads, no asyncio, no blocking
+call."""
 
 from __future__ import annotations
 
@@ -12,20 +13,20 @@ WRITE = selectors.EVENT_WRITE
 
 
 class EventLoop:
-    """Which descriptors are waited for, and who is called when they are ready."""
+    """Maps each watched descriptor to the callback for when it is ready."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
 
     def watch(self, descriptor: int, callback: Callback, interest: int = READ) -> None:
-        """Call `callback` whenever the descriptor is ready; watching again changes the interest."""
+        """Call `callback` whenever the descriptor is ready; a second call replaces callback and interest."""
         if descriptor in self._selector.get_map():
             self._selector.modify(descriptor, interest, callback)
         else:
             self._selector.register(descriptor, interest, callback)
 
     def forget(self, descriptor: int) -> None:
-        """Watch it no more; before it is closed."""
+        """Stop watching the descriptor; call this before it is closed."""
         if descriptor in self._selector.get_map():
             self._selector.unregister(descriptor)
 

@@ -1,4 +1,4 @@
-"""Performing what the core has ordered: fork, send, signal, log, print. Nothing is decided here."""
+"""Executes the commands of the core: fork, send, signal, log, print. It makes no decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 from holdfast.ipc.channel import encode
 from holdfast.os.kill_points import Point, reached
 from holdfast_config import ConfigError
-from holdfastd.core.commands import Command, Fork, Kill, MeasureHost, ReadSettings, Say, Send, Show
+from holdfastd.core.commands import Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
 from holdfastd.core.events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
 from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.parent import fork, host
@@ -23,21 +23,22 @@ _log = structlog.get_logger("holdfast.parent")
 
 
 class CommandExecutor:
-    """`attend` is called for each new child, so that it is watched; `announce` prints for humans."""
+    """`watch` is called with each new child, so that the loop watches it; `announce` prints a line for people; `emit`
+    takes the resulting events."""
 
     def __init__(
         self,
-        family: Children,
-        births: ChildFactory,
-        post: Callable[[Event], None],
-        attend: Callable[[ChildProcess], None],
+        children: Children,
+        child_factory: ChildFactory,
+        emit: Callable[[Event], None],
+        watch: Callable[[ChildProcess], None],
         announce: Callable[[str], None],
         kernel: fork.Kernel = fork.LINUX,
     ) -> None:
-        self._family = family
-        self._births = births
-        self._post = post
-        self._attend = attend
+        self._children = children
+        self._child_factory = child_factory
+        self._emit = emit
+        self._watch = watch
         self._announce = announce
         self._kernel = kernel
         self._do: dict[type, Callable[[Any], None]] = {
@@ -46,8 +47,8 @@ class CommandExecutor:
             MeasureHost: self._measure_host,
             Send: self._send,
             Kill: self._kill,
-            Say: self._say,
-            Show: self._show,
+            Log: self._log_event,
+            Print: self._print,
         }
 
     def perform(self, command: Command) -> None:
@@ -55,38 +56,40 @@ class CommandExecutor:
 
     def _fork(self, command: Fork) -> None:
         try:
-            birth = self._births.of(command.slot, command.first, command.generation)
-            newborn = fork.fork(birth, self._kernel)
+            setup = self._child_factory.create(command.slot, command.first, command.generation)
+            forked_child = fork.fork(setup, self._kernel)
             reached(Point.FORKED)
         except (OSError, StoreLaunchError) as error:
             reason = errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
-            self._post(ForkFailed(command.slot, f"{reason} {error}".strip(), random.uniform(-1, 1)))
+            self._emit(ForkFailed(command.slot, f"{reason} {error}".strip(), random.uniform(-1, 1)))
             return
-        self._births.born(command.slot)
-        self._attend(self._family.adopt(command.slot, birth.incarnation, newborn))
-        self._post(Forked(command.slot, birth.incarnation, newborn.pid))
+        self._child_factory.forked(command.slot)
+        self._watch(self._children.adopt(command.slot, setup.incarnation, forked_child))
+        self._emit(Forked(command.slot, setup.incarnation, forked_child.pid))
 
     def _read_settings(self, command: ReadSettings) -> None:
         error = ""
         try:
-            self._births.reread(command.generation, command.needed)
+            self._child_factory.reread(command.generation, command.needed)
         except ConfigError as problems:
             error = str(problems)
-        self._post(SettingsRead(command.generation, error))
+        self._emit(SettingsRead(command.generation, error))
 
     def _measure_host(self, _: MeasureHost) -> None:
-        self._post(HostMeasured(host.measure()))
+        self._emit(HostMeasured(host.measure()))
 
     def _send(self, command: Send) -> None:
-        process = self._family.of_slot(command.slot)
+        process = self._children.of_slot(command.slot)
         if process is not None and not process.lines.send(encode(command.message)):
-            _log.warning("a child does not read its messages", slot=str(command.slot), pid=process.pid)
+            _log.warning(
+                "a child does not read its channel: a message was dropped", slot=str(command.slot), pid=process.pid
+            )
 
     def _kill(self, command: Kill) -> None:
-        self._family.signal(command.slot, command.signal)
+        self._children.signal(command.slot, command.signal)
 
-    def _say(self, command: Say) -> None:
+    def _log_event(self, command: Log) -> None:
         getattr(_log, command.level)(command.event, **command.fields)
 
-    def _show(self, command: Show) -> None:
+    def _print(self, command: Print) -> None:
         self._announce(command.text)

@@ -1,4 +1,4 @@
-"""One fork: a channel, a child of its own, a pidfd that tells of its death."""
+"""Forks one child with a channel to the parent and a pidfd that becomes readable at its death."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfastd.parent.fork_hazards import thread_count
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The two calls that may be refused for want of something."""
+    """The two system calls that may fail for lack of resources; tests replace them."""
 
     fork: Callable[[], int] = os.fork
     pidfd: Callable[[int], int] = os.pidfd_open
@@ -28,15 +28,15 @@ LINUX = Kernel()
 
 @dataclass(frozen=True, slots=True)
 class ForkedChild:
-    """A child that was just forked. `pidfd` is None where the kernel had none to give."""
+    """A child that was just forked. `pidfd` is None where the kernel could not give one."""
 
     pid: int
     pidfd: int | None
     channel: socket.socket
 
 
-def fork(birth: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
-    """Fork a child that runs `birth`. OSError (EAGAIN, ENOMEM, EMFILE) leaves everything as it was."""
+def fork(setup: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
+    """Fork a child that runs `setup`. On OSError (EAGAIN, ENOMEM, EMFILE) nothing has changed."""
     assert thread_count() == 1, "a thread in the parent would be half a thread in the child"
     ours, theirs = socket.socketpair()
     parent = os.getpid()
@@ -47,22 +47,23 @@ def fork(birth: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
             ours.close()
             raise
         if pid == 0:
-            _be(birth, theirs, parent)
+            _run_in_child(setup, theirs, parent)
     _lead_group(pid)
     return ForkedChild(pid, _pidfd(pid, kernel), ours)
 
 
-def _be(birth: ChildSetup, channel: socket.socket, parent: int) -> NoReturn:
-    """The child never returns into the parent's stack."""
+def _run_in_child(setup: ChildSetup, channel: socket.socket, parent: int) -> NoReturn:
+    """Run the child and leave the process: the child never returns into the parent's stack."""
     code = int(ChildExit.BUG)
     try:
-        code = child_setup.live(birth, channel, parent)
+        code = child_setup.run_child(setup, channel, parent)
     finally:
         os._exit(code)
 
 
 def _lead_group(pid: int) -> None:
-    """The child does the same: whoever comes first, the group exists before anybody kills it."""
+    """Make the child the leader of its process group. The child does the same, so the group exists before anybody
+    signals it."""
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
 
@@ -70,5 +71,5 @@ def _lead_group(pid: int) -> None:
 def _pidfd(pid: int, kernel: Kernel) -> int | None:
     try:
         return kernel.pidfd(pid)
-    except OSError:  # no descriptor left, or an old kernel: SIGCHLD tells of its death
+    except OSError:  # no descriptor left, or an old kernel: SIGCHLD reports its death
         return None

@@ -1,4 +1,4 @@
-"""What this process has that forks badly, as the kernel tells it: threads, children, open descriptors."""
+"""Lists the threads, children and open descriptors of this process, which do not survive a fork or would be shared."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class ForkHazards:
 
 
 def look() -> ForkHazards:
-    """What there is now."""
+    """The hazards that exist now."""
     return ForkHazards(_threads(), _children(), _descriptors())
 
 
 def thread_count() -> int:
-    """Of all threads, those that Python does not know included."""
+    """The number of threads of this process, including those that Python does not know."""
     return len(os.listdir(_SELF / "task"))  # noqa: PTH208 - names are wanted, not paths
 
 

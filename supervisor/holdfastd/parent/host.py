@@ -1,4 +1,4 @@
-"""Measuring what this host has left for workers, and making the most of the limit on open files."""
+"""Measures the resources that this host has left for workers, and raises the limit on open files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CACHES = ("inactive_file", "active_file")
 
 
 def raise_descriptors() -> None:
-    """Files that this process may have open: as many as the hard limit allows."""
+    """Raise the soft limit on open files to the hard limit, at most to MOST_DESCRIPTORS."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -28,7 +28,7 @@ def raise_descriptors() -> None:
 
 
 def measure(folders: Iterable[Path] | None = None) -> Host:
-    """What is left now; `folders`: the control groups this process is in."""
+    """The resources that are left now; `folders`: the control groups of this process."""
     inside = list(groups() if folders is None else folders)
     return Host(
         descriptors=_limit(resource.RLIMIT_NOFILE),
@@ -44,13 +44,16 @@ def _limit(kind: int) -> int | None:
 
 
 def _user_processes() -> int | None:
-    """The kernel counts the threads of all processes of the user, and does not hold root to it."""
+    """Processes that this user may still start. The kernel counts the threads of all its processes, and does not limit
+    root."""
     limit = _limit(resource.RLIMIT_NPROC)
     user = os.getuid()
     if limit is None or user == 0:
         return None
-    mine = (each.info for each in psutil.process_iter(["uids", "num_threads"]))
-    return max(0, limit - sum(one["num_threads"] or 1 for one in mine if one["uids"] and one["uids"].real == user))
+    running = (process.info for process in psutil.process_iter(["uids", "num_threads"]))
+    return max(
+        0, limit - sum(info["num_threads"] or 1 for info in running if info["uids"] and info["uids"].real == user)
+    )
 
 
 def _processes_left(folder: Path) -> int | None:
@@ -68,7 +71,7 @@ def _memory_left(folder: Path) -> int | None:
 
 
 def _caches(folder: Path) -> int:
-    """What the kernel gives up before it kills."""
+    """Bytes of page cache that the kernel frees before it kills for memory."""
     try:
         lines = (folder / "memory.stat").read_text("ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Listening to children: their channels for messages, their pidfds for deaths."""
+"""Reads messages from the children's channels, and learns of their deaths from their pidfds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from holdfast.ipc.channel import BootFailed, decode_from_child
-from holdfastd.core.events import Event, Heard
+from holdfastd.core.events import Event, MessageReceived
 from holdfastd.core.slots import Slot
 from holdfastd.parent.children import ChildProcess, Children
 from holdfastd.parent.event_loop import READ, WRITE, EventLoop
@@ -18,29 +18,31 @@ from holdfastd.parent.reap import Reaper
 _log = structlog.get_logger("holdfast.parent")
 
 
-Complaint = Callable[[Slot, int], BootFailed | None]
+StartFailure = Callable[[Slot, int], BootFailed | None]
 
 
 class ChildListener:
-    """Puts each child's descriptors into the loop, and takes them out when it is dead. `complaint` says what a dead
-    child could not say by itself."""
+    """Adds each child's descriptors to the loop, and removes them at its death. `start_failure` gives the error of a
+    dead child that does not speak the channel protocol."""
 
-    def __init__(self, loop: EventLoop, family: Children, post: Callable[[Event], None], complaint: Complaint) -> None:
+    def __init__(
+        self, loop: EventLoop, children: Children, emit: Callable[[Event], None], start_failure: StartFailure
+    ) -> None:
         self._loop = loop
-        self._family = family
-        self._post = post
-        self._complaint = complaint
-        self.reaper = Reaper(family, post, self._bid_farewell)
+        self._children = children
+        self._emit = emit
+        self._start_failure = start_failure
+        self.reaper = Reaper(children, emit, self._read_last_messages)
 
-    def attend(self, process: ChildProcess) -> None:
-        """Listen to a new child."""
+    def watch(self, process: ChildProcess) -> None:
+        """Watch the channel and the pidfd of a new child."""
         self._loop.watch(process.lines.stream.fileno(), partial(self._listen, process))
         if process.pidfd is not None:
             self._loop.watch(process.pidfd, partial(self.reaper.collect, process))
 
-    def press_on(self) -> None:
-        """Go on sending what a child had no room for, as soon as it reads."""
-        for process in self._family:
+    def watch_unsent(self) -> None:
+        """Watch for room in the channels of children that have not taken all their messages."""
+        for process in self._children:
             if process.lines.is_pending and not process.lines.ended:
                 self._loop.watch(process.lines.stream.fileno(), partial(self._listen, process), READ | WRITE)
 
@@ -52,26 +54,28 @@ class ChildListener:
             self._hear(process, line)
         if lines.overrun:
             lines.overrun = False
-            _log.warning("a child sent a line without end", slot=str(process.slot), pid=process.pid)
-        if lines.ended:  # it closed its end, which means nothing: a pidfd tells of its death
+            _log.warning(
+                "a child's message was longer than allowed and was dropped", slot=str(process.slot), pid=process.pid
+            )
+        if lines.ended:  # the child closed its end, which is no death: the pidfd reports that
             self._loop.forget(lines.stream.fileno())
         elif was_pending and not lines.is_pending:
-            self.attend(process)
+            self.watch(process)
 
     def _hear(self, process: ChildProcess, line: bytes) -> None:
         try:
             message = decode_from_child(line)
         except msgspec.DecodeError:
-            _log.warning("a child's message cannot be read", slot=str(process.slot), line=line[:200])
+            _log.warning("a child's message cannot be decoded", slot=str(process.slot), line=line[:200])
             return
-        self._post(Heard(process.slot, process.incarnation, message))
+        self._emit(MessageReceived(process.slot, process.incarnation, message))
 
-    def _bid_farewell(self, process: ChildProcess) -> None:
+    def _read_last_messages(self, process: ChildProcess) -> None:
         if not process.lines.ended:
             self._listen(process)
-        complaint = self._complaint(process.slot, process.pid)
-        if complaint is not None:
-            self._post(Heard(process.slot, process.incarnation, complaint))
+        start_failure = self._start_failure(process.slot, process.pid)
+        if start_failure is not None:
+            self._emit(MessageReceived(process.slot, process.incarnation, start_failure))
         self._loop.forget(process.lines.stream.fileno())
         if process.pidfd is not None:
             self._loop.forget(process.pidfd)

@@ -1,4 +1,4 @@
-"""`supervisor start`: from settings to the exit status of the service."""
+"""`supervisor start`: runs a service from its settings to its exit status."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from holdfast_config.settings import STORE_SOCKET
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.embedded.launch import data_directory, prepare
-from holdfastd.embedded.start_failure import complaint
+from holdfastd.embedded.start_failure import read_start_failure
 from holdfastd.parent import make_folders, preload
 from holdfastd.parent.preload_handler import preload_handler
-from holdfastd.parent.reload_settings import unmoved
+from holdfastd.parent.reload_settings import reloadable_settings
 from holdfastd.parent.run import Announce, supervise
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerBody
 from holdfastd.parent.start_checks import refusal
@@ -36,15 +36,15 @@ WORKER_KINDS = {ChildKind.WORKER: WorkerKind.WORKER, ChildKind.QUARANTINE: Worke
 def run(
     settings: Settings, announce: Announce, reread: Callable[[], Settings] | None = None, files: Sequence[Path] = ()
 ) -> int:
-    """Be the supervisor of these settings until it is told to stop; the exit status.
+    """Run the supervisor with these settings until it is told to stop; its exit status.
 
-    `announce` prints for humans. `reread` gives the settings of a reload, and raises ConfigError. They came from
-    `files`, which are watched if anything is.
+    `announce` prints a line for people. `reread` gives the settings for a reload, and raises ConfigError. `files` are
+    the files that the settings came from; with --reload they are watched.
     """
     try:
         make_folders.make(settings)
     except OSError as error:
-        announce(make_folders.told(error))
+        announce(make_folders.error_line(error))
         return make_folders.status(error)
     if why_not := refusal(settings):
         announce(why_not)
@@ -53,29 +53,32 @@ def run(
     kept = preload_handler(settings, announce) if settings.preload else ()
     preload.freeze()
     if settings.reload:
-        sys.dont_write_bytecode = True  # bytecode is told from its source by whole seconds: too coarse for an editor
-    return supervise(household(settings, reread, kept, files), announce)
+        sys.dont_write_bytecode = True  # the age of bytecode is compared in whole seconds: too coarse for an editor
+    return supervise(service_spec(settings, reread, kept, files), announce)
 
 
-def household(
+def service_spec(
     settings: Settings,
     reread: Callable[[], Settings] | None = None,
     kept: tuple[int, ...] = (),
     files: Sequence[Path] = (),
 ) -> ServiceSpec:
-    """What these settings ask for; workers of a reload do what it asks for then. `kept`: descriptors of the handler."""
+    """The service that these settings describe. After a reload workers use the settings of that time. `kept`:
+    descriptors that a preloaded handler has opened."""
 
     folder = working_folder()
 
     def read_again() -> WorkerBody:
-        return _worker(unmoved(settings, reread()) if reread else settings, folder)
+        return _worker(reloadable_settings(settings, reread()) if reread else settings, folder)
 
     def steward(first: bool, channel: socket.socket) -> int:
         return serve(StewardSpec(settings, first), channel)
 
     log = data_directory(settings).log_file
     store = EmbeddedStore(
-        lambda first: prepare(settings, first=first), settings.runtime_dir / STORE_SOCKET, partial(complaint, log)
+        lambda first: prepare(settings, first=first),
+        settings.runtime_dir / STORE_SOCKET,
+        partial(read_start_failure, log),
     )
     return ServiceSpec(
         policy=SupervisionPolicy(

@@ -1,4 +1,5 @@
-"""The folders of the service: sockets for its owner and its group, everything else for its owner alone."""
+"""Creates the folders of the service: sockets are open to its owner and its group, everything else to its owner
+alone."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ NO_FOLDER = frozenset({errno.EEXIST, errno.ENOTDIR})
 
 
 def status(error: OSError) -> Exit:
-    """What the service ends with when a folder cannot be used; below systemd most of the disk is read-only."""
+    """The exit status where a folder cannot be used; below systemd most of the disk is read-only."""
     if error.errno in FULL:
         return Exit.UNAVAILABLE
     return Exit.PERMISSION if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP} else Exit.CONFIG
 
 
-def told(error: OSError) -> str:
-    """Why a folder cannot be used, and what to do."""
+def error_line(error: OSError) -> str:
+    """One line that says why a folder cannot be used, and what to do."""
     if error.errno in NO_FOLDER:
         return (
             f"{_there(Path(error.filename))} is no folder, and the supervisor needs one there: remove it, {ELSEWHERE}"
@@ -35,15 +36,16 @@ def told(error: OSError) -> str:
 
 
 def _there(place: Path) -> Path:
-    """The place, or the nearest one above it that exists."""
+    """The path itself, or its nearest parent that exists."""
     return next((path for path in (place, *place.parents) if path.exists()), place)
 
 
 def make(settings: Settings) -> None:
-    """Create what is missing. Raises OSError; UntrustedError where another user made a folder, or could replace it."""
+    """Create the folders that are missing. Raises OSError; UntrustedError where another user made a folder or could
+    replace it."""
     for folder, mode in ((settings.runtime_folder, 0o750), (settings.state_folder, 0o700)):
         service_folders.make(folder.check(), mode)
-        folder.check()  # as it is now: somebody else may have been faster
+        folder.check()  # checked again: another user may have created it meanwhile
     incarnations = settings.runtime_dir / INCARNATIONS
     service_folders.make(incarnations, 0o700)
-    incarnations.chmod(0o700)  # an earlier version made it for the group, too
+    incarnations.chmod(0o700)  # an earlier version gave access to the group

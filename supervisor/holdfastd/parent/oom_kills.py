@@ -1,4 +1,4 @@
-"""Whether the kernel has killed for want of memory: its counter for our own control group, else for the whole host."""
+"""Detects kills for lack of memory: it reads the kernel's counter of our own control group, else that of the host."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _HOST = Path("/proc/vmstat")
 
 
 class OomKills:
-    """Remembers the counter, so that each kill is seen once."""
+    """Keeps the last value of the counter, so that each kill is reported once."""
 
     def __init__(self, source: Path | None = None) -> None:
         self._source = source or _own_events()
         self._seen = self._count()
 
-    def struck(self) -> bool:
-        """Whether the kernel has killed for memory since this was last asked."""
+    def has_new(self) -> bool:
+        """True if the kernel has killed for memory since the last call."""
         before, self._seen = self._seen, self._count()
         return self._seen > before
 

@@ -1,4 +1,4 @@
-"""The parent: wait, ask the core, perform. One thread, nothing that blocks, nothing decided."""
+"""The parent process: it waits for events, asks the core, and executes its commands. One thread; nothing blocks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from holdfastd.control.protocol import (
     AskStatus,
     AskStop,
     Refused,
-    ReloadAnswer,
     Reloading,
+    ReloadResult,
     Request,
     Scaled,
     StopAnswer,
@@ -45,86 +45,86 @@ from holdfastd.parent.status import StatusNotifier
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.parent.terminal import Terminal
 
-STORE_LOOK = 0.01  # seconds between two looks whether a booting store serves
-LOOK_AROUND = 5.0
-KILLED_WITHIN = 5.0  # for the kernel to end killed children, when the service ends without having drained
+STORE_CHECK_EVERY = 0.01  # seconds between two checks that a starting store accepts connections
+CHECK_EVERY = 5.0
+KILLED_WITHIN = 5.0  # seconds for the kernel to end killed children, if the service ends without a drain
 
 clock = time.monotonic
 
 
 class Parent:
-    """Looks after a household from the first fork to the last death."""
+    """Supervises one service from its first fork to the death of its last child."""
 
-    def __init__(self, household: ServiceSpec, announce: Callable[[str], None], kernel: Kernel = LINUX) -> None:
-        self._household = household
+    def __init__(self, spec: ServiceSpec, announce: Callable[[str], None], kernel: Kernel = LINUX) -> None:
+        self._spec = spec
         self._inbox: deque[Event] = deque()
-        self._began = self._looked_around = clock()
-        self.view: View = begin(_policy(household), household.workers, self._began)
+        self._began = self._checked_at = clock()
+        self.view: View = begin(_policy(spec), spec.workers, self._began)
         self._loop = EventLoop()
         self._signals = Signals()
         self._terminal = Terminal()
-        self._family = Children()
-        self._births = ChildFactory(household)
-        self._ears = ChildListener(self._loop, self._family, self._inbox.append, self._births.complaint)
-        self._hands = CommandExecutor(
-            self._family, self._births, self._inbox.append, self._ears.attend, announce, kernel
+        self._children = Children()
+        self._child_factory = ChildFactory(spec)
+        self._listener = ChildListener(
+            self._loop, self._children, self._inbox.append, self._child_factory.start_failure
         )
-        self._herald = StatusNotifier(Notifier(), announce, household.store_url)
+        self._executor = CommandExecutor(
+            self._children, self._child_factory, self._inbox.append, self._listener.watch, announce, kernel
+        )
+        self._status_notifier = StatusNotifier(Notifier(), announce, spec.store_url)
         self._stats = Stats()
-        self._control = ControlServer(
-            household.runtime_dir / CONTROL_SOCKET, self._loop, self._answer, household.group_verbs
-        )
+        self._control = ControlServer(spec.runtime_dir / CONTROL_SOCKET, self._loop, self._answer, spec.group_verbs)
         self._loop.watch(self._signals.descriptor, self._take_signals)
 
     def run(self) -> int:
-        """Supervise until the service has ended; its exit status. Whatever happens, no child is left behind."""
+        """Supervise until the service has ended; its exit status. No child survives this call, even after an error."""
         try:
-            self._births.prepare()
-            self._settle()
+            self._child_factory.prepare()
+            self._finish_turn()
             while self.view.over is None:
                 self._loop.turn(self._timeout())
-                self._settle()
+                self._finish_turn()
             return self.view.over
         finally:
             self._end()
 
-    def _settle(self) -> None:
-        """One look at the whole after everything that has arrived, then what that brought about."""
-        self._look_at_store()
+    def _finish_turn(self) -> None:
+        """Handle all events that have arrived and a Tick, then send what has changed to the clients and systemd."""
+        self._check_store()
         self._inbox.append(Tick())
         before = self.view
         while self._inbox:
             self.view, commands = plan(self.view, self._inbox.popleft(), clock())
             for command in commands:
-                self._hands.perform(command)
+                self._executor.perform(command)
         now = clock()
-        self._ears.press_on()
+        self._listener.watch_unsent()
         self._control.tick(now)
-        self._tell_reloaded(before)
-        self._herald.tell(self.view, now)
-        self._look_around(now)
+        self._answer_reload(before)
+        self._status_notifier.update(self.view, now)
+        self._check_all(now)
 
     def _timeout(self) -> float:
         now = clock()
         due = next_due(self.view, now) - now
-        return max(0.0, min(due, STORE_LOOK) if self._store_boots() else due)
+        return max(0.0, min(due, STORE_CHECK_EVERY) if self._store_boots() else due)
 
     def _store_boots(self) -> bool:
         store = self.view.child(STORE)
         return store is not None and store.ready_at is None
 
-    def _look_at_store(self) -> None:
-        store = self._household.store
-        if store is not None and self._store_boots() and spawn.serves(store):
+    def _check_store(self) -> None:
+        store = self._spec.store
+        if store is not None and self._store_boots() and spawn.accepts_connections(store):
             self._inbox.append(StoreOpened())
 
-    def _look_around(self, now: float) -> None:
-        if now - self._looked_around >= LOOK_AROUND:
-            self._looked_around = now
-            self._ears.reaper.look_around()
+    def _check_all(self, now: float) -> None:
+        if now - self._checked_at >= CHECK_EVERY:
+            self._checked_at = now
+            self._listener.reaper.check_all()
 
     def _take_signals(self) -> None:
-        self._ears.reaper.sweep()
+        self._listener.reaper.sweep()
         self._inbox.extend(map(self._signalled, self._signals.take()))
 
     def _signalled(self, number: int) -> Signalled:
@@ -139,9 +139,9 @@ class Parent:
     def _answer(self, request: Request) -> Answer:
         match request:
             case AskStatus():
-                usage = self._stats.measure(self._family.pids())
+                usage = self._stats.measure(self._children.pids())
                 moment = Moment(clock(), time.time(), self._began)
-                return report(self.view, _store(self._household), usage, moment)
+                return report(self.view, _store(self._spec), usage, moment)
             case AskScale(workers=workers):
                 return self._scale(workers)
             case AskReload():
@@ -165,22 +165,24 @@ class Parent:
         self._inbox.append(ReloadAsked())
         return Reloading()
 
-    def _tell_reloaded(self, before: View) -> None:
+    def _answer_reload(self, before: View) -> None:
         ended = self.view.reloaded
         if ended is not None and ended is not before.reloaded:
-            self._control.tell(ReloadAnswer(ended.generation, reload.draining(self.view), ended.error, ended.traceback))
+            self._control.answer_waiting(
+                ReloadResult(ended.generation, reload.draining(self.view), ended.error, ended.traceback)
+            )
 
     def _end(self) -> None:
-        self._ears.reaper.kill_all(within=KILLED_WITHIN)
+        self._listener.reaper.kill_all(within=KILLED_WITHIN)
         self._control.close(self.view.over)
         self._loop.close()
         self._signals.close()
 
 
-def _policy(household: ServiceSpec) -> SupervisionPolicy:
-    return replace(household.policy, embedded=household.store is not None, watched=household.watcher is not None)
+def _policy(spec: ServiceSpec) -> SupervisionPolicy:
+    return replace(spec.policy, embedded=spec.store is not None, watched=spec.watcher is not None)
 
 
-def _store(household: ServiceSpec) -> StoreStatus:
-    embedded = household.store is not None
-    return StoreStatus(household.store_url, embedded, queue=household.queue, storage=household.storage)
+def _store(spec: ServiceSpec) -> StoreStatus:
+    embedded = spec.store is not None
+    return StoreStatus(spec.store_url, embedded, queue=spec.queue, storage=spec.storage)

@@ -1,4 +1,4 @@
-"""Three Linux process attributes that Python has no call for. Each answers whether the kernel took it."""
+"""Linux process attributes that Python has no call for. Each setter answers True if the kernel accepted it."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def become_subreaper() -> bool:
 
 
 def knows_parents_death() -> bool:
-    """Whether `die_with_parent` would work here."""
+    """True if `die_with_parent` works on this kernel."""
     return _can_be_asked(_GET_PDEATHSIG)
 
 
 def knows_subreapers() -> bool:
-    """Whether `become_subreaper` would work here."""
+    """True if `become_subreaper` works on this kernel."""
     return _can_be_asked(_GET_CHILD_SUBREAPER)
 
 
 def set_name(name: str) -> bool:
-    """What `ps -o comm` and `top` show; cut at 15 bytes."""
+    """Set the name that `ps -o comm` and `top` show; it is cut at 15 bytes."""
     return _prctl(_SET_NAME, ctypes.c_char_p(name.encode()[:NAME_BYTES]))
 
 

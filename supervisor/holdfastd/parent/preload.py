@@ -1,4 +1,4 @@
-"""Everything a child will need, imported once before the first fork, so that children are cheap and share pages."""
+"""Imports every module that children need before the first fork, so that children start fast and share pages."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ MODULES = (
 )
 
 
-# Where a collector is named: 23 MB and 0.3 s that every child would spend for itself. Imports start no thread.
+# Only with a telemetry collector. Each child would need 23 MB and 0.3 s for these imports. They start no thread.
 TELEMETRY = ("holdfast.telemetry.otlp", "opentelemetry.exporter.otlp.proto.http.trace_exporter")
 
 
 def preload(*, telemetry: bool = False) -> None:
-    """Import what stands above, and make what all share."""
+    """Import these modules, and compute the values that all children share."""
     for name in (*MODULES, *TELEMETRY) if telemetry else MODULES:
         importlib.import_module(name)
     product()
-    installed()  # else the first status would cost the parent 2 MB of its own
+    installed()  # cached now: at the first status it would cost the parent 2 MB
 
 
 def freeze() -> None:
-    """Move what is there out of the collector's sight: a child's collection would copy shared pages."""
+    """Exempt all existing objects from garbage collection: a collection in a child would copy shared pages."""
     gc.collect()
     gc.freeze()

@@ -1,7 +1,7 @@
-"""The handler, imported once in the parent, so that workers share its pages and start at once.
+"""Imports the handler once in the parent, so that workers share its pages and start at once.
 
-What an import leaves behind must survive a fork. Threads do not; an event loop, a socket or a pipe would be shared by
-all workers; both are refused. Files are kept open in the workers, as the handler believes them to be.
+Objects that the import creates must survive a fork. Threads do not survive it; an event loop, a socket or a pipe would
+be shared by all workers. Both are refused. Files stay open in the workers, as the handler expects.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from holdfastd.parent import fork_hazards
 from holdfastd.parent.fork_hazards import ForkHazards
 
 LOOP = "anon_inode:[eventpoll]"
-SHOWN = 5  # of each kind are named
+SHOWN = 5  # names shown of each kind
 ADVICE = "do that in the handler, or start without --preload"
 
 
 def preload_handler(settings: Settings, announce: Callable[[str], None]) -> tuple[int, ...]:
-    """Import the handler; the descriptors that workers must keep for it. Where it cannot be, ends this process."""
+    """Import the handler; the descriptors that workers must keep open for it. Ends this process where it cannot be
+    preloaded."""
     before = fork_hazards.look()
     try:
         handler_of(settings)
@@ -43,7 +44,7 @@ def preload_handler(settings: Settings, announce: Callable[[str], None]) -> tupl
 
 
 def objections(before: ForkHazards, after: ForkHazards) -> Iterator[str]:
-    """What the import did that a fork does not survive."""
+    """The effects of the import that do not survive a fork, one line each."""
     threads = [name for task, name in after.threads.items() if task not in before.threads]
     if threads:
         yield f"started {_counted(threads, 'thread')}, which a forked worker would not have"
@@ -63,7 +64,7 @@ def _opened(before: ForkHazards, after: ForkHazards) -> Mapping[int, str]:
 
 
 def _is_file(target: str) -> bool:
-    """A path: `socket:[1]`, `pipe:[1]` and `anon_inode:…` are none."""
+    """True for a path; `socket:[1]`, `pipe:[1]` and `anon_inode:…` are no paths."""
     return target.startswith("/")
 
 
@@ -73,7 +74,7 @@ def _counted(names: list[str], one: str, many: str = "") -> str:
 
 
 def _give_up(before: ForkHazards) -> NoReturn:
-    """End with 78, at once: what the import has started is ended or left behind, and cannot keep us from it."""
+    """End with 78 at once: processes and threads that the import has started must not keep this process alive."""
     for pid in fork_hazards.look().children - before.children:
         with suppress(OSError):
             os.kill(pid, signal.SIGTERM)

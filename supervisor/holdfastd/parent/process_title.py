@@ -1,7 +1,7 @@
-"""What `ps` shows of a child: its command line, written over in place.
+"""Sets the command line that `ps` shows of a child, by overwriting it in place.
 
-It names the incarnation, so that it also marks what the child forks without exec: such a process has the environment
-its grandparent was started with, but this memory is the child's own.
+The title names the incarnation, so it also marks processes that the child forks without exec: their environment is the
+one that their grandparent started with, but this memory is a copy of the child's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ _STAT = Path("/proc/self/stat")
 
 
 def set_title(title: str) -> bool:
-    """Show `title`, cut to the room there is; False, and nothing changed, where the kernel does not say where it is."""
+    """Show `title`, cut to the available bytes; False, and nothing has changed, where the kernel does not tell their
+    place."""
     try:
         start, end = _place()
     except (OSError, ValueError, IndexError):

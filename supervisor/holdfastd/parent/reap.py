@@ -1,4 +1,5 @@
-"""Deaths and stops of children, taken from the kernel one known pid at a time. Only what we forked is interpreted."""
+"""Reaps children: it reads deaths and stops from the kernel, one known pid at a time. Adopted processes are reaped and
+ignored."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from typing import Protocol
 
 import structlog
 
-from holdfastd.core.events import Event, Exited, Halted
+from holdfastd.core.events import ChildStopped, Event, Exited
 from holdfastd.parent.children import ChildProcess, Children
-from holdfastd.parent.leftover_processes import kill_remains
+from holdfastd.parent.leftover_processes import kill_leftovers
 from holdfastd.parent.oom_kills import OomKills
 
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB here
@@ -24,74 +25,77 @@ _log = structlog.get_logger("holdfast.parent")
 
 
 class DeathListener(Protocol):
-    """Who has something to say before a child is buried."""
+    """Called with a dead child before it is reaped."""
 
     def __call__(self, process: ChildProcess) -> None: ...
 
 
 class Reaper:
-    """`post` takes the events; `last_words` reads what a dead child still had in its channel, and unwatches it."""
+    """`emit` takes the events; `before_removal` reads the messages left in a dead child's channel, and unwatches it."""
 
-    def __init__(self, family: Children, post: Callable[[Event], None], last_words: DeathListener) -> None:
-        self._family = family
-        self._post = post
-        self._last_words = last_words
+    def __init__(self, children: Children, emit: Callable[[Event], None], before_removal: DeathListener) -> None:
+        self._children = children
+        self._emit = emit
+        self._before_removal = before_removal
         self._memory = OomKills()
 
     def sweep(self) -> None:
-        """SIGCHLD came: stops, deaths of children without a pidfd, deaths of strangers."""
+        """Handle a SIGCHLD: children that were stopped, deaths of children without a pidfd, and deaths of adopted
+        processes."""
         self._note_stopped()
         while (pid := _peek(os.P_ALL, 0)) is not None:
-            process = self._family.of_pid(pid)
+            process = self._children.of_pid(pid)
             if process is None:
                 _reap(pid)
-                _log.debug("reaped a process that was nobody's child", stranger=pid)
+                _log.debug("reaped an adopted process", stranger=pid)
             else:
                 self.collect(process)
 
     def collect(self, process: ChildProcess) -> None:
-        """Bury the child if it is dead: first its last words and what it left behind, then its pid."""
-        if self._family.of_pid(process.pid) is not process:
+        """Reap the child if it is dead: first read its last messages and kill its leftover processes, then release its
+        pid."""
+        if self._children.of_pid(process.pid) is not process:
             return
         info = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if info is None:
             return
         status = info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
-        out_of_memory = status == -signal.SIGKILL and self._memory.struck()
-        fled = kill_remains(process.pid, process.incarnation, self._family.pids())
+        out_of_memory = status == -signal.SIGKILL and self._memory.has_new()
+        fled = kill_leftovers(process.pid, process.incarnation, self._children.pids())
         if fled:
-            _log.info("killed what a dead child had started", slot=str(process.slot), processes=fled)
-        self._last_words(process)
+            _log.info("killed the processes that a dead child had started", slot=str(process.slot), processes=fled)
+        self._before_removal(process)
         peak_bytes = _reap(process.pid)
-        self._family.bury(process)
+        self._children.remove(process)
         jitter = random.uniform(-1, 1)
-        self._post(Exited(process.slot, process.incarnation, status, out_of_memory, jitter, peak_bytes))
+        self._emit(Exited(process.slot, process.incarnation, status, out_of_memory, jitter, peak_bytes))
 
-    def look_around(self) -> None:
-        """Now and then: a net under lost signals, and a kill for memory elsewhere is not taken for a child's."""
-        self._memory.struck()
+    def check_all(self) -> None:
+        """Run now and then, in case a signal was lost. It also takes note of memory kills elsewhere, so that no child
+        is blamed for them."""
+        self._memory.has_new()
         self.sweep()
 
     def kill_all(self, within: float) -> None:
-        """Kill and bury every child; the kernel has `within` seconds to end them."""
-        for process in self._family:
+        """Kill and reap every child; the kernel has `within` seconds to end them."""
+        for process in self._children:
             os.kill(process.pid, signal.SIGKILL)
         deadline = time.monotonic() + within
-        while len(self._family) and time.monotonic() < deadline:
-            for process in self._family:
+        while len(self._children) and time.monotonic() < deadline:
+            for process in self._children:
                 self.collect(process)
             time.sleep(0.001)
 
     def _note_stopped(self) -> None:
         with contextlib.suppress(ChildProcessError):
             while (info := os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOHANG)) is not None:
-                process = self._family.of_pid(info.si_pid)
+                process = self._children.of_pid(info.si_pid)
                 if process is not None:
-                    self._post(Halted(process.slot, process.incarnation))
+                    self._emit(ChildStopped(process.slot, process.incarnation))
 
 
 def _peek(what: int, which: int) -> int | None:
-    """A dead child that waits to be reaped, left as it is."""
+    """The pid of a dead child, which stays unreaped."""
     try:
         info = os.waitid(what, which, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -100,7 +104,7 @@ def _peek(what: int, which: int) -> int | None:
 
 
 def _reap(pid: int) -> int | None:
-    """The most memory that it had resident, in bytes."""
+    """Reap this process; its peak resident memory in bytes."""
     with contextlib.suppress(ChildProcessError):
         reaped, _, usage = os.wait4(pid, os.WNOHANG)
         return usage.ru_maxrss * MAXRSS_UNIT if reaped else None

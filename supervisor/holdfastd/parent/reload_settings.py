@@ -1,4 +1,4 @@
-"""Settings of a reload: what workers may take over while the service goes on, and what has to wait for a restart."""
+"""Selects the settings that a reload applies to new workers; the others take effect with a restart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import structlog
 
 from holdfast_config import Settings
 
-# What new workers take from newly read settings. The rest is the service's own, or shared with processes that stay.
+# Settings that a reload applies to new workers. The others belong to the service, or to processes that stay.
 RELOADABLE = frozenset(
     {
         "handler",
@@ -32,8 +32,8 @@ RELOADABLE = frozenset(
 _log = structlog.get_logger("holdfast.parent")
 
 
-def unmoved(before: Settings, after: Settings) -> Settings:
-    """`after`, but for what cannot change while the service runs; that is named in the log."""
+def reloadable_settings(before: Settings, after: Settings) -> Settings:
+    """`after`, with the values of `before` for all settings that need a restart; the log names those that differ."""
     waiting = {
         name: getattr(before, name)
         for name in Settings.model_fields

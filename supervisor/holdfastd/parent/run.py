@@ -1,4 +1,5 @@
-"""One supervisor a runtime directory, and what surrounds its life: the lock, the last resort, the exit status."""
+"""Runs one supervisor in a runtime folder: it takes the lock, handles unexpected errors, and returns the exit
+status."""
 
 from __future__ import annotations
 
@@ -21,41 +22,41 @@ STDERR = 2
 Announce = Callable[[str], None]
 
 
-def supervise(home: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> int:
-    """Look after this household, alone in its runtime directory."""
-    announce = _quietly(announce)
+def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> int:
+    """Supervise this service, as the only supervisor of its runtime folder; the exit status."""
+    announce = _without_errors(announce)
     try:
-        lock = locks.hold(home.runtime_dir / make_folders.LOCK)
+        lock = locks.hold(spec.runtime_dir / make_folders.LOCK)
     except OSError as error:
         announce(f"cannot lock {error.filename}: {error.strerror}: choose another --runtime-dir")
         return make_folders.status(error)
     if lock is None:
-        announce(f"a supervisor runs already in {home.runtime_dir}: stop it, or choose another --runtime-dir")
+        announce(f"a supervisor runs already in {spec.runtime_dir}: stop it, or choose another --runtime-dir")
         return Exit.RUNNING
     try:
-        return _guarded(home, announce, kernel)
+        return _guarded(spec, announce, kernel)
     finally:
         os.close(lock)
 
 
-def _guarded(home: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
+def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
     faulthandler.enable(STDERR)  # inherited by every fork: a child that crashes or is aborted shows its stacks
     prctl.become_subreaper()
     try:
-        return Parent(home, announce, kernel).run()
+        return Parent(spec, announce, kernel).run()
     except StoreLaunchError as error:
         announce(str(error))
         return error.code
-    except Exception:  # the border of the process: children are dead by now, the bug is shown
+    except Exception:  # the outermost frame: all children are dead by now, and the bug is printed
         announce(traceback.format_exc())
         return Exit.BUG
 
 
-def _quietly(announce: Announce) -> Announce:
-    """A terminal that has gone away is no reason to end."""
+def _without_errors(announce: Announce) -> Announce:
+    """The same function, which ignores that the terminal is gone: that is no reason to end."""
 
-    def told(line: str) -> None:
+    def announce_if_possible(line: str) -> None:
         with contextlib.suppress(OSError):
             announce(line)
 
-    return told
+    return announce_if_possible

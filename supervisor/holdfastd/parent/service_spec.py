@@ -1,4 +1,4 @@
-"""What a parent is asked to look after: whom to fork and how, where its sockets and locks are."""
+"""Describes the service that a parent supervises: the processes to fork, the store, and its folders."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ StewardBody = Callable[[bool, socket.socket], int]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedStore:
-    """`prepare(first)` gives what to run (StoreLaunchError if it cannot be). Connections to `path` succeed once it
-    serves. `complaint` of a process id: why it could not start, or empty."""
+    """`prepare(first)` gives the command to run (StoreLaunchError if it cannot). Connections to `path` succeed once the
+    store accepts them. `start_failure` of a process id: the error that kept it from starting, or empty."""
 
     prepare: Callable[[bool], StoreLaunch]
     path: Path
-    complaint: Callable[[int], str] = lambda _: ""
+    start_failure: Callable[[int], str] = lambda _: ""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` may be shown.
+    """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` holds no
+    password.
 
-    `reread` gives what workers run after a reload; it raises ConfigError. `kept`: descriptors that workers inherit.
-    `group_verbs`: what members of the group may ask of the control socket.
+    `reread` gives the body of workers after a reload; it raises ConfigError. `kept`: descriptors that workers inherit.
+    `group_verbs`: requests that members of the service's group may send to the control socket.
     """
 
     policy: SupervisionPolicy

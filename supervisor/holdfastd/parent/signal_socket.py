@@ -1,9 +1,9 @@
-"""The parent's signals. Handlers do nothing: the interpreter writes each number to a socket, and the loop reads it.
+"""Delivers the parent's signals as numbers on a socket: handlers do nothing, and the event loop reads the numbers.
 
-One exception: SIGUSR1 first dumps the stacks of the parent, from inside the handler, as one that hangs must show them.
-Children keep that until they are ready to show their own; it ends none of them.
+One exception: SIGUSR1 first dumps the stacks of the parent, inside the handler, because a parent that hangs must show
+them too. Children keep that handler until they install their own; it ends none of them.
 
-Reaping, logging or deciding inside a handler has deadlocked others; here it happens between two turns of the loop.
+Reaping, logging or deciding inside a handler can deadlock; here they happen between two turns of the loop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HANDLED = (
 
 
 class Signals:
-    """What arrived since it was last looked at; `descriptor` is readable when something did."""
+    """The signals that arrived since the last `take`; `descriptor` is readable when there are any."""
 
     def __init__(self) -> None:
         self._arrivals, self._wake = socket.socketpair()
@@ -54,7 +54,7 @@ class Signals:
             return []
 
     def close(self) -> None:
-        """Back to a process without handlers of its own."""
+        """Restore default dispositions."""
         signal.set_wakeup_fd(-1)
         default()
         self._arrivals.close()
@@ -62,19 +62,19 @@ class Signals:
 
 
 def is_ignored(number: signal.Signals) -> bool:
-    """True where whoever started this process wants the signal ignored, as nohup does with SIGHUP."""
+    """True where the process was started with this signal ignored, as nohup does with SIGHUP."""
     return signal.getsignal(number) is signal.SIG_IGN
 
 
 def default() -> None:
-    """Default dispositions for all that the parent handles."""
+    """Set default dispositions for all signals that the parent handles."""
     for number in HANDLED:
         signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
 def blocked() -> Generator[None]:
-    """No signal is delivered inside: none can reach a forked child while it still has the parent's handlers."""
+    """Block all signals: no signal may reach a forked child while it still has the parent's handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         yield

@@ -1,4 +1,4 @@
-"""What is born into a slot: the body a child of each kind runs, and the name it bears."""
+"""Prepares the child of each kind: the function that it runs and its process name."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ _SHORT = {ChildKind.WORKER: "w", ChildKind.QUARANTINE: "q"}  # the kernel keeps 
 
 
 class ChildFactory:
-    """Holds what the embedded store needs before it runs, from when it was prepared until it runs."""
+    """Creates child setups. It holds the embedded store's command and descriptors from `prepare` until the store
+    runs."""
 
-    def __init__(self, household: ServiceSpec) -> None:
-        self._household = household
-        self._work: dict[int, WorkerBody] = {0: household.worker}  # by generation
+    def __init__(self, spec: ServiceSpec) -> None:
+        self._spec = spec
+        self._work: dict[int, WorkerBody] = {0: spec.worker}  # by generation
         self._launch: StoreLaunch | None = None
 
     def prepare(self) -> None:
-        """Make the embedded store ready for its first run, if there is one. Raises StoreLaunchError."""
-        if self._household.store is not None:
-            self._launch = self._household.store.prepare(True)
+        """Prepare the first run of the embedded store, if there is one. Raises StoreLaunchError."""
+        if self._spec.store is not None:
+            self._launch = self._spec.store.prepare(True)
 
     def reread(self, generation: int, needed: Collection[int]) -> None:
-        """Read what workers of this generation are to do, and forget all but the `needed` earlier ones.
+        """Read the settings for workers of this generation, and forget all earlier generations but the `needed` ones.
 
         Raises ConfigError, and changes nothing then.
         """
-        body = self._household.reread()
+        body = self._spec.reread()
         self._work = {known: work for known, work in self._work.items() if known in needed} | {generation: body}
 
-    def of(self, slot: Slot, first: bool, generation: int) -> ChildSetup:
+    def create(self, slot: Slot, first: bool, generation: int) -> ChildSetup:
         """A new incarnation for this slot. Raises StoreLaunchError."""
         incarnation = uuid.uuid4().hex
-        household, body = self._household, self._work[generation]
+        spec, body = self._spec, self._work[generation]
         match slot.kind:
             case ChildKind.WORKER | ChildKind.QUARANTINE:
 
@@ -55,36 +56,37 @@ class ChildFactory:
                     f"holdfast: {_SHORT[slot.kind]}{slot.number}",
                     f"holdfast: {slot}",
                     work,
-                    household.kept,
+                    spec.kept,
                 )
             case ChildKind.STEWARD:
 
                 def serve(channel: socket.socket) -> int:
-                    return household.steward(first, channel)
+                    return spec.steward(first, channel)
 
                 return ChildSetup(incarnation, "holdfast: stew", f"holdfast: {slot}", serve)
             case ChildKind.WATCHER:
-                assert household.watcher is not None
-                return ChildSetup(incarnation, "holdfast: watch", f"holdfast: {slot}", household.watcher)
+                assert spec.watcher is not None
+                return ChildSetup(incarnation, "holdfast: watch", f"holdfast: {slot}", spec.watcher)
             case ChildKind.STORE:
                 return self._store(incarnation)
 
-    def born(self, slot: Slot) -> None:
-        """It runs: what was only held for it is its own now."""
+    def forked(self, slot: Slot) -> None:
+        """The child runs: close the parent's copies of descriptors that were held for it."""
         if slot.kind is ChildKind.STORE and self._launch is not None:
             for descriptor in self._launch.inherit:
                 os.close(descriptor)
             self._launch = None
 
-    def complaint(self, slot: Slot, pid: int) -> BootFailed | None:
-        """What a dead child could not say by itself: the store does not speak our language."""
-        store = self._household.store
-        words = store.complaint(pid) if store is not None and slot.kind is ChildKind.STORE else ""
+    def start_failure(self, slot: Slot, pid: int) -> BootFailed | None:
+        """The error of a dead store from its log, as the store does not speak the channel protocol; None for other
+        children."""
+        store = self._spec.store
+        words = store.start_failure(pid) if store is not None and slot.kind is ChildKind.STORE else ""
         return BootFailed(ChildExit.UNAVAILABLE, words) if words else None
 
     def _store(self, incarnation: str) -> ChildSetup:
-        assert self._household.store is not None
-        launch = self._launch = self._launch or self._household.store.prepare(False)
+        assert self._spec.store is not None
+        launch = self._launch = self._launch or self._spec.store.prepare(False)
 
         def serve(_: socket.socket) -> int:
             child_setup.execute(launch.argv, launch.inherit, incarnation)
@@ -92,8 +94,8 @@ class ChildFactory:
         return ChildSetup(incarnation, "holdfast: store", "holdfast: store", serve, launch.inherit)
 
 
-def serves(store: EmbeddedStore) -> bool:
-    """Whether the embedded store accepts connections. Connecting to a unix socket never waits."""
+def accepts_connections(store: EmbeddedStore) -> bool:
+    """True if the embedded store accepts connections. Connecting to a unix socket never waits."""
     with socket.socket(socket.AF_UNIX) as trial, contextlib.suppress(OSError):
         trial.setblocking(False)
         trial.connect(str(store.path))

@@ -1,4 +1,4 @@
-"""What keeps a service with these settings from starting on this host, however well it is configured otherwise."""
+"""Checks before the first fork that this host can run a service with these settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ELSEWHERE = "remove it, or choose another --runtime-dir"
 NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast-supervisor[reload]'"
 
 
-# With the queue in memory there is one process, which nobody forks or replaces.
+# With the queue in memory there is one process, which is neither forked nor replaced.
 _OTHERS = (
     "SCHEDULER_TYPE memory keeps the queue inside one process: {what}; leave {flag} out, or name a Redis (REDIS_URL)"
 )
@@ -29,20 +29,20 @@ _NEEDS_MORE = {
 }
 
 
-def _of_memory(settings: Settings) -> str:
-    """Why a queue in memory cannot be served so, or empty."""
+def _memory_queue_refusal(settings: Settings) -> str:
+    """The reason why a queue in memory cannot be served with these settings, or empty."""
     if settings.storage_type != "redis":
         return f"SCHEDULER_TYPE memory keeps tasks in memory: leave STORAGE_TYPE {settings.storage_type} out"
-    usual = Settings.model_fields
+    defaults = Settings.model_fields
     for field, what in _NEEDS_MORE.items():
-        if getattr(settings, field) != usual[field].default:
+        if getattr(settings, field) != defaults[field].default:
             return _OTHERS.format(what=what, flag=f"--{field.replace('_', '-')}")
     return ""
 
 
 def refusal(settings: Settings) -> str:
-    """One line, or empty. Makes the most of what the limits on this process allow."""
-    if settings.scheduler_type == "memory" and (why_not := _of_memory(settings)):
+    """One line that says why the service cannot start here, or empty. Raises the limit on open files."""
+    if settings.scheduler_type == "memory" and (why_not := _memory_queue_refusal(settings)):
         return why_not
     for name in (CONTROL_SOCKET, STORE_SOCKET):
         if (place := settings.runtime_dir / name).is_dir():

@@ -1,4 +1,5 @@
-"""Telling the outside how the service is: systemd after every turn in which something changed, a human once."""
+"""Notifies systemd of the service's state after each turn that changed it, and prints when it is ready and when it
+waits for tasks."""
 
 from __future__ import annotations
 
@@ -16,73 +17,75 @@ _EXTENSION = int(EXTENSION * 1e6)
 
 
 class StatusNotifier:
-    """`announce` prints a line for a human."""
+    """`announce` prints a line for people."""
 
     def __init__(self, notifier: Notifier, announce: Callable[[str], None], store_url: str) -> None:
         self._notifier = notifier
         self._announce = announce
         self._store_url = store_url
         self._status = ""
-        self._is_ready = self._is_announced = self._is_stopping = self._is_reloading = self._is_bidden = False
-        self._patted = self._extended = float("-inf")
-        self._passing = (False, False, False)
+        self._is_ready = self._is_announced = self._is_stopping = self._is_reloading = self._is_drain_announced = False
+        self._pinged_at = self._extended_at = float("-inf")
+        self._transitions = (False, False, False)
 
-    def tell(self, view: View, now: float) -> None:
-        """Once a turn: whatever is new or due."""
-        self._tell_ready(view)
-        self._tell_reloading(view, now)
-        self._tell_stopping(view)
+    def update(self, view: View, now: float) -> None:
+        """Called once a turn: send everything that is new or due."""
+        self._send_ready(view)
+        self._send_reloading(view, now)
+        self._send_stopping(view)
         self._extend(view, now)
-        self._tell_status(view)
-        self._pat(now)
+        self._send_status(view)
+        self._ping_watchdog(now)
         if not self._is_announced and view.stopping is None and report.ready(view) >= view.target:
             self._is_announced = True
-            for line in welcome(view, self._store_url):
+            for line in start_lines(view, self._store_url):
                 self._announce(line)
-        if not self._is_bidden and (line := farewell(view, now)):
-            self._is_bidden = True
+        if not self._is_drain_announced and (line := drain_line(view, now)):
+            self._is_drain_announced = True
             self._announce(line)
 
-    def _tell_ready(self, view: View) -> None:
-        if not self._is_ready and ChildKind.WORKER in view.reached:
-            self._is_ready = self._notifier.tell(READY=1)
+    def _send_ready(self, view: View) -> None:
+        if not self._is_ready and ChildKind.WORKER in view.ready_kinds:
+            self._is_ready = self._notifier.send(READY=1)
 
-    def _tell_reloading(self, view: View, now: float) -> None:
-        """systemd wants the time with it, by its own clock, and READY once it is over, whichever way."""
+    def _send_reloading(self, view: View, now: float) -> None:
+        """Send RELOADING with the monotonic time, as systemd requires, and READY once the reload has ended, however it
+        ended."""
         is_reloading = view.reload is not None
         if is_reloading == self._is_reloading:
             return
         started = {"RELOADING": 1, "MONOTONIC_USEC": int(now * 1e6)}
-        if self._notifier.tell(**(started if is_reloading else {"READY": 1})):
+        if self._notifier.send(**(started if is_reloading else {"READY": 1})):
             self._is_reloading = is_reloading
 
-    def _tell_stopping(self, view: View) -> None:
+    def _send_stopping(self, view: View) -> None:
         if not self._is_stopping and view.stopping is not None:
-            self._is_stopping = self._notifier.tell(STOPPING=1)
+            self._is_stopping = self._notifier.send(STOPPING=1)
 
     def _extend(self, view: View, now: float) -> None:
-        """While it stops, reloads, or starts and makes headway: all end by limits of our own."""
+        """Ask systemd for more time during a stop, a reload, or a start that makes progress: limits of our own end all
+        three."""
         is_starting = not (self._is_ready or view.breaker.is_open)
-        passing = (is_starting, view.reload is not None, view.stopping is not None)
-        if passing != self._passing:
-            self._passing, self._extended = passing, float("-inf")
+        transitions = (is_starting, view.reload is not None, view.stopping is not None)
+        if transitions != self._transitions:
+            self._transitions, self._extended_at = transitions, float("-inf")
         if (
-            any(passing)
-            and now - self._extended >= EXTENSION / 3
-            and self._notifier.tell(EXTEND_TIMEOUT_USEC=_EXTENSION)
+            any(transitions)
+            and now - self._extended_at >= EXTENSION / 3
+            and self._notifier.send(EXTEND_TIMEOUT_USEC=_EXTENSION)
         ):
-            self._extended = now
+            self._extended_at = now
 
-    def _tell_status(self, view: View) -> None:
+    def _send_status(self, view: View) -> None:
         status = summary(view)
-        if status != self._status and self._notifier.tell(STATUS=status):
+        if status != self._status and self._notifier.send(STATUS=status):
             self._status = status
 
-    def _pat(self, now: float) -> None:
-        """From the loop itself: a parent that does not turn is not alive, whatever else still runs."""
+    def _ping_watchdog(self, now: float) -> None:
+        """Sent from the event loop itself: a parent whose loop does not turn must miss the watchdog's deadline."""
         watchdog = self._notifier.watchdog
-        if watchdog is not None and now - self._patted >= watchdog / 3 and self._notifier.tell(WATCHDOG=1):
-            self._patted = now
+        if watchdog is not None and now - self._pinged_at >= watchdog / 3 and self._notifier.send(WATCHDOG=1):
+            self._pinged_at = now
 
 
 def summary(view: View) -> str:
@@ -95,8 +98,8 @@ def summary(view: View) -> str:
     return f"{line}; {trouble}" if trouble else line
 
 
-def farewell(view: View, now: float) -> str:
-    """What somebody wants to know who has asked it to stop and sees it stay; empty where nothing is waited for."""
+def drain_line(view: View, now: float) -> str:
+    """The line printed when a stop waits for tasks, with the time left; empty if no task runs."""
     running = sum(len(child.running) for child in view.claiming())
     if view.stopping is None or view.stopping.killing or not running:
         return ""
@@ -105,8 +108,8 @@ def farewell(view: View, now: float) -> str:
     return f"waiting up to {left:.0f} s for {tasks}; a second Ctrl-C cancels, a third kills: what is cut off runs again"
 
 
-def welcome(view: View, store_url: str) -> list[str]:
-    """What somebody wants to know who has just started it."""
+def start_lines(view: View, store_url: str) -> list[str]:
+    """The lines printed once all workers are ready."""
     workers = counted(view.target, "worker")
     where = f"embedded store {store_url}" if STORE in view.seats else f"store {store_url}"
     return [f"{workers} ready, {where}", "submit work with: supervisor submit TEXT; Ctrl-C drains and ends"]

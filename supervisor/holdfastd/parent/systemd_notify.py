@@ -1,4 +1,5 @@
-"""systemd's notification protocol by hand: a datagram of VARIABLE=value lines; silence where nobody listens."""
+"""Implements systemd's notification protocol: datagrams of VARIABLE=value lines; nothing is sent where nobody
+listens."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ LONGEST = 1024  # characters of one value
 
 
 class Notifier:
-    """Sends what has changed; a full or missing socket loses a message, which is told, and never blocks or fails."""
+    """Sends state changes to systemd without blocking; where its socket is full or missing, `send` answers False."""
 
     def __init__(self) -> None:
         address = environment.notify_socket()
@@ -21,8 +22,8 @@ class Notifier:
         self.watchdog = None if usec is None else usec / 1e6
         """Seconds after which systemd takes a silent parent for hung, or None."""
 
-    def tell(self, **variables: object) -> bool:
-        """Send these variables in one message; False if systemd did not get it, and it is worth to try again."""
+    def send(self, **variables: object) -> bool:
+        """Send these variables in one message; False if systemd did not receive it and a retry makes sense."""
         if self._socket is None or self._address is None:
             return True
         message = "\n".join(f"{name}={_line(value)}" for name, value in variables.items())
@@ -38,7 +39,7 @@ class Notifier:
 
 
 def _line(value: object) -> str:
-    """A line break in a text, which may come from a handler's error, would begin another variable."""
+    """The value in one line: a line break in a handler's error would start another variable."""
     return " ".join(str(value).split())[:LONGEST]
 
 

@@ -1,4 +1,4 @@
-"""The controlling terminal that the service was started from, if there was one."""
+"""Detects that the terminal from which the service was started has been closed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ CONTROLLING = "/dev/tty"
 
 
 class Terminal:
-    """Remembers whether there was a terminal when the service began."""
+    """Notes at the start of the service if it has a controlling terminal."""
 
     def __init__(self) -> None:
         self._was_there = _is_there()
 
     def is_gone(self) -> bool:
-        """True once the terminal has been closed; never where there was none."""
+        """True once the terminal has been closed; always False where there was none."""
         return self._was_there and not _is_there()
 
 

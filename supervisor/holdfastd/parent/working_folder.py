@@ -1,4 +1,4 @@
-"""The working folder of the service, which may be deleted and made anew under it, as a deployment does."""
+"""Returns to the working folder of the service after a deployment has deleted and recreated it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def working_folder() -> Path | None:
-    """The folder that this process works in; None if that has been deleted."""
+    """The working folder of this process; None if it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -16,7 +16,7 @@ def working_folder() -> Path | None:
 
 
 def enter_again(folder: Path | None) -> None:
-    """Where the working folder was deleted, enter the one that has its name now, if there is one."""
+    """Enter the folder at this path, if the working folder was deleted and the path exists again."""
     if folder is not None and working_folder() is None:
         with suppress(OSError):
             os.chdir(folder)

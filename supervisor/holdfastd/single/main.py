@@ -1,4 +1,4 @@
-"""`supervisor start` with SCHEDULER_TYPE=memory: from settings to the exit status of the service."""
+"""`supervisor start` with SCHEDULER_TYPE=memory: runs worker, steward and store in one process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
 from holdfastd.single.signals import heed, heeded
-from holdfastd.single.watchdog import pat
+from holdfastd.single.watchdog import ping_watchdog
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
 
@@ -36,7 +36,7 @@ Announce = Callable[[str], None]
 
 
 def run(settings: Settings, announce: Announce) -> int:
-    """Serve the tasks that this process itself submits, until it is told to stop; the exit status."""
+    """Execute the tasks that this process itself submits, until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     if why_not := refusal(settings):
         announce(why_not)
@@ -47,7 +47,8 @@ def run(settings: Settings, announce: Announce) -> int:
 
 
 async def _boot(settings: Settings, announce: Announce) -> int:
-    """The handler's module is imported where the loop runs and the queue is there: it may begin what submits tasks."""
+    """Import the handler inside the running loop, with the queue in place: its module may start code that submits
+    tasks."""
     with anyio.open_signal_receiver(*heeded()) as signals, serving(settings.queue_name) as store:
         belong_to_process(settings, store)
         try:
@@ -66,14 +67,14 @@ async def _boot(settings: Settings, announce: Announce) -> int:
 
 
 async def _serve(settings: Settings, store: MemoryStore, worker: InProcessWorker, announce: Announce) -> None:
-    """Until the worker is drained."""
+    """Serve until the worker is drained."""
     systemd = Notifier()
     async with anyio.create_task_group() as group:
-        group.start_soon(pat, systemd)
+        group.start_soon(ping_watchdog, systemd)
         announce(f"1 worker ready, queue {settings.queue_name} in memory: when this process ends, nothing is kept")
-        systemd.tell(READY=1, STATUS="1 worker, queue in memory")
+        systemd.send(READY=1, STATUS="1 worker, queue in memory")
         await worker.drained.wait()
-        systemd.tell(STOPPING=1)
+        systemd.send(STOPPING=1)
         await _tell_lost(store, announce)
         await end_threads(worker)
         group.cancel_scope.cancel()
@@ -82,7 +83,7 @@ async def _serve(settings: Settings, store: MemoryStore, worker: InProcessWorker
 
 @asynccontextmanager
 async def _steward(store: MemoryStore, settings: Settings) -> AsyncGenerator[InProcessLink]:
-    """The same steward that looks after a pool of processes, while the block runs."""
+    """Run the same steward as for a pool of processes, while the block runs."""
     link = InProcessLink()
     telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
     life = Steward(StewardSpec(settings, first=True), store, link, telemetry.recovered, own_process=False)

@@ -1,4 +1,4 @@
-"""How a service of one process ends, once its worker is drained."""
+"""Ends a service of one process, once its worker is drained."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAST_THREADS = 1.0  # seconds for threads, once everything else has ended
 
 
 async def end_threads(worker: InProcessWorker) -> None:
-    """Wait for them, and leave at once where one will not stop: it would keep the process from ending."""
+    """Wait for handler threads; exit at once where one does not end, as it would keep the process alive."""
     with anyio.move_on_after(LAST_THREADS):
         await worker.over.wait()
     if not worker.over.is_set():

@@ -1,6 +1,6 @@
-"""Signals to a service of one process: the first lets running tasks finish, a second hastens, a third kills.
+"""Signals to a service of one process: the first lets running tasks finish, a second cancels them, a third kills.
 
-SIGHUP says that the terminal was closed, often twice: it only ever begins the end.
+SIGHUP means that the terminal was closed, and often arrives twice: it only ever starts the drain.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfastd.parent.signal_socket import is_ignored
 
 
 def heeded() -> tuple[signal.Signals, ...]:
-    """The signals that this process is to heed: SIGHUP unless it was started to ignore it, as nohup does."""
+    """The signals that this process handles: SIGHUP unless it was started with it ignored, as nohup does."""
     stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
     return stopping if is_ignored(signal.SIGHUP) else (*stopping, signal.SIGHUP)
 
@@ -26,7 +26,7 @@ async def heed(
     drain_timeout: float,
     announce: Callable[[str], None],
 ) -> None:
-    """For ever. `drain_timeout` in seconds."""
+    """Handle signals for ever. `drain_timeout` in seconds."""
     asked = 0
     async for number in signals:
         if number == signal.SIGHUP and asked:

@@ -1,4 +1,5 @@
-"""A steward without a supervisor: the same duties, for workers of any host; nobody restarts it."""
+"""`supervisor dispatch`: a steward without a supervisor, with the same duties, for workers of any host; nobody restarts
+it."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from holdfast.store import open_store
 from holdfast.telemetry import open_telemetry
 from holdfast_config import Settings
 from holdfastd.parent.systemd_notify import Notifier
-from holdfastd.single.watchdog import pat
-from holdfastd.steward.duties.quiet import ending_at_halt
-from holdfastd.steward.duty import tend
+from holdfastd.single.watchdog import ping_watchdog
+from holdfastd.steward.duties.halt_watch import halt_watch
+from holdfastd.steward.duty import run_duty
 from holdfastd.steward.health import Health
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import LEAVE_WITHIN, Steward
@@ -29,7 +30,7 @@ Announce = Callable[[str], None]
 
 
 def run(settings: Settings, announce: Announce) -> int:
-    """Until it is told to stop; the exit status."""
+    """Run the steward until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     return anyio.run(_serve, settings, announce, backend_options={"use_uvloop": True})
 
@@ -48,23 +49,23 @@ async def _serve(settings: Settings, announce: Announce) -> int:
         spec = StewardSpec(settings, first=True, halt=seen)
         async with anyio.create_task_group() as group:
             group.start_soon(_hear_out, link, settings, announce, systemd)
-            group.start_soon(pat, systemd)
-            group.start_soon(tend, ending_at_halt(store, spec.halts, end_at_halt), Health())
+            group.start_soon(ping_watchdog, systemd)
+            group.start_soon(run_duty, halt_watch(store, spec.halts, end_at_halt), Health())
             code = await Steward(spec, store, link, telemetry.recovered).live()
             group.cancel_scope.cancel()
-    systemd.tell(STOPPING=1)
+    systemd.send(STOPPING=1)
     systemd.close()
     telemetry.shutdown()
     return int(code)
 
 
 async def _hear_out(link: InProcessLink, settings: Settings, announce: Announce, systemd: Notifier) -> None:
-    """What it would tell a parent, for ever."""
+    """Read the steward's messages, which a parent would read otherwise, for ever."""
     while True:
         match await link.hear():
             case Ready():
                 announce(f"1 steward ready, queue {settings.queue_name}")
-                systemd.tell(READY=1, STATUS=f"dispatching for {settings.queue_name}")
+                systemd.send(READY=1, STATUS=f"dispatching for {settings.queue_name}")
             case BootFailed() as failed:
                 announce(failed.error)
             case _:

@@ -1,4 +1,4 @@
-"""The watchdog of a service of one process."""
+"""The systemd watchdog of a service of one process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import anyio
 from holdfastd.parent.systemd_notify import Notifier
 
 
-async def pat(systemd: Notifier) -> None:
-    """From the loop that everything runs on: while it turns, the service is alive."""
+async def ping_watchdog(systemd: Notifier) -> None:
+    """Sent from the loop that everything runs on: while the loop turns, the service is alive."""
     while systemd.watchdog is not None:
-        systemd.tell(WATCHDOG=1)
+        systemd.send(WATCHDOG=1)
         await anyio.sleep(systemd.watchdog / 3)

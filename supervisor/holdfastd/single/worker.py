@@ -1,6 +1,6 @@
-"""A worker without a supervisor, in the foreground; any number of them run beside each other.
+"""`supervisor work`: a worker without a supervisor, in the foreground; any number of them may run side by side.
 
-It holds a lock file as every worker does, so that a steward of this host sees at once that it has died.
+It holds a lock file as every worker does, so that a steward of this host detects its death at once.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from holdfast_config import Settings
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
 from holdfastd.single.signals import heed, heeded
-from holdfastd.single.watchdog import pat
-from holdfastd.steward.duties.quiet import ending_at_halt, say_marks
-from holdfastd.steward.duties.schedules import scheduling
-from holdfastd.steward.duty import tend
+from holdfastd.single.watchdog import ping_watchdog
+from holdfastd.steward.duties.halt_watch import halt_watch
+from holdfastd.steward.duties.host_marks import say_host_marks
+from holdfastd.steward.duties.schedules import schedule_fires
+from holdfastd.steward.duty import run_duty
 from holdfastd.steward.health import Health
 
 Announce = Callable[[str], None]
 
-LAST_CALL = 1.0  # seconds for the store to answer, once everything is given back
+LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 
 
 def run(settings: Settings, announce: Announce) -> int:
-    """Until it is told to stop; the exit status."""
+    """Run the worker until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     return anyio.run(_boot, settings, announce, backend_options={"use_uvloop": True})
 
@@ -61,7 +62,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
         async with AsyncExitStack() as stack:
             store = await stack.enter_async_context(open_store(settings.redis))
             halts = await _halts(store)
-            await SubmitRetries().call(say_marks, store, halts, announce)
+            await SubmitRetries().call(say_host_marks, store, halts, announce)
             beside = _beside(store, settings, halts)
             worker = await stack.enter_async_context(
                 open_worker(store, handler, settings, beside=beside, halt=halts.seen)
@@ -75,7 +76,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
 
             async with anyio.create_task_group() as group:
                 group.start_soon(heed, signals, worker, settings.drain_timeout, announce)
-                group.start_soon(tend, ending_at_halt(store, halts, end_at_halt), Health())
+                group.start_soon(run_duty, halt_watch(store, halts, end_at_halt), Health())
                 await _serve(settings, worker, announce)
                 group.cancel_scope.cancel()
             await _leave(store, worker.incarnation)
@@ -84,40 +85,40 @@ async def _boot(settings: Settings, announce: Announce) -> int:
 
 
 async def _leave(store: Store, incarnation: str) -> None:
-    """Its record goes now; else it stands as a draining worker until a steward finds its lease lapsed."""
+    """Remove its record now; otherwise it is listed as a draining worker until a steward finds its lease expired."""
     with anyio.move_on_after(LAST_CALL), suppress(StoreError):
         await store.recover(incarnation, "left", charged=False, ordered=True)
 
 
 async def _halts(store: Store) -> HaltScope:
-    """It ends at a halt that is younger than its start."""
+    """The halts that end this worker: those younger than its start."""
     host = socket.gethostname()
     return HaltScope(host, await SubmitRetries().call(store.last_halt, host), ends=True)
 
 
 def _beside(store: Store, settings: Settings, halts: HaltScope) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-    """What goes on when its run has ended is fired here, whether or not a steward looks after the queue."""
-    duty = scheduling(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval, halts)
-    return [partial(tend, duty, Health())]
+    """Fire schedules that continue when their run has ended here, even if no steward serves the queue."""
+    duty = schedule_fires(store, settings.queue_name, settings.max_message_bytes, settings.scan_interval, halts)
+    return [partial(run_duty, duty, Health())]
 
 
 def _one_by_one(settings: Settings) -> Settings:
-    """Whoever writes `work` for one process expects to be called once at a time."""
+    """Use a concurrency of 1 unless it is set: for `work`, a handler expects one call at a time."""
     if "concurrency" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"concurrency": 1})
 
 
 async def _serve(settings: Settings, worker: InProcessWorker, announce: Announce) -> None:
-    """Until the worker is drained."""
+    """Serve until the worker is drained."""
     systemd = Notifier()
     async with anyio.create_task_group() as group:
-        group.start_soon(pat, systemd)
+        group.start_soon(ping_watchdog, systemd)
         lanes = ", ".join(str(lane) for lane in settings.lanes)
         announce(f"1 worker ready, queue {settings.queue_name}, lanes {lanes}")
-        systemd.tell(READY=1, STATUS="1 worker")
+        systemd.send(READY=1, STATUS="1 worker")
         await worker.drained.wait()
-        systemd.tell(STOPPING=1)
+        systemd.send(STOPPING=1)
         await end_threads(worker)
         group.cancel_scope.cancel()
     systemd.close()

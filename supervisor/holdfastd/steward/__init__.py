@@ -1,1 +1,1 @@
-"""The steward: the one process of a supervisor that looks after the store while workers come and go."""
+"""The steward: the process of a supervisor that maintains the store while workers come and go."""

@@ -1,4 +1,4 @@
-"""The store's clock as one steward sees it: whether leases and ages, which are measured by it, may be believed."""
+"""ClockWatch compares the store's clock with this process's: leases and ages depend on it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class ClockWatch:
-    """Shared by the duties that take away or delete by age; each looks before it does so. `lease` in seconds; `clock`
-    is monotonic; `wall`: this host's time of day, which tells a steward that starts of a jump before it."""
+    """Used by the duties that recover workers by lease or delete by age; each asks it before it does so. `lease` in
+    seconds; `clock` is monotonic; `wall`: this host's time of day, from which a new steward learns of a jump before
+    its start."""
 
     def __init__(
         self,
@@ -37,17 +38,17 @@ class ClockWatch:
         self._settled_at = 0.0
 
     async def leases_hold(self) -> bool:
-        """Whether a silent worker may be declared dead now."""
+        """True if workers whose lease has expired may be declared dead now."""
         return (await self._look()).at >= self._leases_from
 
     async def ages_hold(self) -> bool:
-        """Whether what looks old may be deleted now."""
+        """True if tasks may be deleted by age now."""
         return (await self._look()).at >= self._settled_at
 
     async def _look(self) -> ClockSample:
         look, slack = await self._read(), tolerance(self._lease)
         if reason := doubt(self._before, look, slack):
-            _log.debug("leases are not believed for a while", reason=reason, seconds=self._lease)
+            _log.debug("expired leases are ignored for the length of one lease", reason=reason, seconds=self._lease)
             self._leases_from = look.at + self._lease
         if moved := self._moved(look, slack):
             self._note_jump(look.at, moved, slack)
@@ -63,7 +64,10 @@ class ClockWatch:
         self._ahead += moved
         self._settled_at = at + SETTLING if self._ahead > slack else 0.0
         if self._settled_at:
-            _log.warning("the store's clock was set forward: nothing is trimmed for a while", seconds=round(moved, 1))
+            _log.warning(
+                "the store's clock was set forward: ended tasks are not deleted for up to an hour",
+                seconds=round(moved, 1),
+            )
 
     async def _read(self) -> ClockSample:
         outages, began = self._health.outages, self._clock()

@@ -1,4 +1,4 @@
-"""Whether the steward can do its duties: what keeps which duty from its work, in one line for `status`."""
+"""Health records which duties of the steward fail, for one line in `status`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class Health:
-    """`outages` counts calls that did not reach the store: who believes in leases compares it."""
+    """`outages` counts calls that did not reach the store; ClockWatch compares it."""
 
     def __init__(self) -> None:
         self.outages = 0
@@ -16,20 +16,20 @@ class Health:
 
     @property
     def degraded(self) -> str:
-        """The oldest trouble that lasts, or empty."""
+        """The oldest trouble that persists, or empty."""
         return next(iter(self._troubles.values()), "")
 
-    def well(self, duty: str) -> None:
+    def clear(self, duty: str) -> None:
         if self._troubles.pop(duty, None) and not self._troubles:
-            _log.info("steward is well again", duty=duty)
+            _log.info("steward is no longer degraded", duty=duty)
 
-    def ailing(self, duty: str, trouble: str) -> None:
-        """Note why a duty cannot be done; logged when it is the first or another trouble."""
+    def report(self, duty: str, trouble: str) -> None:
+        """Record why a duty fails; logged if no duty has this trouble yet."""
         if trouble not in self._troubles.values():
             _log.warning("steward is degraded", duty=duty, trouble=trouble)
         self._troubles[duty] = trouble
 
-    def away(self, duty: str, trouble: str) -> None:
-        """The same, because the store could not be reached."""
+    def report_unreachable(self, duty: str, trouble: str) -> None:
+        """Record that a duty fails because the store cannot be reached."""
         self.outages += 1
-        self.ailing(duty, trouble)
+        self.report(duty, trouble)

@@ -1,4 +1,4 @@
-"""The lock files of workers: each holds one named after its incarnation for as long as it lives."""
+"""The lock files of workers: each worker holds one, named after its incarnation, for as long as it lives."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ class LockFiles:
     folder: Path
 
     def incarnations(self) -> frozenset[str]:
-        """Whose lock files there are; other files are nobody's."""
+        """The incarnations that have a lock file; files with other names are ignored."""
         names = (path.stem for path in self.folder.glob(f"*{SUFFIX}"))
         return frozenset(name for name in names if _INCARNATION.fullmatch(name))
 
     def is_free(self, incarnation: str) -> bool:
-        """Whether its process is gone. Not to be asked of one that may be about to lock: asking locks for a moment."""
+        """True if no process holds the lock. Never ask for a worker that may be about to lock: the check itself locks
+        for a moment."""
         return is_free(self._path(incarnation))
 
     def is_dead(self, incarnation: str) -> bool:
-        """Whether its process is gone, even if a child that it forked still holds the lock. As `is_free`."""
+        """True if the worker's process is gone, even if a child that it forked still holds the lock. The same caution
+        applies."""
         path = self._path(incarnation)
         return is_free(path) or outlived(path)
 

@@ -1,4 +1,4 @@
-"""The steward process, from the fork to its exit status."""
+"""Runs the steward process, from the fork to its exit status."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 def run(spec: StewardSpec, channel: socket.socket) -> int:
-    """Be the steward until it is to end; the exit status."""
+    """Run the steward until it is told to end; its exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     try:
         return anyio.run(_serve, spec, channel, backend_options={"use_uvloop": True})

@@ -1,4 +1,4 @@
-"""What an orphaned worker has started and left: its parent would have killed that, had it not been killed itself."""
+"""Kills the processes that an orphaned worker has started; its parent would have done so, but was killed itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from holdfast.os import processes
 ROUNDS = 5  # one may fork while we look; each round finds what the last one missed
 
 
-def kill_leftovers(incarnation: str) -> int:
-    """Kill all processes of this host that this dead incarnation has started or forked; how many were seen."""
+def kill_orphans(incarnation: str) -> int:
+    """Kill all processes of this host that this dead incarnation has started or forked; the number of processes
+    found."""
     killed: set[int] = set()
     for _ in range(ROUNDS):
         found = processes.with_descendants(pid for pid in processes.everybody() if _is_left(pid, incarnation)) - killed

@@ -1,4 +1,4 @@
-"""Public addresses: those that a webhook may reach. A network address of another kind leads back into our own net."""
+"""Public addresses: the only ones that a webhook may reach. Any other address leads into a private network."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _NO_HOSTS = (IPv6Network("2002::/16"), IPv6Network("3fff::/20"))  # 6to4, which 
 
 
 def is_public(address: str) -> bool:
-    """`address` as a resolver answers it; its zone, if it has one, is not looked at."""
-    found = ip_address(address.partition("%")[0])
-    if isinstance(found, IPv6Address):
-        inner = _embedded(found)
-        return _is_public_v6(found) if inner is None else _is_public_v4(inner)
-    return _is_public_v4(found)
+    """True for a public `address`, as a resolver writes it; its zone is ignored."""
+    parsed = ip_address(address.partition("%")[0])
+    if isinstance(parsed, IPv6Address):
+        inner = _embedded(parsed)
+        return _is_public_v6(parsed) if inner is None else _is_public_v4(inner)
+    return _is_public_v4(parsed)
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that is reached in its place."""
+    """The IPv4 address that this IPv6 address stands for."""
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped

@@ -1,4 +1,4 @@
-"""Resting until a moment: an idle server ends a wait up to a tenth of a second late, so its last part is slept here."""
+"""A wait that ends on time: an idle server ends a blocking call up to 0.1 s late, so the last part is slept here."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Listen = Callable[[float], Awaitable[object]]
 
 
 def punctual(listen: Listen) -> Listen:
-    """Rest like `listen`, which ends early where there are news; the end comes on time."""
+    """A function that waits like `listen`, which ends early when something happens, but ends on time."""
 
-    async def rest(seconds: float) -> None:
+    async def wait(seconds: float) -> None:
         if seconds > GRAIN:
             await listen(seconds - GRAIN)
         else:
             await anyio.sleep(seconds)
 
-    return rest
+    return wait

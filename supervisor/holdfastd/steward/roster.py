@@ -1,4 +1,4 @@
-"""Who of this parent's workers lives, and whose death is still to be recorded, as the parent told it."""
+"""WorkerRoster lists this parent's living workers, and the deaths that are still to be recorded in the store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.ipc.channel import Born, Died
 
 
 class WorkerRoster:
-    """Deaths keep the order in which they were told; one told again while it waits is the same death."""
+    """Deaths keep the order in which they were reported; duplicate reports are ignored."""
 
     def __init__(self) -> None:
         self._living: dict[str, None] = {}
@@ -22,14 +22,14 @@ class WorkerRoster:
         return tuple(self._living)
 
     def knows(self, incarnation: str) -> bool:
-        """Whether the parent speaks for it: alive, or dead and about to be recovered."""
+        """True if the parent has reported this worker: alive, or dead and about to be recovered."""
         return incarnation in self._living or incarnation in self._dead
 
-    def born(self, birth: Born) -> None:
-        self._living[birth.incarnation] = None
+    def worker_started(self, message: Born) -> None:
+        self._living[message.incarnation] = None
         self._announce()
 
-    def died(self, death: Died) -> None:
+    def worker_died(self, death: Died) -> None:
         self._living.pop(death.incarnation, None)
         self._dead.setdefault(death.incarnation, death)
         self._announce()
@@ -37,21 +37,21 @@ class WorkerRoster:
     def first_dead(self) -> Died | None:
         return next(iter(self._dead.values()), None)
 
-    def bury(self, incarnation: str) -> None:
-        """This death is recorded."""
+    def remove(self, incarnation: str) -> None:
+        """Remove a death that is recorded."""
         del self._dead[incarnation]
         self._announce()
 
     def defer(self, incarnation: str) -> None:
-        """Let the other deaths be recorded before this one."""
+        """Move this death behind the others."""
         self._dead.move_to_end(incarnation)
 
-    async def news(self, within: float) -> None:
-        """Wait for the next change, at most so many seconds."""
+    async def wait_for_change(self, within: float) -> None:
+        """Wait for the next change, at most `within` seconds."""
         with anyio.move_on_after(within):
             await self._changed.wait()
 
-    async def mourned(self) -> None:
+    async def all_recorded(self) -> None:
         """Wait until no death is left to be recorded."""
         while self._dead:
             await self._changed.wait()

@@ -1,4 +1,5 @@
-"""How the steward ends: asked to leave it acknowledges what it was told first; without a parent it ends at once."""
+"""StewardShutdown decides the steward's exit status: asked to leave, it first records all deaths; without a parent it
+ends at once."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from holdfast.exits import ChildExit
 
 
 class StewardShutdown:
-    """The first code given is the one."""
+    """The first code given counts."""
 
     def __init__(self) -> None:
         self.code = ChildExit.BUG

@@ -1,4 +1,4 @@
-"""What a steward is started with."""
+"""The arguments that a steward is started with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast_config import Settings
 @dataclass(frozen=True, slots=True)
 class StewardSpec:
     """`first`: no steward of this parent was ready before, so the store must pass preflight or the service ends.
-    `halt`: of a process that ends at halts, the number of the last one that there was when it started."""
+    `halt`: for a process that ends at halts, the number of the last halt at its start."""
 
     settings: Settings
     first: bool
@@ -20,5 +20,5 @@ class StewardSpec:
 
     @property
     def halts(self) -> HaltScope:
-        """The halts during which it makes no fires."""
+        """The halts during which this steward makes no fires."""
         return HaltScope(socket.gethostname(), self.halt or 0, ends=self.halt is not None)

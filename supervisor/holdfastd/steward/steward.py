@@ -1,4 +1,4 @@
-"""One life of a steward: what it hears, the duties it does at the same time, and its end."""
+"""The steward: it reads the parent's messages, runs its duties concurrently, and ends when told to."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Ready
 from holdfast.store.protocol import Ledger, Store
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.duties.audit import Audit
 from holdfastd.steward.duties.bells import bells
-from holdfastd.steward.duties.burst import burst
-from holdfastd.steward.duties.data_loss import DataLoss
+from holdfastd.steward.duties.burst_progress import burst_progress
+from holdfastd.steward.duties.emptied_store import EmptiedStore
+from holdfastd.steward.duties.expired_leases import ExpiredLeases, LeaseSettings
+from holdfastd.steward.duties.host_marks import host_marks
+from holdfastd.steward.duties.lane_audit import LaneAudit
 from holdfastd.steward.duties.lane_limits import LaneLimits
-from holdfastd.steward.duties.leases import ExpiredLeases, LeaseSettings
+from holdfastd.steward.duties.lease_renewal import lease_renewal
 from holdfastd.steward.duties.ledger import LedgerDuty
 from holdfastd.steward.duties.orphans import Orphans
-from holdfastd.steward.duties.preflight import fitness, preflight
-from holdfastd.steward.duties.promote import promotion
-from holdfastd.steward.duties.quiet import saying_marks
-from holdfastd.steward.duties.recover import Recovered, Recovery
-from holdfastd.steward.duties.retention import trimming
-from holdfastd.steward.duties.rollbacks import Rollbacks
-from holdfastd.steward.duties.schedules import scheduling
+from holdfastd.steward.duties.preflight import preflight, preflight_duty
+from holdfastd.steward.duties.promotion import promotion
+from holdfastd.steward.duties.retention import retention
+from holdfastd.steward.duties.schedules import schedule_fires
+from holdfastd.steward.duties.store_rollbacks import StoreRollbacks
 from holdfastd.steward.duties.suspects import Suspects
 from holdfastd.steward.duties.time_file import time_file
 from holdfastd.steward.duties.undeclared_schedules import UndeclaredSchedules
-from holdfastd.steward.duties.unserved import unserved
-from holdfastd.steward.duties.vouch import vouching
+from holdfastd.steward.duties.unserved_tasks import unserved_tasks
 from holdfastd.steward.duties.webhooks import Webhooks
-from holdfastd.steward.duty import Duty, tend
+from holdfastd.steward.duties.worker_recovery import Recovered, WorkerRecovery
+from holdfastd.steward.duty import Duty, run_duty
 from holdfastd.steward.health import Health
 from holdfastd.steward.lock_files import LockFiles
 from holdfastd.steward.roster import WorkerRoster
@@ -50,24 +50,24 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 def _log_mark(line: str) -> None:
-    _log.warning("hosts were told to claim nothing", mark=line)
+    _log.warning("this host is quiet or halted", mark=line)
 
 
 @dataclass(frozen=True, slots=True)
 class Steward:
-    """`own_process`: its signals are for this steward; else others live in it."""
+    """`own_process`: the steward has a process of its own and handles its signals."""
 
     spec: StewardSpec
     store: Store
     link: Link
     recovered: Recovered
     own_process: bool = True
-    family: WorkerRoster = field(default_factory=WorkerRoster)
+    roster: WorkerRoster = field(default_factory=WorkerRoster)
     health: Health = field(default_factory=Health)
     ending: StewardShutdown = field(default_factory=StewardShutdown)
 
     async def live(self) -> ChildExit:
-        """Until told to leave, or the parent is gone, or the store is unfit at the first boot."""
+        """Run until told to leave, until the parent is gone, or until the first preflight fails; the exit status."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._heed_parent, group)
             if self.own_process:
@@ -81,9 +81,9 @@ class Steward:
         while (message := await self.link.receive()) is not None:
             match message:
                 case Born():
-                    self.family.born(message)
+                    self.roster.worker_started(message)
                 case Died():
-                    self.family.died(message)
+                    self.roster.worker_died(message)
                 case Leave(deadline):
                     group.start_soon(self._leave, deadline)
                 case Drain():
@@ -97,11 +97,11 @@ class Steward:
 
     async def _leave(self, deadline: float) -> None:
         with anyio.move_on_after(deadline - time.monotonic()):
-            await self.family.mourned()
+            await self.roster.all_recorded()
         self.ending.finish(ChildExit.OK)
 
     async def _serve(self, group: TaskGroup) -> None:
-        duties = tuple(self._duties())  # before the first worker is born: see Orphans
+        duties = tuple(self._duties())  # before the first worker is forked: see Orphans
         failed = await preflight(self.store, self.spec.settings) if self.spec.first else None
         if failed is not None:
             self.link.send(failed)
@@ -109,48 +109,48 @@ class Steward:
         self.link.send(Ready())
         group.start_soon(self._beat)
         for duty in duties:
-            group.start_soon(tend, duty, self.health)
+            group.start_soon(run_duty, duty, self.health)
         return None
 
     def _duties(self) -> Iterator[Duty]:
         store, settings = self.store, self.spec.settings
         locks = LockFiles(settings.runtime_dir / "incarnations")
-        strangers = locks.incarnations() if self.spec.first else ()
+        foreign = locks.incarnations() if self.spec.first else ()
         terms = LeaseSettings(settings.lease, settings.lease_grace, settings.max_crashes)
         watch = ClockWatch(store, self.health, settings.lease, time.monotonic)
-        suspects = Suspects(store, settings.lane_names, self.family)
+        suspects = Suspects(store, settings.lane_names, self.roster)
 
         def recovered(count: int, cause: str) -> None:
             self.recovered(count, cause)
             suspects.look()
 
-        yield Recovery(store, self.family, locks, self.link.send, recovered, settings.max_crashes).duty()
-        yield Orphans(store, self.family, locks, recovered, strangers, settings.max_crashes).duty()
-        yield vouching(store, self.family, settings.lease)
+        yield WorkerRecovery(store, self.roster, locks, self.link.send, recovered, settings.max_crashes).duty()
+        yield Orphans(store, self.roster, locks, recovered, foreign, settings.max_crashes).duty()
+        yield lease_renewal(store, self.roster, settings.lease)
         yield ExpiredLeases(store, watch, terms, recovered).duty()
         yield promotion(store, suspects.look)
         yield suspects.duty(self.link.send)
         halts, longest_rest = self.spec.halts, settings.scan_interval
-        yield scheduling(store, settings.queue_name, settings.max_message_bytes, longest_rest, halts)
-        yield saying_marks(store, halts, _log_mark)
+        yield schedule_fires(store, settings.queue_name, settings.max_message_bytes, longest_rest, halts)
+        yield host_marks(store, halts, _log_mark)
         if settings.time_file is not None:
             yield time_file(store, settings.time_file)
         yield LaneLimits(store, settings).duty()
         yield from bells(store, settings.lane_names)
         for lane in settings.lane_names:
-            yield Audit(store, lane).duty()
-        yield unserved(store, settings.unknown_handler_timeout)
+            yield LaneAudit(store, lane).duty()
+        yield unserved_tasks(store, settings.unknown_handler_timeout)
         yield UndeclaredSchedules(store).duty()
-        yield trimming(store, settings.keep, watch)
-        yield fitness(store)
+        yield retention(store, settings.keep, watch)
+        yield preflight_duty(store)
         yield Webhooks(store, settings).duty()
         if isinstance(store, Ledger):
             yield LedgerDuty(store, self.health).duty()
         else:
-            yield DataLoss(store, self.health).duty()
-            yield Rollbacks(store, self.health).duty()
+            yield EmptiedStore(store, self.health).duty()
+            yield StoreRollbacks(store, self.health).duty()
         if settings.burst:
-            yield burst(store, settings.lane_names, self.link.send)
+            yield burst_progress(store, settings.lane_names, self.link.send)
 
     async def _beat(self) -> None:
         while True:

@@ -1,4 +1,5 @@
-"""Telling one webhook: to an address that was looked at, signed, within a time, without following redirects."""
+"""Delivers one webhook notice: to an address that was checked, signed, within a timeout, without following
+redirects."""
 
 from __future__ import annotations
 
@@ -18,23 +19,24 @@ from holdfastd.steward.public_addresses import is_public
 
 
 class RefusedError(Exception):
-    """This will never be told: trying again is of no use."""
+    """This notice cannot be delivered, and a retry is of no use."""
 
 
 class MissedError(Exception):
-    """It could not be told now."""
+    """This attempt has failed; a later one may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Poster:
-    """`secret` signs, if there is one; `timeout` in seconds for the whole exchange."""
+    """`secret` signs the notice, if set; `timeout` in seconds for the whole exchange."""
 
     secret: str | None
     allow_private: bool
     timeout: float
 
     async def post(self, notice: Notice, content: bytes) -> None:
-        """Told and accepted (2xx), or MissedError, or RefusedError; ValueError where its URL or content cannot be."""
+        """Deliver the notice: the receiver has answered 2xx. Raises MissedError, RefusedError, or ValueError where its
+        URL or content is invalid."""
         url = webhook_url.parse(notice.url)
         try:
             with anyio.fail_after(self.timeout):
@@ -48,11 +50,12 @@ class Poster:
             raise MissedError(f"answered {status}")
 
     async def _address(self, url: WebhookUrl) -> str:
-        """One address of the host; all of them are looked at, and the one that was looked at is connected to."""
+        """An address of the host. All its addresses are checked, and the connection goes to the one that was
+        checked."""
         port = url.port or (443 if url.scheme == "https" else 80)
-        found = await anyio.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
-        addresses = [str(entry[4][0]) for entry in found]
-        private = [one for one in addresses if not is_public(one)]
+        entries = await anyio.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
+        addresses = [str(entry[4][0]) for entry in entries]
+        private = [address for address in addresses if not is_public(address)]
         if private and not self.allow_private:
             raise RefusedError(f"{url.host} is {private[0]}, no public address; webhook_allow_private lets it through")
         return addresses[0]
@@ -64,7 +67,7 @@ class Poster:
             request = client.build_request(
                 "POST", there, content=content, headers=headers, extensions={"sni_hostname": url.host}
             )
-            answer = await client.send(request, stream=True)  # what it says is not read: its status is all we want
+            answer = await client.send(request, stream=True)  # only the status is used, the body is not read
             await answer.aclose()
             return answer.status_code
 

@@ -1,1 +1,1 @@
-"""The systemd unit and what belongs to it, written from templates, so that the units do not drift apart."""
+"""The systemd unit and its companion files, written from templates, so that all units stay alike."""

@@ -1,4 +1,4 @@
-"""What a service reads to run at all, and whether its user gets there."""
+"""Determines the folders that a service reads, and checks that its user can reach them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def own_command() -> Path:
 
 
 def needed(supervisor: Path, handlers: Iterable[Path]) -> tuple[Path, ...]:
-    """The folders of the program, its interpreter, and the handlers."""
+    """The folders of the program, of its interpreter, and of the handlers."""
     folders = _own_folders() if supervisor == own_command() else _folders_of(supervisor)
     return tuple(outermost([*folders, *handlers]))
 
@@ -38,21 +38,21 @@ def _own_folders() -> Iterator[Path]:
 
 
 def _folders_of(supervisor: Path) -> Iterator[Path]:
-    """As a virtual environment has them: its own, and where its interpreter came from."""
+    """The folders of a virtual environment: its own, and its interpreter's."""
     yield supervisor.parent.parent
     yield (supervisor.parent / "python").resolve().parent.parent
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceUser:
-    """A user, by what the kernel looks at."""
+    """A user, by the ids that the kernel checks."""
 
     uid: int
     groups: frozenset[int]
 
     @classmethod
     def named(cls, user: str) -> ServiceUser:
-        """One who does not exist yet owns nothing and belongs nowhere."""
+        """The user of this name; a user who does not exist yet owns nothing and is in no group."""
         try:
             entry = pwd.getpwnam(user)
         except KeyError:
@@ -60,9 +60,9 @@ class ServiceUser:
         others = {group.gr_gid for group in grp.getgrall() if user in group.gr_mem}
         return cls(entry.pw_uid, frozenset({entry.pw_gid, *others}))
 
-    def stopped_at(self, path: Path, shelter: Sandbox) -> Path | None:
-        """The first folder on the way that it cannot enter; what the service finds bound has no way to it."""
-        way = [path] if path in shelter.bound else [*reversed(path.parents), path]
+    def stopped_at(self, path: Path, sandbox: Sandbox) -> Path | None:
+        """The first folder on the path that the user cannot enter; a bound path is reachable directly."""
+        way = [path] if path in sandbox.bound else [*reversed(path.parents), path]
         return next((folder for folder in way if folder.exists() and not self._enters(folder)), None)
 
     def _enters(self, folder: Path) -> bool:
@@ -75,19 +75,19 @@ class ServiceUser:
 
 
 def obstacles(site: Site) -> Iterator[str]:
-    """What would keep the service from running, one line each, with what to do."""
+    """The problems that would keep the service from running, one line each, with what to do."""
     if not site.supervisor.exists():
         yield f"{site.supervisor} is not there (yet)"
     if site.user != USER and ServiceUser.named(site.user).uid < 0:
         yield f"there is no user {site.user} (yet)"
     reader = ServiceUser.named(site.user)
-    for path in site.shelter.needed:
-        folder = reader.stopped_at(path, site.shelter)
+    for path in site.sandbox.needed:
+        folder = reader.stopped_at(path, site.sandbox)
         if folder is not None:
             yield f"{site.user} cannot enter {folder}, which it must to reach {path}: chmod o+x {folder}, or move it"
 
 
 def may_write(path: Path) -> bool:
-    """Whether this process could create or replace `path`."""
+    """True if this process could create or replace `path`."""
     folder = next(parent for parent in path.parents if parent.exists())
     return os.access(folder, os.W_OK | os.X_OK)

@@ -1,4 +1,4 @@
-"""A checksum in the first line tells a file that we wrote from one that somebody has changed since."""
+"""Marks generated files with a checksum in their first line, so that later changes by others are detected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FIRST = re.compile(r"# Written by `supervisor service`, checksum ([0-9a-f]{12})
 
 
 def sealed(body: str) -> str:
-    """The text with its seal on top."""
+    """The text with its checksum line on top."""
     return (
         f"# Written by `supervisor service`, checksum {_checksum(body)}: "
         "replaced when it is installed again, unless it was changed.\n" + body
@@ -17,7 +17,7 @@ def sealed(body: str) -> str:
 
 
 def is_intact(text: str) -> bool:
-    """Whether this is what we wrote, of whatever version."""
+    """True if the text is unchanged since we generated it, in whatever version."""
     first = _FIRST.match(text)
     return first is not None and first[1] == _checksum(text[first.end() :])
 

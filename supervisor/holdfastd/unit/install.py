@@ -1,4 +1,4 @@
-"""Writing the files of a service: what is there already is compared first, and a change of somebody's is kept."""
+"""Writes the files of a service; existing files are compared first, and files that somebody has changed are kept."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from holdfastd.unit.unit_files import File
 
 
 class Action(StrEnum):
-    """What becomes of a file."""
+    """The action taken for a file."""
 
     WRITTEN = "written"
     REPLACED = "replaced"
     UNCHANGED = "unchanged"
-    KEPT = "kept"  # it is not, or no longer, as we wrote it
+    KEPT = "kept"  # another program wrote it, or somebody changed it
 
 
 @dataclass(frozen=True, slots=True)
 class InstallStep:
-    """`path`: where the file goes, below the root that was asked for."""
+    """`path`: the place of the file below the given root."""
 
     action: Action
     path: Path
@@ -35,7 +35,7 @@ class InstallStep:
 
 
 def steps(files: Iterable[File], root: Path, *, force: bool) -> Iterator[InstallStep]:
-    """What there is to do. Raises OSError, UnicodeDecodeError where a file that is there cannot be read."""
+    """The steps of an installation. Raises OSError, UnicodeDecodeError where an existing file cannot be read."""
     for file in files:
         path = root / file.path.relative_to("/")
         yield InstallStep(_action(file, path, force=force), path, file)
@@ -52,7 +52,8 @@ def _action(file: File, path: Path, *, force: bool) -> Action:
 
 
 def _make(folder: Path) -> None:
-    """For everybody to enter, whatever the umask is: the service's user reads its settings there."""
+    """Create the folder so that everybody may enter it, whatever the umask is: the service's user reads its settings
+    there."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir()
@@ -60,7 +61,7 @@ def _make(folder: Path) -> None:
 
 
 def write(step: InstallStep) -> None:
-    """All or nothing. Raises OSError."""
+    """Write the file atomically. Raises OSError."""
     _make(step.path.parent)
     fresh = step.path.with_name(f".{step.path.name}.new")
     fresh.unlink(missing_ok=True)

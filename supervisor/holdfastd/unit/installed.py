@@ -1,4 +1,4 @@
-"""What an earlier installation said, so that a later one need not be told again: whose service it is, what it reads."""
+"""Reads the user and the handler folder from the files of an earlier installation, so that nobody repeats them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _USER = re.compile(r"^User=(\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class InstalledService:
-    """None: nothing was said, or it cannot be read."""
+    """None: the earlier files do not say it, or cannot be read."""
 
     user: str | None = None
     app_dir: Path | None = None
 
 
 def earlier(root: Path, instance: str | None) -> InstalledService:
-    """Of the service's own files below `root`."""
+    """Read the service's own files below `root`."""
     site = Site(instance=instance)
-    told = _variables(_below(root, site.variables)) or _settings(_below(root, SETTINGS))
-    return InstalledService(_user(_below(root, UNITS / site.template)), Path(told) if told else None)
+    app_dir = _variables(_below(root, site.variables)) or _settings(_below(root, SETTINGS))
+    return InstalledService(_user(_below(root, UNITS / site.template)), Path(app_dir) if app_dir else None)
 
 
 def _user(unit: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""From what an operator asks for to a site: names that a unit file can carry, settings that can be read, a handler."""
+"""Builds a Site from an operator's options, after checking names, paths, settings and the handler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfastd.unit.sandbox import Sandbox
 from holdfastd.unit.site import ETC, USER, Site
 
 SETTINGS = ("handler", "exec", "app_dir", "workers", "concurrency", "redis_url", "queue_name")
-RESERVED = "supervisor"  # its environment file is that of the service without a name
+RESERVED = "supervisor"  # this environment file belongs to the service without an instance name
 
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
@@ -29,7 +29,7 @@ _NOWHERE = Path(os.devnull)
 
 
 class SiteError(HoldfastError):
-    """No service can be made of what was asked for."""
+    """These options do not describe a valid service."""
 
 
 def site(
@@ -39,19 +39,19 @@ def site(
     settings: Mapping[str, object],
     root: Path | None = None,
 ) -> Site:
-    """The service that was asked for; below `root` is what an earlier installation has said already.
+    """The service that the options describe; an earlier installation below `root` provides defaults.
 
     Raises SiteError, ConfigError, HandlerError.
     """
     _check_names(user, instance)
     program = supervisor or access.own_command()
-    told = _checked(settings)
+    checked = _checked(settings)
     before = earlier(root, instance) if root is not None else InstalledService()
-    read = [path for path in (told.get("app_dir"), before.app_dir) if isinstance(path, Path)]
+    read = [path for path in (checked.get("app_dir"), before.app_dir) if isinstance(path, Path)]
     folders = access.needed(program, read)
     for path in (program, *folders):
         _check_path(path)
-    return Site(program, user or before.user or USER, instance, Sandbox(folders), told)
+    return Site(program, user or before.user or USER, instance, Sandbox(folders), checked)
 
 
 def _check_names(user: str | None, instance: str | None) -> None:
@@ -62,24 +62,25 @@ def _check_names(user: str | None, instance: str | None) -> None:
 
 
 def _checked(settings: Mapping[str, object]) -> dict[str, object]:
-    """As they will be written: the handler with the folder it is imported from, and nothing that was not given."""
+    """The given settings as they will be written: the handler with the folder it is imported from, and no defaults."""
     checked = load(settings, environ={}, folder=_NOWHERE)
-    told: dict[str, object] = {name: getattr(checked, name) for name in SETTINGS if settings.get(name) is not None}
+    given: dict[str, object] = {name: getattr(checked, name) for name in SETTINGS if settings.get(name) is not None}
     _keep_secrets(checked)
     if checked.exec is not None:
-        return told | _command(checked.exec)
+        return given | _command(checked.exec)
     app_dir = checked.app_dir.absolute().resolve()
     try:
         target = target_of(checked.handler, app_dir)
     except HandlerError:
         if checked.handler is not None:
             raise
-        return {**told, "app_dir": app_dir} if "app_dir" in told else told
-    return {**told, "handler": target, "app_dir": app_dir}
+        return {**given, "app_dir": app_dir} if "app_dir" in given else given
+    return {**given, "handler": target, "app_dir": app_dir}
 
 
 def _command(line: str) -> dict[str, object]:
-    """By its path, as the service has another PATH, and with its folder, which the service has to be shown."""
+    """The command with its full path, as the service has another PATH, and its folder, which must be visible to the
+    service."""
     found = command_line.find(line, search_path())
     return {"exec": shlex.join([str(found.path), *found.words[1:]]), "app_dir": found.path.parent}
 

@@ -1,4 +1,4 @@
-"""Home folders and temporary ones are hidden from the service, except for what it runs from."""
+"""Hides home and temporary folders from the service, except for those that it runs from."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - names of what Priva
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """`needed`: the folders the service reads, wherever they are."""
+    """`needed`: the folders that the service reads."""
 
     needed: tuple[Path, ...] = ()
 
     @property
     def bound(self) -> tuple[Path, ...]:
-        """The needed folders that have to be shown inside of hidden ones."""
+        """The needed folders that must be made visible inside hidden ones."""
         hidden = TEMPORARY if self._needs_root else (*HOMES, *TEMPORARY)
         return tuple(path for path in outermost(self.needed) if _lies_in(path, hidden))
 
@@ -29,7 +29,7 @@ class Sandbox:
         return any(_lies_in(path, (ROOT,)) for path in self.needed)
 
     def directives(self) -> list[str]:
-        """The lines of the unit."""
+        """The lines for the unit."""
         shown = [f"BindReadOnlyPaths={path}" for path in self.bound]
         if self._needs_root:
             return ["# Not hidden altogether: the program it runs lies in /root.", "ProtectHome=read-only", *shown]

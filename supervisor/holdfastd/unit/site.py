@@ -1,4 +1,4 @@
-"""Where and as whom a service runs: what differs from one machine, or from one instance, to the next."""
+"""Describes where and as which user a service runs: everything that differs between machines or instances."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ SETTINGS = ETC / "supervisor.toml"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`instance` None is the one service `holdfast`; `settings` are what it runs, by field name."""
+    """`instance` None is the single service `holdfast`; `settings`: its settings, by field name."""
 
     supervisor: Path = SUPERVISOR
     user: str = USER
     instance: str | None = None
-    shelter: Sandbox = field(default_factory=Sandbox)
+    sandbox: Sandbox = field(default_factory=Sandbox)
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
     def template(self) -> str:
-        """The unit's file."""
+        """The file name of the unit."""
         return "holdfast.service" if self.instance is None else "holdfast@.service"
 
     @property
     def unit(self) -> str:
-        """What systemctl calls it."""
+        """The name of the unit for systemctl."""
         return "holdfast" if self.instance is None else f"holdfast@{self.instance}"
 
     @property
     def variables(self) -> Path:
-        """Its environment file."""
+        """The path of its environment file."""
         return ETC / f"{self.instance or 'supervisor'}.env"
 
     @property
     def runtime_dir(self) -> Path:
-        """Where its supervisor is found."""
+        """The runtime folder of its supervisor."""
         return Path("/run", "holdfast" if self.instance is None else f"holdfast-{self.instance}")

@@ -1,4 +1,4 @@
-"""What systemd has to be told about new files, as commands to type or to run."""
+"""The commands that make systemd use new files, to be typed or run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import subprocess
 from holdfast.errors import HoldfastError
 from holdfastd.unit.site import USER, Site
 
-Order = tuple[str, ...]
+Command = tuple[str, ...]
 
 
 class SystemdError(HoldfastError):
-    """systemd would not do what it was told."""
+    """A systemd command has failed."""
 
 
-def orders(site: Site) -> list[Order]:
-    """From files on the disk to a service that runs, now and after each boot."""
-    users: list[Order] = [("systemd-sysusers", "holdfast.conf")] if site.user == USER else []
+def commands(site: Site) -> list[Command]:
+    """The commands that start the service now and after each boot."""
+    users: list[Command] = [("systemd-sysusers", "holdfast.conf")] if site.user == USER else []
     return [
         *users,
         ("systemd-tmpfiles", "--create", "holdfast.conf"),
@@ -26,11 +26,11 @@ def orders(site: Site) -> list[Order]:
 
 
 def start(site: Site) -> None:
-    """Run them all. Raises SystemdError with what the first that failed has said."""
-    for order in orders(site):
+    """Run all commands. Raises SystemdError with the output of the first one that fails."""
+    for command in commands(site):
         try:
-            done = subprocess.run(order, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError as error:
-            raise SystemdError(f"{order[0]}: not found: is this machine run by systemd?") from error
+            raise SystemdError(f"{command[0]}: not found: is this machine run by systemd?") from error
         if done.returncode != 0:
-            raise SystemdError(f"{' '.join(order)}: {done.stderr.strip() or f'exit status {done.returncode}'}")
+            raise SystemdError(f"{' '.join(command)}: {done.stderr.strip() or f'exit status {done.returncode}'}")

@@ -1,4 +1,4 @@
-"""The files of a service: which, where, with what in them and for whom."""
+"""Generates the files of a service: paths, contents and permissions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLACE = re.compile(r"@([a-z]+)@")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`once`: written for the first start; from then on it is the operator's, and carries no seal."""
+    """`once`: written at the first installation only; after that it belongs to the operator, and has no checksum."""
 
     path: Path
     text: str
@@ -34,7 +34,7 @@ class File:
 
 
 def files(site: Site) -> Iterator[File]:
-    """All of them: the unit's, then those of its settings."""
+    """All files: those of the unit, then those of its settings."""
     words = _words(site)
     yield File(UNITS / site.template, _filled("holdfast.service", words))
     yield File(UNITS / f"{site.template}.d" / "credentials.conf", _filled("credentials.conf", words))
@@ -47,17 +47,17 @@ def files(site: Site) -> Iterator[File]:
 
 
 def _words(site: Site) -> Mapping[str, str]:
-    """What stands in the templates' places; %i is the instance, in systemd's own words."""
-    one = site.instance is None
+    """The values for the templates' placeholders; %i is systemd's specifier for the instance."""
+    is_only = site.instance is None
     return {
-        "description": "Holdfast, a supervisor for Redis task queues" + ("" if one else " (%i)"),
-        "unit": "holdfast" if one else "holdfast@NAME",
-        "name": "holdfast" if one else "holdfast-%i",
-        "settings": "supervisor" if one else "%i",
-        "credentials": f"{ETC}/credentials" if one else f"{ETC}/credentials/%i",
+        "description": "Holdfast, a supervisor for Redis task queues" + ("" if is_only else " (%i)"),
+        "unit": "holdfast" if is_only else "holdfast@NAME",
+        "name": "holdfast" if is_only else "holdfast-%i",
+        "settings": "supervisor" if is_only else "%i",
+        "credentials": f"{ETC}/credentials" if is_only else f"{ETC}/credentials/%i",
         "supervisor": str(site.supervisor),
         "user": site.user,
-        "home": "\n".join(site.shelter.directives()),
+        "home": "\n".join(site.sandbox.directives()),
     }
 
 
@@ -67,7 +67,7 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
 
 
 def _toml(settings: Mapping[str, object]) -> str:
-    """The file has to be there, as the unit names it; it may say nothing."""
+    """The settings file. It must exist, as the unit names it; it may contain no settings."""
     lines = [
         "# The settings of the service; `supervisor start --help` lists them all. Everybody can read this file:",
         f"# secrets belong in {ETC}/credentials. Environment files beside it are stronger.",

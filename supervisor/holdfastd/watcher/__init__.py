@@ -1,1 +1,1 @@
-"""The watcher: a child that sees when code or settings change, and asks its parent for a reload. For development."""
+"""The watcher: a child that detects changes of code or settings, and asks its parent for a reload. For development."""

@@ -1,4 +1,4 @@
-"""The watcher process, from the fork to its exit status."""
+"""Runs the watcher process, from the fork to its exit status."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class FileWatcher:
             message = await self.link.receive()
         if message is None:
             self._code = ChildExit.ORPHANED
-        self._enough.set()  # the library waits in a thread, which hears of no cancellation for seconds
+        self._enough.set()  # the library waits in a thread, which notices a cancellation seconds later
         scope.cancel()
 
     async def _watch(self, scope: CancelScope) -> None:
@@ -75,14 +75,14 @@ class FileWatcher:
             return self.spec.wants(Path(path))
 
         self.spec.folder.stat()  # a folder that is missing would be passed over, as those that must not be read are
-        library: Any = importlib.import_module("watchfiles")  # an extra, needed where somebody has asked to watch
+        library: Any = importlib.import_module("watchfiles")  # an extra, needed only with --reload
         changes: AsyncIterator[set[tuple[object, str]]] = library.awatch(
             *self.spec.roots, watch_filter=wants, stop_event=self._enough, ignore_permission_denied=True
         )
         return changes
 
     async def _report(self) -> None:
-        """Begun after `_watch`, which has gone as far as it can without waiting: all is watched by now, or failed."""
+        """Report ready and then heartbeats. It starts after `_watch`, which by then watches all files or has failed."""
         if self._code is ChildExit.OK:
             self.link.send(Ready())
         while True:

@@ -1,4 +1,4 @@
-"""What a watcher is started with."""
+"""The arguments that a watcher is started with."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 @dataclass(frozen=True, slots=True)
 class WatcherSpec:
-    """`folder` is looked at with all that is in it; `files` are settings, wherever they are."""
+    """`folder` is watched with its subfolders; `files` are settings files, wherever they are."""
 
     folder: Path
     files: Collection[Path] = ()
 
     def wants(self, path: Path) -> bool:
-        """Whether a change there calls for a reload."""
+        """True if a change of this path requires a reload."""
         if path in self.files:
             return True
         if path.suffix != CODE or not path.is_relative_to(self.folder):
@@ -29,11 +29,11 @@ class WatcherSpec:
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """What to watch: the folder, and the files outside it that are there."""
+        """The paths to watch: the folder, and existing files outside it."""
         outside = (file for file in self.files if not file.is_relative_to(self.folder) and file.exists())
         return (self.folder, *outside)
 
     @classmethod
     def of(cls, folder: Path, files: Collection[Path]) -> WatcherSpec:
-        """With the paths as the kernel will tell them."""
+        """A spec with the paths as the kernel reports them."""
         return cls(folder.resolve(), frozenset(Path(os.path.realpath(file)) for file in files))

@@ -76,7 +76,7 @@ def of_homes_and_temporary_folders_only_what_it_runs_from_is_shown(_: Scene) -> 
     for folder in (*needed, Path("/home/ada/secret"), Path("/home/bob")):
         folder.mkdir(parents=True)
     Path("/home/ada").chmod(0o700)
-    shelter = [f"--property={line}" for line in Sandbox(needed).directives() if not line.startswith("#")]
+    sandbox = [f"--property={line}" for line in Sandbox(needed).directives() if not line.startswith("#")]
     command = (
         "systemd-run",
         "--quiet",
@@ -84,7 +84,7 @@ def of_homes_and_temporary_folders_only_what_it_runs_from_is_shown(_: Scene) -> 
         "--pipe",
         "--property=PrivateTmp=yes",
         "--property=User=nobody",
-        *shelter,
+        *sandbox,
     )
     seen = run(*command, "find", "/home", "/tmp", "-mindepth", "1").stdout.split()
     assert sorted(seen) == ["/home/ada", "/home/ada/app", "/tmp/agent"]

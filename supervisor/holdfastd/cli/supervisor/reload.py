@@ -11,7 +11,7 @@ from holdfastd.cli.common.exit_status import CommandError
 from holdfastd.cli.common.parameter_types import WAIT
 from holdfastd.cli.common.session import Session
 from holdfastd.control import client
-from holdfastd.control.protocol import AskReload, ReloadAnswer
+from holdfastd.control.protocol import AskReload, ReloadResult
 
 
 @rich_click.command(
@@ -38,13 +38,13 @@ def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
     return Exit.OK
 
 
-def _ended(end: ReloadAnswer | None, timeout: float | None) -> ReloadAnswer:
+def _ended(end: ReloadResult | None, timeout: float | None) -> ReloadResult:
     if end is None:
         raise CommandError(f"the reload has not ended after {timeout:g} s; `supervisor status` shows its progress")
     return end
 
 
-def _print(session: Session, end: ReloadAnswer) -> int:
+def _print(session: Session, end: ReloadResult) -> int:
     status = Exit.FAILED if end.error else Exit.OK
     if session.json:
         output.document({"reloaded": not end.error, "draining": end.draining, "error": end.error})

@@ -1,9 +1,9 @@
-"""Bells: for producers that only push, the steward sees a lane fill and rings for the workers.
+"""Bells wake workers for producers that only push: the steward waits for an entry in each lane and rings.
 
-While a lane is empty it blocks in `peek`. While it is not, workers find what is left by themselves, and the steward
-only looks now and then whether a bell was lost: soon at first, then ever more rarely. Where entries wait it also looks
-whether somebody pushes at the end that is served. Each lane that it blocks on takes
-a connection, so there is a limit to those; the lanes beyond it are looked at in one call every 200 ms.
+While a lane is empty, the duty blocks in `peek`. While it is not, workers find the rest by themselves, and the duty
+only checks if a bell was lost: soon at first, then less and less often. Where entries wait it also checks for pushes at
+the wrong end. Each lane that is peeked at takes a connection, so their number is limited; the lanes beyond it are
+checked in one call every 200 ms.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from collections.abc import Iterator, Sequence
 import anyio
 
 from holdfast.store.protocol import MOST_PEEKS, StewardStore
-from holdfastd.steward.duties.wrong_end import WrongEnd
 from holdfastd.steward.duty import Duty
+from holdfastd.steward.wrong_end import WrongEndDetector
 
-PEEK_FOR = 15.0  # seconds: what a wait on a connection that died without a word costs at most
+PEEK_FOR = 15.0  # seconds: the longest delay if the connection died silently
 FIRST_PAUSE, LAST_PAUSE = 0.002, 0.2  # seconds
 LOOKED_AT_ONCE = 500  # lanes: one or two milliseconds of the server
 
 
 def bells(store: StewardStore, lanes: Sequence[str]) -> Iterator[Duty]:
-    """The duties for these lanes."""
+    """The duties that ring for these lanes."""
     for lane in lanes[:MOST_PEEKS]:
         yield Bell(store, lane).duty()
     if lanes[MOST_PEEKS:]:
-        yield looks(store, lanes[MOST_PEEKS:])
+        yield rings(store, lanes[MOST_PEEKS:])
 
 
-def looks(store: StewardStore, lanes: Sequence[str]) -> Duty:
-    """Look at all of these, and ring for those that hold anything."""
+def rings(store: StewardStore, lanes: Sequence[str]) -> Duty:
+    """Check all these lanes, and ring for those that hold an entry."""
 
-    async def turn() -> float:
+    async def run_once() -> float:
         for first in range(0, len(lanes), LOOKED_AT_ONCE):
             await store.ring(*lanes[first : first + LOOKED_AT_ONCE])
         return LAST_PAUSE
 
-    return Duty(f"bells of {len(lanes)} lanes", turn)
+    return Duty(f"bells of {len(lanes)} lanes", run_once)
 
 
 class Bell:
@@ -46,24 +46,24 @@ class Bell:
         self._lane = lane
         self._pause = FIRST_PAUSE
         self._empty = True
-        self._wrong_end = WrongEnd(store, lane)
+        self._wrong_end = WrongEndDetector(store, lane)
 
     def duty(self) -> Duty:
-        return Duty(f"bell of {self._lane}", self.turn, self.rest)
+        return Duty(f"bell of {self._lane}", self.run_once, self.wait)
 
-    async def turn(self) -> float:
-        """Look once, and ring if there is anything; the seconds until the next look, 0 to wait for an entry."""
+    async def run_once(self) -> float:
+        """Check once, and ring if there is an entry; the seconds until the next check, 0 to wait for an entry."""
         self._empty = await self._store.ring(self._lane) == 0
         if self._empty:
             self._pause = FIRST_PAUSE
             return 0.0
         pause = self._pause
-        if pause == LAST_PAUSE:  # they wait: nobody takes them as they come
+        if pause == LAST_PAUSE:  # entries wait: workers do not take them as they arrive
             await self._wrong_end.look()
         self._pause = min(2 * pause, LAST_PAUSE)
         return pause
 
-    async def rest(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         if self._empty:
             await self._store.peek(self._lane, PEEK_FOR)
         else:

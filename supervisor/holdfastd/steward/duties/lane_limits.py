@@ -1,7 +1,7 @@
-"""Bounds of lanes, of handlers and of messages that wait: what this host's settings say is told to the store.
+"""LaneLimits writes the limits of lanes, handlers and waiting messages from this host's settings to the store.
 
-It counts for all hosts. It is told once, when a steward starts: of hosts that say different things the last one counts.
-Later it is told again only where nothing is said any more: the store may have been emptied.
+They apply to all hosts. They are written once, when a steward starts; if hosts differ, the last one wins. They are
+written again only if the store holds no limits any more, as after it was emptied.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast_config import Settings
 from holdfast_config.lanes import HEAD
 from holdfastd.steward.duty import Duty
 
-EVERY = 5.0  # seconds: so long may a store that was emptied go without them
+EVERY = 5.0  # seconds: the longest time without limits after the store was emptied
 
 
 class LaneLimits:
@@ -24,22 +24,22 @@ class LaneLimits:
         self._host = socket.gethostname()
         self._most_pending = settings.max_pending_messages
         self._rules = tuple(_rules(settings))
-        self._told = False
+        self._is_declared = False
 
     def duty(self) -> Duty:
-        return Duty("bounds of lanes", self.turn)
+        return Duty("lane limits", self.run_once)
 
-    async def turn(self) -> float:
-        if not self._told or (self._rules and self._is_silent(await self._store.lanes([]))):
+    async def run_once(self) -> float:
+        if not self._is_declared or (self._rules and self._is_silent(await self._store.lanes([]))):
             await self._store.declare(self._host, self._rules)
             await self._store.limit_messages(self._most_pending)
-            self._told = True
+            self._is_declared = True
         return EVERY
 
     def _is_silent(self, lanes: Lanes) -> bool:
-        """Whether no settings say anything, of any lane or handler."""
-        said = [said for lane in lanes.lanes for said in (lane.limit, lane.keys, lane.rate, lane.end)]
-        return not any(one.told for one in (*said, *lanes.handlers.values()))
+        """True if the store holds no limits from settings, for any lane or handler."""
+        limits = [limit for lane in lanes.lanes for limit in (lane.limit, lane.keys, lane.rate, lane.end)]
+        return not any(limit.told for limit in (*limits, *lanes.handlers.values()))
 
 
 def _rules(settings: Settings) -> Iterator[LaneLimit]:

@@ -1,7 +1,7 @@
-"""Orphans: workers of an earlier parent on this host, known by their lock files; the gone are recovered at once.
+"""Orphans recovers dead workers of earlier parents on this host, which it knows by their lock files.
 
-A file's worker may be so young that the parent's word of it is still under way, so a stranger is judged at its second
-sighting. Files that were there before the first worker of this parent need no second look.
+A lock file may belong to a worker of this parent whose start is not reported yet, so an unknown worker is judged only
+when it is seen a second time. Files that existed before this parent's first worker need no second look.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import structlog
 
 from holdfast.core.tasks import MAX_CRASHES
 from holdfast.store.protocol import StewardStore
-from holdfastd.steward.duties.recover import Recovered
+from holdfastd.steward.duties.worker_recovery import Recovered
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.lock_files import LockFiles
-from holdfastd.steward.orphan_processes import kill_leftovers
+from holdfastd.steward.orphan_processes import kill_orphans
 from holdfastd.steward.roster import WorkerRoster
 
 LOOK_EVERY = 2.0  # seconds
@@ -28,40 +28,42 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class Orphans:
-    """`strangers`: incarnations that are certainly no young workers of this parent."""
+    """`foreign`: incarnations that are certainly not workers of this parent."""
 
     def __init__(
         self,
         store: StewardStore,
-        family: WorkerRoster,
+        roster: WorkerRoster,
         locks: LockFiles,
         recovered: Recovered,
-        strangers: Iterable[str] = (),
+        foreign: Iterable[str] = (),
         max_crashes: int = MAX_CRASHES,
     ) -> None:
         self._max_crashes = max_crashes
         self._store = store
-        self._family = family
+        self._roster = roster
         self._locks = locks
         self._recovered = recovered
-        self._strangers = frozenset(strangers)
+        self._foreign = frozenset(foreign)
 
     def duty(self) -> Duty:
-        return Duty("orphans", self.turn)
+        return Duty("orphans", self.run_once)
 
-    async def turn(self) -> float:
+    async def run_once(self) -> float:
         present = self._locks.incarnations()
-        for incarnation in sorted(present & self._strangers):
-            if not self._family.knows(incarnation) and self._locks.is_dead(incarnation):
+        for incarnation in sorted(present & self._foreign):
+            if not self._roster.knows(incarnation) and self._locks.is_dead(incarnation):
                 await self._recover(incarnation)
-        self._strangers = frozenset(each for each in present if not self._family.knows(each))
+        self._foreign = frozenset(name for name in present if not self._roster.knows(name))
         return LOOK_EVERY
 
     async def _recover(self, incarnation: str) -> None:
-        if left := kill_leftovers(incarnation):  # before anybody else runs its tasks
-            _log.info("killed what an orphaned worker had started", incarnation=incarnation, processes=left)
+        if left := kill_orphans(incarnation):  # before anybody else runs its tasks
+            _log.info(
+                "killed the processes that an orphaned worker had started", incarnation=incarnation, processes=left
+            )
         if not await self._is_over(incarnation):
-            _log.warning("a process that an orphaned worker has left cannot be killed", incarnation=incarnation)
+            _log.warning("a process of an orphaned worker cannot be killed", incarnation=incarnation)
             return
         count = await self._store.recover(incarnation, CAUSE, charged=False, max_crashes=self._max_crashes)
         self._locks.remove(incarnation)
@@ -69,7 +71,7 @@ class Orphans:
         self._recovered(count, CAUSE)
 
     async def _is_over(self, incarnation: str) -> bool:
-        """Whether nobody holds the lock any more; what was killed a moment ago is waited for."""
+        """True once no process holds the lock; processes that were just killed get some time to end."""
         for _ in range(LOOKS):
             if self._locks.is_free(incarnation):
                 return True

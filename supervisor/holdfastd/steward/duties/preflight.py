@@ -1,7 +1,7 @@
-"""Fitness: is the store reachable and still fit for the promise? Asked before the first worker, and now and then after.
+"""Checks that the store is reachable and fit for the promise: before the first worker, and regularly after that.
 
-At the first boot of a parent the answer decides whether the service starts. Later a store that became unfit (evicting,
-say) is shown as degraded and ends nothing.
+At the first start of a parent the result decides if the service starts. A store that becomes unfit later (because it
+evicts keys, say) is shown as degraded and ends nothing.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
-from holdfastd.steward.duty import PATIENCE, Duty
+from holdfastd.steward.duty import RETRY_WAIT, Duty
 
 EVERY = 30.0  # seconds
-REMOTE_PATIENCE = 9.0  # seconds: the service answers within 10
-EMBEDDED_PATIENCE = 0.9  # of the boot timeout: our own store may have a long AOF to load, and the parent watches it
+REMOTE_TIMEOUT = 9.0  # seconds: the service answers within 10
+# Share of the boot timeout: the embedded store may have a long AOF to load, and the parent watches it.
+EMBEDDED_TIMEOUT_SHARE = 0.9
 
 _PASSING = retry_if_exception_type((StoreUnavailableError, StoreFullError))
 
 
-def fitness(store: Store) -> Duty:
-    async def turn() -> float:
+def preflight_duty(store: Store) -> Duty:
+    async def run_once() -> float:
         await store.preflight()
         return EVERY
 
-    return Duty("fitness", turn)
+    return Duty("preflight", run_once)
 
 
 async def preflight(store: Store, settings: Settings) -> BootFailed | None:
-    """Wait until the store is fit, but not for long; None if it is."""
+    """Wait a limited time until the store is fit; None if it is."""
     trouble = f"Redis at {settings.redis.masked_url} does not answer"
 
     def note(state: RetryCallState) -> None:
@@ -40,10 +41,10 @@ async def preflight(store: Store, settings: Settings) -> BootFailed | None:
         if state.outcome is not None:
             trouble = str(state.outcome.exception()) or trouble
 
-    insist = AsyncRetrying(sleep=anyio.sleep, wait=PATIENCE, retry=_PASSING, before_sleep=note)
-    with anyio.move_on_after(_patience(settings)):
+    retrying = AsyncRetrying(sleep=anyio.sleep, wait=RETRY_WAIT, retry=_PASSING, before_sleep=note)
+    with anyio.move_on_after(_timeout(settings)):
         try:
-            await insist(store.preflight)
+            await retrying(store.preflight)
         except StoreError as error:
             return BootFailed(ChildExit.BOOT_FAILED, str(error))
         return None
@@ -56,5 +57,5 @@ def _advice(settings: Settings) -> str:
     return f"is it running, and is {'the URL' if settings.postgres else 'REDIS_URL'} right?"
 
 
-def _patience(settings: Settings) -> float:
-    return settings.boot_timeout * EMBEDDED_PATIENCE if settings.embedded else REMOTE_PATIENCE
+def _timeout(settings: Settings) -> float:
+    return settings.boot_timeout * EMBEDDED_TIMEOUT_SHARE if settings.embedded else REMOTE_TIMEOUT

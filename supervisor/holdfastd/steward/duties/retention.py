@@ -1,4 +1,4 @@
-"""Trimming: tasks that ended long ago are deleted, a few at a time."""
+"""Retention deletes tasks that ended longer ago than they are kept, a few at a time."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from holdfastd.steward.duty import Duty
 
 BATCH = 100  # some milliseconds of the store
 EVERY = 30.0  # seconds
-NEXT_BATCH = 0.02  # seconds: others shall not wait for a backlog of old tasks
+NEXT_BATCH = 0.02  # seconds: a backlog of old tasks must not delay other clients
 
 
-def trimming(store: Store, keep: float, watch: ClockWatch) -> Duty:
-    """`keep`: seconds for which ended tasks are kept, by a clock that `watch` believes."""
+def retention(store: Store, keep: float, watch: ClockWatch) -> Duty:
+    """`keep`: seconds for which ended tasks are kept, by a clock that `watch` trusts."""
 
-    async def turn() -> float:
+    async def run_once() -> float:
         if not await watch.ages_hold():
             return EVERY
         trimmed = await store.trim(round(keep * 1000), BATCH)
         return NEXT_BATCH if trimmed >= BATCH else EVERY
 
-    return Duty("trimming", turn)
+    return Duty("retention", run_once)

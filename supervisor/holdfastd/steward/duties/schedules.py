@@ -1,4 +1,4 @@
-"""Scheduling: the fires of schedules are made when they are due, by whichever steward comes first."""
+"""Fires schedules when they are due; the first steward to do so makes the fire."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from holdfastd.steward.punctual_wait import punctual
 HALTED_REST = 1.0  # seconds
 
 
-def scheduling(
+def schedule_fires(
     store: ScheduleStore, queue: str, max_bytes: int, scan_interval: float, scope: HaltScope | None = None
 ) -> Duty:
-    """`scan_interval`: seconds that it rests at most, which is what a lost alarm costs. During the halts of `scope` it
-    makes no fires, and leaves the alarm to those who do."""
+    """`scan_interval`: the longest wait in seconds, in case an alarm is lost. During the halts of `scope` it makes no
+    fires, and leaves the alarm to other stewards."""
     firing = ScheduleFirer(store, queue, max_bytes, scope=scope)
-    wait = punctual(store.wait_fires)
+    wait_for_fires = punctual(store.wait_fires)
 
-    async def turn() -> float:
+    async def run_once() -> float:
         following = await firing.round()
         if firing.halted:
             return HALTED_REST
         return scan_interval if following is None else min(following, scan_interval)
 
-    async def rest(seconds: float) -> None:
-        await (anyio.sleep(seconds) if firing.halted else wait(seconds))
+    async def wait(seconds: float) -> None:
+        await (anyio.sleep(seconds) if firing.halted else wait_for_fires(seconds))
 
-    return Duty("scheduling", turn, rest)
+    return Duty("schedules", run_once, wait)

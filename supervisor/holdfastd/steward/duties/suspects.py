@@ -1,6 +1,6 @@
-"""Suspects that may start now are counted after each promotion and recovery, and at least every second.
+"""Suspects counts the suspects that may start now, after each promotion and recovery, and at least every second.
 
-The parent is told how many there are, on change and each second while there are any: it forks quarantine workers.
+The parent gets the number when it changes, and every second while it is not 0: it forks quarantine workers.
 """
 
 from __future__ import annotations
@@ -20,44 +20,46 @@ EVERY = 1.0  # seconds
 
 
 class Suspects:
-    """`lanes`: those that are served here; `family`: the workers whose handlers are."""
+    """`lanes`: the lanes served here; `roster`: the workers, whose handlers are served here."""
 
-    def __init__(self, store: Store, lanes: Sequence[str], family: WorkerRoster) -> None:
+    def __init__(self, store: Store, lanes: Sequence[str], roster: WorkerRoster) -> None:
         self._store = store
         self._lanes = lanes
-        self._family = family
-        self._told = channel.SuspectsWaiting(0)
+        self._roster = roster
+        self._last_sent = channel.SuspectsWaiting(0)
         self._changed = anyio.Event()
 
     def duty(self, tell: Callable[[channel.SuspectsWaiting], None]) -> Duty:
-        """`tell` hands a message to the parent."""
+        """`tell` sends a message to the parent."""
 
-        async def turn() -> float:
-            await self._look(tell)
+        async def run_once() -> float:
+            await self._count(tell)
             return EVERY
 
-        return Duty("suspects", turn, self._rest)
+        return Duty("suspects", run_once, self._wait)
 
     def look(self) -> None:
-        """A task may have become a suspect, or may start now: do not wait for the next second."""
+        """Count now: a task may have become a suspect, or may start now."""
         self._changed.set()
 
-    async def _look(self, tell: Callable[[channel.SuspectsWaiting], None]) -> None:
+    async def _count(self, tell: Callable[[channel.SuspectsWaiting], None]) -> None:
         self._changed = anyio.Event()
-        found = await self._store.suspects(self._lanes, self._family.living)
-        message = channel.SuspectsWaiting(found.startable, found.alone, await self._quiet() if found.startable else "")
-        if message.startable or message != self._told:
+        suspects = await self._store.suspects(self._lanes, self._roster.living)
+        message = channel.SuspectsWaiting(
+            suspects.startable, suspects.alone, await self._quiet() if suspects.startable else ""
+        )
+        if message.startable or message != self._last_sent:
             tell(message)
-        self._told = message
+        self._last_sent = message
 
     async def _quiet(self) -> str:
-        """That this host is to claim nothing, and what ends it; empty where it claims."""
+        """The mark that keeps this host from claiming, and the command that removes it; empty if there is none."""
         host = socket.gethostname()
-        for one in await self._store.quiet_hosts():
-            if one.counts_for(host):
-                return f"{'halted' if one.is_halt else 'quiet'}: {remedy(one)}"
+        for mark in await self._store.quiet_hosts():
+            if mark.counts_for(host):
+                return f"{'halted' if mark.is_halt else 'quiet'}: {remedy(mark)}"
         return ""
 
-    async def _rest(self, seconds: float) -> None:
+    async def _wait(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             await self._changed.wait()

@@ -1,4 +1,4 @@
-"""The time file: up to when this steward has looked, in Unix seconds, for others to read. The store decides."""
+"""Writes the time up to which this steward has checked the store, in Unix seconds of the store, to a file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from holdfast.store.protocol import StewardStore
 from holdfastd.steward.duty import Duty
 
 EVERY = 1.0  # seconds
-AFTER_TROUBLE = 30.0  # seconds: a full disk is not to fill the log as well
+AFTER_TROUBLE = 30.0  # seconds: a full disk must not fill the log, too
 
 _log = structlog.get_logger("holdfast.steward")
 
 
 def time_file(store: StewardStore, path: Path) -> Duty:
-    """A reader sees a whole number, always."""
+    """Readers always see a whole number."""
 
-    async def turn() -> float:
+    async def run_once() -> float:
         now = await store.clock_ms()
         try:
             write(path, f"{now // 1000}")
@@ -28,11 +28,11 @@ def time_file(store: StewardStore, path: Path) -> Duty:
             return AFTER_TROUBLE
         return EVERY
 
-    return Duty("time file", turn)
+    return Duty("time file", run_once)
 
 
 def write(path: Path, text: str) -> None:
-    """The folder may be one that anybody writes in: a file or a link of theirs is not written to."""
+    """Replace the file. Others may write in this folder: their file or link is never written to."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

@@ -1,4 +1,4 @@
-"""Schedules of the code that no live worker declares any more: those of an application that serves are removed, others
+"""UndeclaredSchedules removes schedules of the code that no live worker of their application declares any more; others
 are named in the log."""
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from holdfastd.steward.duty import Duty
 
 AT_ONCE = 50  # schedules
 EVERY = 1.0  # seconds
-NEXT_STEP = 0.02  # seconds: others shall not wait for a long look
-AWAY = 300.0  # seconds: so long an application may be away for a deployment, and nothing is said of its schedules
+NEXT_STEP = 0.02  # seconds: a long check must not delay other clients
+AWAY = 300.0  # seconds: an application may be away this long for a deployment before its schedules are logged
 
 _log = structlog.get_logger("holdfast.steward")
 
 
 @dataclass(slots=True)
 class UndeclaredSchedules:
-    """`found` is of the look that goes on; `since`: when each of the last one was seen first."""
+    """`found`: the schedules of the check in progress; `since`: when each one of the last check was first seen."""
 
     store: ScheduleStore
     clock: Callable[[], float] = time.monotonic
@@ -33,18 +33,18 @@ class UndeclaredSchedules:
     named: frozenset[Undeclared] = frozenset()
 
     def duty(self) -> Duty:
-        return Duty("undeclared schedules", self.turn)
+        return Duty("undeclared schedules", self.run_once)
 
-    async def turn(self) -> float:
+    async def run_once(self) -> float:
         step = await self.store.retire_schedules(self.token, AT_ONCE)
         if step.token == self.token:
-            return EVERY  # nothing was looked at
+            return EVERY  # nothing was checked
         self.token = step.token
-        for one in step.removed:
+        for schedule in step.removed:
             _log.info(
                 "a schedule was removed: the code no longer declares it",
-                schedule=one.schedule_id,
-                application=one.owner,
+                schedule=schedule.schedule_id,
+                application=schedule.owner,
             )
         self.found = {*(() if step.begins else self.found), *step.left}
         if step.more:
@@ -53,14 +53,14 @@ class UndeclaredSchedules:
         return EVERY
 
     def _name(self, now: float) -> None:
-        """Each once, as long as it is so."""
-        self.since = {one: self.since.get(one, now) for one in self.found}
+        """Log each schedule once, as long as nobody declares it."""
+        self.since = {schedule: self.since.get(schedule, now) for schedule in self.found}
         due = frozenset(one for one, since in self.since.items() if not one.owner or now - since >= AWAY)
-        for one in sorted(due - self.named, key=lambda one: one.schedule_id):
+        for schedule in sorted(due - self.named, key=lambda schedule: schedule.schedule_id):
             _log.warning(
-                "no live worker declares this schedule of the code, and it goes on firing",
-                schedule=one.schedule_id,
-                remedy=one.remedy,
-                **({"application": one.owner} if one.owner else {}),
+                "no live worker declares this schedule of the code, and it still fires",
+                schedule=schedule.schedule_id,
+                remedy=schedule.remedy,
+                **({"application": schedule.owner} if schedule.owner else {}),
             )
         self.named = due

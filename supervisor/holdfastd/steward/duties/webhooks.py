@@ -1,4 +1,5 @@
-"""Webhooks: what waits in the outbox is told, again if need be; by any steward, each at least once."""
+"""Webhooks delivers the notices of the outbox, each at least once, with retries; any steward may deliver any of
+them."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from holdfast_config import Settings
 
 AT_ONCE = 10  # requests under way
-LONGEST_REST = 15.0  # seconds: what a lost alarm costs at most
-LONGEST_PAUSE = 3600.0  # seconds between two tries
+LONGEST_REST = 15.0  # seconds: the longest delay after a lost alarm
+LONGEST_PAUSE = 3600.0  # seconds between two attempts
 
 _log = structlog.get_logger("holdfast.steward")
 
@@ -34,12 +35,12 @@ class Webhooks:
         self._announced = settings.webhook_url is None
 
     def duty(self) -> Duty:
-        return Duty("webhooks", self.turn, self._store.wait_notices)
+        return Duty("webhooks", self.run_once, self._store.wait_notices)
 
-    async def turn(self) -> float:
+    async def run_once(self) -> float:
         await self._announce()
         while True:
-            # Longer than a try may take: nobody else tries it meanwhile.
+            # Longer than an attempt may take: no other steward attempts it meanwhile.
             lease = round(self._settings.webhook_timeout * 2000) + 1000
             notices, wait = await self._store.take_notices(AT_ONCE, lease)
             async with anyio.create_task_group() as group:
@@ -52,12 +53,12 @@ class Webhooks:
                 return LONGEST_REST if wait is None else min(wait / 1000, LONGEST_REST)
 
     async def _announce(self) -> None:
-        """The scripts know the queue's own webhook from the store; `off` takes it away, for all hosts."""
+        """Write the queue's own webhook to the store, where the scripts read it; `off` removes it, for all hosts."""
         if not self._announced:
             url = self._settings.webhook_url or ""
             await self._store.set_webhook("" if url == "off" else url)
             self._announced = True
-            _log.info("the queue's tasks are told to a webhook", url=mask_webhook(url))
+            _log.info("the webhook of the queue was set", url=mask_webhook(url))
 
     async def _tell(self, notice: Notice) -> None:
         from holdfastd.steward.webhook_post import (  # seldom needed, and slow to import
@@ -77,7 +78,7 @@ class Webhooks:
             await self._missed(notice, str(error))
         except (RefusedError, ValueError) as error:
             await self._give_up(notice, str(error))
-        except Exception as error:  # the border of one notice: what is wrong with it must not stop the others
+        except Exception as error:  # one notice's error must not stop the others
             _log.exception("a webhook failed", task=notice.task_id)
             await self._missed(notice, f"{type(error).__name__}: {error}")
         else:
@@ -88,13 +89,22 @@ class Webhooks:
             return await self._give_up(notice, f"{why}, {counted(notice.tries, 'time')}")
         pause = back_off(self._policy, notice.tries, random.random())
         await self._store.notice_later(notice.name, round(pause * 1000))
-        _log.info("a webhook could not be told; again later", task=notice.task_id, reason=why, tries=notice.tries)
+        _log.info(
+            "a webhook could not be delivered: it is retried later", task=notice.task_id, reason=why, tries=notice.tries
+        )
         return None
 
     async def _set_aside(self, notice: SpoiltNotice) -> None:
         if await self._store.notice_done(notice.name, notice.why):
-            _log.warning("a webhook cannot be read; it is given up", notice=notice.name, reason=notice.why)
+            _log.warning(
+                "a webhook notice cannot be decoded: it is not delivered", notice=notice.name, reason=notice.why
+            )
 
     async def _give_up(self, notice: Notice, why: str) -> None:
         if await self._store.notice_done(notice.name, why):
-            _log.warning("a webhook is given up", task=notice.task_id, state=notice.state, reason=why)
+            _log.warning(
+                "a webhook is not delivered: no attempt is left or it was refused",
+                task=notice.task_id,
+                state=notice.state,
+                reason=why,
+            )

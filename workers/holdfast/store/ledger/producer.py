@@ -149,4 +149,4 @@ def _receipt(entry: requests.Entry, verb: str) -> Receipt:
 
 
 def _kept(verb: str, task_id: str, why: str) -> str:
-    return f"{why}; the request to {verb} {task_id} is kept in PostgreSQL and is carried out when that is over"
+    return f"{why}; the request to {verb} {task_id} is kept in PostgreSQL and is carried out as soon as that is over"

@@ -112,8 +112,8 @@ class LedgerTasks:
 
     async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
         raise StoreRefusedError(
-            "PostgreSQL keeps these tasks, and would put back those that Redis alone loses; clear the lanes "
-            "(queue clear), and delete the ended tasks (tasks clean)"
+            "PostgreSQL keeps these tasks, and would put back what Redis alone loses; clear the lanes, and clean "
+            "away what has ended"
         )
 
     async def trim(self, keep_ms: int, limit: int) -> int:

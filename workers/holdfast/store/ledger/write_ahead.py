@@ -89,13 +89,15 @@ class WriteAhead:
             raise StoreUnavailableError(_kept(setting, "Redis is another one, or is being rebuilt"))
         if answer == OVERTAKEN:
             raise StoreError(
-                f"the change of {_named(setting)} was carried out long ago, and its answer is no longer kept"
+                f"what was asked of {_named(setting)} was carried out long ago, and its answer is forgotten"
             )
         return answer
 
 
 def _kept(setting: str, why: str) -> str:
-    return f"{why}; the change of {_named(setting)} is kept in PostgreSQL and is carried out when that is over"
+    return (
+        f"{why}; what was asked of {_named(setting)} is kept in PostgreSQL and is carried out as soon as that is over"
+    )
 
 
 def _named(setting: str) -> str:

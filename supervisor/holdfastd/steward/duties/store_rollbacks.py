@@ -1,7 +1,7 @@
-"""Rollbacks: a store that has forgotten what it had answered last (a replica that lagged and was made master, say).
+"""StoreRollbacks detects that the store has lost its latest writes (a lagging replica became master, say).
 
-What is left is whole and work goes on from there; but tasks that were accepted and results that were recorded meanwhile
-are gone. Nobody who only looks at the store that is there now could tell, so the steward remembers the last event.
+The data that is left is consistent and work continues; but tasks accepted and results recorded meanwhile are gone. The
+store itself does not show that, so the steward remembers the last event.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.store.protocol import StewardStore
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.health import Health
 
-EVERY = 1.0  # seconds; of what happened since the last look nothing is known
+EVERY = 1.0  # seconds; events since the last check are not covered
 IDLE = 2.0  # seconds, while nothing happens
 LOUD_FOR = 600.0  # seconds for which `status` says it
 _TROUBLE = "rollback"
@@ -23,7 +23,7 @@ _TROUBLE = "rollback"
 _log = structlog.get_logger("holdfast.steward")
 
 
-class Rollbacks:
+class StoreRollbacks:
     def __init__(self, store: StewardStore, health: Health, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._health = health
@@ -32,20 +32,20 @@ class Rollbacks:
         self._quiet_at = 0.0
 
     def duty(self) -> Duty:
-        return Duty("rollbacks", self.turn)
+        return Duty("store rollbacks", self.run_once)
 
-    async def turn(self) -> float:
+    async def run_once(self) -> float:
         last, gone_ms = await self._store.latest(self._seen)
         if gone_ms is not None:
             _log.error(
-                "the store has gone back: what it had answered last is lost",
+                "the store has lost its latest writes",
                 at_least_s=round(gone_ms / 1000, 3),
                 seen=self._seen,
             )
             trouble = f"the store went back by {gone_ms / 1000:.1f} s or more: what it accepted in that time is lost"
-            self._health.ailing(_TROUBLE, trouble)
+            self._health.report(_TROUBLE, trouble)
             self._quiet_at = self._clock() + LOUD_FOR
         elif self._clock() >= self._quiet_at:
-            self._health.well(_TROUBLE)
+            self._health.clear(_TROUBLE)
         idle, self._seen = last == self._seen, last
         return IDLE if idle else EVERY

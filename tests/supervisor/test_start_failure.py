@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfastd.embedded.start_failure import complaint
+from holdfastd.embedded.start_failure import read_start_failure
 
 BEGIN = "77:C 21 Nov 2026 15:04:01.3 # WARNING Memory overcommit must be enabled!\n"
 OTHER = "78:M 21 Nov 2026 15:04:01.4 # Somebody else's trouble\n"
@@ -15,7 +15,7 @@ FAREWELL = "77:M 21 Nov 2026 15:04:01.9 # Valkey is now ready to exit, bye bye..
 
 def said(tmp_path: Path, log: str) -> str:
     (tmp_path / "server.log").write_text(log)
-    return complaint(tmp_path / "server.log", 77)
+    return read_start_failure(tmp_path / "server.log", 77)
 
 
 def test_its_own_last_serious_words_are_quoted(tmp_path: Path) -> None:
@@ -28,5 +28,5 @@ def test_one_that_was_told_to_end_has_nothing_to_complain_of(tmp_path: Path) -> 
 
 
 def test_without_a_log_nothing_is_quoted(tmp_path: Path) -> None:
-    assert complaint(tmp_path / "server.log", 77) == ""
+    assert read_start_failure(tmp_path / "server.log", 77) == ""
     assert said(tmp_path, BEGIN) == ""

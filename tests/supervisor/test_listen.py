@@ -7,7 +7,7 @@ import socket
 
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, encode
-from holdfastd.core.events import Event, Exited, Heard
+from holdfastd.core.events import Event, Exited, MessageReceived
 from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.parent.children import Children
 from holdfastd.parent.event_loop import EventLoop
@@ -21,16 +21,16 @@ INCARNATION = "i" * 32
 
 def test_what_a_child_said_before_its_death_is_heard_before_its_end() -> None:
     events: list[Event] = []
-    family = Children()
-    ears = ChildListener(EventLoop(), family, events.append, lambda _slot, _pid: None)
+    children = Children()
+    listener = ChildListener(EventLoop(), children, events.append, lambda _slot, _pid: None)
     ours, theirs = socket.socketpair()
     with theirs:
         pid = os.fork()
         if pid == 0:
             theirs.sendall(encode(LAST))
             os._exit(0)
-    process = family.adopt(SLOT, INCARNATION, ForkedChild(pid, None, ours))
+    process = children.adopt(SLOT, INCARNATION, ForkedChild(pid, None, ours))
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    ears.reaper.collect(process)
-    assert [type(event) for event in events] == [Heard, Exited]
-    assert events[0] == Heard(SLOT, INCARNATION, LAST)
+    listener.reaper.collect(process)
+    assert [type(event) for event in events] == [MessageReceived, Exited]
+    assert events[0] == MessageReceived(SLOT, INCARNATION, LAST)

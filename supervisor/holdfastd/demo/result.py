@@ -1,4 +1,4 @@
-"""The books of the demonstration: from what the store told, what the results say and who was killed. Pure."""
+"""The result of the demonstration, and the checks that nothing was lost or done twice. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedTasks:
-    """`commits` are recorded outcomes; recovery in milliseconds, from a kill to the task's next run."""
+class DemoResult:
+    """`commits`: recorded outcomes; recovery in milliseconds, from a kill to the task's next run."""
 
     accepted: int
     completed: int
@@ -27,7 +27,7 @@ class ObservedTasks:
         return self.accepted - self.completed
 
     def breaches(self, expected: int) -> list[str]:
-        """Why the books do not balance, or nothing."""
+        """The promises that were broken, one line each; empty if none was."""
         found = {
             f"{expected} tasks were submitted, {self.accepted} accepted": self.accepted != expected,
             f"{self.lost} tasks were lost": self.lost != 0,
@@ -38,7 +38,7 @@ class ObservedTasks:
         return [breach for breach, is_so in found.items() if is_so]
 
     def rows(self) -> list[tuple[str, str]]:
-        """For people."""
+        """Names and values for people."""
         return [
             ("accepted", f"{self.accepted:,}"),
             ("completed", f"{self.completed:,}"),
@@ -53,7 +53,7 @@ class ObservedTasks:
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """By nearest rank; None of nothing."""
+    """A percentile by nearest rank; None without values."""
     ranked = sorted(values)
     return ranked[min(len(ranked) - 1, int(share * len(ranked)))] if ranked else None
 

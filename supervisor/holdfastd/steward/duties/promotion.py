@@ -1,4 +1,4 @@
-"""Promotion: delayed tasks are submitted when they are due, to the millisecond while the steward lives."""
+"""Promotion moves delayed tasks to their lanes when they are due, to the millisecond while the steward lives."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from holdfastd.steward.duty import Duty
 from holdfastd.steward.punctual_wait import punctual
 
 BATCH = 100  # some milliseconds of the store
-LONGEST_REST = 10.0  # seconds: what a lost alarm costs at most, where no worker pulls
+LONGEST_REST = 10.0  # seconds: the longest delay after a lost alarm, where no worker pulls
 
 
 def promotion(store: StewardStore, promoted_some: Callable[[], None] = lambda: None) -> Duty:
-    async def turn() -> float:
+    async def run_once() -> float:
         while True:
             promoted, due_in = await store.promote(BATCH)
             if promoted:
@@ -21,4 +21,4 @@ def promotion(store: StewardStore, promoted_some: Callable[[], None] = lambda: N
             if promoted < BATCH and due_in != 0:
                 return LONGEST_REST if due_in is None else min(due_in / 1000, LONGEST_REST)
 
-    return Duty("promotion", turn, punctual(store.wait_alarm))
+    return Duty("promotion", run_once, punctual(store.wait_alarm))

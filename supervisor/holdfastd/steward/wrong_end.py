@@ -1,8 +1,8 @@
-"""Producers that push at the end from which a lane is served: the last in are the first out, and older ones may starve.
+"""WrongEndDetector detects producers that push at the end from which a lane is served: new entries overtake old ones.
 
-The front of a lane in which entries wait is compared with what it was at the look before. What was pushed there is
-counted in the store, once however many stewards look, and `status` and `doctor` find it there. The log tells it with
-the line that mends it, once an hour while it goes on.
+It compares the front of a lane in which entries wait with the front at the previous check. Entries pushed there are
+counted in the store, once however many stewards check; `status` and `doctor` read that count. The log names the setting
+that fixes it, once an hour while it continues.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from holdfast.core.lanes import wrong_end_mend
 from holdfast.core.store_info import LaneHead
 from holdfast.store.protocol import StewardStore
 
-TOLD_EVERY = 3600.0  # seconds
+WARN_EVERY = 3600.0  # seconds
 
 _log = structlog.get_logger("holdfast.steward")
 
 
-class WrongEnd:
-    """Looks at one lane. `now`: monotonic seconds."""
+class WrongEndDetector:
+    """Checks one lane. `now`: monotonic seconds."""
 
     def __init__(self, store: StewardStore, lane: str, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class WrongEnd:
         if not self._front.pushed or self._front.turned != before.turned:
             return
         count = await self._store.note_wrong_end(self._lane, self._front, self._id)
-        if count and self._now() - self._told >= TOLD_EVERY:
+        if count and self._now() - self._told >= WARN_EVERY:
             self._told = self._now()
             mend = wrong_end_mend(self._lane, turned=self._front.turned)
             _log.warning(

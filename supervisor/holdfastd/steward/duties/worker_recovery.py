@@ -1,7 +1,8 @@
-"""Recovery: what a dead worker owned goes back, in the order in which the parent told of the deaths.
+"""WorkerRecovery returns the tasks of dead workers to their lanes, in the order in which the parent reported the
+deaths.
 
-A death is acknowledged when the store has recorded it, and the parent repeats it until then, to the next steward if
-this one dies: recording it twice changes nothing.
+A death is acknowledged once the store has recorded it. The parent repeats it until then, to the next steward if this
+one dies: recording a death twice changes nothing.
 """
 
 from __future__ import annotations
@@ -22,27 +23,28 @@ from holdfastd.steward.roster import WorkerRoster
 
 LOOK_EVERY = 30.0  # seconds; deaths wake it
 
-Recovered = Callable[[int, str], None]  # told of how many tasks went back, and of what their worker died
+# Called with the number of recovered tasks and the cause of their worker's death.
+Recovered = Callable[[int, str], None]
 
 _log = structlog.get_logger("holdfast.steward")
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
+class WorkerRecovery:
     store: StewardStore
-    family: WorkerRoster
+    roster: WorkerRoster
     locks: LockFiles
     acknowledge: Callable[[Acknowledged], None]
     recovered: Recovered
     max_crashes: int = MAX_CRASHES
 
     def duty(self) -> Duty:
-        return Duty("recovery", self.turn, self.family.news)
+        return Duty("worker recovery", self.run_once, self.roster.wait_for_change)
 
-    async def turn(self) -> float:
-        while (death := self.family.first_dead()) is not None:
+    async def run_once(self) -> float:
+        while (death := self.roster.first_dead()) is not None:
             count = await self._record(death)
-            self.family.bury(death.incarnation)
+            self.roster.remove(death.incarnation)
             self.acknowledge(Acknowledged(death.incarnation, count))
             self.locks.remove(death.incarnation)
             self.recovered(count, death.cause)
@@ -57,7 +59,7 @@ class Recovery:
         except StoreUnavailableError:
             raise
         except Exception:
-            self.family.defer(death.incarnation)  # one death that cannot be recorded must not hold up the others
+            self.roster.defer(death.incarnation)  # one death that cannot be recorded must not hold up the others
             raise
         reached(Point.RECOVERED)
         tell = _log.info if count else _log.debug

@@ -20,7 +20,7 @@ from holdfastd.parent.systemd_notify import Notifier
 from tests.supervisor.histories import History, worker
 
 STARTING = begin(SupervisionPolicy(), 2, 0.0)
-RUNNING = replace(STARTING, reached=frozenset({ChildKind.WORKER}))
+RUNNING = replace(STARTING, ready_kinds=frozenset({ChildKind.WORKER}))
 DRAINING = replace(RUNNING, stopping=Stopping(85.0, 90.0, Exit.OK))
 RELOADING = replace(RUNNING, reload=Reload(0))
 EXTENSION = "EXTEND_TIMEOUT_USEC=15000000"
@@ -63,46 +63,50 @@ def notifier(systemd: Systemd) -> Iterator[Notifier]:
 
 
 @pytest.fixture
-def herald(notifier: Notifier) -> StatusNotifier:
+def status_notifier(notifier: Notifier) -> StatusNotifier:
     return StatusNotifier(notifier, lambda line: None, "redis://nowhere")
 
 
 def clogged(notifier: Notifier) -> None:
     """Systemd reads nothing until its queue is full."""
-    while notifier.tell(X=1):
+    while notifier.send(X=1):
         pass
 
 
-def test_a_start_that_makes_headway_asks_for_time_until_it_is_ready(systemd: Systemd, herald: StatusNotifier) -> None:
+def test_a_start_that_makes_headway_asks_for_time_until_it_is_ready(
+    systemd: Systemd, status_notifier: StatusNotifier
+) -> None:
     asked = []
     for now in range(12):
-        herald.tell(STARTING, float(now))
+        status_notifier.update(STARTING, float(now))
         asked.append(EXTENSION in systemd.heard())
     assert [now for now in range(12) if asked[now]] == [0, 5, 10]
-    herald.tell(RUNNING, 12.0)
+    status_notifier.update(RUNNING, 12.0)
     assert "READY=1" in systemd.heard()
-    herald.tell(RUNNING, 30.0)
+    status_notifier.update(RUNNING, 30.0)
     assert EXTENSION not in systemd.heard()
 
 
-def test_a_start_whose_workers_only_die_asks_for_no_more_time(systemd: Systemd, herald: StatusNotifier) -> None:
-    herald.tell(replace(STARTING, breaker=Breaker(cause="exit 1")), 0.0)
+def test_a_start_whose_workers_only_die_asks_for_no_more_time(
+    systemd: Systemd, status_notifier: StatusNotifier
+) -> None:
+    status_notifier.update(replace(STARTING, breaker=Breaker(cause="exit 1")), 0.0)
     assert EXTENSION not in systemd.heard()
 
 
-def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, herald: StatusNotifier) -> None:
-    herald.tell(RUNNING, 0.0)
+def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, status_notifier: StatusNotifier) -> None:
+    status_notifier.update(RUNNING, 0.0)
     systemd.heard()
     asked = []
     for now in range(100, 112):
-        herald.tell(DRAINING, float(now))
+        status_notifier.update(DRAINING, float(now))
         asked += [now for line in systemd.heard() if line == EXTENSION]
     assert asked == [100, 105, 110]
 
 
 def test_a_drain_says_once_what_it_waits_for(notifier: Notifier) -> None:
     said: list[str] = []
-    herald = StatusNotifier(notifier, said.append, "redis://nowhere")
+    status_notifier = StatusNotifier(notifier, said.append, "redis://nowhere")
     history = History(2).started()
     history.hear(worker(0), Beat(["a", "b"], 0))
     busy, idle = history.view, History(2).started().view
@@ -110,47 +114,49 @@ def test_a_drain_says_once_what_it_waits_for(notifier: Notifier) -> None:
     for view in (busy, replace(idle, stopping=stopping), replace(busy, stopping=stopping)):
         said.clear()
         for _ in range(2):
-            herald.tell(view, history.now)
+            status_notifier.update(view, history.now)
     assert said == [
         "waiting up to 90 s for 2 tasks that run; a second Ctrl-C cancels, a third kills: what is cut off runs again"
     ]
 
 
-def test_a_reload_is_told_with_its_time_and_its_end(systemd: Systemd, herald: StatusNotifier) -> None:
-    herald.tell(RUNNING, 0.0)
+def test_a_reload_is_told_with_its_time_and_its_end(systemd: Systemd, status_notifier: StatusNotifier) -> None:
+    status_notifier.update(RUNNING, 0.0)
     systemd.heard()
-    herald.tell(RELOADING, 12.5)
+    status_notifier.update(RELOADING, 12.5)
     assert {"RELOADING=1", "MONOTONIC_USEC=12500000", EXTENSION} < set(systemd.heard())
-    herald.tell(RELOADING, 17.5)
+    status_notifier.update(RELOADING, 17.5)
     assert systemd.heard().count(EXTENSION) == 1
-    herald.tell(RUNNING, 18.0)
+    status_notifier.update(RUNNING, 18.0)
     assert "READY=1" in systemd.heard()
 
 
 def test_the_end_of_a_reload_that_systemd_could_not_hear_is_said_again(
-    systemd: Systemd, notifier: Notifier, herald: StatusNotifier
+    systemd: Systemd, notifier: Notifier, status_notifier: StatusNotifier
 ) -> None:
-    herald.tell(RELOADING, 0.0)
+    status_notifier.update(RELOADING, 0.0)
     systemd.heard()
     clogged(notifier)
-    herald.tell(RUNNING, 1.0)
+    status_notifier.update(RUNNING, 1.0)
     assert "READY=1" not in systemd.heard()
-    herald.tell(RUNNING, 2.0)
+    status_notifier.update(RUNNING, 2.0)
     assert "READY=1" in systemd.heard()
 
 
-def test_a_stop_right_after_a_start_or_a_reload_asks_at_once(systemd: Systemd, herald: StatusNotifier) -> None:
+def test_a_stop_right_after_a_start_or_a_reload_asks_at_once(systemd: Systemd, status_notifier: StatusNotifier) -> None:
     for now, view in enumerate((STARTING, RUNNING, RELOADING, DRAINING)):
-        herald.tell(view, now / 10)
+        status_notifier.update(view, now / 10)
         assert (EXTENSION in systemd.heard()) == (view is not RUNNING)
 
 
-def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: Systemd, herald: StatusNotifier) -> None:
-    patted = []
+def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(
+    systemd: Systemd, status_notifier: StatusNotifier
+) -> None:
+    pinged = []
     for now in range(7):
-        herald.tell(RUNNING, now / 2)
-        patted += [now / 2 for line in systemd.heard() if line == "WATCHDOG=1"]
-    assert patted == [0.0, 1.0, 2.0, 3.0]
+        status_notifier.update(RUNNING, now / 2)
+        pinged += [now / 2 for line in systemd.heard() if line == "WATCHDOG=1"]
+    assert pinged == [0.0, 1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -165,19 +171,19 @@ def test_the_watchdog_is_patted_three_times_as_often_as_it_barks(systemd: System
     ],
 )
 def test_what_systemd_could_not_hear_is_said_again(
-    systemd: Systemd, notifier: Notifier, herald: StatusNotifier, view: View, message: str
+    systemd: Systemd, notifier: Notifier, status_notifier: StatusNotifier, view: View, message: str
 ) -> None:
     clogged(notifier)
-    herald.tell(view, 0.0)
+    status_notifier.update(view, 0.0)
     assert message not in systemd.heard()
-    herald.tell(view, 0.1)
+    status_notifier.update(view, 0.1)
     assert message in systemd.heard()
-    herald.tell(view, 0.2)
+    status_notifier.update(view, 0.2)
     assert message not in systemd.heard()
 
 
 def test_a_handlers_error_cannot_speak_in_our_name(systemd: Systemd, notifier: Notifier) -> None:
-    assert notifier.tell(STATUS="exit\nREADY=1\r\n\udcff" + "x" * 5000)
+    assert notifier.send(STATUS="exit\nREADY=1\r\n\udcff" + "x" * 5000)
     (line,) = systemd.heard()
     assert line.startswith("STATUS=exit READY=1 \\udcffxxx")
     assert len(line) < 2000
@@ -186,5 +192,5 @@ def test_a_handlers_error_cannot_speak_in_our_name(systemd: Systemd, notifier: N
 def test_where_nobody_listens_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     notifier = Notifier()
-    assert notifier.tell(READY=1)
+    assert notifier.send(READY=1)
     notifier.close()

@@ -1,4 +1,4 @@
-"""Reaping: workers of lost hosts, whom neither they themselves nor a steward have kept alive for a lease."""
+"""ExpiredLeases recovers the tasks of workers whose lease has expired, as after the loss of a host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import structlog
 from holdfast.core.tasks import MAX_CRASHES
 from holdfast.store.protocol import StewardStore
 from holdfastd.steward.clock_watch import ClockWatch
-from holdfastd.steward.duties.recover import Recovered
+from holdfastd.steward.duties.worker_recovery import Recovered
 from holdfastd.steward.duty import Duty
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 2.5  # seconds
@@ -20,7 +20,8 @@ _log = structlog.get_logger("holdfast.steward")
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """How long a silent worker is believed, in seconds; runs of its tasks after a first death."""
+    """`lease` and `grace`: seconds for which a silent worker counts as alive; `max_crashes`: runs of a task after its
+    first worker's death."""
 
     lease: float
     grace: float
@@ -35,9 +36,9 @@ class ExpiredLeases:
         self._recovered = recovered
 
     def duty(self) -> Duty:
-        return Duty("reaping", self.turn)
+        return Duty("expired leases", self.run_once)
 
-    async def turn(self) -> float:
+    async def run_once(self) -> float:
         if await self._watch.leases_hold():
             await self._reap()
         return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._terms.grace / 2))
@@ -46,5 +47,5 @@ class ExpiredLeases:
         lease_ms, grace_ms = round(self._terms.lease * 1000), round(self._terms.grace * 1000)
         lapsed = await self._store.reap(lease_ms, grace_ms, self._terms.max_crashes)
         for incarnation, count in lapsed.items():
-            _log.warning("lost worker recovered: its lease lapsed", incarnation=incarnation, tasks=count)
+            _log.warning("lost worker recovered: its lease expired", incarnation=incarnation, tasks=count)
             self._recovered(count, CAUSE)
