@@ -32,7 +32,7 @@ async def test_what_is_gone_is_said_once_and_shown_for_a_while() -> None:
 
 async def _happens(space: Namespace, *ids: str) -> None:
     for event in ids:
-        await space.do("XADD", space.key("events"), event, "event", "e", "id", "t", "detail", "")
+        await space.do("XADD", space.key("events"), event, "event", "accepted", "id", event, "detail", "")
 
 
 async def test_a_store_knows_whether_what_was_seen_is_still_there(server_url: str) -> None:
