@@ -10,7 +10,7 @@ from holdfast.store.redis.scripts import Script
 
 def other() -> Mapping[str, Script]:
     """Each operation with its text a little changed."""
-    base = scripts.text("base") + "local VERSION = 2\n"
+    base = scripts.text("base") + "T = T .. ''\n"
     return {name: scripts.build(name, {"base": base}) for name in scripts.operations()}
 
 

@@ -18,7 +18,7 @@ from tests.faults.work import QUEUE, entry, named_pipe, submission
 pytestmark = pytest.mark.anyio
 
 TASKS = [f"t{number}" for number in range(300)]
-ANOTHER = text("limits") + "local VERSION = 2\n"
+ANOTHER = text("limits") + "T = T .. ''\n"
 
 
 async def load(scene: Scene) -> None:

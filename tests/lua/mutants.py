@@ -72,12 +72,12 @@ async def noticed(mutant: Mutant, url: str) -> str:
 
 async def _by_test(mutant: Mutant, url: str) -> str:
     assert mutant.test
-    async with namespace(url, mutant.replaced) as space:
-        try:
+    try:
+        async with namespace(url, mutant.replaced) as space:
             with anyio.fail_after(ENDLESS):
                 await mutant.test(space, *mutant.args)
-        except (*NOTICED, TimeoutError) as failure:
-            return f"{getattr(mutant.test, '__name__', '')}: {str(failure).splitlines()[:1]}"
+    except (*NOTICED, TimeoutError) as failure:  # of the test, or of what its history says at its end
+        return f"{getattr(mutant.test, '__name__', '')}: {str(failure).splitlines()[:1]}"
     return ""
 
 

@@ -160,7 +160,7 @@ def test_another_queue_than_the_one_served_is_refused(tmp_path: Path) -> None:
 def test_commands_that_ask_the_store_say_that_nobody_else_can(tmp_path: Path) -> None:
     for command in (["submit", "x"], ["queue", "length"], ["tasks", "list"]):
         answer = supervisor(tmp_path, *command)
-        assert (answer.status, "inside the process that serves it" in answer.err) == (78, True)
+        assert (answer.status, "only inside its own process" in answer.err) == (78, True)
 
 
 def test_check_and_doctor_look_for_no_server(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ async def test_the_outcome_of_a_turn_is_written_once(books: Ledger) -> None:
     await books.keep()
     await books.redis.do("SET", books.redis.key("result:t1:1"), '"another"')
     await books.redis.do("HSET", books.redis.key("task:t1"), "state", "submitted", "finished", "")
-    await books.redis.do("XADD", books.redis.key("events"), "*", "event", "settled", "id", "t1", "detail", "")
+    await books.redis.do("XADD", books.redis.key("events"), "*", "event", "asked", "id", "t1", "detail", "")
     await books.keep()
     assert await books.states() == {"t1": "completed"}
     rows = await books.rows("SELECT result FROM holdfast_turns WHERE queue = $1", books.queue)

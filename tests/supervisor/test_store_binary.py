@@ -15,9 +15,9 @@ from holdfastd.embedded.engine_version import EngineVersion
 
 FIND = """
 import sys
-from holdfastd.embedded import binary, errors
+from holdfastd.embedded import errors, server_program
 try:
-    found = binary.find()
+    found = server_program.find()
     print(found.path, found.engine)
 except errors.StoreLaunchError as error:
     print(int(error.code), error)
