@@ -33,7 +33,7 @@ def test_every_link_to_a_file_leads_there(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link may name on a page: its headings, as they are spelled in an address."""
+    """The anchors of a page: its headings, as they are spelled in an address."""
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

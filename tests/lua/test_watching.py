@@ -113,7 +113,7 @@ async def test_what_stood_before_them_already_was_not_pushed_there(space: Namesp
 
 
 async def lane_of(space: Namespace) -> LaneState | None:
-    """What an operator is shown of the lane, if anything."""
+    """The count that `status` and `doctor` show of the lane, if there is one."""
     return next((one for one in (await space.store.lanes([])).lanes if one.name == space.queue), None)
 
 

@@ -93,8 +93,8 @@ STEWARD = [
     Rule(
         "what an orphan has forked is killed",
         f"{_HERE}/orphan_processes.py",
-        "                os.kill(pid, signal.SIGKILL)\n",
-        "                pass\n",
+        "    return processes.kill_all(lambda: _left_by(incarnation))\n",
+        "    return 0\n",
         f"{_ORPHANS}::test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first",
     ),
     Rule(

@@ -298,7 +298,7 @@ async def test_stewards_name_what_is_left_once_and_that_of_an_application_when_i
     steward = UndeclaredSchedules(stage.space.store, lambda: clock[0])
 
     async def named() -> list[tuple[Any, Any]]:
-        """What is told now and a look later."""
+        """The log lines of this look and of one a while later."""
         with capture_logs() as logs:
             for _ in range(2):
                 await steward.run_once()

@@ -13,8 +13,6 @@ from collections.abc import Collection
 
 from holdfast.os import processes
 
-ROUNDS = 5  # a descendant may fork while we look; each round finds what the last one missed
-
 
 def kill_leftovers(pid: int, incarnation: str, known: Collection[int]) -> int:
     """Kill every process that this dead, not yet reaped child has left; the number of processes found.
@@ -23,15 +21,9 @@ def kill_leftovers(pid: int, incarnation: str, known: Collection[int]) -> int:
     """
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
-    killed: set[int] = set()
-    for _ in range(ROUNDS):
-        adopted = processes.with_descendants(child for child in processes.children(os.getpid()) if child not in known)
-        carriers = [child for child in adopted if processes.carries_incarnation(child, incarnation)]
-        found = processes.with_descendants(carriers) - killed
-        if not found:
-            break
-        killed |= found
-        for fled in found:
-            with contextlib.suppress(OSError):
-                os.kill(fled, signal.SIGKILL)
-    return len(killed)
+    return processes.kill_all(lambda: _fled_from(incarnation, known))
+
+
+def _fled_from(incarnation: str, known: Collection[int]) -> set[int]:
+    adopted = processes.with_descendants(child for child in processes.children(os.getpid()) if child not in known)
+    return processes.with_descendants(pid for pid in adopted if processes.carries_incarnation(pid, incarnation))

@@ -1,12 +1,16 @@
-"""Reads other processes from /proc: their children, command lines and environments."""
+"""Finds other processes in /proc, by their parents, command lines and environments, and kills them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import os
+import signal
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from holdfast_config import names
+
+ROUNDS = 5  # a process may fork while others are killed; each round finds what the last one missed
 
 _PROC = Path("/proc")
 _TITLE = b"holdfast: "
@@ -60,3 +64,17 @@ def carries_incarnation(pid: int, incarnation: str) -> bool:
     shown = title(pid)
     is_forked = shown.startswith(_TITLE) and incarnation.encode() in shown
     return is_forked or carries(pid, [f"{names.INCARNATION}={incarnation}".encode()])
+
+
+def kill_all(find: Callable[[], set[int]]) -> int:
+    """Kill the processes that `find` returns, until it returns no others; the number of processes found."""
+    killed: set[int] = set()
+    for _ in range(ROUNDS):
+        found = find() - killed
+        if not found:
+            break
+        killed |= found
+        for pid in found:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+    return len(killed)

@@ -7,26 +7,19 @@ other children. Of the rest, those that carry the marks in their environment are
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Collection
-from contextlib import suppress
 
 from holdfast.os import processes
 
-ROUNDS = 5  # one may fork while we look; each round finds what the last one missed
-
 
 def kill_escaped(marks: Collection[bytes]) -> None:
-    killed: set[int] = set()
-    for _ in range(ROUNDS):
-        found = {pid for pid in processes.children(os.getppid()) if _is_foreign(pid) and processes.carries(pid, marks)}
-        family = processes.with_descendants(found) - killed
-        if not family:
-            return
-        killed |= family
-        for pid in family:
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+    """Kill the escaped processes of the command whose environment has these NAME=value."""
+    processes.kill_all(lambda: _escaped(marks))
+
+
+def _escaped(marks: Collection[bytes]) -> set[int]:
+    adopted = processes.children(os.getppid())
+    return processes.with_descendants(pid for pid in adopted if _is_foreign(pid) and processes.carries(pid, marks))
 
 
 def _is_foreign(pid: int) -> bool:
