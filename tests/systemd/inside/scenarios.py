@@ -22,7 +22,7 @@ INSTALL = (SUPERVISOR, "service", "install", "agent:handle", "--app-dir", APP, "
 def installing_without_rights_is_refused_in_one_line(_: Scene) -> None:
     done = run("runuser", "-u", "nobody", "--", *INSTALL, status=77)
     assert (done.stdout, done.stderr.count("\n")) == ("", 1)
-    assert "cannot be written by this user: use sudo" in done.stderr
+    assert "this user cannot write it: use sudo" in done.stderr
     assert not Path("/etc/holdfast").exists()
 
 
