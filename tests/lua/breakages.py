@@ -196,6 +196,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("one run more", "recovery", "if crashes > death.runs then", "if crashes > death.runs + 1 then", recover.test_a_task_has_so_many_runs_after_its_first_death, (3,)),
     ("an order counts", "recovery", "local recoveries = not death.ordered and", "local recoveries = true and", recover.test_a_death_by_an_order_leaves_the_accounts_alone),
     ("recoveries make no suspect", "recovery", "local is_new = recoveries >= SUSPECT_RECOVERIES and", "local is_new = false and", recover.test_after_three_recoveries_without_an_order_each_one_counts),
+    ("a dead letter is called a suspect", "recovery", "if is_new and read(id, 'state')[1] == 'submitted' then", "if is_new and not (counts and crashes > 0) then", recover.test_a_third_recovery_whose_crash_decides_makes_no_suspect, ([False, False, True], 0, "dead-letter")),
+    ("a suspect by its crashes is one by recoveries, too", "recovery", "if is_new and read(id, 'state')[1] == 'submitted' then", "if is_new and read(id, 'state')[1] ~= 'failed' then", recover.test_a_third_recovery_whose_crash_decides_makes_no_suspect, ([True, False, True], 3, "delayed")),
     ("a suspect's recoveries count only if charged", "recovery", "(death.charged or r[1] == '1')", "death.charged", recover.test_after_three_recoveries_without_an_order_each_one_counts),
     ("a suspect by recoveries has no crash", "recovery", "then write(id, 'crashes', 1, 'raised', '1') end", "then write(id, 'raised', '1') end", recover.test_after_three_recoveries_without_an_order_each_one_counts),
     ("an order clears", "recovery", "#held == 1 and death.charged and", "#held == 1 and", suspects.test_a_death_by_an_order_or_a_lost_host_clears_nobody, ({"charged": False},)),

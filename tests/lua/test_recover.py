@@ -177,6 +177,23 @@ async def test_the_third_recovery_in_a_row_makes_a_suspect_at_the_head(space: Na
 
 
 @pytest.mark.parametrize(
+    ("charged", "max_crashes", "last"),
+    [([False, False, True], 0, "dead-letter"), ([True, False, True], 3, "delayed")],
+    ids=["it-ends", "a-suspect-by-crashes"],
+)
+async def test_a_third_recovery_whose_crash_decides_makes_no_suspect(
+    space: Namespace, charged: list[bool], max_crashes: int, last: str
+) -> None:
+    await space.submit("t1")
+    for number, counts in enumerate(charged):
+        await space.register(f"w{number}")
+        assert await space.take(f"w{number}")
+        await space.store.recover(f"w{number}", "died", counts, max_crashes=max_crashes if number == 2 else 3)
+    assert [step.event for step in read_trail((await space.task("t1")).trail)][-2:] == ["crashed", last]
+    await space.check()
+
+
+@pytest.mark.parametrize(
     ("kind", "solo"),
     [(Settle.RETRY, False), (Settle.INPUT_REQUIRED, False), (Settle.RELEASE, True), (Settle.DEFER, True)],
 )

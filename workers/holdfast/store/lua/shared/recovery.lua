@@ -40,7 +40,9 @@ local function put_back_from(id, claim, death)
   local is_new = recoveries >= SUSPECT_RECOVERIES and r[1] ~= '1'
   if is_new then suspect_for_recoveries(id, counts, crashes) end
   if counts then crash(id, claim, death) else to_head(id) end
-  if is_new and not (counts and crashes > 0) then note('suspected', id, recoveries .. ' recoveries') end
+  if is_new and read(id, 'state')[1] == 'submitted' then   -- delayed: its crashes make it one; failed: it runs no more
+    note('suspected', id, recoveries .. ' recoveries')
+  end
   return counts
 end
 
