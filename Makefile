@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu coverage lint format bench bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-schedules bench-ledger picture chaos clean
+.PHONY: run test quick test-bindu coverage lint format bench bench-smoke bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-schedules bench-ledger picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -49,6 +49,9 @@ picture: .venv/installed ## the picture of the README
 
 bench: .venv/developing ## throughput and latency beside a bare loop
 	$(BIN)/python -m bench.throughput
+
+bench-smoke: .venv/developing ## within a minute: this project beside a bare loop, each task run and completed once
+	$(BIN)/python -m bench.smoke
 
 bench-recovery: .venv/developing ## from kill -9 to the handler running again
 	$(BIN)/python -m bench.recovery

@@ -29,9 +29,7 @@ def quietly(measure: Callable[[], T]) -> tuple[T, float]:
 
     `measure` must have ended what it started, for its processor time to be known.
     """
-    for _ in range(PATIENCE):
-        if others(lambda: time.sleep(1.0))[1] < QUIET:
-            break
+    await_quiet()
     return others(measure)
 
 
@@ -44,11 +42,27 @@ def others(measure: Callable[[], T]) -> tuple[T, float]:
     return answer, max(0.0, foreign / (after.clock - before.clock))
 
 
-def _used() -> _Used:
+def await_quiet() -> None:
+    """Wait for a second in which others leave the machine alone, or for as long as there is patience."""
+    for _ in range(PATIENCE):
+        if others(lambda: time.sleep(1.0))[1] < QUIET:
+            return
+
+
+def busy_seconds() -> float:
+    """Of all processors, since the start of the machine."""
     times: Any = psutil.cpu_times()  # typed without what only Linux counts
+    return times.user + times.nice + times.system + times.irq + times.softirq
+
+
+def own_seconds() -> float:
+    """Of this process and the children that it has waited for."""
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    busy: float = times.user + times.nice + times.system + times.irq + times.softirq
-    return _Used(time.monotonic(), busy, sum(one.ru_utime + one.ru_stime for one in own))
+    return sum(one.ru_utime + one.ru_stime for one in own)
+
+
+def _used() -> _Used:
+    return _Used(time.monotonic(), busy_seconds(), own_seconds())
 
 
 def description() -> dict[str, object]:

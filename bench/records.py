@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 VARIABLE = "BENCH_RECORDS"  # names the file, for the processes that are measured
-_LAYOUT = struct.Struct("<qqqq")
+_LAYOUT = struct.Struct("<qqqii")
+RAN, ENDED = 0, 1  # kinds: a handler began; one that takes long has ended
 
 
 class Record(NamedTuple):
@@ -27,6 +28,7 @@ class Record(NamedTuple):
     sent_ns: int
     number: int
     pid: int
+    kind: int
 
 
 @cache
@@ -34,9 +36,8 @@ def _descriptor() -> int:
     return os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_APPEND)
 
 
-def record(number: int, sent_ns: int = 0) -> None:
-    """I run."""
-    os.write(_descriptor(), _LAYOUT.pack(time.monotonic_ns(), sent_ns, number, os.getpid()))
+def record(number: int, sent_ns: int = 0, kind: int = RAN) -> None:
+    os.write(_descriptor(), _LAYOUT.pack(time.monotonic_ns(), sent_ns, number, os.getpid(), kind))
 
 
 @dataclass(frozen=True, slots=True)

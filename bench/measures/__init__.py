@@ -1,0 +1,5 @@
+"""What is measured of a subject, one file each: a function from a subject to figures by name."""
+
+from __future__ import annotations
+
+Figures = dict[str, float]

@@ -1,0 +1,60 @@
+"""kill -9 in the middle of a task: of the process that runs it, or of all processes, which are started again at once.
+
+Seconds from the signal to the second start of the handler. Without a figure the task did not run again in time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from bench.measures import Figures
+from bench.records import RAN
+from bench.site import Site, Subject, site
+
+TASK_SECONDS = 2.0
+GROWN = 2.5  # seconds that workers have lived before the kill
+INTO = 0.5  # seconds from the start of the task to the kill
+STARTS_WITHIN = 20.0  # seconds
+LIMIT = 30.0  # seconds
+
+
+def measure(subject: Subject, limit: float = LIMIT) -> Figures:
+    """Both kills, each on its own server."""
+    return {
+        **_figure("worker_killed", subject, _kill_worker, limit),
+        **_figure("all_killed", subject, _kill_all, limit),
+    }
+
+
+def _figure(name: str, subject: Subject, kill: Callable[[Site, int], None], limit: float) -> Figures:
+    with site(subject) as one:
+        one.start()
+        time.sleep(GROWN)
+        start = one.records.count()
+        one.produce("slow", 1, TASK_SECONDS)
+        one.wait(lambda: one.records.count() > start, STARTS_WITHIN, "the task starts")
+        time.sleep(INTO)
+        at_ns = time.monotonic_ns()
+        kill(one, one.records.read(start)[0].pid)
+        return _again(name, one, start, at_ns, limit)
+
+
+def _again(name: str, one: Site, start: int, at_ns: int, limit: float) -> Figures:
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        if len(runs := one.since(start, RAN)) > 1:
+            return {f"{name}_s": (runs[1].at_ns - at_ns) / 1e9}
+        time.sleep(0.005)
+    return {f"{name}_limit_s": limit}
+
+
+def _kill_worker(one: Site, pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+def _kill_all(one: Site, pid: int) -> None:
+    one.tree.end()
+    one.tree.start()

@@ -1,0 +1,40 @@
+"""From just before the call that submits to the handler's first line, on an idle queue: tasks one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from bench.measures import Figures
+from bench.report import percentile
+from bench.site import Site, Subject, site
+from bench.spending import cores_of_others, spending
+
+TASKS = 500
+UNTIMED = 20  # at first
+GAP = 0.005  # seconds between two
+SETTLES = 1.5  # seconds
+RUN_WITHIN = 60.0  # seconds
+
+
+def measure(subject: Subject, tasks: int = TASKS) -> Figures:
+    with site(subject) as one:
+        one.start()
+        time.sleep(SETTLES)
+        before = spending(one)
+        own, foreign = _timed(one, "timed", tasks), _timed(one, "foreign", tasks)
+        others = cores_of_others(before, spending(one))
+    return {**_shares("", own), **_shares("foreign_", foreign), "others": others}
+
+
+def _timed(one: Site, action: str, tasks: int) -> list[float]:
+    """Milliseconds; none where the producer has no such call."""
+    start = one.records.count()
+    if one.produce(action, UNTIMED + tasks, GAP) is None:
+        return []
+    one.wait(lambda: one.records.count() >= start + UNTIMED + tasks, RUN_WITHIN, "the timed tasks have run")
+    return [(run.at_ns - run.sent_ns) / 1e6 for run in one.records.read(start)[UNTIMED:]]
+
+
+def _shares(prefix: str, values: Sequence[float]) -> Figures:
+    return {f"{prefix}p{share}": percentile(values, share / 100) for share in (50, 99)} if values else {}

@@ -1,0 +1,111 @@
+"""The systems under measurement: this project, the limit (a bare loop), and the peers, each as it comes.
+
+Peers are quiet (no log line a task) and store results as far as they do so by default.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+
+from bench.pool import ROOT
+
+LIMIT = "bare loop, 16 in flight"
+LIMIT_ALONE = "bare loop, 1 in flight"
+OURS = "holdfast"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """`command` begins with a program of the environment; `{workers}` and `{url}` are filled in.
+
+    `pins`: the file of bench/pins that its environment is made from; none for this project's own environment.
+    `each`: the command is one worker, and is started once for each. `drains`: the signal that lets it finish what runs.
+    """
+
+    name: str
+    app: str
+    command: tuple[str, ...]
+    pins: str = ""
+    each: bool = False
+    tasks: int = 20_000
+    options: dict[str, object] = field(default_factory=dict[str, object])
+    note: str = ""
+    drains: signal.Signals = signal.SIGTERM
+
+
+def _loop(name: str, connections: int, note: str, tasks: int) -> System:
+    command = ("python", "-m", "bench.apps.loop")
+    options: dict[str, object] = {"connections": connections}
+    return System(name, "loop", command, each=True, tasks=tasks, options=options, note=note)
+
+
+_START = ("supervisor", "start", "bench.apps.holdfast:handlers", "--app-dir", str(ROOT), "--redis-url", "{url}")
+
+HOLDFAST = System(
+    OURS,
+    "holdfast",
+    (*_START, "--workers", "{workers}"),
+    tasks=60_000,
+    note="default settings: claims that survive a crash, records and results kept",
+)
+LOOPS = (
+    _loop(LIMIT, 16, "asyncio.Protocol and hiredis: BLPOP, HSET; 16 connections a process; loses tasks", 100_000),
+    _loop(LIMIT_ALONE, 1, "the same with one connection a process", 40_000),
+)
+PEERS = (
+    System(
+        "huey",
+        "huey",
+        ("huey_consumer", "bench.apps.huey.huey", "-q", "-w", "{workers}", "-k", "process"),
+        "huey",
+        note="processes, results; a task whose worker dies is lost",
+        drains=signal.SIGINT,
+    ),
+    System(
+        "rq",
+        "rq",
+        ("rq", "worker-pool", "-q", "-u", "{url}", "-n", "{workers}"),
+        "rq",
+        tasks=600,
+        note="worker-pool, a fork for each task, results",
+    ),
+    System(
+        "saq",
+        "saq",
+        ("saq", "bench.apps.saq.settings", "--workers", "{workers}"),
+        "saq",
+        note="10 at once, uvloop, state and result kept",
+    ),
+    System(
+        "dramatiq",
+        "dramatiq",
+        ("dramatiq", "bench.apps.dramatiq", "-p", "{workers}"),
+        "dramatiq",
+        note="8 threads, Results middleware",
+    ),
+    System(
+        "taskiq",
+        "taskiq",
+        ("taskiq", "worker", "bench.apps.taskiq:broker", "-w", "{workers}", "--log-level", "WARNING"),
+        "taskiq",
+        note="100 at once, stream, results",
+    ),
+    System(
+        "celery",
+        "celery",
+        ("celery", "-A", "bench.apps.celery", "worker", "-l", "WARNING", "-c", "{workers}"),
+        "celery",
+        tasks=8_000,
+        note="prefork, early acknowledgement, results",
+    ),
+    System(
+        "arq",
+        "arq",
+        ("arq", "bench.apps.arq.WorkerSettings", "--custom-log-dict", "bench.apps.arq.LOGGING"),
+        "arq",
+        each=True,
+        tasks=1_500,
+        note="10 at once, polls twice a second, results",
+    ),
+)

@@ -1,0 +1,75 @@
+"""A fresh server on a loopback port, as peers reach it, with nothing kept on disk."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import redis
+
+from bench.waiting import until
+from holdfastd.embedded import server_program
+
+LISTENS_WITHIN = 10.0  # seconds
+_OWN = {"info", "ping"}  # commands that the measurement sends
+
+
+@dataclass(frozen=True, slots=True)
+class TcpServer:
+    url: str
+    client: Any
+
+    def cpu_seconds(self) -> float:
+        told = self.client.info("cpu")
+        return float(told["used_cpu_user"]) + float(told["used_cpu_sys"])
+
+    def commands(self) -> int:
+        """Calls so far, those that scripts make included."""
+        told: dict[str, dict[str, int]] = self.client.info("commandstats")
+        counted = {name.removeprefix("cmdstat_").split("|")[0]: one["calls"] for name, one in told.items()}
+        return sum(calls for name, calls in counted.items() if name not in _OWN)
+
+
+def programs() -> dict[str, str]:
+    """By name: redis-server where the host has one, and the bundled Valkey."""
+    here = shutil.which("redis-server")
+    bundled = str(server_program.find().path)
+    return {"Redis": here, "Valkey": bundled} if here else {"Valkey": bundled}
+
+
+def version(program: str) -> str:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return next(word for word in said.split() if word.startswith("v=")).removeprefix("v=")
+
+
+@contextmanager
+def tcp_server(place: Path, program: str) -> Generator[TcpServer]:
+    port = _free_port()
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", "", "--appendonly", "no"]
+    process = subprocess.Popen([program, *options, "--logfile", str(place / "server.log")])
+    try:
+        with closing(redis.Redis(port=port)) as client:
+            until(lambda: _answers(client), LISTENS_WITHIN, "the server answers")
+            yield TcpServer(f"redis://127.0.0.1:{port}/0", client)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(client: Any) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.ConnectionError:
+        return False
