@@ -40,6 +40,22 @@ def test_all_hosts_are_quiet_until_they_are_resumed(hosts: Cli) -> None:
     assert states(hosts) == {HERE: False, "other": False}
 
 
+def test_why_names_each_order_that_keeps_all_workers_from_claiming(hosts: Cli) -> None:
+    hosts("submit", "x", "--task-id", "t")
+    hosts("quiet", "--host", "this", "--reason", "repairs")
+    assert "now: is the next in lane" in hosts("why", "t").out  # the other host claims
+    hosts("quiet", "--host", "other", "--reason", "repairs")
+    here, other = (f"host {host} claims no task (repairs): supervisor resume --host {host}" for host in (HERE, "other"))
+    assert set(hosts("why", "t", "--json").document["now"].split("; ")[1:]) == {here, other}
+    hosts("control", "HALT")
+    hosts("quiet")
+    hosts("lanes", "pause", hosts("why", "t", "--json").document["service"]["lane"])
+    first, *orders = hosts("why", "t", "--json").document["now"].split("; ")
+    assert "is the first in lane" in first
+    assert [each.rpartition(": ")[2] for each in orders[1:]] == ["supervisor resume", "supervisor control RESUME"]
+    assert "is paused (paused by an operator): supervisor lanes resume" in orders[0]
+
+
 def test_what_control_may_be_told_is_one_line(hosts: Cli) -> None:
     answer = hosts("control")
     assert answer.status == 2

@@ -68,7 +68,9 @@ def test_every_view_names_the_handler_that_is_missing(old: Cli) -> None:
     old("submit", "--name", "fresh", "--data", "{}")
     old("submit", "--name", "known", "--data", "{}", "--wait")  # the worker has met the one before it
     assert "no worker has handler fresh" in old("lanes", "list").out
-    assert "no live worker of lane" in old("status").out
+    status = old("status").out
+    assert "no live worker of lane" in status
+    assert "1 worker on all hosts" in status
     assert "has handler fresh; 1 task waits for it" in old("doctor").out
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.served import ServedState
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Place, TaskRecord, WorkerKind, WorkerRecord
 from holdfast.core.trail import LAYOUTS, TrailStep, read_step
@@ -145,8 +146,13 @@ def test_a_beginning_in_words(more: dict[str, Any], told: str) -> None:
     assert beginning(replace(TASK, **more)) == told
 
 
+SERVED = ServedState("high", "", living=2, in_lane=2, able=2)
+UNSERVED = ServedState("high", "", living=0, in_lane=0, able=0)
+START = "no worker runs: supervisor start"
+
+
 def facts(task: dict[str, Any], **more: Any) -> TaskSnapshot:
-    known = {"steps": (), "now_ms": NOW, "keep_ms": 86_400_000, "max_attempts": 3, "living": 2} | more
+    known = {"steps": (), "now_ms": NOW, "keep_ms": 86_400_000, "max_attempts": 3} | more
     return TaskSnapshot(replace(TASK, **task), **known)
 
 
@@ -166,9 +172,16 @@ NEXT = [
         "waits in lane high, but another program took its entry from the list: a steward will put it back",
     ),
     (facts({}), "waits in lane high"),
+    (facts({}, place=Place(0, True), service=SERVED), "is the next in lane high"),
+    (facts({}, place=Place(0, True), service=UNSERVED), f"is the first in lane high; {START}"),
     (
-        facts({}, place=Place(0, True), living=0),
-        "is the next in lane high; no worker runs: supervisor start",
+        facts({}, place=Place(0, True), held_up=("no host claims a task (x): supervisor resume",), service=SERVED),
+        "is the first in lane high; no host claims a task (x): supervisor resume",
+    ),
+    (
+        facts({}, held_up=("no host claims a task",), service=replace(UNSERVED, paused="repairs", unserved_ms=0)),
+        "waits in lane high; lane high is paused (repairs): supervisor lanes resume high; no host claims a task"
+        f"; {START}",
     ),
     (
         facts({"solo": True, "crashes": 2}, place=Place(0, True)),

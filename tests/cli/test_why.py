@@ -75,6 +75,9 @@ def test_a_waiting_task_is_told_its_place(cli: Cli) -> None:
     assert cli("why", "t", "--json").document["place"] == {"before": 2, "exact": True}
     last = cli("why", "t").out.splitlines()[-1]
     assert last.endswith("2 entries before it; no worker runs: supervisor start")
+    cli("lanes", "pause", cli("why", "t", "--json").document["service"]["lane"], "--reason", "repairs")
+    order = cli("why", "t", "--json").document["now"].split("; ")[1:]
+    assert [each.partition(": ")[2].split()[:2] for each in order] == [["supervisor", "lanes"], ["supervisor", "start"]]
     cli("submit", "x", "--task-id", "later", "--delay", "1h")
     assert cli("why", "later").out.splitlines()[-1].startswith("now: due in 59m")
 

@@ -19,7 +19,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.demo import screen
 from holdfastd.demo.demonstration import Demonstration, DemoProgress, ShowProgress, run_demo
 from holdfastd.demo.errors import DemoError
-from holdfastd.demo.result import DemoResult
+from holdfastd.demo.result import ALL_KEPT, DemoResult
 from holdfastd.parent.signal_socket import is_ignored
 
 REPORT_INTERVAL = 5.0  # seconds, if there is no terminal
@@ -55,11 +55,11 @@ def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: in
             signal.signal(number, _as_interrupt)
     program = Demonstration(tasks, seconds, workers, seed)
     try:
-        ledger = _watched(program) if session.for_people else run_demo(program, _lines(session))
+        result = _watched(program) if session.for_people else run_demo(program, _lines(session))
     except DemoError as error:
         raise CommandError(str(error), error.status or Exit.FAILED) from error
-    breaches = ledger.breaches(tasks)
-    _print(session, ledger, breaches)
+    breaches = result.breaches(tasks)
+    _print(session, result, breaches)
     return Exit.FAILED if breaches else Exit.OK
 
 
@@ -86,13 +86,13 @@ def _lines(session: Session) -> ShowProgress:
     return show
 
 
-def _print(session: Session, ledger: DemoResult, breaches: list[str]) -> None:
+def _print(session: Session, result: DemoResult, breaches: list[str]) -> None:
     if session.json:
-        output.document(asdict(ledger) | {"lost": ledger.lost, "breaches": breaches})
+        output.document(asdict(result) | {"lost": result.lost, "breaches": breaches})
     elif session.for_people:
-        Console().print(screen.result_panel(ledger, breaches))
+        Console().print(screen.result_panel(result, breaches))
     else:
-        for name, value in ledger.rows():
+        for name, value in result.rows():
             output.text(f"{name:<20} {value}")
-        for breach in breaches or ["the ledger balances"]:
+        for breach in breaches or [ALL_KEPT]:
             output.text(breach)

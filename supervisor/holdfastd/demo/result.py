@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from holdfast.core.plurals import counted
+
+ALL_KEPT = "every promise was kept: nothing lost, nothing committed twice"
+
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
@@ -28,14 +32,14 @@ class DemoResult:
 
     def breaches(self, expected: int) -> list[str]:
         """The promises that were broken, one line each; empty if none was."""
-        found = {
-            f"{expected} tasks were submitted, {self.accepted} accepted": self.accepted != expected,
-            f"{self.lost} tasks were lost": self.lost != 0,
-            f"{self.committed_twice} outcomes were recorded twice": self.committed_twice != 0,
-            f"{self.commits} outcomes of {self.completed} completed tasks": self.commits != self.completed,
-            f"{self.wrong} results are not what the texts say": self.wrong != 0,
+        checks = {
+            f"submitted: {counted(expected, 'task')}, accepted: {self.accepted}": self.accepted != expected,
+            f"lost: {counted(self.lost, 'task')}": self.lost != 0,
+            f"committed twice: {counted(self.committed_twice, 'outcome')}": self.committed_twice != 0,
+            f"completed: {counted(self.completed, 'task')}, outcomes: {self.commits}": self.commits != self.completed,
+            f"other than the texts say: {counted(self.wrong, 'result')}": self.wrong != 0,
         }
-        return [breach for breach, is_so in found.items() if is_so]
+        return [breach for breach, is_broken in checks.items() if is_broken]
 
     def rows(self) -> list[tuple[str, str]]:
         """Names and values for people."""

@@ -8,8 +8,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.core.plurals import counted
 from holdfastd.demo.demonstration import DemoProgress
-from holdfastd.demo.result import DemoResult
+from holdfastd.demo.result import ALL_KEPT, DemoResult
 
 SHOWN = 8  # lines
 
@@ -21,15 +22,17 @@ def progress_panel(progress: DemoProgress) -> RenderableType:
         total = progress.program.tasks
         bars.add_row(name, ProgressBar(total, value, width=40), f"{value:,} of {total:,}")
     counts = Text.assemble(
-        (f"{progress.workers_killed}", "bold red"),
-        " workers killed, ",
-        (f"{progress.stewards_killed}", "bold red"),
-        " stewards killed, ",
-        (f"{progress.redelivered}", "bold yellow"),
-        " tasks redelivered",
+        (counted(progress.workers_killed, "worker"), "bold red"),
+        " killed, ",
+        (counted(progress.stewards_killed, "steward"), "bold red"),
+        " killed, ",
+        (counted(progress.redelivered, "task"), "bold yellow"),
+        " redelivered",
     )
     messages = Text("\n".join(progress.messages[-SHOWN:]), style="dim")
-    return Panel(Group(bars, Text(), counts, Text(), messages), title=f"{progress.program.workers} workers", width=76)
+    return Panel(
+        Group(bars, Text(), counts, Text(), messages), title=counted(progress.program.workers, "worker"), width=76
+    )
 
 
 def result_panel(result: DemoResult, breaches: list[str]) -> RenderableType:
@@ -37,7 +40,5 @@ def result_panel(result: DemoResult, breaches: list[str]) -> RenderableType:
     rows = Table.grid(padding=(0, 2))
     for name, value in result.rows():
         rows.add_row(name, Text(value, style="bold"))
-    verdict = (
-        Text("the ledger balances", style="bold green") if not breaches else Text("\n".join(breaches), style="bold red")
-    )
+    verdict = Text("\n".join(breaches), style="bold red") if breaches else Text(ALL_KEPT, style="bold green")
     return Panel(Group(rows, Text(), verdict), title=f"after {result.seconds:g} s", width=76)

@@ -9,6 +9,7 @@ import msgspec
 import rich_click
 
 from holdfast.core.lanes import Lanes, wrong_end_mend, wrong_end_words
+from holdfast.core.plurals import counted
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.tasks import Counts, LedgerStatus
 from holdfast.errors import StoreError
@@ -158,5 +159,6 @@ def _print_deaths(service: SupervisorStatus) -> None:
 def _print_counts(counts: Counts) -> None:
     tasks: dict[str, Any] = {str(state): n for state, n in counts.states.items() if n}
     waiting = {f"in {lane}": n for lane, n in counts.lanes.items()}
-    others = {"dead letters": counts.dead, "unreadable": counts.unreadable, "workers of all hosts": counts.workers}
-    output.text(", ".join(f"{n} {name}" for name, n in (tasks | waiting | others).items()))
+    amounts = [f"{n} {name}" for name, n in (tasks | waiting).items()]
+    others = (counted(counts.dead, "dead letter"), f"{counts.unreadable} unreadable")
+    output.text(", ".join((*amounts, *others, f"{counted(counts.workers, 'worker')} on all hosts")))

@@ -7,9 +7,17 @@ from holdfast.core.served import ServedState
 
 
 def obstacle(state: ServedState) -> str:
-    """The reason and the remedy; empty if a worker can claim them."""
-    if state.paused is not None:
-        return f"lane {state.lane} is paused ({state.paused}): supervisor lanes resume {state.lane}"
+    """The reasons and their remedies, the lane's pause first; empty if a worker can claim them."""
+    return "; ".join(filter(None, (pause(state), missing_worker(state))))
+
+
+def pause(state: ServedState) -> str:
+    if state.paused is None:
+        return ""
+    return f"lane {state.lane} is paused ({state.paused}): supervisor lanes resume {state.lane}"
+
+
+def missing_worker(state: ServedState) -> str:
     if not state.living:
         return "no worker runs: supervisor start"
     if not state.in_lane:

@@ -11,7 +11,7 @@ from holdfast.core.submit_options import IfParentFails
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Place, TaskRecord, WorkerRecord
 from holdfast.core.trail import TrailStep
-from holdfastd.cli.views.start_obstacles import obstacle, served_by
+from holdfastd.cli.views.start_obstacles import missing_worker, pause, served_by
 from holdfastd.cli.views.times import moment, span
 from holdfastd.cli.why.history import named
 
@@ -26,8 +26,8 @@ class TaskSnapshot:
 
     `keep_ms`, `max_attempts` and `unknown_ms` (the time that a task waits for its handler) are those of the running
     workers (`are_registered`), else of the settings of this command. `owner` runs the task. `parents` are the first of
-    the tasks that it waits for. `held_up`: the reason why no host claims tasks, or empty. `service`: the workers that
-    could run it. `held_back`: the reason why the supervisor of this host starts no quarantine worker, or empty.
+    the tasks that it waits for. `held_up`: the orders because of which no host claims tasks. `service`: the workers
+    that could run it. `held_back`: the reason why the supervisor of this host starts no quarantine worker, or empty.
     """
 
     task: TaskRecord
@@ -35,11 +35,10 @@ class TaskSnapshot:
     now_ms: int
     keep_ms: int
     max_attempts: int
-    living: int
     place: Place | None = None
     owner: WorkerRecord | None = None
     parents: tuple[TaskRecord, ...] = ()
-    held_up: str = ""
+    held_up: tuple[str, ...] = ()
     service: ServedState | None = None
     unknown_ms: int = 0
     held_back: str = ""
@@ -59,21 +58,24 @@ def outlook(snapshot: TaskSnapshot) -> str:
 
 def _submitted(snapshot: TaskSnapshot) -> str:
     where = _waits_for_quarantine(snapshot) if snapshot.task.solo else _in_line(snapshot)
-    if not snapshot.living:
-        return f"{where}; no worker runs: supervisor start"
-    if snapshot.service is not None and (why_not := obstacle(snapshot.service)):
-        return f"{where}; {why_not}{_until_it_fails(snapshot)}"
-    return f"{where}; {snapshot.held_up}" if snapshot.held_up else where
+    return "; ".join((where, *_obstacles(snapshot)))
 
 
-def _until_it_fails(snapshot: TaskSnapshot) -> str:
+def _obstacles(snapshot: TaskSnapshot) -> list[str]:
+    """All reasons why it does not start. Orders come first: while one holds, a new worker claims nothing either."""
+    if (service := snapshot.service) is None:
+        return []
+    reasons = (pause(service), *snapshot.held_up, missing_worker(service), _until_it_fails(snapshot, service))
+    return [each for each in reasons if each]
+
+
+def _until_it_fails(snapshot: TaskSnapshot, service: ServedState) -> str:
     """The time until a task without a worker for its handler fails; it does not run while the lane is paused."""
-    service = snapshot.service
-    if service is None or service.unserved_ms is None or service.paused is not None or service.able:
+    if service.unserved_ms is None or service.paused is not None or service.able:
         return ""
     left = max(0, snapshot.unknown_ms - service.unserved_ms)
     limit = f"--unknown-handler-timeout{_here(snapshot)}"
-    return f"; it fails in {span(left)} or later, unless such a worker starts ({limit})"
+    return f"it fails in {span(left)} or later, unless such a worker starts ({limit})"
 
 
 def _in_line(snapshot: TaskSnapshot) -> str:
@@ -85,8 +87,7 @@ def _in_line(snapshot: TaskSnapshot) -> str:
     if snapshot.service is not None and snapshot.service.unserved_ms is not None:
         return f"waits beside lane {lane} for a worker that has {_handler(snapshot.task)}{_served_by(snapshot.service)}"
     if place.before == 0:
-        stands = snapshot.service is not None and obstacle(snapshot.service)
-        return f"is the first in lane {lane}" if stands else f"is the next in lane {lane}"
+        return f"is the {'first' if _obstacles(snapshot) else 'next'} in lane {lane}"
     least = "" if place.exact else "at least "
     return f"waits in lane {lane}, {least}{counted(place.before, 'entry', 'entries')} before it"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -75,10 +75,9 @@ async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[Task
         keep_ms=round(limits.keep * 1000),
         max_attempts=limits.max_attempts,
         are_registered=service.limits is not None,
-        living=(await store.counts()).workers,
         place=await store.place(task_id) if task.state is State.SUBMITTED else None,
         owner=workers.get(task.owner),
-        held_up=_held_up(await store.quiet_hosts()),
+        held_up=_held_up(await store.quiet_hosts(), {each.host for each in await store.workers()}),
         service=service if task.state is State.SUBMITTED else None,
         unknown_ms=round(limits.unknown_handler_timeout * 1000),
         parents=await _parents(store, task.waits_for[:PARENTS]),
@@ -91,9 +90,12 @@ def _limits(settings: Settings) -> ServedLimits:
     return ServedLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
 
 
-def _held_up(quiet: Sequence[Quiet]) -> str:
-    lines = [f"{host_views.who(each)} ({each.reason}): {host_views.remedy(each)}" for each in quiet if each.is_all]
-    return "".join(lines)
+def _held_up(quiet: Sequence[Quiet], hosts: Collection[str]) -> tuple[str, ...]:
+    """The orders because of which no host claims: those for all hosts, or one for each host that has workers."""
+    orders = [each for each in quiet if each.is_all]
+    if not orders and hosts and {each.host for each in quiet}.issuperset(hosts):
+        orders = [each for each in quiet if each.host in hosts]
+    return tuple(f"{host_views.who(each)} ({each.reason}): {host_views.remedy(each)}" for each in orders)
 
 
 async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord, ...]:

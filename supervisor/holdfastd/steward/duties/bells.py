@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import anyio
 
+from holdfast.core.plurals import counted
 from holdfast.store.protocol import MOST_PEEKS, StewardStore
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.wrong_end import WrongEndDetector
@@ -37,7 +38,7 @@ def rings(store: StewardStore, lanes: Sequence[str]) -> Duty:
             await store.ring(*lanes[first : first + LOOKED_AT_ONCE])
         return LAST_PAUSE
 
-    return Duty(f"bells of {len(lanes)} lanes", run_once)
+    return Duty(f"bells of {counted(len(lanes), 'lane')}", run_once)
 
 
 class Bell:
