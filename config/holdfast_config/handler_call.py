@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from dataclasses import dataclass, field
 
-from holdfast_config.lanes import Lane, queue
+from holdfast_config.lanes import Lane, by_occurrence
 
 LITERALS = 'numbers, texts and other literals, as in module:Worker("A:A:B")'
 
@@ -43,14 +42,9 @@ def implied_lanes(text: object) -> tuple[Lane, ...] | None:
     """The lanes in the first argument of a call, or None: `A:A:B` gives A the weight 2."""
     try:
         first = read_call(text).arguments[0] if isinstance(text, str) and is_call(text) else None
-        return spelled_lanes(first.split(":")) if isinstance(first, str) else None
+        return tuple(by_occurrence(first.split(":"))) if isinstance(first, str) else None
     except (ValueError, IndexError):
         return None
-
-
-def spelled_lanes(names: list[str]) -> tuple[Lane, ...]:
-    """One lane for each name, weighted by the number of its occurrences. Raises ValueError for a bad name."""
-    return tuple(Lane(queue(name), weight) for name, weight in Counter(names).items())
 
 
 def _literal(node: ast.expr) -> object:

@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
-from holdfast_config import durations
+from holdfast_config import bounds, durations
+
+T = TypeVar("T")
 
 LONGEST_NAME = 128
 HEAVIEST = 1000
 MOST = 1_000_000
 AT_ONCE_MS = 100  # the default burst of a rate is the number of starts that it allows in this time
 LONGEST_PERIOD_MS = 366 * 86_400_000
-SHORTEST, LONGEST = 0.001, 3_155_760_000.0  # bounds of a run's timeout, in seconds
+SHORTEST = 0.001  # seconds: the least timeout of a run
 
 HEAD, TAIL = "head", "tail"  # the end of the list that tasks are taken from
 
@@ -104,11 +105,16 @@ def queue(value: object) -> str:
     raise ValueError(f"must be 1 to {LONGEST_NAME} printable characters without spaces and braces")
 
 
+def by_occurrence(names: Iterable[str]) -> Iterator[Lane]:
+    """One lane for each name, weighted by the number of its occurrences. Raises ValueError for a bad name."""
+    return (Lane(queue(name), weight) for name, weight in Counter(names).items())
+
+
 def _each(value: object) -> Iterator[Lane]:
     if isinstance(value, str):
         parts = value.split(":")
         if len(set(parts)) < len(parts) and not re.search("[,;={}]", value):
-            yield from (Lane(queue(name), weight) for name, weight in Counter(parts).items())
+            yield from by_occurrence(parts)
             return
         value = value.split(",")
     if isinstance(value, Mapping):
@@ -145,8 +151,8 @@ def _lane(name: object, given: Mapping[object, object]) -> Lane:
     weight = _whole("weight", given.get("weight", 1), HEAVIEST) or 1
     limit, keys = (_whole(key, given.get(key), MOST) for key in ("limit", "keys"))
     bound = rate(given["rate"], given.get("burst")) if "rate" in given else None
-    timeout, end = _duration("timeout", given.get("timeout")), _end(given.get("end", HEAD))
-    return Lane(list_name(name), weight, bound, limit, keys, timeout, end)
+    timeout = _option("timeout", given.get("timeout"), lambda value: bounds.duration(value, SHORTEST))
+    return Lane(list_name(name), weight, bound, limit, keys, timeout, _end(given.get("end", HEAD)))
 
 
 def list_name(value: object) -> str:
@@ -159,28 +165,21 @@ def list_name(value: object) -> str:
     return f"{{{queue(spelled[1])}}}:lane:{queue(spelled[2])}"
 
 
-def _whole(what: str, value: object, most: int) -> int | None:
-    if value is None:
-        return None
-    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    if not re.fullmatch(r"\d{1,7}", text, re.ASCII) or not 1 <= int(text) <= most:
-        raise ValueError(f"a {what} must be a whole number from 1 to {most}, not {value!r}")
-    return int(text)
+def _option(name: str, value: object, parse: Callable[[object], T]) -> T | None:
+    try:
+        return None if value is None else parse(value)
+    except ValueError as error:
+        raise ValueError(f"a {name} {error}, not {value!r}") from None
+
+
+def _whole(name: str, value: object, most: int) -> int | None:
+    return _option(name, value, lambda given: bounds.whole(given, 1, most))
 
 
 def _end(value: object) -> str:
     if isinstance(value, str) and (end := value.strip().lower()) in (HEAD, TAIL):
         return end
     raise ValueError(f"an end must be {HEAD} or {TAIL}, not {value!r}")
-
-
-def _duration(what: str, value: object) -> float | None:
-    if value is None:
-        return None
-    with suppress(ValueError):
-        if SHORTEST <= (seconds := durations.seconds(value)) <= LONGEST:
-            return seconds
-    raise ValueError(f"a {what} must be a duration from 1 ms, as in 30s or 5m, not {value!r}")
 
 
 def _assigned(value: object) -> Iterator[tuple[object, object]]:

@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
-from holdfast_config import durations, name_rules, redis_urls, service_folders, webhook_url
+from holdfast_config import bounds, name_rules, redis_urls, service_folders, webhook_url
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
-TEN_YEARS = 3650 * 86400.0  # in seconds; a longer time is a mistake, and could overflow milliseconds
 STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
@@ -25,12 +24,12 @@ _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0"
 
 def integer(low: int, high: int) -> BeforeValidator:
     """Accepts a whole number from `low` to `high`."""
-    return BeforeValidator(lambda value: _whole(value, low, high))
+    return BeforeValidator(lambda value: bounds.whole(value, low, high))
 
 
 def duration(low: float = 0.0) -> BeforeValidator:
     """Accepts a duration of at least `low` seconds."""
-    return BeforeValidator(lambda value: _duration(value, low))
+    return BeforeValidator(lambda value: bounds.duration(value, low))
 
 
 def one_of(*choices: str, hint: str = "") -> BeforeValidator:
@@ -43,24 +42,6 @@ def one_of(*choices: str, hint: str = "") -> BeforeValidator:
         raise ValueError(f"must be {' or '.join(choices)}{hint}")
 
     return BeforeValidator(parse)
-
-
-def _whole(value: object, low: int, high: int) -> int:
-    text = value.strip() if isinstance(value, str) else value if isinstance(value, int) else ""
-    digits = re.fullmatch(r"-?\d{1,20}", str(text), re.ASCII)
-    if digits is None or not low <= int(digits[0]) <= high:
-        raise ValueError(f"must be a whole number from {low} to {high}")
-    return int(digits[0])
-
-
-def _duration(value: object, low: float) -> float:
-    try:
-        duration = durations.seconds(value)
-    except ValueError:
-        duration = -1.0
-    if not low <= duration <= TEN_YEARS:
-        raise ValueError(f"must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {low:g} s to ten years")
-    return duration
 
 
 def switch(value: object) -> bool:

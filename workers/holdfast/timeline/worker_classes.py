@@ -16,8 +16,7 @@ from holdfast.handler.handler import Handler
 from holdfast.handler.provider import Provider
 from holdfast.timeline.bike import Bike
 from holdfast_config import Settings, load
-from holdfast_config.handler_call import spelled_lanes
-from holdfast_config.lanes import Lane
+from holdfast_config.lanes import Lane, by_occurrence
 
 
 class Worker(Provider):
@@ -54,7 +53,7 @@ class Worker(Provider):
 
     def _lanes(self, target: str) -> tuple[Lane, ...]:
         try:
-            lanes = spelled_lanes([str(name) for name in self.queue_names()])
+            lanes = tuple(by_occurrence(map(str, self.queue_names())))
             timed = tuple(replace(lane, timeout=self._seconds(lane.name)) for lane in lanes)
         except (InvalidTaskError, ValueError) as error:
             raise HandlerError(f"{target}: queue_names() and timeout(queue): {error}") from None
