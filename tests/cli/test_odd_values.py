@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from holdfast_config import RedisSettings
-from holdfastd.cli.common.exit_status import report
+from holdfastd.cli.common.error_report import report
 from tests.cli.commands import Cli, Inside
 from tests.cli.test_bad_beginnings import start
 

@@ -41,7 +41,7 @@ PARENT = [
     Rule(
         "signals are blocked across the fork",
         f"{_HERE}/fork.py",
-        "    with theirs, signal_socket.blocked():\n",
+        "    with theirs, received_signals.blocked():\n",
         "    with theirs:\n",
         f"{_DEATHS}::test_a_signal_between_fork_and_reset_ends_the_child_and_not_the_parent",
     ),
@@ -131,7 +131,7 @@ PARENT = [
     ),
     Rule(
         "SIGHUP that was ignored at the start stays ignored",
-        f"{_HERE}/signal_socket.py",
+        f"{_HERE}/received_signals.py",
         "            if not (number is signal.SIGHUP and is_ignored(number)):\n",
         "            if True:\n",
         "tests/cli/test_terminal.py::test_hup_that_was_ignored_at_the_start_stays_ignored",

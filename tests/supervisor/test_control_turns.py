@@ -14,7 +14,7 @@ import pytest
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import Answer, AskScale, AskStatus, Request, Scaled
 from holdfastd.control.server import ControlServer
-from holdfastd.parent.event_loop import EventLoop
+from holdfastd.parent.callback_selector import CallbackSelector
 from tests.supervisor.service import Service
 
 STATUS = b'{"do":"status"}\n'
@@ -26,7 +26,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.asked = list[Request]()
         self._path = folder / "control.sock"
-        self._loop = EventLoop()
+        self._loop = CallbackSelector()
         self._server = ControlServer(self._path, self._loop, self._answer)
         self._open = ExitStack()
 

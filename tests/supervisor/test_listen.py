@@ -9,8 +9,8 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, encode
 from holdfastd.core.events import Event, Exited, MessageReceived
 from holdfastd.core.slots import ChildKind, Slot
+from holdfastd.parent.callback_selector import CallbackSelector
 from holdfastd.parent.children import Children
-from holdfastd.parent.event_loop import EventLoop
 from holdfastd.parent.fork import ForkedChild
 from holdfastd.parent.listen import ChildListener
 
@@ -22,7 +22,7 @@ INCARNATION = "i" * 32
 def test_what_a_child_said_before_its_death_is_heard_before_its_end() -> None:
     events: list[Event] = []
     children = Children()
-    listener = ChildListener(EventLoop(), children, events.append, lambda _slot, _pid: None)
+    listener = ChildListener(CallbackSelector(), children, events.append, lambda _slot, _pid: None)
     ours, theirs = socket.socketpair()
     with theirs:
         pid = os.fork()

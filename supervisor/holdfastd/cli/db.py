@@ -17,7 +17,7 @@ from holdfast.store.ledger.database import Database
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
-from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
 from holdfastd.cli.views import ledger_status

@@ -14,13 +14,13 @@ from rich.live import Live
 from holdfast.core.plurals import counted
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.demo import screen
 from holdfastd.demo.demonstration import Demonstration, DemoProgress, ShowProgress, run_demo
 from holdfastd.demo.errors import DemoError
 from holdfastd.demo.result import ALL_KEPT, DemoResult
-from holdfastd.parent.signal_socket import is_ignored
+from holdfastd.parent.received_signals import is_ignored
 
 REPORT_INTERVAL = 5.0  # seconds, if there is no terminal
 

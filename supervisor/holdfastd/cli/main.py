@@ -124,7 +124,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except BaseException as error:  # the border of the process: every error ends in one line and a status
-        from holdfastd.cli.common.exit_status import report  # slow to import, and only needed for errors
+        from holdfastd.cli.common.error_report import report  # slow to import, and only needed for errors
 
         return report(error, debug=session.debug)
 

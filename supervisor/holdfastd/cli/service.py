@@ -11,7 +11,7 @@ import rich_click
 
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.unit import access, plan_site, systemctl
 from holdfastd.unit.install import Action, InstallStep, steps, write

@@ -43,7 +43,7 @@ CLIENT_TIMEOUT = 10.0  # seconds for a client to ask, and to read its answer
 
 
 class DescriptorWatcher(Protocol):
-    """The event loop, as far as the server uses it."""
+    """The part of the parent's selector that the server uses."""
 
     def watch(self, descriptor: int, callback: Callable[[], None], interest: int = ...) -> None: ...
     def forget(self, descriptor: int) -> None: ...
@@ -67,12 +67,12 @@ class ControlServer:
     def __init__(
         self,
         path: Path,
-        loop: DescriptorWatcher,
+        watcher: DescriptorWatcher,
         answer: Callable[[Request], Answer],
         group_verbs: Collection[str] = (),
     ) -> None:
         self._path = path
-        self._loop = loop
+        self._watcher = watcher
         self._answer = answer
         self._group_verbs = group_verbs
         self._clients: dict[int, ControlClient] = {}
@@ -80,14 +80,14 @@ class ControlServer:
         self._now = 0.0
         self._accept_from = math.inf
         self._listener = _listen(path)
-        loop.watch(self._listener.fileno(), self._accept)
+        watcher.watch(self._listener.fileno(), self._accept)
 
     def tick(self, now: float) -> None:
         """A turn has ended: drop clients that have exceeded their timeout, and send waiting lines to the others."""
         self._now = now
         self._answers.clear()
         if now >= self._accept_from:
-            self._loop.watch(self._listener.fileno(), self._accept)
+            self._watcher.watch(self._listener.fileno(), self._accept)
             self._accept_from = math.inf
         for client in list(self._clients.values()):
             client.lines.flush()
@@ -109,14 +109,14 @@ class ControlServer:
                 client.lines.send(encode(StopResult(code)))
             client.lines.flush()
             self._drop(client)
-        self._loop.forget(self._listener.fileno())
+        self._watcher.forget(self._listener.fileno())
         self._listener.close()
 
     def _accept(self) -> None:
         try:
             stream, _ = self._listener.accept()
         except OSError:  # gone again, or no descriptor is left: looking away for a moment keeps the loop from spinning
-            self._loop.forget(self._listener.fileno())
+            self._watcher.forget(self._listener.fileno())
             self._accept_from = self._now + ACCEPT_PAUSE
             return
         if len(self._clients) >= MOST_CLIENTS:
@@ -126,7 +126,7 @@ class ControlServer:
             LineSocket(stream, LONGEST_REQUEST, MOST_UNSENT), self._now + CLIENT_TIMEOUT, user=permissions.peer(stream)
         )
         self._clients[stream.fileno()] = client
-        self._loop.watch(stream.fileno(), lambda: self._serve(client))
+        self._watcher.watch(stream.fileno(), lambda: self._serve(client))
 
     def _serve(self, client: ControlClient) -> None:
         """Answer one request; the next one is read when that answer is sent."""
@@ -136,12 +136,12 @@ class ControlServer:
         if client.lines.ended or client.lines.overrun:
             self._drop(client)
         elif client.lines.is_pending:
-            self._loop.watch(client.lines.stream.fileno(), lambda: self._send_on(client), WRITE)
+            self._watcher.watch(client.lines.stream.fileno(), lambda: self._send_on(client), WRITE)
 
     def _send_on(self, client: ControlClient) -> None:
         client.lines.flush()
         if not client.lines.is_pending:
-            self._loop.watch(client.lines.stream.fileno(), lambda: self._serve(client))
+            self._watcher.watch(client.lines.stream.fileno(), lambda: self._serve(client))
 
     def _respond(self, client: ControlClient, line: bytes) -> None:
         try:
@@ -165,7 +165,7 @@ class ControlServer:
 
     def _drop(self, client: ControlClient) -> None:
         descriptor = client.lines.stream.fileno()
-        self._loop.forget(descriptor)
+        self._watcher.forget(descriptor)
         self._clients.pop(descriptor, None)
         client.lines.close()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from holdfast.exits import ChildExit
-from holdfastd.parent import prctl, signal_socket
+from holdfastd.parent import prctl, received_signals
 from holdfastd.parent.process_title import set_title
 
 INCARNATION_VARIABLE = "HOLDFAST_INCARNATION"
@@ -55,7 +55,7 @@ def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
 
 def _set_up(setup: ChildSetup, channel: socket.socket, parent: int) -> None:
     signal.set_wakeup_fd(-1)
-    signal_socket.default()
+    received_signals.default()
     os.setpgid(0, 0)
     prctl.die_with_parent(signal.SIGTERM)
     if os.getppid() != parent:  # it died before the kernel knew of the request

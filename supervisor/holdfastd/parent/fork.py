@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from holdfast.exits import ChildExit
-from holdfastd.parent import child_setup, signal_socket
+from holdfastd.parent import child_setup, received_signals
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork_hazards import thread_count
 
@@ -40,7 +40,7 @@ def fork(setup: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
     assert thread_count() == 1, "a thread in the parent would be half a thread in the child"
     ours, theirs = socket.socketpair()
     parent = os.getpid()
-    with theirs, signal_socket.blocked():
+    with theirs, received_signals.blocked():
         try:
             pid = kernel.fork()
         except OSError:

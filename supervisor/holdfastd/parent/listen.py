@@ -11,8 +11,8 @@ import structlog
 from holdfast.ipc.channel import BootFailed, decode_from_child
 from holdfastd.core.events import Event, MessageReceived
 from holdfastd.core.slots import Slot
+from holdfastd.parent.callback_selector import READ, WRITE, CallbackSelector
 from holdfastd.parent.children import ChildProcess, Children
-from holdfastd.parent.event_loop import READ, WRITE, EventLoop
 from holdfastd.parent.reap import Reaper
 
 _log = structlog.get_logger("holdfast.parent")
@@ -22,13 +22,13 @@ StartFailure = Callable[[Slot, int], BootFailed | None]
 
 
 class ChildListener:
-    """Adds each child's descriptors to the loop, and removes them at its death. `start_failure` gives the error of a
-    dead child that does not speak the channel protocol."""
+    """Watches each child's descriptors until its death. `start_failure` gives the error of a dead child that does not
+    speak the channel protocol."""
 
     def __init__(
-        self, loop: EventLoop, children: Children, emit: Callable[[Event], None], start_failure: StartFailure
+        self, selector: CallbackSelector, children: Children, emit: Callable[[Event], None], start_failure: StartFailure
     ) -> None:
-        self._loop = loop
+        self._selector = selector
         self._children = children
         self._emit = emit
         self._start_failure = start_failure
@@ -36,15 +36,15 @@ class ChildListener:
 
     def watch(self, process: ChildProcess) -> None:
         """Watch the channel and the pidfd of a new child."""
-        self._loop.watch(process.lines.stream.fileno(), partial(self._listen, process))
+        self._selector.watch(process.lines.stream.fileno(), partial(self._listen, process))
         if process.pidfd is not None:
-            self._loop.watch(process.pidfd, partial(self.reaper.collect, process))
+            self._selector.watch(process.pidfd, partial(self.reaper.collect, process))
 
     def watch_unsent(self) -> None:
         """Watch for room in the channels of children that have not taken all their messages."""
         for process in self._children:
             if process.lines.is_pending and not process.lines.ended:
-                self._loop.watch(process.lines.stream.fileno(), partial(self._listen, process), READ | WRITE)
+                self._selector.watch(process.lines.stream.fileno(), partial(self._listen, process), READ | WRITE)
 
     def _listen(self, process: ChildProcess) -> None:
         lines = process.lines
@@ -58,7 +58,7 @@ class ChildListener:
                 "a child's message was longer than allowed and was dropped", slot=str(process.slot), pid=process.pid
             )
         if lines.ended:  # the child closed its end, which is no death: the pidfd reports that
-            self._loop.forget(lines.stream.fileno())
+            self._selector.forget(lines.stream.fileno())
         elif was_pending and not lines.is_pending:
             self.watch(process)
 
@@ -76,6 +76,6 @@ class ChildListener:
         start_failure = self._start_failure(process.slot, process.pid)
         if start_failure is not None:
             self._emit(MessageReceived(process.slot, process.incarnation, start_failure))
-        self._loop.forget(process.lines.stream.fileno())
+        self._selector.forget(process.lines.stream.fileno())
         if process.pidfd is not None:
-            self._loop.forget(process.pidfd)
+            self._selector.forget(process.pidfd)

@@ -32,14 +32,14 @@ from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import STORE
 from holdfastd.core.view import View
 from holdfastd.parent import host, spawn
+from holdfastd.parent.callback_selector import CallbackSelector
 from holdfastd.parent.child_stats import Stats
 from holdfastd.parent.children import Children
-from holdfastd.parent.event_loop import EventLoop
 from holdfastd.parent.execute import CommandExecutor
 from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.listen import ChildListener
+from holdfastd.parent.received_signals import ReceivedSignals
 from holdfastd.parent.service_spec import ServiceSpec
-from holdfastd.parent.signal_socket import Signals
 from holdfastd.parent.spawn import ChildFactory
 from holdfastd.parent.status import StatusNotifier
 from holdfastd.parent.systemd_notify import Notifier
@@ -60,21 +60,21 @@ class Parent:
         self._inbox: deque[Event] = deque()
         self._began = self._checked_at = clock()
         self.view: View = begin(_policy(spec), spec.workers, self._began)
-        self._loop = EventLoop()
-        self._signals = Signals()
+        self._selector = CallbackSelector()
+        self._signals = ReceivedSignals()
         self._terminal = Terminal()
         self._children = Children()
         self._child_factory = ChildFactory(spec)
         self._listener = ChildListener(
-            self._loop, self._children, self._inbox.append, self._child_factory.start_failure
+            self._selector, self._children, self._inbox.append, self._child_factory.start_failure
         )
         self._executor = CommandExecutor(
             self._children, self._child_factory, self._inbox.append, self._listener.watch, announce, kernel
         )
         self._status_notifier = StatusNotifier(Notifier(), announce, spec.store_url)
         self._stats = Stats()
-        self._control = ControlServer(spec.runtime_dir / CONTROL_SOCKET, self._loop, self._answer, spec.group_verbs)
-        self._loop.watch(self._signals.descriptor, self._take_signals)
+        self._control = ControlServer(spec.runtime_dir / CONTROL_SOCKET, self._selector, self._answer, spec.group_verbs)
+        self._selector.watch(self._signals.descriptor, self._take_signals)
 
     def run(self) -> int:
         """Supervise until the service has ended; its exit status. No child survives this call, even after an error."""
@@ -82,7 +82,7 @@ class Parent:
             self._child_factory.prepare()
             self._finish_turn()
             while self.view.over is None:
-                self._loop.turn(self._timeout())
+                self._selector.turn(self._timeout())
                 self._finish_turn()
             return self.view.over
         finally:
@@ -175,7 +175,7 @@ class Parent:
     def _end(self) -> None:
         self._listener.reaper.kill_all(within=KILLED_WITHIN)
         self._control.close(self.view.over)
-        self._loop.close()
+        self._selector.close()
         self._signals.close()
 
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 
 from holdfast.exits import Exit
 from holdfast.worker.in_process import InProcessWorker
-from holdfastd.parent.signal_socket import is_ignored
+from holdfastd.parent.received_signals import is_ignored
 
 
 def heeded() -> tuple[signal.Signals, ...]:

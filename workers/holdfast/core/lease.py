@@ -1,4 +1,4 @@
-"""A worker's view of whether its lease is still valid."""
+"""A worker's view of whether its lease is still valid. The length of the lease is the setting `lease`."""
 
 from __future__ import annotations
 

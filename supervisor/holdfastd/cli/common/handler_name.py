@@ -6,7 +6,7 @@ from holdfast.errors import HandlerError
 from holdfast.exits import Exit
 from holdfast.handler.choose import check
 from holdfast_config import Settings
-from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.error_report import CommandError
 
 
 def check_name(settings: Settings) -> None:

@@ -18,7 +18,7 @@ from holdfast.store import open_store
 from holdfast.store.protocol import Store
 from holdfast_config import Settings
 from holdfastd.cli.common import output
-from holdfastd.cli.common.exit_status import CommandError, is_caused_by, single_error
+from holdfastd.cli.common.error_report import CommandError, is_caused_by, single_error
 from holdfastd.cli.common.session import Session
 
 T = TypeVar("T")

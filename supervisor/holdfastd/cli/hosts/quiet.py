@@ -13,7 +13,7 @@ from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder
 from holdfast.exits import Exit
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.views import host_views

@@ -18,7 +18,7 @@ from holdfast.core.tasks import Accepted, Receipt, TaskRecord
 from holdfast.errors import HoldfastError
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.exit_status import CommandError, single_error
+from holdfastd.cli.common.error_report import CommandError, single_error
 from holdfastd.cli.common.parameter_types import DURATION, JSON, WHEN
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, AnnouncedRetries, manage
@@ -28,7 +28,7 @@ from holdfastd.cli.submit.printed_answers import PrintedAnswers
 from holdfastd.cli.submit.progress_bar import ProgressBar
 from holdfastd.cli.submit.submit_windows import SubmitListener, Tally, submit_all
 from holdfastd.cli.views import task_views
-from holdfastd.cli.views.start_obstacles import obstacle
+from holdfastd.cli.views.waiting_reasons import waiting_reason
 
 EXCLUSIVE = (  # two options that exclude each other, and the reason
     ("key", "task_id", "the key makes the task id"),
@@ -177,7 +177,7 @@ def _flag(name: str) -> str:
 
 
 def _warn(state: ServedState) -> None:
-    if why_not := obstacle(state):
+    if why_not := waiting_reason(state):
         output.note(f"warning: accepted tasks must wait: {why_not}")
 
 

@@ -21,7 +21,7 @@ from holdfastd.cli.common.store_session import ask as ask_store
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.supervisor import suspects_view
 from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
-from holdfastd.cli.views.start_obstacles import missing
+from holdfastd.cli.views.waiting_reasons import missing
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskStatus, ProcessStatus, SupervisorStatus
 from holdfastd.core.duration_words import duration

@@ -15,7 +15,7 @@ import rich_click
 from holdfast.core.plurals import counted
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
-from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import WAIT
 from holdfastd.cli.common.session import Session
 from holdfastd.control import client

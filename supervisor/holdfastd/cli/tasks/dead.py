@@ -15,7 +15,7 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.exits import Exit
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
-from holdfastd.cli.common.exit_status import CommandError
+from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage

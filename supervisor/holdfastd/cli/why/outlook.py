@@ -11,8 +11,8 @@ from holdfast.core.submit_options import IfParentFails
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Place, TaskRecord, WorkerRecord
 from holdfast.core.trail import TrailStep
-from holdfastd.cli.views.start_obstacles import missing_worker, pause, served_by
 from holdfastd.cli.views.times import moment, span
+from holdfastd.cli.views.waiting_reasons import missing_worker, pause_reason, served_by
 from holdfastd.cli.why.history import named
 
 SUSPECT_CRASHES = 2  # fewer: it is a suspect for its recoveries
@@ -65,7 +65,7 @@ def _obstacles(snapshot: TaskSnapshot) -> list[str]:
     """All reasons why it does not start. Orders come first: while one holds, a new worker claims nothing either."""
     if (service := snapshot.service) is None:
         return []
-    reasons = (pause(service), *snapshot.held_up, missing_worker(service), _until_it_fails(snapshot, service))
+    reasons = (pause_reason(service), *snapshot.held_up, missing_worker(service), _until_it_fails(snapshot, service))
     return [each for each in reasons if each]
 
 

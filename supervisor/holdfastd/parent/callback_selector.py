@@ -1,5 +1,4 @@
-"""The parent's event loop: it waits for descriptors and calls their callbacks. No threads, no asyncio, no blocking
-call."""
+"""Waits for descriptors and calls their callbacks: one turn of the parent's loop. No threads, no asyncio."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ READ = selectors.EVENT_READ
 WRITE = selectors.EVENT_WRITE
 
 
-class EventLoop:
+class CallbackSelector:
     """Maps each watched descriptor to the callback for when it is ready."""
 
     def __init__(self) -> None:

@@ -1,4 +1,6 @@
-"""Delivers the parent's signals as numbers on a socket: handlers do nothing, and the event loop reads the numbers.
+"""Keeps the signals that the parent has received until its loop takes them. What they do: `holdfastd/core/plan.py`.
+
+The handlers do nothing: the interpreter writes the number of a signal to a socket, which wakes the loop.
 
 One exception: SIGUSR1 first dumps the stacks of the parent, inside the handler, because a parent that hangs must show
 them too. Children keep that handler until they install their own; it ends none of them.
@@ -29,7 +31,7 @@ HANDLED = (
 )
 
 
-class Signals:
+class ReceivedSignals:
     """The signals that arrived since the last `take`; `descriptor` is readable when there are any."""
 
     def __init__(self) -> None:

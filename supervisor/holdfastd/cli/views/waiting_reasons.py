@@ -1,4 +1,4 @@
-"""The reason why tasks of a lane and a handler do not start now, in words. Pure."""
+"""The reasons why tasks of a lane and a handler wait, in words. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from holdfast.core.plurals import counted
 from holdfast.core.served import ServedState
 
 
-def obstacle(state: ServedState) -> str:
+def waiting_reason(state: ServedState) -> str:
     """The reasons and their remedies, the lane's pause first; empty if a worker can claim them."""
-    return "; ".join(filter(None, (pause(state), missing_worker(state))))
+    return "; ".join(filter(None, (pause_reason(state), missing_worker(state))))
 
 
-def pause(state: ServedState) -> str:
+def pause_reason(state: ServedState) -> str:
     if state.paused is None:
         return ""
     return f"lane {state.lane} is paused ({state.paused}): supervisor lanes resume {state.lane}"
