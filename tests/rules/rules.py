@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.rules.parent import PARENT
+from tests.rules.producer import PRODUCER
 from tests.rules.steward import STEWARD
 from tests.rules.worker import WORKER
 
-RULES = [*WORKER, *STEWARD, *PARENT]
+RULES = [*WORKER, *STEWARD, *PARENT, *PRODUCER]

@@ -161,7 +161,9 @@ def _check_content(spec: TaskSpec) -> None:
 
 
 def _check_kind(what: str, value: object, kind: type, expected: str) -> None:
-    if value is not None and not isinstance(value, kind):
+    if value is None:
+        return
+    if not isinstance(value, kind):
         raise InvalidTaskError(f"{what} {shown(value)}: {expected} expected")
     if isinstance(value, str):
         check_json(what, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import cast
 
 from holdfast.client.arguments import LONGEST_ID, check_id, check_seconds
@@ -13,9 +14,15 @@ from holdfast.core.submit_options import MOST_PARENTS, IfParentFails, SubmitOpti
 from holdfast.errors import InvalidTaskError
 from holdfast_config import webhook_url
 
+_OPTIONS = attrgetter("after", "if_parent_fails", "expires", "webhook", "key", "debounce", "unique", "unique_for")
+_NONE = (None,) * 8
 
-def terms_of(spec: TaskSpec) -> SubmitOptions | None:
-    """The options of `spec`; None if it has none, as most tasks."""
+
+def checked_terms(spec: TaskSpec) -> SubmitOptions | None:
+    """The options of `spec`; None if it has none, as most tasks. Raises InvalidTaskError."""
+    if _OPTIONS(spec) == _NONE:
+        return None
+    _check_terms(spec)
     at = isinstance(spec.expires, datetime)
     terms = SubmitOptions(
         after=tuple(dict.fromkeys(spec.after or ())),
@@ -38,8 +45,7 @@ def unix_ms(at: datetime | float | None) -> int | None:
     return ms(at.timestamp() if isinstance(at, datetime) else at)
 
 
-def check_terms(spec: TaskSpec) -> None:
-    """Check the options of `spec`; raises InvalidTaskError."""
+def _check_terms(spec: TaskSpec) -> None:
     _check_parents(spec)
     _check_expiry(spec)
     _check_webhook(spec.webhook)

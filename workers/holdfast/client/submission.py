@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
+from os import urandom
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
 
 from holdfast.client.arguments import check
-from holdfast.client.option_checks import check_terms, ms, terms_of, unix_ms
+from holdfast.client.option_checks import checked_terms, ms, unix_ms
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.envelope import build_parts, build_run
-from holdfast.core.identity import keyed_id
+from holdfast.core.identity import keyed_id, uuid_text
 from holdfast.core.plain_json import shown
 from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import (
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
     """The submission for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
     check(spec)
-    check_terms(spec)
+    terms = checked_terms(spec)
     keyed = keyed_id(queue, spec.key) if spec.key is not None else None
-    task_id = spec.task_id or keyed or str(uuid.uuid4())
+    task_id = spec.task_id or keyed or uuid_text(urandom(16), 4)
     trace_id, span_id = current_trace()
     built = build_run(
         task_id,
@@ -59,7 +59,7 @@ def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
         name=spec.name or "",
         max_attempts=spec.max_attempts,
         timeout_ms=ms(spec.timeout),
-        terms=terms_of(spec),
+        terms=terms,
         concurrency_key=spec.concurrency_key or "",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from typing import ParamSpec, Self, TypeVar
@@ -31,25 +32,36 @@ class SubmitRetries(SubmitSettings):
 
     async def call(self, operation: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer of `operation`; raises its last StoreUnavailableError."""
-        over = stop_after_delay(self.seconds)
-        retrying = AsyncRetrying(
+        started = time.monotonic()
+        try:
+            return await operation(*args, **kwargs)
+        except StoreUnavailableError as error:
+            failed = [error]
+
+        async def attempt() -> T:
+            if failed:  # the first attempt, which was made above: most calls need no loop
+                raise failed.pop()
+            return await operation(*args, **kwargs)
+
+        return await self._retrying(max(0.0, self.seconds - (time.monotonic() - started)))(attempt)
+
+    def _retrying(self, seconds: float) -> AsyncRetrying:
+        """The loop that makes attempts for so long."""
+        over = stop_after_delay(seconds)
+        exponential = wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
+
+        def wait(state: RetryCallState) -> float:
+            """The next pause: doubled with each attempt, but never past the end, when the last attempt is made."""
+            return min(exponential(state), max(0.0, seconds - (state.seconds_since_start or 0.0)))
+
+        return AsyncRetrying(
             retry=retry_if_exception_type(StoreUnavailableError),
             stop=over if self.attempts is None else stop_after_attempt(self.attempts) | over,
-            wait=self._wait,
+            wait=wait,
             before_sleep=self._tell,
             sleep=anyio.sleep,
             reraise=True,
         )
-
-        async def attempt() -> T:  # tenacity awaits only async functions, which a lambda is not
-            return await operation(*args, **kwargs)
-
-        return await retrying(attempt)
-
-    def _wait(self, state: RetryCallState) -> float:
-        """The next pause: doubled with each attempt, but never past the end, when the last attempt is made."""
-        pause = wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)(state)
-        return min(pause, max(0.0, self.seconds - (state.seconds_since_start or 0.0)))
 
     def _tell(self, state: RetryCallState) -> None:
         if state.attempt_number == 1 and state.outcome and (error := state.outcome.exception()):

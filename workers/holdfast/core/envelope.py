@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _encode = msgspec.json.Encoder().encode
+_UNTRACED = b'"trace_id":null,"span_id":null}'
 
 
 class Built(NamedTuple):
@@ -65,18 +66,20 @@ def build_run(
 ) -> Built:
     """A run operation. A missing message id is derived from the content and the task id, so the same call is the same
     message; a missing context id is the task id. Raises InvalidTaskError for values that JSON cannot carry."""
-    message: dict[str, Any] = {"kind": "message", "role": "user", "parts": parts, "metadata": metadata or {}}
-    params: dict[str, Any] = {"task_id": _checked(task_id), "context_id": context_id or task_id, "message": message}
-    if history_length is not None:
-        params["history_length"] = history_length
-    chosen = fitting_message_id(message_id) if message_id else derived_message_id(task_id, _encoded(params))
-    params["message"] = {"message_id": chosen, **message}
-    content = _encoded(params)
+    message = _encoded({"kind": "message", "role": "user", "parts": parts, "metadata": metadata or {}})
+    ids = b'{"task_id":"%b","context_id":%b,"message":{' % (_checked(task_id).encode(), _encoded(context_id or task_id))
+    rest = (
+        b"%b}" % message[1:] if history_length is None else b'%b,"history_length":%d}' % (message[1:], history_length)
+    )
+    chosen = fitting_message_id(message_id) if message_id else derived_message_id(task_id, ids + rest)
+    content = b'%b"message_id":"%b",%b' % (ids, chosen.encode(), rest)
     operation = b'{"operation":"run","params":%b,%b' % (content, _trace(trace_id, span_id))
     return Built(operation, chosen, sha1_hex(content))
 
 
 def _trace(trace_id: str | None, span_id: str | None) -> bytes:
+    if trace_id is None and span_id is None:
+        return _UNTRACED
     return b'"trace_id":%b,"span_id":%b}' % (_encode(trace_id), _encode(span_id))
 
 

@@ -29,7 +29,14 @@ def fitting_message_id(text: str) -> str:
 def derived_message_id(task_id: str, content: bytes) -> str:
     """The message id, a UUID, of a message that was given none: the same call made twice is one message."""
     digest = hashlib.sha1(b"%b\0%b" % (task_id.encode(), content), usedforsecurity=False).digest()
-    return str(uuid.UUID(bytes=digest[:16], version=5))
+    return uuid_text(digest, 5)
+
+
+def uuid_text(content: bytes, version: int) -> str:
+    """The UUID of this version that is made of the first 16 bytes, as `str(uuid.UUID(…))` writes it, but quicker."""
+    number = int.from_bytes(content[:16]) & ~(0xF000 << 64) & ~(0xC000 << 48) | version << 76 | 1 << 63
+    digits = f"{number:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def keyed_id(queue: str, key: str) -> str:

@@ -15,8 +15,11 @@ from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from holdfast.os.kill_points import armed
 from holdfast.store.protocol import MOST_PEEKS
+from holdfast.store.redis.direct_client import DirectClient
 from holdfast.store.redis.failover import ClusterLocator, SentinelLocator, ServerLocator, following_pool
+from holdfast.store.redis.kill_point_connection import watch
 from holdfast_config import redis_topology
 
 if TYPE_CHECKING:
@@ -58,9 +61,9 @@ def clients_of(settings: RedisSettings) -> Clients:
     bounded: Any = aioredis.BlockingConnectionPool  # the library types no option
     unbounded: Any = aioredis.ConnectionPool
     return Clients(
-        _client(bounded.from_url(settings.url, **for_commands)),
-        _client(unbounded.from_url(settings.url, **for_blocking)),
-        _client(unbounded.from_url(settings.url, **for_peeking)),
+        _direct(bounded.from_url(settings.url, **for_commands), settings.answer_timeout),
+        _direct(unbounded.from_url(settings.url, **for_blocking), None),
+        _direct(unbounded.from_url(settings.url, **for_peeking), None),
     )
 
 
@@ -79,8 +82,9 @@ def _following(
     locator = kind(servers.hosts, asking, tls=tls)
     name = servers.master or settings.queue
     pools = [following_pool(locator, name, {**options, **login}, tls=tls) for options in options_of]
-    commands, blocking, peeking = map(_client, pools)
-    return Clients(commands, blocking, peeking, locator)
+    commands, *others = pools
+    blocking, peeking = (_direct(pool, None) for pool in others)
+    return Clients(_direct(commands, settings.answer_timeout), blocking, peeking, locator)
 
 
 def _options(settings: RedisSettings) -> dict[str, Any]:
@@ -104,9 +108,8 @@ def _probed(url: str) -> dict[str, Any]:
     return {"socket_keepalive": True, "socket_keepalive_options": options}
 
 
-def _client(pool: Any) -> Any:
-    """A client that returns answers as the protocol gives them; the library would convert them by the command's
-    name."""
-    client: Any = aioredis.Redis.from_pool(pool)
-    client.response_callbacks.clear()
+def _direct(pool: Any, answer_timeout: float | None) -> DirectClient:
+    client = DirectClient(aioredis.Redis.from_pool(pool), answer_timeout)
+    if armed:
+        client.sent = watch
     return client

@@ -9,11 +9,9 @@ import anyio
 from redis.exceptions import NoScriptError, RedisError
 
 from holdfast.errors import StoreRefusedError, UnreadableRecordError
-from holdfast.os.kill_points import armed
 from holdfast.store.redis.clients import Clients, clients_of
 from holdfast.store.redis.error_mapping import explained
 from holdfast.store.redis.keys import Keys
-from holdfast.store.redis.kill_point_connection import watched
 from holdfast.store.redis.notifications import Notifications
 from holdfast.store.redis.redirects import Redirecting
 from holdfast.store.redis.scripts import Script, build, operations, product
@@ -43,13 +41,12 @@ class Connection:
         made = clients or clients_of(settings)
         self.client, self.blocking, self._locator = made.commands, made.blocking, made.locator
         self._peeking = made.peeking
-        self._evaluate: Any = watched(self.client) if armed else self.client.execute_command
         self._execute: Any = self.client.execute_command
         self._execute_blocking: Any = self.blocking.execute_command
         self._execute_peeking: Any = self._peeking.execute_command
         if made.locator is not None:
             redirecting = Redirecting(made)
-            self._evaluate, self._execute = redirecting.over(self._evaluate), redirecting.over(self._execute)
+            self._execute = redirecting.over(self._execute)
             self._execute_blocking = redirecting.over(self._execute_blocking)
             self._execute_peeking = redirecting.over(self._execute_peeking)
         self._replaced = replaced
@@ -71,10 +68,10 @@ class Connection:
         try:
             with explained(self.url):
                 try:
-                    return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
+                    return await self._execute("EVALSHA", script.sha, *self.keys.declared, *args)
                 except NoScriptError:
                     await self._execute("SCRIPT", "LOAD", script.source)
-                    return await self._evaluate("EVALSHA", script.sha, *self.keys.declared, *args)
+                    return await self._execute("EVALSHA", script.sha, *self.keys.declared, *args)
         except StoreRefusedError as error:
             if "WRONGTYPE" in str(error):
                 await self.check_types()

@@ -8,10 +8,12 @@ import msgspec
 
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.tasks import Accepted, Receipt, Submission
-from holdfast.store.redis.connection import DAMAGED, Value, given
+from holdfast.store.redis.connection import DAMAGED, Connection, Value, given
+from holdfast.store.redis.joined_submits import JoinedSubmits
 from holdfast.store.redis.keys import Keys
-from holdfast.store.redis.part import RedisPart
+from holdfast.store.redis.part import RedisPart, Run
 
+_ACCEPTED = {str(word).encode(): word for word in Accepted}
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -36,12 +38,19 @@ def submitted_on_terms(keys: Keys, s: Submission) -> tuple[Value, ...]:
 
 
 class RedisProducer(RedisPart):
+    def __init__(self, connection: Connection, run: Run | None = None) -> None:
+        super().__init__(connection, run)
+        self._joined = JoinedSubmits(self._submit)
+
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         if any(one.terms for one in submissions):
             raise ValueError("a submission with terms: submit_on_terms is for those")
+        return [await self._joined.submit(*submissions)] if len(submissions) == 1 else await self._submit(submissions)
+
+    async def _submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         args = [value for one in submissions for value in submitted(self._keys, one)]
         answers: list[bytes] = await self._run("submit", *args) if args else []
-        return [Accepted(answer.decode()) for answer in answers]
+        return [_ACCEPTED[answer] for answer in answers]
 
     async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
         args = [value for one in submissions for value in submitted_on_terms(self._keys, one)]

@@ -21,8 +21,7 @@ class Redirecting:
     def __init__(self, clients: Clients) -> None:
         assert clients.locator is not None
         self._locator = clients.locator
-        every = (clients.commands, clients.blocking, clients.peeking)
-        self._pools = tuple(client.connection_pool for client in every)
+        self._clients = (clients.commands, clients.blocking, clients.peeking)
         self._locator.changed = self._leave
 
     def over(self, execute: Execute) -> Execute:
@@ -46,13 +45,15 @@ class Redirecting:
 
     async def _let_go(self) -> None:
         """Close idle connections, so that the next calls find their server anew."""
-        for pool in self._pools:
-            await pool.disconnect(inuse_connections=False)
-            await pool.update_active_connections_for_reconnect()
+        for client in self._clients:
+            await client.give_back_idle()
+            await client.connection_pool.disconnect(inuse_connections=False)
+            await client.connection_pool.update_active_connections_for_reconnect()
 
     async def _leave(self) -> None:
         """Close connections of blocked calls as well: another server serves now, and the old one may be frozen."""
-        commands, *blocking = self._pools
-        await commands.disconnect(inuse_connections=False)
-        for pool in blocking:
-            await pool.disconnect()
+        commands, *blocking = self._clients
+        await commands.give_back_idle()
+        await commands.connection_pool.disconnect(inuse_connections=False)
+        for client in blocking:
+            await client.connection_pool.disconnect()
