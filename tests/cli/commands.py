@@ -6,17 +6,18 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from holdfastd.cli.main import run
+from tests.forked import COMMAND, SUPERVISOR, popen
 
-SUPERVISOR = Path(sys.executable).with_name("supervisor")
 ROOT = Path(__file__).parents[2]
 NOBODY = "supervisor: warning: accepted tasks must wait: no worker runs: supervisor start\n"
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+SERVICES = frozenset({"start", "demo"})  # how they start is what their tests are about
 OURS = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "DATABASE_URL", "NO_COLOR", "OTEL_")
 
 
@@ -38,22 +39,29 @@ class Answer:
 
 @dataclass(frozen=True)
 class Cli:
-    """Runs commands with `options` at their end, in `folder`."""
+    """Runs commands with `options` at their end, in `folder`. `forked`: from a process that has made the imports."""
 
     folder: Path
     options: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
+    forked: bool = True
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> Answer:
-        done = subprocess.run(
-            [SUPERVISOR, *arguments, *self.options],
-            input=stdin,
-            capture_output=True,
+        words = [*arguments, *self.options]
+        process = popen(
+            COMMAND,
+            words,
+            kind="commands",
+            fork=self.forked and SERVICES.isdisjoint(words),
             cwd=self.folder,
             env=clean(self.environ),
-            timeout=60,
+            **PIPES,
         )
-        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+        try:
+            out, err = process.communicate(stdin, 60)
+        finally:
+            process.kill()
+        return Answer(process.wait(), out.decode(), err.decode())
 
     def on_terminal(self, *arguments: str) -> Answer:
         """Standard output and error are one terminal, of 100 columns."""

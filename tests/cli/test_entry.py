@@ -20,7 +20,7 @@ BELOW += [("queue", noun) for noun in ("length", "peek", "clear", "unreadable")]
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Cli:
-    return Cli(tmp_path)
+    return Cli(tmp_path, forked=False)
 
 
 def test_help_lists_every_command(bare: Cli) -> None:
@@ -71,7 +71,7 @@ def test_usage_errors_are_one_line_and_exit_2(bare: Cli, arguments: list[str]) -
 
 
 def test_unreachable_store_exits_69_and_hides_the_password(tmp_path: Path) -> None:
-    answer = Cli(tmp_path)("tasks", "count", "--redis-url", "redis://me:secret@localhost:1/0")
+    answer = Cli(tmp_path, forked=False)("tasks", "count", "--redis-url", "redis://me:secret@localhost:1/0")
     assert answer.status == 69
     assert "localhost:1" in answer.err
     assert "secret" not in answer.err + answer.out
@@ -85,7 +85,7 @@ def test_a_missing_embedded_store_says_how_to_get_one(alone: Cli) -> None:
 
 def test_bad_settings_exit_78_with_a_line_each(tmp_path: Path) -> None:
     environ = {"HOLDFAST_WORKRES": "3", "HOLDFAST_LEASE": "soon"}
-    answer = Cli(tmp_path, environ=environ)("tasks", "count")
+    answer = Cli(tmp_path, environ=environ, forked=False)("tasks", "count")
     assert answer.status == 78
     lines = answer.err.splitlines()
     assert len(lines) == 2
