@@ -145,7 +145,7 @@ async def _ended(site: Site, measured: Measured) -> None:
     measured.times.append(
         await site.clock.of("tasks list, of those that ended", lambda: site.store.tasks(wanted, SAMPLE))
     )
-    ids = [one.task_id for one in (await site.store.tasks(wanted, SAMPLE)).tasks]
+    ids = [task.task_id for task in (await site.store.tasks(wanted, SAMPLE)).tasks]
     kinds = await sizes.by_kind(site.client, ids, await site.manager.count_tasks(*TERMINAL))
     measured.kinds_ended = {kind: size for kind, size in kinds.items() if kind not in sizes.OF_WAITING}
 

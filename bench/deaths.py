@@ -38,7 +38,7 @@ def main() -> int:
     table(
         f"{deaths:,} deaths, {WORKERS} workers; others: {busy:.2f} cores",
         ("deaths", "seconds", *holdings.COLUMNS),
-        [one.row for one in looks],
+        [sample.row for sample in looks],
     )
     return finish(holdings.targets(looks, WARM), {"deaths": deaths, "seconds": looks[-1].seconds, "others": busy})
 

@@ -84,7 +84,7 @@ async def _fill(producing: Producing, measured: Measured) -> None:
 def _emptied(seen: Records, measured: Measured) -> None:
     until(lambda: seen.count() >= TASKS, PATIENCE, "all tasks have run")
     ran = seen.read()
-    assert {one.number for one in ran} == set(range(TASKS)), "some task has not run"
+    assert {record.number for record in ran} == set(range(TASKS)), "some task has not run"
     assert len(ran) == TASKS, "some task has run twice"
     measured.drain = (TASKS - 1) / ((ran[-1].at_ns - ran[0].at_ns) / 1e9)
 
@@ -95,4 +95,4 @@ async def _quiet(producing: Producing, seen: Records, measured: Measured) -> Non
         await producer.quietly(range(TASKS, TASKS + UNTIMED + QUIET))
     until(lambda: seen.count() >= start + UNTIMED + QUIET, PATIENCE, "the timed tasks have run")
     timed = seen.read(start)[UNTIMED:]
-    measured.latencies = [(one.at_ns - one.sent_ns) / 1e6 for one in timed]
+    measured.latencies = [(record.at_ns - record.sent_ns) / 1e6 for record in timed]

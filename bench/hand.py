@@ -24,7 +24,7 @@ class Hand:
         """Settle so many of what it holds, and claim up to `slots`; how many it holds then."""
         self._request += 1
         done, self.held = self.held[:settle], self.held[settle:]
-        outcomes = [Settlement(one.task_id, one.claim, Settle.COMPLETED, RESULT) for one in done]
+        outcomes = [Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED, RESULT) for delivery in done]
         pulled = await self._store.pull(INCARNATION, self._request, slots, [QUEUE], outcomes)
         self.held += pulled.deliveries
         return len(self.held)

@@ -40,14 +40,14 @@ class Look:
 
     @property
     def row(self) -> tuple[object, ...]:
-        held = [(one.descriptors, one.threads, one.memory) for one in (self.parent, self.steward)]
+        held = [(each.descriptors, each.threads, each.memory) for each in (self.parent, self.steward)]
         return (self.events, self.seconds, *held[0], *held[1])
 
 
 def look(running: Pool, events: int, seconds: float) -> Look:
     """Once nobody is being replaced."""
     until(lambda: _is_whole(running), PATIENCE, "every worker is ready and no other lives")
-    (steward,) = [one.pid for one in running.status().processes if one.kind == "steward"]
+    (steward,) = [process.pid for process in running.status().processes if process.kind == "steward"]
     return Look(events, seconds, _held(running.pid), _held(steward))
 
 
@@ -57,11 +57,11 @@ def targets(looks: Sequence[Look], settled: int) -> list[Target]:
     found: list[Target] = []
     for name in ("parent", "steward"):
         before: Held = getattr(first, name)
-        after: list[Held] = [getattr(one, name) for one in later]
-        descriptors = max(one.descriptors for one in after) - before.descriptors
+        after: list[Held] = [getattr(sample, name) for sample in later]
+        descriptors = max(held.descriptors for held in after) - before.descriptors
         found += [
             Target(f"descriptors more, {name}", descriptors, MORE[name]),
-            Target(f"threads more, {name}", max(one.threads for one in after) - before.threads, 1),
+            Target(f"threads more, {name}", max(held.threads for held in after) - before.threads, 1),
             Target(f"MiB more at the end, {name}", after[-1].memory - before.memory, GROWTH),
         ]
     return found
@@ -74,5 +74,5 @@ def _held(pid: int) -> Held:
 
 def _is_whole(running: Pool) -> bool:
     status = running.status()
-    workers = [one for one in status.processes if one.kind == "worker"]
+    workers = [process for process in status.processes if process.kind == "worker"]
     return status.ready == status.target == len(workers)

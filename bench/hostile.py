@@ -182,10 +182,10 @@ async def many_workers(stage: Stage) -> list[Took]:
         await stage.store.register(Introduction(f"w{number}", "host", "boot", 1, number, service))
     async with stage.client.pipeline(transaction=False) as pipe:
         pipe.sadd(stage.key("declared"), *ids)
-        for one in ids:
-            pipe.hset(stage.key(f"schedule:{one}"), "owner", "a")
-            pipe.zadd(stage.key("owner:a"), {one: 0})
-            pipe.zadd(stage.key("schedules"), {one: "inf"})
+        for task_id in ids:
+            pipe.hset(stage.key(f"schedule:{task_id}"), "owner", "a")
+            pipe.zadd(stage.key("owner:a"), {task_id: 0})
+            pipe.zadd(stage.key("schedules"), {task_id: "inf"})
         await pipe.execute()
     token = ""
 
@@ -247,10 +247,10 @@ async def _measured(program: str | None) -> tuple[list[Took], list[Took]]:
     with folder() as place, server(place, program) as url:
         bounded = list[Took]()
         for case in BOUNDED:
-            async with stage(url) as one:
-                bounded += await case(one)
-        async with stage(url) as one:
-            return bounded, await larger_ones(one)
+            async with stage(url) as hostile:
+                bounded += await case(hostile)
+        async with stage(url) as hostile:
+            return bounded, await larger_ones(hostile)
 
 
 if __name__ == "__main__":

@@ -75,15 +75,15 @@ def _measure() -> Idle:
 
 def _processes(running: Pool) -> dict[int, str]:
     children = running.status().processes
-    named = {one.pid: one.kind if one.kind != "worker" else f"worker {one.slot}" for one in children}
+    named = {child.pid: child.kind if child.kind != "worker" else f"worker {child.slot}" for child in children}
     return {running.pid: "parent", **named}
 
 
 def _look(store: Any, pids: Iterable[int]) -> Look:
     stats: dict[str, dict[str, int]] = store.info("commandstats")
-    calls = Counter({name.removeprefix("cmdstat_"): one["calls"] for name, one in stats.items()})
+    calls = Counter({name.removeprefix("cmdstat_"): call["calls"] for name, call in stats.items()})
     times = {pid: psutil.Process(pid).cpu_times() for pid in pids}
-    return Look(time.monotonic(), calls, {pid: one.user + one.system for pid, one in times.items()})
+    return Look(time.monotonic(), calls, {pid: spent.user + spent.system for pid, spent in times.items()})
 
 
 def _between(before: Look, after: Look, names: dict[int, str]) -> Idle:

@@ -77,7 +77,7 @@ def main() -> int:
     numbers = {
         "copied_per_second": round(found.copied),
         "submitted_per_second": round(found.submitted),
-        "behind_ms": [round(one) for one in late],
+        "behind_ms": [round(ms) for ms in late],
         "back_seconds": round(found.back, 1),
         "others": round(others, 2),
     }
@@ -180,7 +180,8 @@ async def _work(redis: RedisStore, name: str, tasks: int) -> None:
         request += 1
         pulled = await redis.pull(name, request, BATCH, [QUEUE], settlements)
         settlements = [
-            Settlement(one.task_id, one.claim, Settle.COMPLETED, result=b'"done"') for one in pulled.deliveries
+            Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED, result=b'"done"')
+            for delivery in pulled.deliveries
         ]
         done += len(settlements)
 

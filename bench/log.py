@@ -25,11 +25,11 @@ class Log:
 
     def of_pid(self, pid: int) -> Ready:
         """When this process became ready."""
-        return next(one for one in self._look() if one.pid == pid)
+        return next(ready for ready in self._look() if ready.pid == pid)
 
     def after(self, before: Ready) -> Ready | None:
         """When the next process in this one's slot became ready."""
-        return next((one for one in self._look() if one.slot == before.slot and one.at > before.at), None)
+        return next((ready for ready in self._look() if ready.slot == before.slot and ready.at > before.at), None)
 
     def _look(self) -> list[Ready]:
         with self.path.open("rb") as file:

@@ -67,14 +67,14 @@ async def _hold(url: str, seen: Records, number: int) -> None:
 
 
 def _lose(losing: Pool, seen: Records, number: int) -> list[float]:
-    pids = [one.pid for one in losing.status().processes]
+    pids = [process.pid for process in losing.status().processes]
     os.kill(losing.pid, signal.SIGSTOP)  # it must not tell of them
     began = time.monotonic_ns()
     for pid in (*pids, losing.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     again = _runs(seen, (2 * number + 1) * TASKS, TASKS)
-    return sorted(round((one.at_ns - began) / 1e9, 2) for one in again)
+    return sorted(round((record.at_ns - began) / 1e9, 2) for record in again)
 
 
 def _runs(seen: Records, start: int, count: int) -> list[Record]:

@@ -58,7 +58,7 @@ def busy_seconds() -> float:
 def own_seconds() -> float:
     """Of this process and the children that it has waited for."""
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in own)
+    return sum(usage.ru_utime + usage.ru_stime for usage in own)
 
 
 def _used() -> _Used:

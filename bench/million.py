@@ -31,12 +31,12 @@ KINDS_OF_TASKS = {"submitted": crowd.submitted, "foreign": crowd.foreign}
 
 def main() -> int:
     tasks = int(sys.argv[1]) if len(sys.argv) > 1 else TASKS
-    measured = {f"{one.server}, {kind}": one for kind, one in _measured(tasks)}
+    measured = {f"{load.server}, {kind}": load for kind, load in _measured(tasks)}
     _show_weights(tasks, measured)
-    for title, one in measured.items():
+    for title, measurement in measured.items():
         columns = ("call", "calls", "median ms", "most", f"over {LATE:g} ms")
-        table(f"\nserver time with {tasks:,} tasks, {title}", columns, [took.row for took in one.times])
-    return finish(list(_targets(measured)), {title: one.numbers for title, one in measured.items()})
+        table(f"\nserver time with {tasks:,} tasks, {title}", columns, [took.row for took in measurement.times])
+    return finish(list(_targets(measured)), {title: measurement.numbers for title, measurement in measured.items()})
 
 
 def _measured(tasks: int) -> Iterator[tuple[str, Measured]]:
@@ -49,10 +49,16 @@ def _measured(tasks: int) -> Iterator[tuple[str, Measured]]:
 
 def _show_weights(tasks: int, measured: Mapping[str, Measured]) -> None:
     columns = (f"{tasks:,} tasks", "GB used", "GB resident", "bytes a waiting task", "bytes an ended one")
-    rows = [(title, one.full.used / GB, one.full.resident / GB, *one.weights) for title, one in measured.items()]
+    rows = [
+        (title, measurement.full.used / GB, measurement.full.resident / GB, *measurement.weights)
+        for title, measurement in measured.items()
+    ]
     table("what tasks weigh", columns, rows)
-    for title, one in measured.items():
-        kinds = [(kind, *(_size(found, kind) for found in (one.kinds_waiting, one.kinds_ended))) for kind in KINDS]
+    for title, measurement in measured.items():
+        kinds = [
+            (kind, *(_size(found, kind) for found in (measurement.kinds_waiting, measurement.kinds_ended)))
+            for kind in KINDS
+        ]
         table(f"\nbytes a task by kind of key, {title}", ("key", "waiting", "ended"), kinds)
 
 
@@ -61,9 +67,9 @@ def _size(found: Mapping[str, tuple[float, str]], kind: str) -> str:
 
 
 def _targets(measured: Mapping[str, Measured]) -> Iterator[Target]:
-    for title, one in measured.items():
-        slowest = max(one.times, key=lambda took: took.median)
-        yield Target(f"GB, {title}", one.full.used / GB, ROOM)
+    for title, measurement in measured.items():
+        slowest = max(measurement.times, key=lambda took: took.median)
+        yield Target(f"GB, {title}", measurement.full.used / GB, ROOM)
         yield Target(f"ms of the slowest call ({slowest.name}), {title}", slowest.median, LATE)
 
 

@@ -52,7 +52,7 @@ class Records:
         with self.path.open("rb") as file:
             file.seek(start * _LAYOUT.size)
             whole = file.read()
-        return [Record(*one) for one in _LAYOUT.iter_unpack(whole[: len(whole) // _LAYOUT.size * _LAYOUT.size])]
+        return [Record(*fields) for fields in _LAYOUT.iter_unpack(whole[: len(whole) // _LAYOUT.size * _LAYOUT.size])]
 
 
 @contextmanager

@@ -43,7 +43,7 @@ class Kill:
 
 def main() -> int:
     kills, others = quietly(_kills)
-    again, replaced = [one.again for one in kills], [one.replaced for one in kills]
+    again, replaced = [kill.again for kill in kills], [kill.replaced for kill in kills]
     rows = [_row("task runs again", again), _row("replacement ready", replaced)]
     table(f"{KILLS} kills, {WORKERS} workers, embedded store; others: {others:.2f} cores", _COLUMNS, rows)
     targets = [

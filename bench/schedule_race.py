@@ -45,12 +45,12 @@ def race(place: Path) -> Race:
         assert time.time() < due - 3, "they were not stored in time"
         context = multiprocessing.get_context("spawn")
         stewards = [context.Process(target=_steward, args=(url, due)) for _ in range(STEWARDS)]
-        for one in stewards:
-            one.start()
+        for steward in stewards:
+            steward.start()
         time.sleep(max(0.0, due - 0.5 - time.time()))
         before = _processor_us(plain)
-        for one in stewards:
-            one.join(PATIENCE)
+        for steward in stewards:
+            steward.join(PATIENCE)
         seconds = max(_fired(plain)) / 1000 - due
         spent = _processor_us(plain) - before
         return Race(STEWARDS, FIRES, _tasks(plain), _wrong(plain), seconds, spent / FIRES)

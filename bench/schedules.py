@@ -132,7 +132,7 @@ def _memory(plain: Any) -> int:
 
 def _idle(running: Pool, seconds: float) -> float:
     """Percent of a processor that the steward uses."""
-    pid = next(one.pid for one in running.status().processes if one.kind == "steward")
+    pid = next(process.pid for process in running.status().processes if process.kind == "steward")
     before = sum(psutil.Process(pid).cpu_times()[:2])
     time.sleep(seconds)
     return (sum(psutil.Process(pid).cpu_times()[:2]) - before) / seconds * 100
@@ -156,7 +156,7 @@ async def _fires(manager: TaskManager, name: str, spec: Any) -> list[int]:
     await manager.schedules.put_all(specs)
     assert time.time() < moment - 1, "these came too late to measure"
     await anyio.sleep(moment + 2 - time.time())
-    return [await _late(manager, one) for one in specs]
+    return [await _late(manager, schedule_id) for schedule_id in specs]
 
 
 async def _late(manager: TaskManager, schedule_id: str) -> int:

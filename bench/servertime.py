@@ -45,8 +45,8 @@ class ServerTime:
         """Of each call, as long as one answers with something."""
         spent, answer = list[float](), object()
         while answer:
-            answer, one = await self._measured(call)
-            spent.append(one)
+            answer, seconds = await self._measured(call)
+            spent.append(seconds)
         return took(name, spent)
 
     async def _measured(self, call: Call) -> tuple[object, float]:
@@ -61,4 +61,4 @@ class ServerTime:
 
 
 def took(name: str, spent: Sequence[float]) -> Took:
-    return Took(name, len(spent), median(spent), max(spent), sum(one > LATE for one in spent))
+    return Took(name, len(spent), median(spent), max(spent), sum(seconds > LATE for seconds in spent))

@@ -68,7 +68,7 @@ class Site:
             self.produce("typed", 4 * self.subject.workers)
             self.wait(lambda before=before: self.records.count() > before, STARTED_WITHIN, "a worker runs a task")
             time.sleep(0.5)
-            seen = {one.pid for one in self.records.read()}
+            seen = {record.pid for record in self.records.read()}
 
     def wait(self, happened: Callable[[], bool], seconds: float, what: str) -> None:
         """As `until`, with the end of the log in the error."""
@@ -79,14 +79,14 @@ class Site:
             raise
 
     def since(self, start: int, kind: int) -> list[Record]:
-        return [one for one in self.records.read(start) if one.kind == kind]
+        return [record for record in self.records.read(start) if record.kind == kind]
 
     def tail(self) -> str:
         return self.tree.log.read_text(errors="replace")[-600:]
 
 
 @contextmanager
-def site(subject: Subject) -> Generator[Site]:
+def open_site(subject: Subject) -> Generator[Site]:
     """Nothing has been started but the server; whatever is started ends with the block."""
     with records() as seen, folder() as place, tcp_server(place, subject.program) as server:
         bin_folder = environment(subject.system.pins) / "bin"

@@ -39,10 +39,12 @@ async def memory(client: Any) -> Memory:
 
 async def by_kind(client: Any, ids: Sequence[str], tasks: int) -> Kinds:
     """Bytes of a task by kind of key, and the encoding: means over `ids`, and its part of what `tasks` tasks share."""
-    found = {kind: await _mean(client, [f"{_T}{kind}:{one}{rest}" for one in ids]) for kind, rest in _OF_EACH.items()}
+    found = {
+        kind: await _mean(client, [f"{_T}{kind}:{task_id}{rest}" for task_id in ids]) for kind, rest in _OF_EACH.items()
+    }
     for kind, key in _OF_ALL.items():
         found[kind] = (await _bytes(client, key) / tasks, await _encoding(client, key))
-    return {kind: one for kind, one in found.items() if one[0]}
+    return {kind: size for kind, size in found.items() if size[0]}
 
 
 async def _mean(client: Any, keys: Sequence[str]) -> tuple[float, str]:

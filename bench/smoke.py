@@ -20,9 +20,9 @@ CEILING = 20.0  # times the bare loop's processor time for a task, of workers an
 
 
 def main() -> int:
-    subjects = {one.title: one for one in own() if one.title in {OURS, LIMIT}}
+    subjects = {subject.title: subject for subject in own() if subject.title in {OURS, LIMIT}}
     figures = {title: _measured(subject) for title, subject in subjects.items()}
-    table(f"{TASKS:,} no-op tasks, 2 workers", _COLUMNS, [_row(title, one) for title, one in figures.items()])
+    table(f"{TASKS:,} no-op tasks, 2 workers", _COLUMNS, [_row(title, figure) for title, figure in figures.items()])
     ratio = figures[OURS]["drain"] / figures[LIMIT]["drain"]
     targets = [
         Target("tasks a second beside the bare loop", ratio, FLOOR, at_least=True),

@@ -35,7 +35,9 @@ def main() -> int:
     (looks, ran, recycled), busy = others(lambda: _soak(tasks))
     columns = ("tasks", "seconds", *holdings.COLUMNS)
     table(
-        f"{tasks:,} tasks, {recycled} workers replaced; others: {busy:.2f} cores", columns, [one.row for one in looks]
+        f"{tasks:,} tasks, {recycled} workers replaced; others: {busy:.2f} cores",
+        columns,
+        [sample.row for sample in looks],
     )
     missing = Target("tasks that did not run exactly once", tasks - len(set(ran)) + len(ran) - len(set(ran)), 1)
     return finish([missing, *holdings.targets(looks, WARM)], {"tasks": tasks, "recycled": recycled, "others": busy})

@@ -13,11 +13,11 @@ WORKERS, MORE_WORKERS = 2, 8
 
 def own() -> list[Subject]:
     """This project and the bare loops, with 2 and 8 workers; the bundled Valkey beside the host's Redis."""
-    return [*_own(HOLDFAST), *_own(LOOPS[0]), *(_subject(one, WORKERS) for one in LOOPS[1:])]
+    return [*_own(HOLDFAST), *_own(LOOPS[0]), *(_subject(system, WORKERS) for system in LOOPS[1:])]
 
 
 def peers(names: Sequence[str] = ()) -> list[Subject]:
-    return [_subject(one, WORKERS) for one in PEERS if not names or one.name in names]
+    return [_subject(system, WORKERS) for system in PEERS if not names or system.name in names]
 
 
 def _own(system: System) -> Iterator[Subject]:

@@ -32,7 +32,7 @@ class TcpServer:
     def commands(self) -> int:
         """Calls so far, those that scripts make included."""
         told: dict[str, dict[str, int]] = self.client.info("commandstats")
-        counted = {name.removeprefix("cmdstat_").split("|")[0]: one["calls"] for name, one in told.items()}
+        counted = {name.removeprefix("cmdstat_").split("|")[0]: call["calls"] for name, call in told.items()}
         return sum(calls for name, calls in counted.items() if name not in _OWN)
 
 

@@ -37,12 +37,12 @@ MEASURES: dict[str, Callable[[], Measured]] = {
 
 def main() -> int:
     tried = _measure()
-    chosen = {name: sorted(measured, key=lambda one: one.others)[:ROUNDS] for name, measured in tried.items()}
+    chosen = {name: sorted(measured, key=lambda sample: sample.others)[:ROUNDS] for name, measured in tried.items()}
     columns = ("2 workers", "tasks/s", "submit/s", "in batches", "p50 ms", "p99 ms", "others, cores")
     rows = [_row(name, measured) for name, measured in chosen.items()]
     table("20,000 no-op tasks; submit to handler on a quiet queue", columns, rows)
     for name, measured in chosen.items():
-        if noisy := sum(not _is_quiet(one) for one in measured):
+        if noisy := sum(not _is_quiet(sample) for sample in measured):
             print(f"DOUBTFUL {name}: others used the processors in {noisy} of {len(measured)} rounds")
     print(
         f"drain at the default concurrency beside the bare loop: {_drain(chosen[DEFAULT]) / _drain(chosen[BARE]):.2f}"
@@ -57,8 +57,8 @@ def _measure() -> dict[str, list[Measured]]:
     for _ in range(TRIES):
         for name, measure in MEASURES.items():
             if sum(map(_is_quiet, tried[name])) < ROUNDS:
-                one, others = quietly(measure)
-                tried[name].append(replace(one, others=others))
+                sample, others = quietly(measure)
+                tried[name].append(replace(sample, others=others))
     return tried
 
 
@@ -67,27 +67,27 @@ def _is_quiet(measured: Measured) -> bool:
 
 
 def _drain(measured: Iterable[Measured]) -> float:
-    return median(one.drain for one in measured)
+    return median(sample.drain for sample in measured)
 
 
 def _row(name: str, measured: Sequence[Measured]) -> tuple[object, ...]:
-    waits = [wait for one in measured for wait in one.latencies]
-    singly = median(one.singly for one in measured)
-    in_batches = median(one.in_batches for one in measured)
+    waits = [wait for sample in measured for wait in sample.latencies]
+    singly = median(sample.singly for sample in measured)
+    in_batches = median(sample.in_batches for sample in measured)
     rates = (round(_drain(measured)), round(singly), round(in_batches))
-    others = max(one.others for one in measured)
+    others = max(sample.others for sample in measured)
     return (name, *rates, percentile(waits, 0.5), percentile(waits, 0.99), others)
 
 
 def _numbers(rounds: dict[str, list[Measured]]) -> dict[str, object]:
     return {
         name: {
-            "drain": [round(one.drain, 1) for one in measured],
-            "singly": [round(one.singly, 1) for one in measured],
-            "in_batches": [round(one.in_batches, 1) for one in measured],
-            "p50_ms": [round(percentile(one.latencies, 0.5), 4) for one in measured],
-            "p99_ms": [round(percentile(one.latencies, 0.99), 4) for one in measured],
-            "others": [round(one.others, 2) for one in measured],
+            "drain": [round(sample.drain, 1) for sample in measured],
+            "singly": [round(sample.singly, 1) for sample in measured],
+            "in_batches": [round(sample.in_batches, 1) for sample in measured],
+            "p50_ms": [round(percentile(sample.latencies, 0.5), 4) for sample in measured],
+            "p99_ms": [round(percentile(sample.latencies, 0.99), 4) for sample in measured],
+            "others": [round(sample.others, 2) for sample in measured],
         }
         for name, measured in rounds.items()
     }

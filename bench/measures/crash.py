@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from bench.measures import Figures
 from bench.records import RAN
-from bench.site import Site, Subject, site
+from bench.site import Site, Subject, open_site
 
 TASK_SECONDS = 2.0
 GROWN = 2.5  # seconds that workers have lived before the kill
@@ -30,31 +30,31 @@ def measure(subject: Subject, limit: float = LIMIT) -> Figures:
 
 
 def _figure(name: str, subject: Subject, kill: Callable[[Site, int], None], limit: float) -> Figures:
-    with site(subject) as one:
-        one.start()
+    with open_site(subject) as site:
+        site.start()
         time.sleep(GROWN)
-        start = one.records.count()
-        one.produce("slow", 1, TASK_SECONDS)
-        one.wait(lambda: one.records.count() > start, STARTS_WITHIN, "the task starts")
+        start = site.records.count()
+        site.produce("slow", 1, TASK_SECONDS)
+        site.wait(lambda: site.records.count() > start, STARTS_WITHIN, "the task starts")
         time.sleep(INTO)
         at_ns = time.monotonic_ns()
-        kill(one, one.records.read(start)[0].pid)
-        return _again(name, one, start, at_ns, limit)
+        kill(site, site.records.read(start)[0].pid)
+        return _again(name, site, start, at_ns, limit)
 
 
-def _again(name: str, one: Site, start: int, at_ns: int, limit: float) -> Figures:
+def _again(name: str, site: Site, start: int, at_ns: int, limit: float) -> Figures:
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
-        if len(runs := one.since(start, RAN)) > 1:
+        if len(runs := site.since(start, RAN)) > 1:
             return {f"{name}_s": (runs[1].at_ns - at_ns) / 1e9}
         time.sleep(0.005)
     return {f"{name}_limit_s": limit}
 
 
-def _kill_worker(one: Site, pid: int) -> None:
+def _kill_worker(site: Site, pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def _kill_all(one: Site, pid: int) -> None:
-    one.tree.end()
-    one.tree.start()
+def _kill_all(site: Site, pid: int) -> None:
+    site.tree.end()
+    site.tree.start()

@@ -10,7 +10,7 @@ from collections import Counter
 
 from bench.measures import Figures
 from bench.records import ENDED, RAN
-from bench.site import Site, Subject, site
+from bench.site import Site, Subject, open_site
 
 TASKS = 24
 TASK_SECONDS = 2.0
@@ -21,44 +21,44 @@ EMPTY_WITHIN = 60.0  # seconds
 
 
 def measure(subject: Subject) -> Figures:
-    with site(subject) as one:
-        one.start()
-        start = one.records.count()
-        one.produce("slow", TASKS, TASK_SECONDS)
-        one.wait(lambda: one.records.count() > start, EMPTY_WITHIN, "a task starts")
+    with open_site(subject) as site:
+        site.start()
+        start = site.records.count()
+        site.produce("slow", TASKS, TASK_SECONDS)
+        site.wait(lambda: site.records.count() > start, EMPTY_WITHIN, "a task starts")
         time.sleep(INTO)
-        running = {run.number for run in one.since(start, RAN)} - {run.number for run in one.since(start, ENDED)}
-        ended = _stop(one)
-        finished = running & {run.number for run in one.since(start, ENDED)}
-        one.tree.end()
-        one.tree.start()
-        _empty(one, start)
-        return {**ended, "running": len(running), "finished": len(finished), **_counts(one, start)}
+        running = {run.number for run in site.since(start, RAN)} - {run.number for run in site.since(start, ENDED)}
+        ended = _stop(site)
+        finished = running & {run.number for run in site.since(start, ENDED)}
+        site.tree.end()
+        site.tree.start()
+        _empty(site, start)
+        return {**ended, "running": len(running), "finished": len(finished), **_counts(site, start)}
 
 
-def _stop(one: Site) -> Figures:
+def _stop(site: Site) -> Figures:
     """The signal to what was started; seconds until no process is left, or none if some are left for too long."""
     at = time.monotonic()
-    one.tree.signal_started(one.subject.system.drains)
+    site.tree.signal_started(site.subject.system.drains)
     while time.monotonic() - at < ENDS_WITHIN:
-        if not one.tree.alive():
+        if not site.tree.alive():
             return {"exit_s": time.monotonic() - at}
         time.sleep(0.02)
     return {"exit_limit_s": ENDS_WITHIN}
 
 
-def _empty(one: Site, start: int) -> None:
+def _empty(site: Site, start: int) -> None:
     """Until each task has ended, or nothing happens any more."""
     deadline, seen, changed = time.monotonic() + EMPTY_WITHIN, 0, time.monotonic()
     while time.monotonic() < min(deadline, changed + STUCK_AFTER):
-        if len({run.number for run in one.since(start, ENDED)}) == TASKS:
+        if len({run.number for run in site.since(start, ENDED)}) == TASKS:
             return
-        if (count := one.records.count()) != seen:
+        if (count := site.records.count()) != seen:
             seen, changed = count, time.monotonic()
         time.sleep(0.05)
 
 
-def _counts(one: Site, start: int) -> Figures:
-    starts = Counter(run.number for run in one.since(start, RAN))
-    ends = {run.number for run in one.since(start, ENDED)}
+def _counts(site: Site, start: int) -> Figures:
+    starts = Counter(run.number for run in site.since(start, RAN))
+    ends = {run.number for run in site.since(start, ENDED)}
     return {"lost": TASKS - len(ends), "run_twice": sum(count > 1 for count in starts.values())}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bench.measures import Figures
 from bench.report import percentile
-from bench.site import Site, Subject, site
+from bench.site import Site, Subject, open_site
 from bench.spending import cores_of_others, spending
 
 TASKS = 500
@@ -18,22 +18,22 @@ RUN_WITHIN = 60.0  # seconds
 
 
 def measure(subject: Subject, tasks: int = TASKS) -> Figures:
-    with site(subject) as one:
-        one.start()
+    with open_site(subject) as site:
+        site.start()
         time.sleep(SETTLES)
-        before = spending(one)
-        own, foreign = _timed(one, "timed", tasks), _timed(one, "foreign", tasks)
-        others = cores_of_others(before, spending(one))
+        before = spending(site)
+        own, foreign = _timed(site, "timed", tasks), _timed(site, "foreign", tasks)
+        others = cores_of_others(before, spending(site))
     return {**_shares("", own), **_shares("foreign_", foreign), "others": others}
 
 
-def _timed(one: Site, action: str, tasks: int) -> list[float]:
+def _timed(site: Site, action: str, tasks: int) -> list[float]:
     """Milliseconds; none where the producer has no such call."""
-    start = one.records.count()
-    if one.produce(action, UNTIMED + tasks, GAP) is None:
+    start = site.records.count()
+    if site.produce(action, UNTIMED + tasks, GAP) is None:
         return []
-    one.wait(lambda: one.records.count() >= start + UNTIMED + tasks, RUN_WITHIN, "the timed tasks have run")
-    return [(run.at_ns - run.sent_ns) / 1e6 for run in one.records.read(start)[UNTIMED:]]
+    site.wait(lambda: site.records.count() >= start + UNTIMED + tasks, RUN_WITHIN, "the timed tasks have run")
+    return [(run.at_ns - run.sent_ns) / 1e6 for run in site.records.read(start)[UNTIMED:]]
 
 
 def _shares(prefix: str, values: Sequence[float]) -> Figures:

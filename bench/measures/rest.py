@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from bench.measures import Figures
-from bench.site import Site, Subject, site
+from bench.site import Site, Subject, open_site
 from bench.spending import cores_of_others, spending
 
 SETTLES = 20.0  # seconds until the start is over and the first renewals are done
@@ -17,18 +17,18 @@ MIB = 1 << 20
 
 
 def measure(subject: Subject, seconds: float = SECONDS, settles: float = SETTLES) -> Figures:
-    with site(subject) as one:
-        one.start()
+    with open_site(subject) as site:
+        site.start()
         time.sleep(settles)
-        one.tree.alive()
-        return {**_idle(one, seconds), **_memory(one)}
+        site.tree.alive()
+        return {**_idle(site, seconds), **_memory(site)}
 
 
-def _idle(one: Site, seconds: float) -> Figures:
+def _idle(site: Site, seconds: float) -> Figures:
     """A second of the whole pool; processor time in percent of one processor."""
-    before, earlier = spending(one), one.tree.cpu()
+    before, earlier = spending(site), site.tree.cpu()
     time.sleep(seconds)
-    later, after = one.tree.cpu(), spending(one)
+    later, after = site.tree.cpu(), spending(site)
     used = [(later[pid] - earlier[pid]) / (after.at - before.at) * 100 for pid in later.keys() & earlier.keys()]
     return {
         "idle_commands": (after.commands - before.commands) / (after.at - before.at),
@@ -38,6 +38,6 @@ def _idle(one: Site, seconds: float) -> Figures:
     }
 
 
-def _memory(one: Site) -> Figures:
-    sizes = one.tree.pss()
+def _memory(site: Site) -> Figures:
+    sizes = site.tree.pss()
     return {"memory_mib": sum(sizes) / MIB, "processes": len(sizes), "largest_mib": max(sizes) / MIB}

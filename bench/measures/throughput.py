@@ -12,7 +12,7 @@ import uvloop
 
 from bench.measures import Figures
 from bench.producing import all_completed
-from bench.site import Site, Subject, site
+from bench.site import Site, Subject, open_site
 from bench.spending import Spending, cores_of_others, spending
 from bench.systems import OURS
 
@@ -23,23 +23,23 @@ EMPTY_WITHIN = 180.0  # seconds
 def measure(subject: Subject, tasks: int = 0) -> Figures:
     """`tasks`: fewer than the system's own number."""
     count = tasks or subject.system.tasks
-    with site(subject) as one:
-        submits = _submits(one, count)
-        drain = _drain(one, count)
+    with open_site(subject) as site:
+        submits = _submits(site, count)
+        drain = _drain(site, count)
         if subject.system.app == OURS:
-            uvloop.run(all_completed(one.server.url, count))
+            uvloop.run(all_completed(site.server.url, count))
     return {**submits, **drain}
 
 
-def _submits(one: Site, count: int) -> Figures:
+def _submits(site: Site, count: int) -> Figures:
     """Rates of each way to submit; the queue is full after it."""
     rates: Figures = {}
     for name, action, tasks in (("singly", "singly", SINGLY), ("coroutines", "coroutines", COROUTINES)):
-        rates |= _rate(name, one.produce(action, min(count, tasks)))
-        one.server.client.flushall()
-    bulk = _rate("bulk", one.produce("bulk", count))
+        rates |= _rate(name, site.produce(action, min(count, tasks)))
+        site.server.client.flushall()
+    bulk = _rate("bulk", site.produce("bulk", count))
     if not bulk:
-        one.produce("coroutines", count) or one.produce("singly", count)
+        site.produce("coroutines", count) or site.produce("singly", count)
     return rates | bulk
 
 
@@ -47,15 +47,15 @@ def _rate(name: str, answer: dict[str, float] | None) -> Figures:
     return {name: answer["rate"]} if answer else {}
 
 
-def _drain(one: Site, count: int) -> Figures:
-    ran = one.records.count
-    one.tree.start()
-    one.wait(lambda: ran() >= count // 10, EMPTY_WITHIN, "a tenth of the tasks has run")
-    one.tree.alive()
-    before = spending(one)
-    one.wait(lambda: ran() >= count, EMPTY_WITHIN, "all tasks have run")
-    after = spending(one)
-    return {**_run_once(one, count), **_each_task(before, after)}
+def _drain(site: Site, count: int) -> Figures:
+    ran = site.records.count
+    site.tree.start()
+    site.wait(lambda: ran() >= count // 10, EMPTY_WITHIN, "a tenth of the tasks has run")
+    site.tree.alive()
+    before = spending(site)
+    site.wait(lambda: ran() >= count, EMPTY_WITHIN, "all tasks have run")
+    after = spending(site)
+    return {**_run_once(site, count), **_each_task(before, after)}
 
 
 def _each_task(before: Spending, after: Spending) -> Figures:
@@ -68,9 +68,9 @@ def _each_task(before: Spending, after: Spending) -> Figures:
     }
 
 
-def _run_once(one: Site, count: int) -> Figures:
+def _run_once(site: Site, count: int) -> Figures:
     """Tasks a second; those that ran twice or never are counted, not hidden."""
-    runs = one.records.read()
+    runs = site.records.read()
     times = Counter(run.number for run in runs)
     seconds = (max(run.at_ns for run in runs) - min(run.at_ns for run in runs)) / 1e9
     return {"drain": (len(runs) - 1) / seconds, "twice": len(runs) - len(times), "missing": count - len(times)}

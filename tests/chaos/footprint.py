@@ -23,4 +23,4 @@ def footprint(url: str, queue: str) -> dict[str, int]:
             if key not in capped and client.ttl(key) == NEVER
         ]
         kept = {key: client.memory_usage(key, samples=0) or 0 for key in [*keys, queue]}
-    return dict(sorted(kept.items(), key=lambda one: one[1], reverse=True))
+    return dict(sorted(kept.items(), key=lambda item: item[1], reverse=True))

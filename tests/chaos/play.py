@@ -125,7 +125,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                 unfinished = await _until_ended(workload, watcher, began + plan.seconds + IN_PEACE)
                 await _until_told_of(stand.url)
                 await watcher.compare_states()
-                aside = [one.raw for one in await store.unreadable(1000)]
+                aside = [entry.raw for entry in await store.unreadable(1000)]
                 await watcher.look_once()
                 gone = [
                     f"{each.name} is gone, its exit status {each.ended()}" for each in hosts if not each.until_ready()

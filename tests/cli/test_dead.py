@@ -106,7 +106,7 @@ def aside(inside: Cli, *entries: bytes) -> list[str]:
     """Addresses of entries that a worker has set aside, newest first."""
     push(inside, *entries)
     give_up_waiting(inside)
-    return [one["address"] for one in inside("queue", "unreadable", "--json").lines]
+    return [entry["address"] for entry in inside("queue", "unreadable", "--json").lines]
 
 
 def test_what_was_set_aside_is_shown_put_back_and_forgotten(inside: Cli) -> None:

@@ -30,8 +30,8 @@ def doctor(short_path: Path) -> Cli:
 
 def amiss(answer: Answer) -> dict[tuple[str, str], dict[str, str]]:
     """The warnings and problems, by subject and look."""
-    bad = [one for one in answer.document if one["level"] in ("warning", "problem")]
-    return {(one["subject"], one["look"]): one for one in bad}
+    bad = [finding for finding in answer.document if finding["level"] in ("warning", "problem")]
+    return {(finding["subject"], finding["look"]): finding for finding in bad}
 
 
 def ask(doctor: Cli, url: str, *options: str) -> Answer:
@@ -47,10 +47,10 @@ def test_where_all_is_well_nothing_is_amiss(doctor: Cli, short_path: Path) -> No
         answer = ask(doctor, server.url, "--strict")
     assert amiss(answer) == {}
     assert answer.status == 0
-    assert {one["subject"] for one in answer.document} >= {
+    assert {finding["subject"] for finding in answer.document} >= {
         "kernel", "python", "limits", "settings", "handler", "folders", "redis", "queue", "supervisor", "unit"
     }  # fmt: skip
-    assert all(one.keys() == {"level", "subject", "look", "found", "fix"} for one in answer.document)
+    assert all(finding.keys() == {"level", "subject", "look", "found", "fix"} for finding in answer.document)
 
 
 def test_a_server_that_evicts_keeps_nothing_and_is_full(doctor: Cli, short_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_server_that_evicts_keeps_nothing_and_is_full(doctor: Cli, short_path:
     with serve(short_path, *options) as server:
         answer = ask(doctor, server.url)
     assert answer.status == 1
-    assert {look: one["level"] for (_, look), one in amiss(answer).items()} == {
+    assert {look: finding["level"] for (_, look), finding in amiss(answer).items()} == {
         "eviction": "problem", "memory": "problem", "persistence": "warning", "connections": "warning",
         "idle connections": "warning",
     }  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_wrong_password_is_one_problem_and_is_not_shown(doctor: Cli, short_pat
     assert where == ("redis", "connection")
     assert "invalid username-password" in problem["found"]
     assert "hunter2" not in answer.out + answer.err
-    assert "handler" in {one["subject"] for one in answer.document}
+    assert "handler" in {finding["subject"] for finding in answer.document}
 
 
 def test_a_user_without_rights_is_told_which_and_how_to_get_them(doctor: Cli, short_path: Path) -> None:
@@ -153,9 +153,9 @@ def test_bad_settings_are_problems_and_the_machine_is_looked_at_anyway(doctor: C
     (short_path / "supervisor.toml").write_text('workers = "many"\nwrokers = 3\n')
     answer = doctor("doctor")
     assert answer.status == 1
-    problems = [one["found"] for one in answer.document if one["subject"] == "settings"]
+    problems = [finding["found"] for finding in answer.document if finding["subject"] == "settings"]
     assert len(problems) == 2
-    assert "kernel" in {one["subject"] for one in answer.document}
+    assert "kernel" in {finding["subject"] for finding in answer.document}
     (short_path / "supervisor.toml").write_text("workers = \n")
     assert "not TOML" in doctor("doctor").document[0]["found"]
 
@@ -171,7 +171,7 @@ def test_a_handler_that_cannot_be_imported_is_a_problem(doctor: Cli, short_path:
 def test_a_running_supervisor_and_its_store_are_in_order(pool: Cli) -> None:
     answer = pool("doctor", "examples.wordcount:handle", "--json", "--workers", "2")
     assert answer.status == 0, answer.out
-    told = {(one["subject"], one["look"]): one for one in answer.document}
+    told = {(finding["subject"], finding["look"]): finding for finding in answer.document}
     assert told["supervisor", "state"]["found"] == "2 of 2 workers are ready"
     assert told["queue", "stewards"]["level"] == "ok"
     assert "AOF" in told["redis", "persistence"]["found"]

@@ -18,7 +18,7 @@ from tests.servers import serve
 
 
 def ids(answer: list[Any]) -> list[str]:
-    return [one["id"] for one in answer]
+    return [event["id"] for event in answer]
 
 
 def test_the_last_events_are_shown_in_order_and_chosen_by_task_and_kind(inside: Inside) -> None:
@@ -27,11 +27,14 @@ def test_the_last_events_are_shown_in_order_and_chosen_by_task_and_kind(inside: 
     inside("tasks", "cancel", "t", "--reason", "\x1b[31mred")
     assert len(inside("events", "--json").lines) == 20
     last = inside("events", "--limit", "2", "--json").lines
-    assert [(one["event"], one["id"]) for one in last] == [("delayed", "t"), ("canceled", "t")]
+    assert [(event["event"], event["id"]) for event in last] == [("delayed", "t"), ("canceled", "t")]
     assert len(inside("events", "--since", "1h", "--json").lines) == 33
     assert len(inside("events", "--since", "1h", "--limit", "4", "--json").lines) == 4
     kinds = ("--kind", "accepted", "--kind", "canceled")
-    assert [one["event"] for one in inside("events", "--task", "t", *kinds, "--json").lines] == ["accepted", "canceled"]
+    assert [event["event"] for event in inside("events", "--task", "t", *kinds, "--json").lines] == [
+        "accepted",
+        "canceled",
+    ]
     assert "\x1b[31m" not in inside.on_terminal("events", "--task", "t").out
     assert "\\x1b[31mred" in inside("events", "--task", "t").out
     assert inside("events", "--kind", "danced").status == 2

@@ -10,7 +10,7 @@ from tests.cli.commands import Cli
 
 
 def told(inside: Cli, lane: str) -> dict[str, Any]:
-    [found] = [one for one in inside("lanes", "list", "--json").document["lanes"] if one["lane"] == lane]
+    [found] = [row for row in inside("lanes", "list", "--json").document["lanes"] if row["lane"] == lane]
     return found
 
 
@@ -26,7 +26,7 @@ def test_what_a_shell_says_of_a_lane_that_nobody_serves_is_not_shown(inside: Cli
     queue = inside.options[-1]
     (inside.folder / "mine.toml").write_text(f'lanes = "{queue}=3;timeout=90s,slow"\n')
     given = ["--config", str(inside.folder / "mine.toml")]
-    [found] = [one for one in inside("lanes", "list", "--json", *given).document["lanes"] if one["lane"] == queue]
+    [found] = [lane for lane in inside("lanes", "list", "--json", *given).document["lanes"] if lane["lane"] == queue]
     assert (found["weight"], found["timeout"], found["workers"]) == (None, None, 0)
     assert "no worker serves it" in inside("lanes", "list", *given).out
 

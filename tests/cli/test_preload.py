@@ -97,12 +97,12 @@ def test_workers_share_the_one_import_and_its_files(short_path: Path) -> None:
     (short_path / "agent.py").write_text(HANDLER)
     with running(short_path, "--workers", "2", "--preload") as (cli, process):
         results = [line["result"] for line in cli("submit", "a", "b", "c", "d", "--wait").lines]
-        workers = {one["pid"] for one in _processes(cli) if one["kind"] == "worker"}
+        workers = {row["pid"] for row in _processes(cli) if row["kind"] == "worker"}
         assert {importer for importer, _ in results} == {process.pid}
         assert {runner for _, runner in results} <= workers
         assert (short_path / "notes").read_text() == "ran\n" * 4
         assert len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1
-        steward = next(one["pid"] for one in _processes(cli) if one["kind"] == "steward")
+        steward = next(row["pid"] for row in _processes(cli) if row["kind"] == "steward")
         assert str(short_path / "notes") not in _open_files(steward)
 
 

@@ -121,7 +121,7 @@ def test_it_is_said_wherever_somebody_may_wonder(hosts: Cli) -> None:
         assert f"@{HERE} said so: the bank moves; to go on: supervisor resume" in first
     assert "no host claims a task (the bank moves): supervisor resume" in hosts("why", "t1").out
     assert "all hosts quiet for" in hosts("doctor").out
-    assert [one["reason"] for one in hosts("lanes", "list", "--json").document["quiet"]] == ["the bank moves"]
+    assert [order["reason"] for order in hosts("lanes", "list", "--json").document["quiet"]] == ["the bank moves"]
     hosts("resume")
     hosts("control", "HALT")
     first = hosts("workers").out.splitlines()[0]

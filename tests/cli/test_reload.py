@@ -28,7 +28,11 @@ def answer(cli: Cli) -> str:
 
 
 def generations(cli: Cli) -> set[int]:
-    return {one["generation"] for one in cli("status", "--json").document["processes"] if one["kind"] == "worker"}
+    return {
+        process["generation"]
+        for process in cli("status", "--json").document["processes"]
+        if process["kind"] == "worker"
+    }
 
 
 def test_new_code_serves_after_a_reload(short_path: Path) -> None:

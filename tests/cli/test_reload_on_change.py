@@ -23,7 +23,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-class Developing:
+class ReloadingSupervisor:
     """A supervisor with --reload in `folder`, and what it says."""
 
     def __init__(self, folder: Path) -> None:
@@ -60,41 +60,41 @@ class Developing:
 
 
 @contextmanager
-def developing(folder: Path) -> Iterator[Developing]:
+def reloading(folder: Path) -> Iterator[ReloadingSupervisor]:
     (folder / "agent.py").write_text("def handle(messages): return 1\n")
     os.utime(folder / "agent.py", (SAVED, SAVED))
     (folder / "supervisor.toml").write_text('log_format = "json"\n')
-    one = Developing(folder)
-    guard = Timer(TERMINAL_RETRIES, one.process.kill)
+    supervisor = ReloadingSupervisor(folder)
+    guard = Timer(TERMINAL_RETRIES, supervisor.process.kill)
     guard.start()
     try:
-        one.until("submit work with")
-        yield one
+        supervisor.until("submit work with")
+        yield supervisor
     finally:
         guard.cancel()
-        one.process.terminate()
-        one.process.communicate()
+        supervisor.process.terminate()
+        supervisor.process.communicate()
 
 
 def test_what_is_saved_is_loaded_and_what_is_broken_changes_nothing(short_path: Path) -> None:
-    with developing(short_path) as one:
-        assert one.answer() == 1
-        one.save("return 2")
-        one.until('"event": "reloaded"')
-        assert one.answer() == 2
-        one.save("return (")
-        told = one.until('"event": "reload failed')
+    with reloading(short_path) as supervisor:
+        assert supervisor.answer() == 1
+        supervisor.save("return 2")
+        supervisor.until('"event": "reloaded"')
+        assert supervisor.answer() == 2
+        supervisor.save("return (")
+        told = supervisor.until('"event": "reload failed')
         assert told.count("SyntaxError: '(' was never closed") >= 1
-        assert one.answer() == 2
-        one.save("return 3")
-        one.until('"event": "reloaded"')
-        assert one.answer() == 3
+        assert supervisor.answer() == 2
+        supervisor.save("return 3")
+        supervisor.until('"event": "reloaded"')
+        assert supervisor.answer() == 3
         (short_path / "supervisor.toml").write_text('log_format = "json"\nconcurrency = 3\n')
-        assert "supervisor.toml" in one.until('"event": "reloaded"')
-        assert one.process.poll() is None
-        kinds = [process["kind"] for process in one.cli("status", "--json").document["processes"]]
+        assert "supervisor.toml" in supervisor.until('"event": "reloaded"')
+        assert supervisor.process.poll() is None
+        kinds = [process["kind"] for process in supervisor.cli("status", "--json").document["processes"]]
         assert kinds == ["store", "steward", "watcher", "worker", "worker"]
-        assert one.cli("stop").status == 0
+        assert supervisor.cli("stop").status == 0
 
 
 def test_without_the_library_the_line_says_how_to_install_it(alone: Cli) -> None:

@@ -116,7 +116,7 @@ def test_a_file_is_applied_and_only_its_owner_s_are_pruned(inside: Inside, short
     file.write_text('[schedules.b]\ncron = "30 * * * *"\nname = "sweep"\n')
     told = inside("schedules", "apply", str(file), "--json").document
     assert (told["change"], told["prune"]) == (["b"], ["a"])
-    names = {one["schedule"] for one in inside("schedules", "list", "--json").document["schedules"]}
+    names = {schedule["schedule"] for schedule in inside("schedules", "list", "--json").document["schedules"]}
     assert names == {"b", "mine"}
 
 
@@ -168,7 +168,7 @@ def test_the_owner_is_listed(inside: Inside, short_path: Path) -> None:
     inside("schedules", "apply", str(file))
     inside("schedules", "set", "mine", "x", "--every", "60")
     listed = inside("schedules", "list", "--json").document["schedules"]
-    assert {one["schedule"]: (one["owner"], one["declared"]) for one in listed} == {
+    assert {schedule["schedule"]: (schedule["owner"], schedule["declared"]) for schedule in listed} == {
         "a": ("billing", False),
         "mine": (None, False),
     }

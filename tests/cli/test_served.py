@@ -122,9 +122,9 @@ def test_why_tells_the_limits_of_the_service_and_not_of_the_shell(
 
 
 def test_weights_and_timeouts_are_those_of_the_workers(old: Cli) -> None:
-    lanes = {one["lane"]: one for one in old("lanes", "list", "--json").document["lanes"]}
+    lanes = {lane["lane"]: lane for lane in old("lanes", "list", "--json").document["lanes"]}
     assert (lanes["mail"]["weight"], lanes["mail"]["timeout"], lanes["mail"]["workers"]) == (2, None, 1)
-    assert sorted((one["weight"], one["timeout"]) for one in lanes.values()) == [(2, None), (3, 90.0)]
+    assert sorted((lane["weight"], lane["timeout"]) for lane in lanes.values()) == [(2, None), (3, 90.0)]
 
 
 def test_nobody_comes_in_time(short_path: Path, redis_settings: RedisSettings) -> None:

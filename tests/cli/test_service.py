@@ -62,8 +62,8 @@ def test_a_delayed_task_is_waited_for(pool: Cli) -> None:
 def test_status_shows_processes_with_memory_and_the_store(pool: Cli) -> None:
     status = pool("status", "--json").document
     assert (status["state"], status["ready"], status["target"]) == ("running", 2, 2)
-    assert sorted(one["kind"] for one in status["processes"]) == ["steward", "store", "worker", "worker"]
-    assert all(one["memory_bytes"] > 0 for one in status["processes"])
+    assert sorted(process["kind"] for process in status["processes"]) == ["steward", "store", "worker", "worker"]
+    assert all(process["memory_bytes"] > 0 for process in status["processes"])
     assert status["counts"]["workers"] == 2
     text = pool("status").out
     assert "2 of 2 workers ready" in text
@@ -72,7 +72,7 @@ def test_status_shows_processes_with_memory_and_the_store(pool: Cli) -> None:
 
 
 def test_workers_lists_those_of_status(pool: Cli) -> None:
-    pids = {one["pid"] for one in pool("status", "--json").document["processes"] if one["kind"] == "worker"}
+    pids = {process["pid"] for process in pool("status", "--json").document["processes"] if process["kind"] == "worker"}
     assert {worker["pid"] for worker in pool("workers", "--json").document} == pids
     assert all(str(pid) in pool("workers").out for pid in pids)
 

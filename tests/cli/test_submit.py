@@ -260,7 +260,7 @@ def test_a_family_on_the_command_line(cli: Cli) -> None:
     story = cli("why", child, "--json").document
     assert (story["state"], story["waits_for"]) == ("waiting", ["p"])
     assert f"{child} " in cli("tasks", "list", "--state", "waiting").out
-    assert [one["event"] for one in cli("events", "--json").lines][-2:] == ["accepted", "waits"]
+    assert [event["event"] for event in cli("events", "--json").lines][-2:] == ["accepted", "waits"]
     unknown = cli("submit", "c", "--after", "nobody")
     assert unknown.status == 1
     assert "task nobody, after which" in unknown.err

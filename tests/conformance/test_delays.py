@@ -20,21 +20,21 @@ async def test_a_delayed_task_runs_when_it_is_due(stand: Stand) -> None:
     assert not await stand.take("a")
     await stand.advance(1)
     assert await stand.store.promote(10) == (1, None)
-    assert [one.task_id for one in await stand.take("a")] == ["t1"]
+    assert [delivery.task_id for delivery in await stand.take("a")] == ["t1"]
 
 
 async def test_a_pull_submits_what_is_due_where_no_steward_is(stand: Stand) -> None:
     await stand.register("a")
     await stand.submit("t1", delay_ms=1_000)
     await stand.advance(1_000)
-    assert [one.task_id for one in await stand.take("a")] == ["t1"]
+    assert [delivery.task_id for delivery in await stand.take("a")] == ["t1"]
 
 
 async def test_a_moment_that_has_passed_is_now(stand: Stand) -> None:
     await stand.register("a")
     await stand.submit("t1", due_ms=1)
     await stand.submit("t2", delay_ms=0)
-    assert [one.task_id for one in await stand.take("a")] == ["t1", "t2"]
+    assert [delivery.task_id for delivery in await stand.take("a")] == ["t1", "t2"]
 
 
 async def test_the_earliest_is_promoted_first(stand: Stand) -> None:
@@ -43,7 +43,7 @@ async def test_the_earliest_is_promoted_first(stand: Stand) -> None:
     await stand.submit("early", delay_ms=1_000)
     await stand.advance(3_000)
     assert (await stand.store.promote(1))[0] == 1
-    assert [one.task_id for one in await stand.take("a", 1)] == ["early"]
+    assert [delivery.task_id for delivery in await stand.take("a", 1)] == ["early"]
 
 
 async def test_an_earlier_due_time_wakes_the_steward(stand: Stand) -> None:
@@ -71,7 +71,7 @@ async def test_a_delayed_task_can_be_made_due_now(stand: Stand) -> None:
     await stand.register("a")
     await stand.submit("t1", delay_ms=60_000)
     assert await stand.store.retry("t1", "now") == RetryAnswer("due", "t1")
-    assert [one.task_id for one in await stand.take("a")] == ["t1"]
+    assert [delivery.task_id for delivery in await stand.take("a")] == ["t1"]
 
 
 async def test_what_is_left_is_told_with_the_next_due_time(stand: Stand) -> None:

@@ -37,7 +37,7 @@ async def test_orders_may_come_through_the_queue(stand: Stand) -> None:
     await stand.push(control("cancel", "t1"), control("resume", "t2"))
     taken = await stand.take("a", 1)
     await stand.take("a", 1)
-    assert [one.task_id for one in taken] == ["t1"]
+    assert [delivery.task_id for delivery in taken] == ["t1"]
     assert await stand.state("t1") == "canceled"
 
 
@@ -65,10 +65,10 @@ BAD = {
 async def test_what_cannot_be_understood_is_set_aside_with_its_reason(stand: Stand, entry: bytes) -> None:
     await stand.register("a")
     await stand.push(entry, run("t1"))
-    assert [one.task_id for one in await stand.take("a")] == ["t1"]
-    [one] = await stand.store.unreadable(10)
-    assert (one.raw, one.size) == (entry, len(entry))
-    assert one.reason == BAD[entry]
+    assert [delivery.task_id for delivery in await stand.take("a")] == ["t1"]
+    [unreadable] = await stand.store.unreadable(10)
+    assert (unreadable.raw, unreadable.size) == (entry, len(entry))
+    assert unreadable.reason == BAD[entry]
     assert (await stand.store.counts()).counters["unreadable"] == 1
 
 
@@ -81,7 +81,7 @@ async def test_a_large_entry_is_read_by_the_worker(stand: Stand) -> None:
     assert await stand.store.inbox("a") == (stand.queue, entry)
     assert await stand.store.admit("a", admission(entry)) == "new"
     assert await stand.store.admit("a", admission(entry)) == "gone"
-    assert [one.task_id for one in await stand.take("a")] == ["t1", "t2"]
+    assert [delivery.task_id for delivery in await stand.take("a")] == ["t1", "t2"]
 
 
 async def test_an_inbox_goes_back_when_its_worker_dies(stand: Stand) -> None:

@@ -73,8 +73,8 @@ async def test_tasks_are_listed_by_lane_name_and_age(stand: Stand) -> None:
         "named": Wanted(name="billing"),
         "old": Wanted(older_ms=60_000),
     }
-    for task_id, one in wanted.items():
-        assert [task.task_id for task in await listed(stand, one)] == [task_id]
+    for task_id, chosen in wanted.items():
+        assert [task.task_id for task in await listed(stand, chosen)] == [task_id]
     assert sorted(task.task_id for task in await listed(stand, Wanted(newer_ms=59_999))) == ["named", "slow"]
 
 
@@ -107,9 +107,9 @@ async def test_the_trail_tells_what_happened_to_a_task(stand: Stand) -> None:
 async def test_events_come_in_order_from_a_position(stand: Stand) -> None:
     await stand.submit("t1", "t2")
     first = await stand.store.events("", 1)
-    assert ([(one.event, one.subject) for one in first.events], first.missed) == ([("accepted", "t1")], False)
+    assert ([(event.event, event.subject) for event in first.events], first.missed) == ([("accepted", "t1")], False)
     rest = await stand.store.events(first.events[0].position, 10)
-    assert [one.subject for one in rest.events] == ["t2"]
+    assert [event.subject for event in rest.events] == ["t2"]
     assert (await stand.store.events(rest.events[-1].position, 10)).events == ()
     newest = await stand.store.events_before("", 1)
     assert newest == rest.events[-1:]

@@ -156,7 +156,7 @@ async def test_a_renewal_repeats_a_pause_until_the_task_ends_or_is_resumed(stand
     """The hint may have been lost."""
     await stand.register("a")
     await stand.submit("t1", "t2")
-    held = [Holding(one.task_id, one.claim) for one in await stand.take("a")]
+    held = [Holding(delivery.task_id, delivery.claim) for delivery in await stand.take("a")]
     await stand.store.pause("t2", "wait")
     for _ in range(2):
         assert (await stand.store.renew("a", "live", 1, held)).to_pause == ("t2",)

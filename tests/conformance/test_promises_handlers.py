@@ -132,7 +132,7 @@ async def test_a_handler_may_ask_for_a_retry_or_reject_for_good(stand: Stand) ->
     await manager.run_task("nowhere", task_id="t2")
     shop = Shop(stand, handle)
     await shop.work()
-    assert [await stand.state(one) for one in ("t1", "t2")] == [State.DELAYED, State.REJECTED]
+    assert [await stand.state(task_id) for task_id in ("t1", "t2")] == [State.DELAYED, State.REJECTED]
     record = await stand.task("t1")
     assert record.due_ms == record.created_ms + 30_000
     await stand.advance(30_000)
@@ -191,7 +191,7 @@ async def test_named_handlers_get_their_arguments_and_others_the_default(stand: 
     plain = await manager.run_task(name="plain", kwargs={"anything": [1]})
     other = await manager.run_task("hello")
     await Shop(stand, handlers).work()
-    told = [read_result((await manager.get_task(one)).result).value for one in (named, plain, other)]
+    told = [read_result((await manager.get_task(task_id)).result).value for task_id in (named, plain, other)]
     assert told == ["2 for eu, due 31.01.2030", [1], "what would you like?"]
 
 
@@ -223,7 +223,7 @@ async def test_a_handlers_attempts_count_before_the_workers_and_a_tasks_before_t
     once = await manager.run_task(name="billing.send", kwargs=bad)
     twice = await manager.run_task(name="billing.send", kwargs=bad, max_attempts=2)
     await Shop(stand, handlers).work()
-    assert [await stand.state(one) for one in (once, twice)] == [State.FAILED, State.DELAYED]
+    assert [await stand.state(task_id) for task_id in (once, twice)] == [State.FAILED, State.DELAYED]
 
 
 async def test_a_producer_that_shares_the_registry_uses_its_lane(stand: Stand, handlers: Handlers) -> None:
@@ -231,7 +231,7 @@ async def test_a_producer_that_shares_the_registry_uses_its_lane(stand: Stand, h
     named = await manager.run_task(name="billing.send", kwargs=GOOD)
     other = await manager.run_task("hello")
     chosen = await manager.run_task(name="billing.send", kwargs=GOOD, lane="urgent")
-    lanes = [(await manager.get_task(one)).lane for one in (named, other, chosen)]
+    lanes = [(await manager.get_task(task_id)).lane for task_id in (named, other, chosen)]
     assert lanes == ["billing", stand.queue, "urgent"]
     shop = Shop(stand, handlers)
     assert await shop.work("billing") == 1

@@ -70,7 +70,7 @@ async def test_a_batch_is_accepted_in_its_order(manager: TaskManager, shop: Shop
     assert await manager.run_tasks(specs) == [f"t{n}" for n in range(250)]
     assert await manager.run_tasks([]) == []
     assert len((await manager.list_tasks(limit=250)).tasks) == 250
-    assert [one.task_id for one in await shop.take()] == [f"t{n}" for n in range(10)]
+    assert [delivery.task_id for delivery in await shop.take()] == [f"t{n}" for n in range(10)]
 
 
 async def test_tasks_may_wait_for_a_delay_or_a_moment(stand: Stand, manager: TaskManager, shop: Shop) -> None:
@@ -80,12 +80,12 @@ async def test_tasks_may_wait_for_a_delay_or_a_moment(stand: Stand, manager: Tas
     await manager.run_task("b", task_id="moment", at=now + 60)
     await manager.run_task("c", task_id="date", at=datetime.fromtimestamp(now + 60, UTC))
     await manager.run_task("d", task_id="past", at=now - 60)
-    assert [one.task_id for one in await shop.take()] == ["now", "past"]
+    assert [delivery.task_id for delivery in await shop.take()] == ["now", "past"]
     listed = await manager.list_tasks(state="delayed")
     assert {task.task_id for task in listed.tasks} == {"delay", "moment", "date"}
     assert await manager.count_tasks("delayed") == 3
     await stand.advance(60_001)
-    assert {one.task_id for one in await shop.take()} == {"delay", "moment", "date"}
+    assert {delivery.task_id for delivery in await shop.take()} == {"delay", "moment", "date"}
 
 
 async def test_wait_is_told_and_does_not_ask(manager: TaskManager, shop: Shop) -> None:

@@ -20,7 +20,7 @@ async def test_what_the_dead_owned_goes_back_in_order_once(stand: Stand) -> None
     assert len(await stand.take("a")) == 2
     assert await stand.crash("a") == 2
     assert await stand.crash("a") == 0
-    assert [one.task_id for one in await stand.take("b")] == ["t1", "t2", "t3", "t4"]
+    assert [delivery.task_id for delivery in await stand.take("b")] == ["t1", "t2", "t3", "t4"]
     assert (await stand.task("t1")).crashes == 1
     assert (await stand.task("t3")).crashes == 0
 
@@ -58,7 +58,7 @@ async def test_the_second_crash_waits_and_then_runs_alone(stand: Stand) -> None:
         await stand.crash(name)
     assert await stand.state("t1") == "delayed"
     await stand.advance(5_000)
-    assert [one.solo for one in await stand.take("c")] == [True]
+    assert [delivery.solo for delivery in await stand.take("c")] == [True]
 
 
 async def test_a_task_that_ends_four_workers_is_given_up(stand: Stand) -> None:
@@ -66,7 +66,7 @@ async def test_a_task_that_ends_four_workers_is_given_up(stand: Stand) -> None:
     for number in range(4):
         await stand.advance(25_000)
         await stand.register(f"w{number}", kind=WorkerKind.SINGLE)
-        assert [one.task_id for one in await stand.take(f"w{number}")] == ["t1"], number
+        assert [delivery.task_id for delivery in await stand.take(f"w{number}")] == ["t1"], number
         await stand.crash(f"w{number}")
     task = await stand.task("t1")
     assert (task.state, task.dead, task.crashes) == ("failed", True, 4)
@@ -81,7 +81,7 @@ async def test_a_lease_lapses_only_when_it_is_seen_twice(stand: Stand) -> None:
     assert await stand.store.reap(LEASE, GRACE) == {}
     await stand.advance(GRACE + 1)
     assert await stand.store.reap(LEASE, GRACE) == {"a": 1}
-    assert [one.task_id for one in await stand.take("b")] == ["t1"]
+    assert [delivery.task_id for delivery in await stand.take("b")] == ["t1"]
 
 
 async def test_one_heartbeat_between_the_two_looks_keeps_it_alive(stand: Stand) -> None:
@@ -149,12 +149,12 @@ async def test_workers_are_listed_and_remembered(stand: Stand) -> None:
     await stand.register("a", "b")
     await stand.submit("t1")
     await stand.take("a")
-    listed = {one.incarnation: one for one in await stand.store.workers()}
+    listed = {worker.incarnation: worker for worker in await stand.store.workers()}
     assert (listed["a"].state, listed["a"].running, listed["b"].running) == ("live", ("t1",), ())
     await stand.crash("a")
-    assert [one.incarnation for one in await stand.store.workers()] == ["b"]
+    assert [worker.incarnation for worker in await stand.store.workers()] == ["b"]
     known = await stand.store.incarnations(["a", "b", "nobody"])
-    assert {name: one.state for name, one in known.items()} == {"a": "dead", "b": "live"}
+    assert {name: worker.state for name, worker in known.items()} == {"a": "dead", "b": "live"}
     assert (known["a"].cause, known["a"].held) == ("died", ("t1",))
 
 

@@ -62,12 +62,12 @@ async def test_what_was_set_aside_goes_back_as_it_came(stand: Stand) -> None:
     raw = control("pause", "nobody")
     await stand.push(raw)
     await stand.pull("a")
-    [one] = await stand.store.unreadable(10)
-    assert (one.raw, one.size, one.is_cut) == (raw, len(raw), False)
-    assert await stand.store.unreadable_at(one.address) == one
-    assert await stand.store.readmit(one.address) == "back"
+    [entry] = await stand.store.unreadable(10)
+    assert (entry.raw, entry.size, entry.is_cut) == (raw, len(raw), False)
+    assert await stand.store.unreadable_at(entry.address) == entry
+    assert await stand.store.readmit(entry.address) == "back"
     assert await stand.store.peek_entries(stand.queue, 10) == [raw]
-    assert await stand.store.readmit(one.address) == "gone"
+    assert await stand.store.readmit(entry.address) == "gone"
     assert await stand.store.unreadable(10) == []
 
 
@@ -80,7 +80,7 @@ async def test_what_was_set_aside_can_be_forgotten(stand: Stand) -> None:
     assert await stand.store.forget_unreadable(middle.address)
     assert not await stand.store.forget_unreadable(middle.address)
     assert await stand.store.purge_unreadable(newest.at_ms, 1) == 1
-    assert [one.raw for one in await stand.store.unreadable(10)] == [b"three"]
+    assert [entry.raw for entry in await stand.store.unreadable(10)] == [b"three"]
 
 
 async def test_trimming_forgets_what_ended_long_ago_oldest_first(stand: Stand) -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_task_is_there_once_however_often_it_is_submitted(stand: Stand) -> None:
     assert await stand.submit("t1", "t2", "t1") == [Accepted.NEW, Accepted.NEW, Accepted.DUPLICATE]
     await stand.register("a")
-    assert [one.task_id for one in await stand.take("a")] == ["t1", "t2"]
+    assert [delivery.task_id for delivery in await stand.take("a")] == ["t1", "t2"]
     assert await stand.submit("t1") == [Accepted.DUPLICATE]
     assert not await stand.take("a")
 
@@ -69,8 +69,8 @@ async def test_what_has_ended_takes_no_more_messages(stand: Stand, kind: Settle)
 async def test_lanes_are_apart(stand: Stand) -> None:
     await stand.store.submit([submission("t1", "slow"), submission("t2", stand.queue)])
     await stand.register("a", "b")
-    assert [one.task_id for one in (await stand.pull("a", lanes=["slow"])).deliveries] == ["t1"]
-    assert [one.task_id for one in (await stand.pull("b")).deliveries] == ["t2"]
+    assert [delivery.task_id for delivery in (await stand.pull("a", lanes=["slow"])).deliveries] == ["t1"]
+    assert [delivery.task_id for delivery in (await stand.pull("b")).deliveries] == ["t2"]
 
 
 @pytest.mark.parametrize("lane", ["büro", "{queue}:lane:high", "%d|a;b=\"'*?[x]", "x" * 128])
@@ -90,4 +90,4 @@ async def test_lanes_are_taken_from_in_the_order_asked_for(stand: Stand) -> None
     await stand.store.submit([submission("t1", stand.queue), submission("t2", "urgent")])
     await stand.register("a")
     pulled = await stand.pull("a", lanes=["urgent", stand.queue])
-    assert [one.task_id for one in pulled.deliveries] == ["t2", "t1"]
+    assert [delivery.task_id for delivery in pulled.deliveries] == ["t2", "t1"]

@@ -29,7 +29,7 @@ async def test_a_child_begins_when_its_parents_have_completed(stand: Stand) -> N
     await stand.settle("a", first, Settle.COMPLETED)
     assert await stand.state("c") == "waiting"
     await stand.settle("a", second, Settle.COMPLETED)
-    assert [one.task_id for one in await stand.take("a")] == ["c"]
+    assert [delivery.task_id for delivery in await stand.take("a")] == ["c"]
 
 
 async def test_a_parent_that_fails_fails_its_children_or_lets_them_run(stand: Stand) -> None:
@@ -40,7 +40,7 @@ async def test_a_parent_that_fails_fails_its_children_or_lets_them_run(stand: St
     [delivery] = await stand.take("a", 1)
     await stand.settle("a", delivery, Settle.FAILED)
     await stand.store.promote(10)
-    assert [await stand.state(one) for one in ("fails", "runs")] == ["failed", "submitted"]
+    assert [await stand.state(task_id) for task_id in ("fails", "runs")] == ["failed", "submitted"]
 
 
 async def test_an_unknown_parent_is_named(stand: Stand) -> None:

@@ -244,4 +244,4 @@ def test_any_shape_of_params_is_read_or_refused(params: dict[str, Any], verb: st
     except UnreadableError:
         return
     if isinstance(operation, Run):
-        assert all(isinstance(one["parts"], list) for one in operation.messages)
+        assert all(isinstance(sent["parts"], list) for sent in operation.messages)

@@ -13,7 +13,7 @@ IDS = ["".join(letters) for length in (1, 2, 3) for letters in product(LETTERS, 
 
 
 def test_no_two_schedules_make_one_task_id() -> None:
-    assert all(fire_id(one, AT) != fire_id(other, AT) for one, other in combinations(IDS, 2))
+    assert all(fire_id(each, AT) != fire_id(other, AT) for each, other in combinations(IDS, 2))
 
 
 def test_no_digest_is_the_name_of_another_schedule() -> None:

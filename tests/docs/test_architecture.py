@@ -41,17 +41,17 @@ def defined_in(path: Path) -> frozenset[str]:
 
 
 def _defined(node: ast.AST, within: str) -> Iterator[str]:
-    for one in ast.iter_child_nodes(node):
-        match one:
+    for child in ast.iter_child_nodes(node):
+        match child:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield within + name
-                yield from _defined(one, f"{within}{name}.")
+                yield from _defined(child, f"{within}{name}.")
             case ast.Assign(targets=targets):
                 yield from (within + target.id for target in targets if isinstance(target, ast.Name))
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield within + name
             case _:
-                yield from _defined(one, within)
+                yield from _defined(child, within)
 
 
 @cache
@@ -115,7 +115,7 @@ def test_a_name_that_is_not_there_is_noticed(text: str, wrong: str) -> None:
 def layers(container: str) -> list[set[str]]:
     """The layers of a package, highest first, as its contract has them."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    [wanted] = [one for one in contracts if one.get("containers") == [container]]
+    [wanted] = [contract for contract in contracts if contract.get("containers") == [container]]
     return [set(layer.split(" | ")) for layer in wanted["layers"]]
 
 

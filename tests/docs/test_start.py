@@ -57,4 +57,4 @@ def kill_whoever_runs(runtime_dir: Path, task_id: str) -> None:
 def runner(runtime_dir: Path, task_id: str) -> int | None:
     """The pid of the worker that runs the task, as the supervisor tells."""
     processes = ask(runtime_dir, AskStatus()).processes
-    return next((one.pid for one in processes if task_id in one.running), None)
+    return next((process.pid for process in processes if task_id in process.running), None)

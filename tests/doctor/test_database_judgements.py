@@ -57,6 +57,10 @@ def test_how_a_ledger_stands(facts: ReplicationInfo | StoreError, expected: list
 
 def test_the_remedies_name_what_is_to_be_run() -> None:
     without = replace(FACTS, tables=0)
-    assert [one.fix for one in database.judge(without) if one.level == "problem"] == ["supervisor db upgrade"]
-    [lacking] = [one.fix for one in database.judge(replace(FACTS, lacking=("SELECT on a", "DELETE on b"))) if one.fix]
+    assert [finding.fix for finding in database.judge(without) if finding.level == "problem"] == [
+        "supervisor db upgrade"
+    ]
+    [lacking] = [
+        finding.fix for finding in database.judge(replace(FACTS, lacking=("SELECT on a", "DELETE on b"))) if finding.fix
+    ]
     assert lacking == "GRANT SELECT, INSERT, UPDATE, DELETE ON a, b TO me"

@@ -97,7 +97,7 @@ def test_a_check_that_hangs_or_fails_hides_no_other() -> None:
         found = run_bounded({"a": fine, "b": hangs, "c": fails, "d": fine}, 0.2)
     finally:
         released.set()
-    assert [(one.level, one.subject) for one in found] == [
+    assert [(finding.level, finding.subject) for finding in found] == [
         ("ok", "subject"), ("problem", "b"), ("problem", "c"), ("ok", "subject")
     ]  # fmt: skip
     assert "did not end within 0.2 s" in found[1].found

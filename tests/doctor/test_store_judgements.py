@@ -56,11 +56,11 @@ def counted(**fields: Any) -> StoreInfo:
 
 
 def amiss(facts: StoreInfo) -> list[tuple[str, str]]:
-    return [(str(one.level), one.look) for one in judge(facts, EXPECTED) if one.level != "ok"]
+    return [(str(finding.level), finding.look) for finding in judge(facts, EXPECTED) if finding.level != "ok"]
 
 
 def only(facts: StoreInfo) -> Finding:
-    (finding,) = (one for one in judge(facts, EXPECTED) if one.level != "ok")
+    (finding,) = (judged for judged in judge(facts, EXPECTED) if judged.level != "ok")
     return finding
 
 

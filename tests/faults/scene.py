@@ -129,7 +129,7 @@ class Scene:
     def rests(self, workers: int = 1) -> None:
         """Waits until so many workers listen for bells: what they do next comes of what is done now."""
         for _ in range(round(PATIENCE / 0.02)):
-            if sum(one["cmd"] == "blpop" and "b" in one["flags"] for one in self.client.client_list()) >= workers:
+            if sum(row["cmd"] == "blpop" and "b" in row["flags"] for row in self.client.client_list()) >= workers:
                 return
             self.news(0.02)
         raise AssertionError(f"nobody listens\n{self.pool.told()}")

@@ -78,7 +78,7 @@ async def test_what_failed_is_a_dead_letter_and_a_list_of_that_name_is_its_owner
         (record,) = await scene.settled("bad")
         assert (record.state, record.dead, record.attempts) == (State.FAILED, True, 2)
         manager = TaskManager(scene.store, queue=QUEUE)
-        assert [one.task_id for one in (await manager.dead_letters()).tasks] == ["bad"]
+        assert [task.task_id for task in (await manager.dead_letters()).tasks] == ["bad"]
         assert scene.client.lrange(beside, 0, -1) == [kept.decode()]
         scene.client.lmove(beside, QUEUE, "RIGHT", "LEFT")
         await scene.completed("kept")
@@ -124,7 +124,7 @@ async def test_two_agents_on_one_redis_know_nothing_of_each_other(short_path: Pa
                     True,
                     True,
                 )
-                assert [len(await one.unreadable(10)) for one in (scene.store, store)] == [0, 1]
+                assert [len(await each.unreadable(10)) for each in (scene.store, store)] == [0, 1]
         finally:
             assert other.stop() == 0
             other.close()

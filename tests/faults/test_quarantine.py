@@ -45,7 +45,7 @@ def make_due(scene: Scene, *task_ids: str) -> None:
 
 
 def quarantined(scene: Scene) -> list[ProcessStatus]:
-    return [one for one in scene.pool.status().processes if one.kind == "quarantine"]
+    return [process for process in scene.pool.status().processes if process.kind == "quarantine"]
 
 
 async def test_a_suspect_runs_in_a_worker_beside_the_pool_which_ends_when_none_waits(short_path: Path) -> None:
@@ -53,8 +53,8 @@ async def test_a_suspect_runs_in_a_worker_beside_the_pool_which_ends_when_none_w
         await suspect(scene, "s")
         make_due(scene, "s")
         delivery, pid = scene.started("s")
-        (one,) = quarantined(scene)
-        assert (delivery, one.pid, one.running) == (3, pid, ["s"])
+        (process,) = quarantined(scene)
+        assert (delivery, process.pid, process.running) == (3, pid, ["s"])
         scene.pool.ready(4)
         assert scene.pool.status().ready == 2
         scene.go("s")
@@ -126,7 +126,7 @@ async def test_on_a_reload_it_finishes_its_suspect_and_ends(short_path: Path) ->
         _, pid = scene.started("s")
         scene.pool.send(signal.SIGHUP)
         scene.pool.until("reloaded")
-        assert [(one.pid, one.running) for one in quarantined(scene)] == [(pid, ["s"])]
+        assert [(process.pid, process.running) for process in quarantined(scene)] == [(pid, ["s"])]
         scene.go("s")
         record = await scene.completed("s")
         assert (record.deliveries, record.crashes) == (3, 2)
@@ -163,8 +163,8 @@ async def test_49_innocents_beside_a_poison_task_are_done_before_it_is_given_up(
         make_due(scene, "poison")
         scene.happened("dead-letter", "poison")
         assert (await scene.record("poison")).crashes == 4
-        in_quarantine = [one for one in scene.pool.status().deaths.recent if one.kind == "quarantine"]
-        assert [one.running for one in in_quarantine] == [["poison"]] * 2  # held: no young deaths, however soon
+        in_quarantine = [death for death in scene.pool.status().deaths.recent if death.kind == "quarantine"]
+        assert [death.running for death in in_quarantine] == [["poison"]] * 2  # held: no young deaths, however soon
 
 
 async def test_a_task_that_takes_the_whole_supervisor_down_is_a_dead_letter_after_six_starts(short_path: Path) -> None:

@@ -79,7 +79,7 @@ async def test_a_worker_polls_as_often_as_it_is_told_although_a_steward_answers(
         def after(beats: int) -> tuple[int, int]:
             told = [0, 0]
             while told[0] < beats:
-                told = [int(one) for one in scene.client.hmget(key, "heartbeat", "request")]
+                told = [int(count) for count in scene.client.hmget(key, "heartbeat", "request")]
             return told[0], told[1]
 
         vouched, _ = after(RENEWALS)  # by then the worker knows that a steward answers

@@ -47,7 +47,7 @@ class Hosts:
         """What this host's code declares from now on."""
         place = self._folder / host
         place.mkdir(exist_ok=True)
-        lines = [f"handlers.schedule({one!r}, every=3600, text='go')" for one in ids]
+        lines = [f"handlers.schedule({schedule_id!r}, every=3600, text='go')" for schedule_id in ids]
         (place / "agent.py").write_text("\n".join([HANDLERS, *lines, more]))
 
     def start(self, host: str, application: str | None, workers: int = 1) -> Pool:
@@ -80,7 +80,7 @@ class Hosts:
 
     async def generations(self) -> dict[str, int]:
         found = (await self.manager.schedules.list()).schedules
-        return {one.definition.schedule_id: one.generation for one in found}
+        return {schedule.definition.schedule_id: schedule.generation for schedule in found}
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ async def test_without_a_name_start_and_doctor_name_what_no_code_declares(hosts:
     told = pool.until(UNDECLARED)
     assert (told["schedule"], told["remedy"]) == ("b c", "supervisor schedules unset 'b c'")
     findings = hosts.cli("doctor", "--json").document
-    [finding] = [one for one in findings if one["look"].startswith("schedule ")]
+    [finding] = [row for row in findings if row["look"].startswith("schedule ")]
     assert (finding["look"], finding["level"], finding["fix"]) == ("schedule b c", "warning", told["remedy"])
     await hosts.until("a", "b c")
     assert pool.stop() == 0

@@ -83,7 +83,7 @@ async def test_status_and_doctor_tell_it_until_the_end_is_set(short_path: Path) 
         status = cli("status").document["wrong_end"][QUEUE]
         assert "seen, the last" in status
         assert status.endswith(MEND)
-        [finding] = [one for one in cli("doctor").document if one["look"] == f"lane {QUEUE}"]
+        [finding] = [row for row in cli("doctor").document if row["look"] == f"lane {QUEUE}"]
         assert (finding["level"], finding["fix"]) == ("warning", MEND)
         assert "a producer pushes at its head (LPUSH)" in finding["found"]
         assert len([line for line in scene.pool.log if line.get("event") == TOLD]) == 1

@@ -73,7 +73,7 @@ async def test_senders_go_on_in_the_order_in_which_they_came(store: MemoryStore)
             await anyio.wait_all_tasks_blocked()
         taken = await take(store, 1, MOST_WAITING)
     assert len(taken) == MOST_WAITING
-    assert [one.task_id for one in await take(store, 2, 9)] == ["one", "two", "three"]
+    assert [delivery.task_id for delivery in await take(store, 2, 9)] == ["one", "two", "three"]
 
 
 async def test_a_batch_larger_than_the_bound_goes_in_as_room_comes(store: MemoryStore) -> None:
@@ -90,7 +90,7 @@ async def test_a_batch_larger_than_the_bound_goes_in_as_room_comes(store: Memory
             while len(got) < 250:
                 request += 1
                 assert await waiting(store) <= MOST_WAITING
-                got += [one.task_id for one in await take(store, request, 30)]
+                got += [delivery.task_id for delivery in await take(store, request, 30)]
     assert got == [f"t{number}" for number in range(250)]
     assert answers == ["new"] * 250
 

@@ -83,7 +83,7 @@ async def test_a_failing_handler_is_retried_and_given_up_as_its_settings_say() -
         task_id = await broker.manager.run_task("x")
         record = await broker.manager.wait(task_id, timeout=WITHIN)
         assert (record.state, record.dead) == (State.FAILED, True)
-        assert [one.task_id for one in (await broker.manager.dead_letters()).tasks] == [task_id]
+        assert [letter.task_id for letter in (await broker.manager.dead_letters()).tasks] == [task_id]
     assert tries == [0, 1, 2]
 
 

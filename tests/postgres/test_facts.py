@@ -422,7 +422,7 @@ async def test_a_quiet_host_stays_quiet(books: Ledger, stage: Stage) -> None:
     await books.keep()
     await books.lose()
     await stage.space.register("w")
-    kept = [(one.host, one.reason, one.is_halt) for one in await books.store.quiet_hosts()]
+    kept = [(order.host, order.reason, order.is_halt) for order in await books.store.quiet_hosts()]
     assert kept == [("*", "maintenance", False), ("*", "upgrade", True)]
     assert await books.store.last_halt("host") == number
     await books.store.resume_host("*", "me")

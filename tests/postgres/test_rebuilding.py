@@ -399,7 +399,7 @@ async def test_a_task_that_waits_for_its_handler_comes_back(books: Ledger) -> No
     assert await books.redis.take("b") == []
     assert (await books.redis.check())[books.redis.key("task:x")]["content"]["held"] == "unknown:new"
     await books.redis.register("c")
-    assert [one.task_id for one in await books.redis.take("c")] == ["x"]
+    assert [delivery.task_id for delivery in await books.redis.take("c")] == ["x"]
 
 
 async def test_a_task_that_was_delivered_again_since_is_not_set_back(books: Ledger) -> None:

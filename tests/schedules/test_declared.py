@@ -30,8 +30,8 @@ async def serve(
     """A worker starts, and declares its schedules."""
     service = ServedWork((ServedLane(stage.space.queue),), application=application, schedules=frozenset(ids))
     await stage.space.store.register(replace(introduction(incarnation), service=service, kind=kind))
-    for one in ids:
-        await declare(stage, one, application)
+    for schedule_id in ids:
+        await declare(stage, schedule_id, application)
 
 
 async def declare(
@@ -42,8 +42,8 @@ async def declare(
 
 
 async def leave(stage: Stage, *incarnations: str) -> None:
-    for one in incarnations:
-        await stage.space.store.recover(one, "ended", charged=False)
+    for incarnation in incarnations:
+        await stage.space.store.recover(incarnation, "ended", charged=False)
 
 
 async def retire(stage: Stage, seen: str = "", at_once: int = 100) -> Retired:
@@ -60,11 +60,11 @@ async def retire(stage: Stage, seen: str = "", at_once: int = 100) -> Retired:
 
 
 def _by_id(found: set[Undeclared]) -> tuple[Undeclared, ...]:
-    return tuple(sorted(found, key=lambda one: one.schedule_id))
+    return tuple(sorted(found, key=lambda schedule: schedule.schedule_id))
 
 
 async def ids(stage: Stage) -> set[str]:
-    return {one.definition.schedule_id for one in (await stage.schedules.list()).schedules}
+    return {schedule.definition.schedule_id for schedule in (await stage.schedules.list()).schedules}
 
 
 async def owner(stage: Stage, schedule_id: str) -> str:
@@ -81,7 +81,7 @@ async def test_what_no_live_worker_declares_is_removed_once_the_last_that_did_is
     await leave(stage, "old")
     assert (await retire(stage, first.token)).removed == (Undeclared("b", "shop"),)
     assert await ids(stage) == {"a", "by hand"}
-    removed = next(one for one in await stage.events() if one[b"event"] == b"schedule-removed")
+    removed = next(event for event in await stage.events() if event[b"event"] == b"schedule-removed")
     assert removed[b"detail"] == b"no live worker of application shop declares it"
 
 
@@ -235,7 +235,7 @@ async def test_many_are_removed_in_steps(stage: Stage) -> None:
     assert (first.begins, first.more, first.left) == (True, True, ())
     assert 0 < len(first.removed) < 100
     found = await retire(stage, first.token, 20)
-    assert sorted([*first.removed, *found.removed], key=lambda one: one.schedule_id) == [
+    assert sorted([*first.removed, *found.removed], key=lambda schedule: schedule.schedule_id) == [
         Undeclared(name, "shop") for name in names if name != "s007"
     ]
     assert await stage.space.store.retire_schedules(found.token, 20) == Retired(found.token)

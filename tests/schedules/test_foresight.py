@@ -47,7 +47,7 @@ class Watched:
         if len(orders) > 1:
             self.fired_first.set()
         self.answers += answers
-        self.fires.append(sum(len(one.fires) for one in orders))
+        self.fires.append(sum(len(order.fires) for order in orders))
         return answers
 
     def __getattr__(self, name: str) -> Any:
@@ -81,7 +81,7 @@ async def test_a_stream_of_fires_is_not_read_again_for_each(stage: Stage, watche
         await stage.set(f"j{number}", at=stage.at(2 + number / 100) / 1000)
     made = await stage.until(3, step=0.01)
     assert len(made) == 20
-    assert sum(one.startswith("soon") for one in watched.asked) < 5
+    assert sum(operation.startswith("soon") for operation in watched.asked) < 5
 
 
 async def test_what_was_changed_after_it_was_made_ready_is_not_made(stage: Stage, watched: Watched) -> None:
@@ -92,7 +92,7 @@ async def test_what_was_changed_after_it_was_made_ready_is_not_made(stage: Stage
     await stage.schedules.pause("paused")
     await stage.schedules.remove("removed")
     await stage.space.advance(2000)
-    assert [one.split("@")[0] for one in await stage.round()] == ["sound"]
+    assert [task_id.split("@")[0] for task_id in await stage.round()] == ["sound"]
     assert sorted(watched.answers) == ["changed", "fired", "gone", "paused"]
     assert len(await stage.until(3)) == 1
 
@@ -138,7 +138,9 @@ async def test_recovery_does_not_wait_for_a_thousand_fires(stage: Stage, watched
     events = [(fields[b"event"], fields[b"id"]) for fields in await stage.events()]
     fires = [place for place, (event, _) in enumerate(events) if event == b"schedule-fired"]
     assert len(fires) == 1001
-    back = next(place for place, (event, one) in enumerate(events) if event == b"crashed" and one == task_id.encode())
+    back = next(
+        place for place, (event, subject) in enumerate(events) if event == b"crashed" and subject == task_id.encode()
+    )
     assert back < fires[500]
 
 

@@ -31,7 +31,7 @@ async def test_it_is_set_listed_paused_resumed_and_removed(stage: Stage) -> None
     assert following == datetime.fromtimestamp(stage.at(60) / 1000, UTC)
     await stage.schedules.upsert("later", every=3600, text="go")
     await stage.schedules.pause("j", "year end")
-    listed = {one.definition.schedule_id: one for one in (await stage.schedules.list()).schedules}
+    listed = {schedule.definition.schedule_id: schedule for schedule in (await stage.schedules.list()).schedules}
     assert (listed["j"].expected, listed["j"].paused) == (stage.at(60), "year end")
     assert (listed["later"].expected, listed["later"].paused) == (stage.at(3600), "")
     assert await stage.until(120, step=30) == []
@@ -39,7 +39,7 @@ async def test_it_is_set_listed_paused_resumed_and_removed(stage: Stage) -> None
     assert len(await stage.until(180, step=30)) == 1
     await stage.schedules.remove("j")
     assert await stage.until(600, step=60) == []
-    assert [one.definition.schedule_id for one in (await stage.schedules.list()).schedules] == ["later"]
+    assert [schedule.definition.schedule_id for schedule in (await stage.schedules.list()).schedules] == ["later"]
 
 
 @pytest.mark.parametrize(("every", "longest"), [(None, SCAN), (3600, SCAN), (2, 2.0)])

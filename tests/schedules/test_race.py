@@ -39,14 +39,14 @@ def stewards(settings: RedisSettings, environ: dict[str, str]) -> Iterator[list[
         for _ in range(STEWARDS)
     ]
     try:
-        for one in made:
-            assert one.stdout is not None
-            assert one.stdout.readline() == b"ready\n"
+        for process in made:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
         yield made
     finally:
-        for one in made:
-            one.kill()
-            one.communicate()
+        for process in made:
+            process.kill()
+            process.communicate()
 
 
 @pytest.mark.parametrize("point", [Point.BEFORE_FIRE, Point.FIRED])
@@ -60,11 +60,11 @@ async def test_each_fire_is_made_once_though_a_steward_dies(
         with stewards(redis_settings, {VARIABLE: f"{point}@{order}"}) as racing:
             now = await store.clock_ms() / 1000
             await manager.schedules.put_all({f"j{n}": ScheduleSpec(at=now, text="go") for n in range(FIRES)})
-            for one in racing:
-                assert one.stdin is not None
-                one.stdin.write(b"go\n")
-                one.stdin.flush()
-            ended = sorted(one.wait(PATIENCE) for one in racing)
+            for process in racing:
+                assert process.stdin is not None
+                process.stdin.write(b"go\n")
+                process.stdin.flush()
+            ended = sorted(process.wait(PATIENCE) for process in racing)
         assert ended == [-signal.SIGKILL, 0, 0, 0]
         told = [await manager.schedules.history(f"j{number}") for number in range(FIRES)]
         assert [[line.what for line in lines] for lines in told] == [["fired", "set"]] * FIRES

@@ -180,7 +180,7 @@ async def test_15_a_pause_lets_a_fire_that_was_seen_do_nothing(stage: Stage) -> 
     due = await stage.space.store.due_schedules(10)
     await stage.schedules.pause("j")
     orders = [stage.firing.order(record, due.now) for record in due.records]
-    assert await stage.space.store.fire([one for one in orders if one]) == ["paused"]
+    assert await stage.space.store.fire([order for order in orders if order]) == ["paused"]
     assert await stage.work() == []
 
 
@@ -190,7 +190,7 @@ async def test_16_a_removed_schedule_stays_removed(stage: Stage) -> None:
     due = await stage.space.store.due_schedules(10)
     await stage.schedules.remove("j")
     orders = [stage.firing.order(record, due.now) for record in due.records]
-    assert await stage.space.store.fire([one for one in orders if one]) == ["gone"]
+    assert await stage.space.store.fire([order for order in orders if order]) == ["gone"]
     assert (await stage.schedules.list()).schedules == ()
 
 
@@ -234,7 +234,7 @@ async def test_a_fire_that_waited_is_made_once(stage: Stage) -> None:
     assert await stage.until(2) == []
     await stage.end(first)
     due = await stage.space.store.due_schedules(10)
-    orders = [one for record in due.records if (one := stage.firing.order(record, due.now))]
+    orders = [order for record in due.records if (order := stage.firing.order(record, due.now))]
     assert await stage.space.store.fire(orders) == ["fired"]
     assert await stage.space.store.fire(orders) == ["changed"]
     assert await stage.told("j") == ["fired", "waits", "ended", "fired"]
@@ -305,7 +305,7 @@ async def test_a_fire_that_was_decided_before_a_change_is_not_made(stage: Stage)
     due = await stage.space.store.due_schedules(10)
     await stage.set("j", at=stage.at(5) / 1000, text="something else")
     orders = [stage.firing.order(record, due.now) for record in due.records]
-    assert await stage.space.store.fire([one for one in orders if one]) == ["changed"]
+    assert await stage.space.store.fire([order for order in orders if order]) == ["changed"]
     assert len(await stage.round()) == 1
 
 
@@ -313,7 +313,7 @@ async def test_what_was_decided_for_another_moment_is_decided_anew(stage: Stage)
     await stage.set("j", at=stage.at(5) / 1000, misfire="skip")
     await stage.space.advance(5000)
     due = await stage.space.store.due_schedules(10)
-    orders = [one for record in due.records if (one := stage.firing.order(record, due.now))]
+    orders = [order for record in due.records if (order := stage.firing.order(record, due.now))]
     await stage.space.advance(-1)
     assert await stage.space.store.fire(orders) == ["stale"]
     await stage.space.advance(600_001)
@@ -333,7 +333,7 @@ async def test_a_fire_that_waits_is_made_also_when_the_next_is_due(stage: Stage)
     [record] = due.records
     assert record.released
     orders = [stage.firing.order(replace(record, released=False), due.now)]  # as a steward saw it before the end
-    assert await stage.space.store.fire([one for one in orders if one]) == ["fired"]
+    assert await stage.space.store.fire([order for order in orders if order]) == ["fired"]
     assert (await stage.space.store.due_schedules(10)).records
 
 
@@ -364,7 +364,7 @@ async def test_a_store_of_before_makes_the_same_fires_again(stage: Stage) -> Non
     assert made == ["j@20270101T000100Z", "j@20270101T000200Z"]
     lines = await stage.schedules.history("j", 2)
     assert [(line.what, line.detail, line.task) for line in reversed(lines)] == [
-        ("skipped", "made before", one) for one in made
+        ("skipped", "made before", task_id) for task_id in made
     ]
     assert await stage.expected("j") == 180
 

@@ -53,7 +53,7 @@ async def test_schedule_that_cannot_be_read_stops_no_other(stage: Stage, spoil: 
     told = [line for line in logs if line["event"] == "a schedule cannot be read; it is set aside"]
     assert [line["schedule"] for line in told] == ["bad"]  # once
     page = await stage.schedules.list()
-    assert [one.definition.schedule_id for one in page.schedules] == ["sound"]
+    assert [schedule.definition.schedule_id for schedule in page.schedules] == ["sound"]
     [spoilt] = page.spoilt
     assert (spoilt.schedule_id, spoilt.why == "its record is gone") == ("bad", spoil in {gone, other})
     with pytest.raises(UnreadableScheduleError, match=r"schedule bad: its record is .*unset bad"):

@@ -75,16 +75,16 @@ def test_a_draining_worker_shows_where_it_is() -> None:
 
 def test_parent_steward_and_workers_show_their_stacks_and_all_live_on(start: Start) -> None:
     service = start(store=SERVING_STORE).started(3)
-    before = {one.pid for one in service.status().processes}
+    before = {process.pid for process in service.status().processes}
     service.send(signal.SIGUSR1)
     state = service.until("state")
-    assert [one["slot"] for one in state["processes"]] == ["steward", "store", "worker 0", "worker 1"]
+    assert [process["slot"] for process in state["processes"]] == ["steward", "store", "worker 0", "worker 1"]
     for slot, frame in (("steward", "in steward"), ("worker 0", "in plain"), ("worker 1", "in plain")):
         assert service.until("stacks follow", slot=slot)["pid"] in before
         while frame not in service.until("raw")["text"]:
             pass
     assert "in run" in service.told().partition('"state"')[0]  # the parent's own, first
-    assert {one.pid for one in service.status().processes} == before
+    assert {process.pid for process in service.status().processes} == before
     assert service.stopped() == 0
 
 

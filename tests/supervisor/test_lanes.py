@@ -38,7 +38,7 @@ async def test_weights_hold_in_a_real_pool(redis_settings: RedisSettings, short_
         finally:
             served_by.terminate()
             served_by.wait(PATIENCE)
-        claimed = [one.subject for one in (await store.events("", 10_000)).events if one.event == "claimed"]
+        claimed = [event.subject for event in (await store.events("", 10_000)).events if event.event == "claimed"]
     while_both = Counter(task_id.partition("-")[0] for task_id in claimed[:EACH])
     assert abs(while_both[HIGH] / EACH - 6 / 9) < 0.05
 

@@ -16,8 +16,8 @@ def test_one_is_forked_beside_the_pool_while_suspects_wait(start: Start) -> None
     line = service.ever("ready", slot="quarantine 0")
     status = service.status()
     assert (status.target, status.ready) == (2, 2)
-    (one,) = [each for each in status.processes if each.kind == "quarantine"]
-    assert (one.slot, one.pid, one.state) == (0, line["pid"], "ready")
+    (process,) = [each for each in status.processes if each.kind == "quarantine"]
+    assert (process.slot, process.pid, process.state) == (0, line["pid"], "ready")
     assert (status.quarantine.waiting > 0, status.quarantine.most, status.quarantine.held_back) == (True, 1, "")
     assert service.stopped() == 0
 

@@ -57,9 +57,9 @@ def systemd(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Syste
 
 @pytest.fixture
 def notifier(systemd: Systemd) -> Iterator[Notifier]:
-    one = Notifier()
-    yield one
-    one.close()
+    notifier = Notifier()
+    yield notifier
+    notifier.close()
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_halt_ends_work_and_dispatch_which_may_be_started_again(timeline: Timeli
     assert timeline("control", "RESUME").out == "all hosts are halted no more: 0 workers claim tasks\n"
     for process in (work, dispatch):
         assert [AGAIN in line for line in timeline.told[process.pid] if "HALTED" in line] == [True]
-        [line] = [one for one in since_ready(timeline, process) if AGAIN not in one]
+        [line] = [heard for heard in since_ready(timeline, process) if AGAIN not in heard]
         assert ENDS in line
 
 

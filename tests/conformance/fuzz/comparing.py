@@ -12,7 +12,7 @@ OWN = frozenset({"position", "address", "cursor", "beat_ago_ms"})
 def plain(answer: object) -> Any:
     """`answer` as lists and dicts that can be compared and printed."""
     if is_dataclass(answer) and not isinstance(answer, type):
-        told = {one.name: plain(getattr(answer, one.name)) for one in fields(answer) if one.name not in OWN}
+        told = {field.name: plain(getattr(answer, field.name)) for field in fields(answer) if field.name not in OWN}
         return {"": type(answer).__name__, **told}
     if isinstance(answer, Mapping):
         return {str(key): plain(value) for key, value in sorted(answer.items())}

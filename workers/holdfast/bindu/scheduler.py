@@ -80,10 +80,10 @@ class HoldfastScheduler(Scheduler):
 
     async def run_task(self, params: dict[str, Any]) -> None:
         """Submit a task, or one more message for one. Raises TaskEndedError, MessageConflictError, InvalidTaskError."""
-        one = submission_of(params, self._settings.queue_name, self._settings.max_message_bytes)
-        await self._refuse_ended(one.task_id)
-        raise_refusals([one], await self._manager.submit([one]))
-        await self._opened.add(one.task_id, ran=True)
+        submission = submission_of(params, self._settings.queue_name, self._settings.max_message_bytes)
+        await self._refuse_ended(submission.task_id)
+        raise_refusals([submission], await self._manager.submit([submission]))
+        await self._opened.add(submission.task_id, ran=True)
 
     async def _refuse_ended(self, task_id: str) -> None:
         """A task may have ended in the storage before it was submitted: it was canceled, say."""

@@ -55,7 +55,7 @@ class UndeclaredSchedules:
     def _name(self, now: float) -> None:
         """Log each schedule once, as long as nobody declares it."""
         self.since = {schedule: self.since.get(schedule, now) for schedule in self.found}
-        due = frozenset(one for one, since in self.since.items() if not one.owner or now - since >= AWAY)
+        due = frozenset(found for found, since in self.since.items() if not found.owner or now - since >= AWAY)
         for schedule in sorted(due - self.named, key=lambda schedule: schedule.schedule_id):
             _log.warning(
                 "no live worker declares this schedule of the code, and it still fires",
