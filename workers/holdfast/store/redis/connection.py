@@ -14,7 +14,7 @@ from holdfast.store.redis.error_mapping import explained
 from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.notifications import Notifications
 from holdfast.store.redis.redirects import Redirecting
-from holdfast.store.redis.scripts import Script, build, operations, product
+from holdfast.store.redis.scripts import ReplacedScripts, Script, build, operations, product
 from holdfast_config import redis_topology
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Connection:
             self._execute_blocking = redirecting.over(self._execute_blocking)
             self._execute_peeking = redirecting.over(self._execute_peeking)
         self._replaced = replaced
-        self._scripts = {name: build(name, replaced) for name in operations()} if replaced else product()
+        self._scripts = ReplacedScripts(replaced) if replaced else product()
         self._guarded: dict[str, Script] = {}
         self.notices = Notifications(self)
 
@@ -80,8 +80,8 @@ class Connection:
 
     async def load(self) -> None:
         """Have the server compile and keep every operation."""
-        for script in self._scripts.values():
-            await self.command("SCRIPT", "LOAD", script.source)
+        for name in operations():
+            await self.command("SCRIPT", "LOAD", self._scripts[name].source)
 
     async def check_types(self) -> None:
         """Raises StoreRefusedError for the first key of this queue that has another type. Keys that this user may

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -79,7 +79,12 @@ def build(name: str, replaced: Mapping[str, str] | None = None, before: str = ""
     """The script of one operation. `replaced` gives other text for shared parts (a test's clock) or for the
     operation; `before` names a shared part that may answer in the operation's place; if that has a function
     `carry_out`, it calls the operation."""
-    replaced = replaced or {}
+    return _build(name, frozenset((replaced or {}).items()), before)
+
+
+@lru_cache(maxsize=1024)  # more than there are operations, and less than the memory that tests can spare
+def _build(name: str, items: frozenset[tuple[str, str]], before: str) -> Script:
+    replaced = dict(items)
     body = replaced.get(name) or text(name)
     wanted = [f"-- use: {before}\n", body] if before else [body]
     taken: dict[str, str] = {}
@@ -155,3 +160,15 @@ def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
 def product() -> Mapping[str, Script]:
     """Every operation as shipped. The parent calls this once before it forks, so that children share the text."""
     return {name: build(name) for name in operations()}
+
+
+class ReplacedScripts(dict[str, Script]):
+    """Operations with other text for parts of them, each built when it is first wanted."""
+
+    def __init__(self, replaced: Mapping[str, str]) -> None:
+        super().__init__()
+        self._replaced = replaced
+
+    def __missing__(self, name: str) -> Script:
+        built = self[name] = build(name, self._replaced)
+        return built
