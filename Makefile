@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu coverage lint format bench bench-smoke bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-schedules bench-ledger picture chaos clean
+.PHONY: run test quick test-bindu coverage lint format bench bench-smoke bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-scripts bench-schedules bench-ledger picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -73,6 +73,9 @@ bench-million: .venv/developing ## 1,000,000 tasks: what they weigh, how long th
 
 bench-hostile: .venv/developing ## entries of 60 MB, a million messages for one task and the like: how long the server is busy with a call
 	$(BIN)/python -m bench.hostile
+
+bench-scripts: .venv/developing ## what submit, pull and renew cost the server; AGAINST=<folder of another tree>: both in turns; SERVER=redis-server
+	$(BIN)/python -m bench.script_time $(if $(AGAINST),--against $(AGAINST)) $(if $(SERVER),--server $(SERVER))
 
 bench-schedules: .venv/developing ## 100,000 schedules, a thousand due at once: lateness, cost, ten stewards racing
 	$(BIN)/python -m bench.schedules

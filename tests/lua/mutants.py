@@ -18,13 +18,16 @@ import uvloop
 
 from holdfast.errors import StoreError
 from holdfast.store.redis.scripts import text
+from tests.lua import breakages_usual
 from tests.lua.breakages import BREAKAGES
 from tests.lua.fuzz import BreachError, play
 from tests.lua.namespace import namespace
+from tests.lua.twins import WHOLE, play_twins
 from tests.servers import valkey
 
 STEPS = 900
 SEEDS = 8
+TWIN_STEPS = 250
 ENDLESS = 30.0  # seconds: of a test by a clock that is moved by hand; a broken script may have it do the same for ever
 NOTICED = (
     AssertionError,
@@ -48,14 +51,15 @@ class Mutant:
 
     @property
     def replaced(self) -> dict[str, str]:
-        """What the loader takes in place of the product's text."""
+        """What the loader takes in place of the product's text: the operation alone answers."""
         source = text(self.script)
         if source.count(self.old) != 1:
             raise LookupError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.script}")
-        return {self.script: source.replace(self.old, self.new)}
+        return {**WHOLE, self.script: source.replace(self.old, self.new)}
 
 
 MUTANTS = [Mutant(*breakage) for breakage in BREAKAGES]
+USUAL = [Mutant(*breakage) for breakage in breakages_usual.BREAKAGES]
 
 
 async def noticed(mutant: Mutant, url: str) -> str:
@@ -66,6 +70,16 @@ async def noticed(mutant: Mutant, url: str) -> str:
         try:
             await play(url, seed, STEPS, replaced=mutant.replaced)
         except (BreachError, *NOTICED) as breach:
+            return f"seed {seed}: {breach}"
+    return ""
+
+
+async def differs(mutant: Mutant, url: str) -> str:
+    """The difference between a broken part for usual calls and its operation; empty where none was found."""
+    for seed in range(1, SEEDS + 1):
+        try:
+            await play_twins(url, seed, TWIN_STEPS, {mutant.script: mutant.replaced[mutant.script]})
+        except NOTICED as breach:
             return f"seed {seed}: {breach}"
     return ""
 

@@ -13,7 +13,14 @@ from holdfast.store.redis.key_names import KEY_NAMES
 from tests.lua.bytecode import Names, names
 
 FOLDER = Path(holdfast.store.__file__).parent / "lua"
-BEFORE = ("guard", "once", "followed", "requested")  # put before operations; each answers in their place
+BEFORE = (
+    "guard",
+    "once",
+    "followed",
+    "requested",
+    "usual_pull",
+    "usual_submit",
+)  # put before operations; each answers in their place
 FOR_THEIR_EFFECT = {"once": {"guard"}}  # used though no name of it is
 BY_THE_LOADER = {"carry_out"}
 SERVER = frozenset(

@@ -18,6 +18,7 @@ from importlib.resources.abc import Traversable
 from holdfast.store.redis.key_names import KEY_NAMES
 
 _USE = re.compile(r"^-- use: (.*)$", re.MULTILINE)
+_BEFORE = re.compile(r"^-- before: (\w+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^-- flags:(.*)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 _STATEMENT = re.compile(  # of a part's top level, each without a call: a function, a constant, a variable
@@ -28,6 +29,7 @@ _STATEMENT = re.compile(  # of a part's top level, each without a call: a functi
 _KEY = re.compile(r"\bKEY\.(\w+)")
 _NAME = re.compile(r"\bNAME\.(\w+)")
 _WORD = re.compile(r"\w+")
+_STRING = re.compile(r"'[^'\n]*'")
 _LOCAL = re.compile(r"^local (?:function )?(\w+(?:, \w+)*)", re.MULTILINE)
 _CARRY_OUT = re.compile(r"^local function carry_out\(", re.MULTILINE)
 _NAMES = 60  # the most names from outside that a function of Lua 5.1 may use
@@ -86,22 +88,28 @@ def build(name: str, replaced: Mapping[str, str] | None = None, before: str = ""
 def _build(name: str, items: frozenset[tuple[str, str]], before: str) -> Script:
     replaced = dict(items)
     body = replaced.get(name) or text(name)
-    wanted = [f"-- use: {before}\n", body] if before else [body]
+    usual = _BEFORE.search(body)
+    guards = [*filter(None, [before, usual[1] if usual else ""])]
     taken: dict[str, str] = {}
-    shared = [part for each in wanted for part in _parts(each, taken, replaced)]
+    shared = [
+        part for each in (*(f"-- use: {guard}\n" for guard in guards), body) for part in _parts(each, taken, replaced)
+    ]
     parts = [replaced.get("base") or text("base"), *shared]
     flags = _FLAGS.search(body)
     if _CARRY_OUT.search("\n".join(shared)):
         body = f"return carry_out(function()\n{body}\nend)"
     shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
     body = _plain(body)
-    source = "\n".join([shebang, *_nested(_mentioned(parts, body), body)]).encode()
+    kept = _mentioned(parts, body)
+    if usual:
+        kept = _deferred(kept, parts, parts.index(taken[usual[1]]))
+    source = "\n".join([shebang, *_nested([*filter(None, map("".join, kept))], body)]).encode()
     return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
 
 
 @cache
 def _words(source: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(source))
+    return frozenset(_WORD.findall(_STRING.sub("", source)))
 
 
 def _plain(source: str) -> str:
@@ -123,18 +131,27 @@ def _statements(part: str) -> Sequence[tuple[str, str, frozenset[str]]]:
     return [(name, text, _words(text)) for name, text in found if text.strip()]
 
 
-def _mentioned(parts: Sequence[str], body: str) -> list[str]:
-    """The parts without what nothing behind it mentions."""
-    words, kept = set(_words(body)), list[str]()
+def _mentioned(parts: Sequence[str], body: str) -> list[list[str]]:
+    """The statements of each part without those that nothing behind them mentions."""
+    words, kept = set(_words(body)), list[list[str]]()
     for part in reversed(parts):
-        text = ""
+        statements = list[str]()
         for name, statement, mentions in _statements(part):
             if not name or name in words:
                 words.update(mentions)
-                text = statement + text
-        if text:
-            kept.append(text)
+                statements.append(statement)
+        kept.append(statements[::-1])
     return kept[::-1]
+
+
+def _deferred(kept: Sequence[list[str]], parts: Sequence[str], guard: int) -> list[list[str]]:
+    """The statements in an order in which those that the guard does not need come behind it."""
+    needed = _mentioned(parts[:guard], _plain(parts[guard]))
+    early, late = list[list[str]](), list[list[str]]()
+    for statements, wanted in zip(kept[:guard], needed, strict=True):
+        early.append([statement for statement in statements if statement in wanted])
+        late.append([statement for statement in statements if statement not in wanted])
+    return [*early, kept[guard], *late, *kept[guard + 1 :]]
 
 
 def _nested(parts: Sequence[str], body: str) -> Iterator[str]:

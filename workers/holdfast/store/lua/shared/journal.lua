@@ -1,16 +1,27 @@
 -- use: clock limits
--- provides: tell note count set_aside
+-- provides: tell tell_each add_to_trail note count set_aside
 -- The journal: the stream of events, the trail of each task, the counters, and the entries that were set aside.
 local function tell(event, id, detail)
   call('XADD', KEY.events, 'MAXLEN', '~', EVENTS_KEPT, '*', 'event', event, 'id', id, 'detail', detail or '')
 end
 
-local function note(event, id, detail)
-  tell(event, id, detail)
+-- Tells the same of several tasks. The stream is trimmed once: each look at its length costs.
+local function tell_each(event, ids, details)
+  tell(event, ids[1], details[1])
+  for i = 2, #ids do call('XADD', KEY.events, '*', 'event', event, 'id', ids[i], 'detail', details[i]) end
+end
+
+local MOMENT = NOW .. ' '   -- made once: to make a text of a number costs as much as a write
+local function add_to_trail(event, id, detail)
   local trail = KEY.trail .. id
-  if call('RPUSH', trail, NOW .. ' ' .. event .. ' ' .. (detail or '')) > TRAIL_KEPT then
+  if call('RPUSH', trail, MOMENT .. event .. ' ' .. (detail or '')) > TRAIL_KEPT then
     call('LTRIM', trail, -TRAIL_KEPT, -1)
   end
+end
+
+local function note(event, id, detail)
+  tell(event, id, detail)
+  add_to_trail(event, id, detail)
 end
 
 local function count(name, n)

@@ -8,6 +8,7 @@
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
+-- before: usual_pull
 -- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers clock damage gate_keys history limits rules schedules workers
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = KEY.worker .. incarnation

@@ -1,0 +1,277 @@
+"""Two namespaces with the same calls: one with the parts that answer usual calls, one with the whole operations alone.
+
+Both must answer the same and hold the same.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from holdfast.core.delivery import Holding, Settle, Settlement
+from holdfast.core.served import ServedLane, ServedWork
+from holdfast.core.submit_options import SubmitOptions
+from holdfast.core.tasks import Introduction, Submission
+from holdfast.errors import StoreError
+from holdfast.store.redis.scripts import text
+from tests.lua.namespace import Namespace, namespace
+from tests.lua.operations import introduction, run, submission
+
+GUARDS = ("usual_pull", "usual_submit")
+WHOLE = dict.fromkeys(GUARDS, "-- answers nothing\n")
+EVERY = 8  # actions: then both are compared
+WORKERS = {"a": None, "b": frozenset({""})}  # and the names of their handlers, where they say them
+KINDS = {
+    Settle.COMPLETED: 20,
+    Settle.FAILED: 1,
+    Settle.RETRY: 1,
+    Settle.RELEASE: 1,
+    Settle.SUSPENDED: 1,
+    Settle.INPUT_REQUIRED: 1,
+}
+
+Call = Callable[[Namespace], Awaitable[object]]
+
+
+@dataclass(slots=True)
+class Twins:
+    usual: Namespace
+    whole: Namespace
+    dice: random.Random
+    held: dict[str, list[tuple[str, str]]] = field(default_factory=dict[str, list[tuple[str, str]]])
+    settled: list[Settlement] = field(default_factory=list[Settlement])
+    tasks: int = 0
+
+    async def both(self, call: Call) -> Any:
+        """What both answer, which must be the same."""
+        answers = [(space, await _answer(call(space))) for space in (self.usual, self.whole)]
+        one, other = (repr(answer).replace(space.queue, "queue") for space, answer in answers)
+        assert one == other
+        return answers[0][1]
+
+    async def compare(self) -> None:
+        one, other = [_plain(await space.store.snapshot(), space.queue) for space in (self.usual, self.whole)]
+        differing = {key: (one.get(key), other.get(key)) for key in {*one, *other} if one.get(key) != other.get(key)}
+        assert not differing, differing
+
+    async def answered(self) -> int:
+        """How many calls a guard answered."""
+        return int(await self.usual.do("GET", f"usual of {{{self.usual.queue}}}") or 0)
+
+    def new_id(self) -> str:
+        self.tasks += 1
+        return f"t{self.tasks}"
+
+    def any_id(self) -> str:
+        return f"t{self.dice.randint(max(1, self.tasks - 30), max(1, self.tasks))}"
+
+
+async def _answer(asked: Awaitable[object]) -> object:
+    try:
+        return await asked
+    except StoreError as error:  # a refusal is an answer, too
+        return type(error).__name__
+
+
+def _plain(snapshot: dict[str, Any], queue: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(snapshot).replace(queue, "queue"))
+    for key in found.values():
+        key["ttl"] = key["ttl"] >= 0
+        if key["type"] == "set":
+            key["content"] = sorted(key["content"])
+    return found
+
+
+def _counted(guard: str) -> str:
+    """A guard that counts its answers, beside the namespace."""
+    return re.sub(r"(?m)^(if .* then) (?=return)", r"\1 redis.call('INCR', 'usual of {' .. KEYS[1] .. '}') ", guard)
+
+
+@asynccontextmanager
+async def twins(url: str, seed: int, replaced: Mapping[str, str] | None = None) -> AsyncGenerator[Twins]:
+    counted = {**(replaced or {}), **{guard: _counted((replaced or {}).get(guard) or text(guard)) for guard in GUARDS}}
+    async with namespace(url, counted) as usual, namespace(url, WHOLE) as whole:
+        made = Twins(usual, whole, random.Random(seed))
+        try:
+            for worker, names in WORKERS.items():
+                made.held[worker] = []
+                await made.both(
+                    lambda space, who=worker, names=names: space.store.register(_introduction(space, who, names))
+                )
+            yield made
+        finally:
+            for space in (usual, whole):
+                await space.do("DEL", f"usual of {{{space.queue}}}")
+
+
+def _introduction(space: Namespace, worker: str, names: frozenset[str] | None) -> Introduction:
+    service = names and ServedWork((ServedLane(space.queue),), names)
+    return replace(introduction(worker), service=service or None)
+
+
+async def submit(pair: Twins) -> None:
+    ids = [
+        pair.new_id() if pair.dice.random() < 0.97 else pair.any_id() for _ in range(pair.dice.choice([1, 1, 5, 20]))
+    ]
+    more: dict[str, Any] = pair.dice.choice(
+        [
+            *[{}] * 12,
+            {"name": "mail"},
+            {"max_attempts": 2, "timeout_ms": 500},
+            {"delay_ms": 60},
+            {"concurrency_key": "k"},
+            {"lane": "slow"},
+        ]
+    )
+    await pair.both(lambda space: space.submit(*ids, **more))
+
+
+async def submit_on_terms(pair: Twins) -> None:
+    terms = pair.dice.choice(
+        [
+            SubmitOptions(after=(pair.any_id(),)),
+            SubmitOptions(expires_in_ms=300),
+            SubmitOptions(unique="u", unique_ms=200),
+        ]
+    )
+    task_id = pair.new_id()
+
+    def made(space: Namespace) -> Submission:
+        plain = submission(task_id, space.queue)
+        return Submission(task_id, plain.message_id, plain.digest, plain.operation, plain.lane, terms=terms)
+
+    await pair.both(lambda space: space.store.submit_on_terms([made(space)]))
+
+
+async def message(pair: Twins) -> None:
+    task_id, message_id = pair.any_id(), pair.dice.choice(["m2", "m3"])
+    await pair.both(lambda space: space.message(task_id, message_id))
+
+
+async def order(pair: Twins) -> None:
+    verb, task_id = pair.dice.choice(["cancel", "pause", "resume"]), pair.any_id()
+    await pair.both(lambda space: getattr(space.store, verb)(task_id, "asked"))
+
+
+async def push(pair: Twins) -> None:
+    raw = pair.dice.choice(
+        [run(pair.new_id()), run(pair.any_id(), "m9"), b"nothing", b'{"_b":"%s:99999",}' % pair.any_id().encode()]
+    )
+    await pair.both(lambda space: space.push(raw))
+
+
+async def copy(pair: Twins) -> None:
+    """An entry stands in the lane twice."""
+    raw = await pair.usual.do("LINDEX", pair.usual.queue, 0)
+    if raw:
+        await pair.both(lambda space: space.do("LINSERT", space.queue, "AFTER", raw, raw))
+
+
+async def damage(pair: Twins) -> None:
+    """Somebody changes a record by hand."""
+    task_id = pair.any_id()
+    task, op = f"task:{task_id}", f"op:{task_id}"
+    ways: list[Callable[[Namespace], tuple[str, ...]]] = [
+        lambda space: ("HDEL", space.key(task), "digest"),
+        lambda space: ("HSET", space.key(task), "extra", "1"),
+        lambda space: ("HSET", space.key(task), "timeout", "soon"),
+        lambda space: ("SET", space.key(op), "nothing"),
+        lambda space: ("DEL", space.key(op)),
+        lambda space: ("DEL", space.key(task)),
+        lambda space: ("SET", space.key(task), "no record"),
+    ]
+    way = pair.dice.choice(ways)
+    if await pair.both(lambda space: space.store.get(task_id)):
+        await pair.both(lambda space: space.do(*way(space)))
+
+
+async def pull(pair: Twins) -> None:
+    worker = pair.dice.choice([*WORKERS])
+    held = pair.held[worker]
+    pair.dice.shuffle(held)
+    done = [_settlement(pair, *held.pop()) for _ in range(pair.dice.randint(0, len(held)))]
+    if pair.settled and pair.dice.random() < 0.05:
+        done.append(pair.dice.choice(pair.settled))  # once more
+    slots = pair.dice.choice([0, 1, 5, 20])
+    answer = await pair.both(lambda space: space.pull(worker, slots, *done))
+    pair.settled = [*pair.settled[-5:], *done]
+    held += [(one.task_id, one.claim) for one in answer.deliveries]
+
+
+def _settlement(pair: Twins, task_id: str, claim: str) -> Settlement:
+    [kind] = pair.dice.choices(list(KINDS), list(KINDS.values()))
+    if pair.dice.random() < 0.9:
+        kind = Settle.COMPLETED
+    reason = pair.dice.choice(["", "", "", "why"])
+    checkpoint = b'{"at": 1}' if pair.dice.random() < 0.03 else None
+    delay = 100 if kind is Settle.RETRY else 0
+    return Settlement(task_id, claim, kind, b'"done"', delay_ms=delay, reason=reason, checkpoint=checkpoint)
+
+
+async def pull_again(pair: Twins) -> None:
+    """The same request once more, or one from before."""
+    worker = pair.dice.choice([*WORKERS])
+    before = pair.dice.choice([0, 1])
+    await pair.both(lambda space: space.pull(worker, 5, request=max(1, space._requests.get(worker, 1) - before)))  # pyright: ignore[reportPrivateUsage]
+
+
+async def renew(pair: Twins) -> None:
+    worker = pair.dice.choice([*WORKERS])
+    checkpoint = b'{"at": 2}' if pair.dice.random() < 0.2 else None
+    progress = "1/2" if pair.dice.random() < 0.2 else ""
+    held = [Holding(task_id, claim, progress, checkpoint) for task_id, claim in pair.held[worker]]
+    await pair.both(lambda space: space.store.renew(worker, "live", 0, held, [space.queue]))
+
+
+async def bound(pair: Twins) -> None:
+    """A lane is paused and resumed, and meanwhile workers pull."""
+    await pair.both(lambda space: space.store.pause_lane(space.queue, "asked"))
+    await pull(pair)
+    await pair.both(lambda space: space.store.resume_lane(space.queue))
+
+
+async def look_after(pair: Twins) -> None:
+    await pair.both(lambda space: space.store.promote(100))
+    await pair.both(lambda space: space.store.audit(space.queue, 100, ""))
+
+
+async def put_right(pair: Twins) -> None:
+    """Nothing unusual waits any more: the lane is cleared, what is unfinished is canceled."""
+    await pair.both(lambda space: space.store.clear(space.queue, 1000))
+    for number in range(1, pair.tasks + 1):
+        await pair.both(lambda space, number=number: space.store.cancel(f"t{number}", "over"))
+    await pair.both(lambda space: space.advance(10_000))
+    await look_after(pair)
+
+
+ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
+    submit: 20, pull: 40, submit_on_terms: 0.3, message: 0.5, order: 0.5, push: 0.5, copy: 0.5, damage: 0.3,
+    pull_again: 1, renew: 1, bound: 0.1, look_after: 1, put_right: 1,
+}  # fmt: skip
+
+
+async def play(pair: Twins, steps: int) -> Counter[str]:
+    """Random actions; again and again, both namespaces hold the same."""
+    seen = Counter[str]()
+    for step in range(steps):
+        ms = pair.dice.choice([0, 1, 50])
+        await pair.both(lambda space, ms=ms: space.advance(ms))
+        [action] = pair.dice.choices(list(ACTIONS), list(ACTIONS.values()))
+        await action(pair)
+        if step % EVERY == 0:
+            await pair.compare()
+        seen[action.__name__] += 1
+    await pair.compare()
+    seen["answered"] = await pair.answered()
+    return seen
+
+
+async def play_twins(url: str, seed: int, steps: int, replaced: Mapping[str, str] | None = None) -> Counter[str]:
+    async with twins(url, seed, replaced) as pair:
+        return await play(pair, steps)
