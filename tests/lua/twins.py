@@ -173,6 +173,14 @@ async def copy(pair: Twins) -> None:
         await pair.both(lambda space: space.do("LINSERT", space.queue, "AFTER", raw, raw))
 
 
+async def forge(pair: Twins) -> None:
+    """An entry stands at the head of the lane under another number, too."""
+    raw = await pair.usual.do("LINDEX", pair.usual.queue, -1)
+    if raw:
+        forged = re.sub(rb'(^{"_b":"[^:]+):\d+', rb"\1:99999", raw)
+        await pair.both(lambda space: space.do("LPUSH", space.queue, forged))
+
+
 async def damage(pair: Twins) -> None:
     """Somebody changes a record by hand."""
     task_id = pair.any_id()
@@ -196,12 +204,23 @@ async def pull(pair: Twins) -> None:
     held = pair.held[worker]
     pair.dice.shuffle(held)
     done = [_settlement(pair, *held.pop()) for _ in range(pair.dice.randint(0, len(held)))]
-    if pair.settled and pair.dice.random() < 0.05:
-        done.append(pair.dice.choice(pair.settled))  # once more
+    done += _refused(pair, held, done)
     slots = pair.dice.choice([0, 1, 5, 20])
     answer = await pair.both(lambda space: space.pull(worker, slots, *done))
     pair.settled = [*pair.settled[-5:], *done]
     held += [(one.task_id, one.claim) for one in answer.deliveries]
+
+
+def _refused(pair: Twins, held: list[tuple[str, str]], done: list[Settlement]) -> list[Settlement]:
+    """Now and then a settlement of before, one of this request once more, or one under a claim that is none."""
+    lost = [_settlement(pair, task_id, "1:a:0") for task_id, _ in held[:1]]
+    ways = [way for way in (pair.settled[-5:], done[:1], lost) if way]
+    return [pair.dice.choice(pair.dice.choice(ways))] if ways and pair.dice.random() < 0.15 else []
+
+
+async def hear(pair: Twins) -> None:
+    """A worker has heard the bell."""
+    await pair.both(lambda space: space.do("DEL", space.key(f"bell:{space.queue}")))
 
 
 def _settlement(pair: Twins, task_id: str, claim: str) -> Settlement:
@@ -251,8 +270,8 @@ async def put_right(pair: Twins) -> None:
 
 
 ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
-    submit: 20, pull: 40, submit_on_terms: 0.3, message: 0.5, order: 0.5, push: 0.5, copy: 0.5, damage: 0.3,
-    pull_again: 1, renew: 1, bound: 0.1, look_after: 1, put_right: 1,
+    submit: 20, pull: 40, hear: 5, submit_on_terms: 0.5, message: 1, order: 1, push: 1, copy: 2, forge: 1, damage: 1,
+    pull_again: 1, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
 }  # fmt: skip
 
 
