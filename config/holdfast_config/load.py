@@ -130,7 +130,7 @@ def _sources(
 ) -> tuple[Source, ...]:
     """The sources of the settings, the strongest first."""
     strict = file_trust.is_strict(environment.is_service(environ))
-    found = next((path for path in files.candidates if found_files.is_file(path)), None)
+    foreign = next((path for path in files.candidates if found_files.is_file(path)), None)
     stronger = [
         sources.of_flags({name: value for name, value in flags.items() if name not in _FILES}),
         sources.of_environment(environ),
@@ -142,8 +142,8 @@ def _sources(
         stronger.append(_judged(files.dotenv, sources.of_environment(files.variables, f" (in {files.dotenv})"), strict))
     if files.settings:
         stronger.append(_judged(files.settings, sources.of_file(files.settings), strict))
-    if found:
-        stronger.append(_judged(found, sources.of_found_file(found, in_application=framework is not None), strict))
+    if foreign:
+        stronger.append(_judged(foreign, sources.of_found_file(foreign, in_application=framework is not None), strict))
     if framework:
         stronger.append(sources.of_application(framework))
     return *stronger, ImpliedSource(stronger), sources.of_folders(environ)

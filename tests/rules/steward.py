@@ -241,7 +241,7 @@ STEWARD = [
     Rule(
         "what an application declared that is away for a deployment is not named",
         f"{_HERE}/duties/undeclared_schedules.py",
-        "not one.owner or now - since >= AWAY",
+        "not found.owner or now - since >= AWAY",
         "True",
         "tests/schedules/test_declared.py"
         "::test_stewards_name_what_is_left_once_and_that_of_an_application_when_it_stays_away",
@@ -249,8 +249,8 @@ STEWARD = [
     Rule(
         "what an application declared that stays away is named",
         f"{_HERE}/duties/undeclared_schedules.py",
-        "not one.owner or now - since >= AWAY",
-        "not one.owner",
+        "not found.owner or now - since >= AWAY",
+        "not found.owner",
         "tests/schedules/test_declared.py"
         "::test_stewards_name_what_is_left_once_and_that_of_an_application_when_it_stays_away",
     ),

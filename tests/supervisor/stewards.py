@@ -98,8 +98,8 @@ class FakeStore:
 
 
 @dataclass
-class House:
-    """A steward's surroundings, and what it told the parent and the counter."""
+class DutySurroundings:
+    """All that a duty of a steward needs, with a fake store; what it acknowledges and counts is kept."""
 
     folder: Path
     store: FakeStore = field(default_factory=FakeStore)

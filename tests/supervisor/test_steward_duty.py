@@ -11,14 +11,14 @@ from structlog.testing import capture_logs
 from holdfast.errors import StoreRefusedError
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.health import Health
-from tests.supervisor.stewards import AWAY, House, run_until
+from tests.supervisor.stewards import AWAY, DutySurroundings, run_until
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def surroundings(tmp_path: Path) -> DutySurroundings:
+    return DutySurroundings(tmp_path)
 
 
 def failing(times: int, error: Exception) -> tuple[Callable[[], Awaitable[float]], list[str]]:
@@ -33,26 +33,26 @@ def failing(times: int, error: Exception) -> tuple[Callable[[], Awaitable[float]
     return run_once, log
 
 
-async def test_a_duty_goes_on_when_the_store_is_back(house: House) -> None:
+async def test_a_duty_goes_on_when_the_store_is_back(surroundings: DutySurroundings) -> None:
     run_once, log = failing(2, AWAY)
-    await run_until(Duty("promotion", run_once), house.health, lambda: "done" in log)
+    await run_until(Duty("promotion", run_once), surroundings.health, lambda: "done" in log)
     assert log[:3] == ["failed", "failed", "done"]
-    assert house.health.degraded == ""
-    assert house.health.outages == 2
+    assert surroundings.health.degraded == ""
+    assert surroundings.health.outages == 2
 
 
-async def test_a_bug_in_a_duty_is_logged_with_its_traceback_and_tried_again(house: House) -> None:
+async def test_a_bug_in_a_duty_is_logged_with_its_traceback_and_tried_again(surroundings: DutySurroundings) -> None:
     run_once, log = failing(1, ZeroDivisionError("a bug"))
     with capture_logs() as logs:
-        await run_until(Duty("audit", run_once), house.health, lambda: "done" in log)
+        await run_until(Duty("audit", run_once), surroundings.health, lambda: "done" in log)
     (line,) = [line for line in logs if line["log_level"] == "error"]
     assert isinstance(line["exc_info"], ZeroDivisionError)
 
 
-async def test_a_duty_that_cannot_be_done_shows_why(house: House) -> None:
+async def test_a_duty_that_cannot_be_done_shows_why(surroundings: DutySurroundings) -> None:
     run_once, log = failing(10**9, StoreRefusedError("it evicts"))
-    await run_until(Duty("fitness", run_once), house.health, lambda: len(log) == 2)
-    assert house.health.degraded == "it evicts"
+    await run_until(Duty("fitness", run_once), surroundings.health, lambda: len(log) == 2)
+    assert surroundings.health.degraded == "it evicts"
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,13 @@ async def test_a_duty_that_cannot_be_done_shows_why(house: House) -> None:
         (ZeroDivisionError(), 0),
     ],
 )
-async def test_only_a_store_that_was_away_makes_leases_doubtful(house: House, error: Exception, outages: int) -> None:
+async def test_only_a_store_that_was_away_makes_leases_doubtful(
+    surroundings: DutySurroundings, error: Exception, outages: int
+) -> None:
     run_once, log = failing(2, error)
     with capture_logs():
-        await run_until(Duty("audit", run_once), house.health, lambda: "done" in log)
-    assert house.health.outages == outages
+        await run_until(Duty("audit", run_once), surroundings.health, lambda: "done" in log)
+    assert surroundings.health.outages == outages
 
 
 def test_the_steward_is_degraded_until_every_duty_is_well() -> None:

@@ -14,88 +14,90 @@ from holdfastd.steward.duties.lane_audit import EVERY, NEXT_PAGE, LaneAudit
 from holdfastd.steward.duties.promotion import BATCH, LONGEST_REST, promotion
 from holdfastd.steward.duties.retention import retention
 from holdfastd.steward.punctual_wait import GRAIN
-from tests.supervisor.stewards import House
+from tests.supervisor.stewards import DutySurroundings
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def surroundings(tmp_path: Path) -> DutySurroundings:
+    return DutySurroundings(tmp_path)
 
 
-async def test_promotion_rests_until_the_next_task_is_due(house: House) -> None:
-    house.store.answers["promote"] = [(2, 1250)]
-    assert await promotion(house.store).run_once() == 1.25
+async def test_promotion_rests_until_the_next_task_is_due(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["promote"] = [(2, 1250)]
+    assert await promotion(surroundings.store).run_once() == 1.25
 
 
 @pytest.mark.parametrize("due_in", [None, 3_600_000])
-async def test_promotion_never_rests_long(house: House, due_in: int | None) -> None:
-    house.store.answers["promote"] = [(0, due_in)]
-    assert await promotion(house.store).run_once() == LONGEST_REST
+async def test_promotion_never_rests_long(surroundings: DutySurroundings, due_in: int | None) -> None:
+    surroundings.store.answers["promote"] = [(0, due_in)]
+    assert await promotion(surroundings.store).run_once() == LONGEST_REST
 
 
-async def test_a_crowd_of_due_tasks_is_promoted_without_a_rest(house: House) -> None:
-    house.store.answers["promote"] = [(BATCH, 0), (BATCH, 0), (7, 0), (0, 40)]
-    assert await promotion(house.store).run_once() == 0.04
-    assert len(house.called("promote")) == 4
+async def test_a_crowd_of_due_tasks_is_promoted_without_a_rest(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["promote"] = [(BATCH, 0), (BATCH, 0), (7, 0), (0, 40)]
+    assert await promotion(surroundings.store).run_once() == 0.04
+    assert len(surroundings.called("promote")) == 4
 
 
-async def test_an_earlier_due_time_ends_the_rest(house: House) -> None:
-    duty = promotion(house.store)
+async def test_an_earlier_due_time_ends_the_rest(surroundings: DutySurroundings) -> None:
+    duty = promotion(surroundings.store)
     await duty.wait(1.25)
-    assert house.called("wait_alarm") == [(1.25 - GRAIN,)]
+    assert surroundings.called("wait_alarm") == [(1.25 - GRAIN,)]
 
 
-async def test_the_last_of_a_rest_is_not_left_to_the_server(house: House) -> None:
-    await promotion(house.store).wait(GRAIN / 10)
-    assert house.called("wait_alarm") == []
+async def test_the_last_of_a_rest_is_not_left_to_the_server(surroundings: DutySurroundings) -> None:
+    await promotion(surroundings.store).wait(GRAIN / 10)
+    assert surroundings.called("wait_alarm") == []
 
 
 async def rings(bell: Bell, count: int) -> list[float]:
     return [await bell.run_once() for _ in range(count)]
 
 
-async def test_an_empty_lane_is_peeked_at_and_rung_as_soon_as_it_holds_something(house: House) -> None:
-    bell = Bell(house.store, "lane")
-    house.store.answers["ring"] = [0, 1]
+async def test_an_empty_lane_is_peeked_at_and_rung_as_soon_as_it_holds_something(
+    surroundings: DutySurroundings,
+) -> None:
+    bell = Bell(surroundings.store, "lane")
+    surroundings.store.answers["ring"] = [0, 1]
     await bell.wait(await bell.run_once())
     await bell.run_once()
-    assert house.store.calls == [("ring", "lane"), ("peek", "lane"), ("ring", "lane")]
+    assert surroundings.store.calls == [("ring", "lane"), ("peek", "lane"), ("ring", "lane")]
 
 
-async def test_a_lane_that_stays_full_is_looked_at_ever_more_rarely(house: House) -> None:
-    house.store.answers["ring"] = [5] * 12
-    pauses = await rings(Bell(house.store, "lane"), 12)
+async def test_a_lane_that_stays_full_is_looked_at_ever_more_rarely(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["ring"] = [5] * 12
+    pauses = await rings(Bell(surroundings.store, "lane"), 12)
     assert pauses[:4] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE, 8 * FIRST_PAUSE]
     assert pauses[-3:] == [LAST_PAUSE] * 3
 
 
-async def test_a_lane_that_was_empty_in_between_is_looked_at_soon_again(house: House) -> None:
-    house.store.answers["ring"] = [5, 5, 5, 0, 1]
-    assert (await rings(Bell(house.store, "lane"), 5))[-1] == FIRST_PAUSE
+async def test_a_lane_that_was_empty_in_between_is_looked_at_soon_again(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["ring"] = [5, 5, 5, 0, 1]
+    assert (await rings(Bell(surroundings.store, "lane"), 5))[-1] == FIRST_PAUSE
 
 
-async def test_audit_goes_on_at_its_cursor_and_then_begins_anew(house: House) -> None:
-    house.store.answers["audit"] = [(0, "500"), (0, ""), (0, "")]
-    audit = LaneAudit(house.store, "lane")
+async def test_audit_goes_on_at_its_cursor_and_then_begins_anew(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["audit"] = [(0, "500"), (0, ""), (0, "")]
+    audit = LaneAudit(surroundings.store, "lane")
     assert [await audit.run_once() for _ in range(3)] == [NEXT_PAGE, EVERY, EVERY]
-    assert house.called("audit") == [("lane", ""), ("lane", "500"), ("lane", "")]
+    assert surroundings.called("audit") == [("lane", ""), ("lane", "500"), ("lane", "")]
 
 
-async def test_vanished_entries_are_worth_a_warning(house: House) -> None:
-    house.store.answers["audit"] = [(0, ""), (4, "")]
-    audit = LaneAudit(house.store, "lane")
+async def test_vanished_entries_are_worth_a_warning(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["audit"] = [(0, ""), (4, "")]
+    audit = LaneAudit(surroundings.store, "lane")
     with capture_logs() as logs:
         await audit.run_once()
         await audit.run_once()
     assert [(line["log_level"], line["tasks"]) for line in logs] == [("warning", 4)]
 
 
-async def test_trimming_goes_on_soon_while_there_is_more(house: House) -> None:
-    house.store.answers["trim"] = [200, 3]
-    watch = ClockWatch(house.store, house.health, 15.0, time.monotonic)
-    duty = retention(house.store, keep=60.0, watch=watch)
+async def test_trimming_goes_on_soon_while_there_is_more(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["trim"] = [200, 3]
+    watch = ClockWatch(surroundings.store, surroundings.health, 15.0, time.monotonic)
+    duty = retention(surroundings.store, keep=60.0, watch=watch)
     soon, later = await duty.run_once(), await duty.run_once()
     assert soon < 1 < later
-    assert house.called("trim")[0][0] == 60_000
+    assert surroundings.called("trim")[0][0] == 60_000

@@ -14,7 +14,7 @@ from holdfast.ipc.channel import Born, Died
 from holdfast.os.locks import hold, is_free, mark_process, outlived
 from holdfastd.parent.process_title import set_title
 from tests.faults.kin import wait_dead
-from tests.supervisor.stewards import AWAY, A, House
+from tests.supervisor.stewards import AWAY, A, DutySurroundings
 
 pytestmark = pytest.mark.anyio
 
@@ -22,75 +22,77 @@ LONGEST = 60  # seconds; a test that fails leaves nobody behind
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def surroundings(tmp_path: Path) -> DutySurroundings:
+    return DutySurroundings(tmp_path)
 
 
-async def test_free_lock_files_from_before_the_first_worker_are_recovered_at_once(house: House) -> None:
-    path = house.lock_file(A)
-    await house.orphans(A).run_once()
-    assert house.called("recover") == [(A, "orphaned", False)]
-    assert house.counted == [(1, "orphaned")]
+async def test_free_lock_files_from_before_the_first_worker_are_recovered_at_once(
+    surroundings: DutySurroundings,
+) -> None:
+    path = surroundings.lock_file(A)
+    await surroundings.orphans(A).run_once()
+    assert surroundings.called("recover") == [(A, "orphaned", False)]
+    assert surroundings.counted == [(1, "orphaned")]
     assert not path.exists()
 
 
-async def test_a_stranger_is_judged_at_its_second_sighting_only(house: House) -> None:
-    orphans = house.orphans()
-    house.lock_file(A)
+async def test_a_stranger_is_judged_at_its_second_sighting_only(surroundings: DutySurroundings) -> None:
+    orphans = surroundings.orphans()
+    surroundings.lock_file(A)
     await orphans.run_once()
-    assert house.called("recover") == []
+    assert surroundings.called("recover") == []
     await orphans.run_once()
-    assert house.called("recover") == [(A, "orphaned", False)]
+    assert surroundings.called("recover") == [(A, "orphaned", False)]
 
 
-async def test_a_worker_whose_birth_is_told_between_two_sightings_is_none(house: House) -> None:
-    orphans = house.orphans()
-    house.lock_file(A)
+async def test_a_worker_whose_birth_is_told_between_two_sightings_is_none(surroundings: DutySurroundings) -> None:
+    orphans = surroundings.orphans()
+    surroundings.lock_file(A)
     await orphans.run_once()
-    house.roster.worker_started(Born(A))
+    surroundings.roster.worker_started(Born(A))
     await orphans.run_once()
     await orphans.run_once()
-    assert house.store.calls == []
+    assert surroundings.store.calls == []
 
 
-async def test_a_death_that_waits_for_its_record_is_left_to_recovery(house: House) -> None:
-    house.lock_file(A)
-    house.roster.worker_died(Died(A, "signal 9", charged=True))
-    await house.orphans(A).run_once()
-    assert house.store.calls == []
+async def test_a_death_that_waits_for_its_record_is_left_to_recovery(surroundings: DutySurroundings) -> None:
+    surroundings.lock_file(A)
+    surroundings.roster.worker_died(Died(A, "signal 9", charged=True))
+    await surroundings.orphans(A).run_once()
+    assert surroundings.store.calls == []
 
 
-async def test_an_orphan_that_still_lives_is_left_alone_until_it_is_gone(house: House) -> None:
-    path = house.lock_file(A)
+async def test_an_orphan_that_still_lives_is_left_alone_until_it_is_gone(surroundings: DutySurroundings) -> None:
+    path = surroundings.lock_file(A)
     descriptor = hold(path)
     assert descriptor is not None
     assert not outlived(path)  # nor would it be of an earlier version, which marks nothing
-    orphans = house.orphans(A)
+    orphans = surroundings.orphans(A)
     await orphans.run_once()
-    assert house.store.calls == []
+    assert surroundings.store.calls == []
     assert path.exists()
     os.close(descriptor)
     await orphans.run_once()
-    assert house.called("recover") == [(A, "orphaned", False)]
+    assert surroundings.called("recover") == [(A, "orphaned", False)]
 
 
-async def test_an_orphan_that_still_lives_is_not_killed(house: House) -> None:
-    path = house.lock_file(A)
+async def test_an_orphan_that_still_lives_is_not_killed(surroundings: DutySurroundings) -> None:
+    path = surroundings.lock_file(A)
     ours, theirs = os.pipe()
     worker = os.fork()
     if worker == 0:
         _live(path, theirs)
     assert os.read(ours, 1)
-    await house.orphans(A).run_once()
-    assert house.store.calls == []
+    await surroundings.orphans(A).run_once()
+    assert surroundings.store.calls == []
     os.kill(worker, signal.SIGTERM)
     assert _signal_that_ended(worker) == signal.SIGTERM
 
 
-async def test_an_orphan_keeps_its_file_while_the_store_is_away(house: House) -> None:
-    path = house.lock_file(A)
-    house.store.answers["recover"] = [AWAY]
-    orphans = house.orphans(A)
+async def test_an_orphan_keeps_its_file_while_the_store_is_away(surroundings: DutySurroundings) -> None:
+    path = surroundings.lock_file(A)
+    surroundings.store.answers["recover"] = [AWAY]
+    orphans = surroundings.orphans(A)
     with pytest.raises(StoreUnavailableError):
         await orphans.run_once()
     assert path.exists()
@@ -98,45 +100,47 @@ async def test_an_orphan_keeps_its_file_while_the_store_is_away(house: House) ->
     assert not path.exists()
 
 
-async def test_files_that_are_named_after_no_incarnation_are_left_alone(house: House) -> None:
-    (house.folder / "supervisor.lock").touch()
-    (house.folder / f"{A}.txt").touch()
-    orphans = house.orphans("supervisor", A)
+async def test_files_that_are_named_after_no_incarnation_are_left_alone(surroundings: DutySurroundings) -> None:
+    (surroundings.folder / "supervisor.lock").touch()
+    (surroundings.folder / f"{A}.txt").touch()
+    orphans = surroundings.orphans("supervisor", A)
     await orphans.run_once()
     await orphans.run_once()
-    assert house.store.calls == []
+    assert surroundings.store.calls == []
 
 
-async def test_without_a_folder_there_are_no_orphans(house: House) -> None:
-    house.folder /= "missing"
-    await house.orphans().run_once()
-    assert house.store.calls == []
+async def test_without_a_folder_there_are_no_orphans(surroundings: DutySurroundings) -> None:
+    surroundings.folder /= "missing"
+    await surroundings.orphans().run_once()
+    assert surroundings.store.calls == []
 
 
-async def test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first(house: House) -> None:
-    path = house.lock_file(A)
+async def test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first(surroundings: DutySurroundings) -> None:
+    path = surroundings.lock_file(A)
     ours, theirs = os.pipe()
     _die(path, theirs, f"holdfast: worker 0 {A}")
     child = int(os.read(ours, 16))
     assert not is_free(path)
-    await house.orphans(A).run_once()
+    await surroundings.orphans(A).run_once()
     wait_dead(child)
-    assert house.called("recover") == [(A, "orphaned", False)]
+    assert surroundings.called("recover") == [(A, "orphaned", False)]
     assert not path.exists()
 
 
-async def test_nothing_is_recovered_while_a_child_that_bears_no_name_holds_the_lock(house: House) -> None:
-    path = house.lock_file(A)
+async def test_nothing_is_recovered_while_a_child_that_bears_no_name_holds_the_lock(
+    surroundings: DutySurroundings,
+) -> None:
+    path = surroundings.lock_file(A)
     ours, theirs = os.pipe()
     _die(path, theirs, "of its own making")
     child = int(os.read(ours, 16))
-    orphans = house.orphans(A)
+    orphans = surroundings.orphans(A)
     await orphans.run_once()
-    assert house.called("recover") == []
+    assert surroundings.called("recover") == []
     os.kill(child, signal.SIGKILL)
     wait_dead(child)
     await orphans.run_once()
-    assert house.called("recover") == [(A, "orphaned", False)]
+    assert surroundings.called("recover") == [(A, "orphaned", False)]
 
 
 def _die(path: Path, told: int, title: str) -> None:

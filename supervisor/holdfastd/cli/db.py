@@ -57,14 +57,14 @@ def status(session: Session, /) -> int:
 
     The exit status is 1 if the tables need an upgrade.
     """
-    found = _with_database(session, migrate.version)
-    standing = ledger_status.read(session) if found == migrate.newest() else None
+    version = _with_database(session, migrate.version)
+    standing = ledger_status.read(session) if version == migrate.newest() else None
     if session.json:
-        told = {"version": found, "needed": migrate.newest()}
-        output.document(told | ({"ledger": asdict(standing)} if standing else {}))
+        shown = {"version": version, "needed": migrate.newest()}
+        output.document(shown | ({"ledger": asdict(standing)} if standing else {}))
     else:
-        _print(found, standing)
-    return Exit.OK if found == migrate.newest() else Exit.FAILED
+        _print(version, standing)
+    return Exit.OK if version == migrate.newest() else Exit.FAILED
 
 
 @db.command(epilog="Example: supervisor db adopt --yes")
@@ -88,12 +88,12 @@ def adopt(session: Session, /, yes: bool) -> int:
     return Exit.OK
 
 
-def _print(found: int, standing: LedgerStatus | None) -> None:
-    output.text(f"the tables have version {found}; this version of Holdfast needs {migrate.newest()}")
+def _print(version: int, standing: LedgerStatus | None) -> None:
+    output.text(f"the tables have version {version}; this version of Holdfast needs {migrate.newest()}")
     if standing is not None:
         output.text(ledger_status.summary(standing))
     else:
-        output.text("run: supervisor db upgrade" if found < migrate.newest() else "upgrade Holdfast on this host")
+        output.text("run: supervisor db upgrade" if version < migrate.newest() else "upgrade Holdfast on this host")
 
 
 def _with_database(session: Session, work: Callable[[Database], Awaitable[T]]) -> T:

@@ -14,9 +14,9 @@ def passages(number: int, seed: int) -> list[str]:
     """`number` passages in an order that depends on the seed; none is repeated while there are enough."""
     files = sorted(path for path in Path(os.__file__).parent.glob("*.py") if path.is_file())
     random.Random(seed).shuffle(files)
-    found = [passage for path in files for passage in _passages(path)]
-    random.Random(seed).shuffle(found)
-    return [found[index % len(found)] for index in range(number)]
+    texts = [passage for path in files for passage in _passages(path)]
+    random.Random(seed).shuffle(texts)
+    return [texts[index % len(texts)] for index in range(number)]
 
 
 def _passages(path: Path) -> Iterator[str]:

@@ -58,9 +58,9 @@ def _recoveries(
 ) -> list[float]:
     """Milliseconds from the kill to the handler's next run, for tasks that lost one worker: after a second death a task
     waits on purpose."""
-    found: list[float] = []
+    delays: list[float] = []
     for record, result in zip(records, results, strict=True):
         crashed = recorder.crashed.get(record.task_id, [])
         if len(crashed) == 1 and crashed[0] in killer.killed and result is not None:
-            found.append(1000 * (result.began - killer.killed[crashed[0]]))
-    return found
+            delays.append(1000 * (result.began - killer.killed[crashed[0]]))
+    return delays

@@ -34,8 +34,8 @@ def find() -> ServerProgram:
         if engine is not None and _is_new_enough(engine):
             return ServerProgram(path, engine)
         unfit.append(f"{path} is {engine or 'not runnable here'}")
-    found = f" ({'; '.join(unfit)}; redis 7.0 or newer is needed)" if unfit else ""
-    raise StoreLaunchError(f"no program for the embedded store{found}: {HINT}", Exit.CONFIG)
+    rejected = f" ({'; '.join(unfit)}; redis 7.0 or newer is needed)" if unfit else ""
+    raise StoreLaunchError(f"no program for the embedded store{rejected}: {HINT}", Exit.CONFIG)
 
 
 def _candidates() -> Iterator[Path]:

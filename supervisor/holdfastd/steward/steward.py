@@ -116,7 +116,7 @@ class Steward:
         store, settings = self.store, self.spec.settings
         locks = LockFiles(settings.runtime_dir / "incarnations")
         foreign = locks.incarnations() if self.spec.first else ()
-        terms = LeaseSettings(settings.lease, settings.lease_grace, settings.max_crashes)
+        lease_settings = LeaseSettings(settings.lease, settings.lease_grace, settings.max_crashes)
         watch = ClockWatch(store, self.health, settings.lease, time.monotonic)
         suspects = Suspects(store, settings.lane_names, self.roster)
 
@@ -127,7 +127,7 @@ class Steward:
         yield WorkerRecovery(store, self.roster, locks, self.link.send, recovered, settings.max_crashes).duty()
         yield Orphans(store, self.roster, locks, recovered, foreign, settings.max_crashes).duty()
         yield lease_renewal(store, self.roster, settings.lease)
-        yield ExpiredLeases(store, watch, terms, recovered).duty()
+        yield ExpiredLeases(store, watch, lease_settings, recovered).duty()
         yield promotion(store, suspects.look)
         yield suspects.duty(self.link.send)
         halts, longest_rest = self.spec.halts, settings.scan_interval

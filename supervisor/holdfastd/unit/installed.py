@@ -32,10 +32,10 @@ def earlier(root: Path, instance: str | None) -> InstalledService:
 
 def _user(unit: Path) -> str | None:
     try:
-        found = _USER.search(unit.read_text("utf-8"))
+        match = _USER.search(unit.read_text("utf-8"))
     except (OSError, UnicodeDecodeError):
         return None
-    return found[1] if found else None
+    return match[1] if match else None
 
 
 def _variables(path: Path) -> str | None:

@@ -81,8 +81,8 @@ def _checked(settings: Mapping[str, object]) -> dict[str, object]:
 def _command(line: str) -> dict[str, object]:
     """The command with its full path, as the service has another PATH, and its folder, which must be visible to the
     service."""
-    found = command_line.find(line, search_path())
-    return {"exec": shlex.join([str(found.path), *found.words[1:]]), "app_dir": found.path.parent}
+    command = command_line.find(line, search_path())
+    return {"exec": shlex.join([str(command.path), *command.words[1:]]), "app_dir": command.path.parent}
 
 
 def _keep_secrets(settings: Settings) -> None:
@@ -94,8 +94,8 @@ def _keep_secrets(settings: Settings) -> None:
 
 
 def _check_path(path: Path) -> None:
-    found = _UNSAFE.search(str(path))
-    if found is not None:
+    unsafe = _UNSAFE.search(str(path))
+    if unsafe is not None:
         raise SiteError(
-            f"{str(path)!a}: a unit file cannot carry {found[0]!a} safely; use a folder with a plainer name"
+            f"{str(path)!a}: a unit file cannot carry {unsafe[0]!a} safely; use a folder with a plainer name"
         )

@@ -40,8 +40,8 @@ class Sandbox:
 
 def outermost(paths: Iterable[Path]) -> list[Path]:
     """These folders without those that lie in another of them."""
-    found = sorted(set(paths))
-    return [path for path in found if not any(path != other and path.is_relative_to(other) for other in found)]
+    ordered = sorted(set(paths))
+    return [path for path in ordered if not any(path != other and path.is_relative_to(other) for other in ordered)]
 
 
 def _lies_in(path: Path, folders: Iterable[Path]) -> bool:

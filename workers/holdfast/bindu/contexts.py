@@ -14,11 +14,11 @@ STEP = 50  # tasks that are cleared in one call of the store
 
 class ContextStorage(LazyStore):
     async def load_context(self, context_id: UUID) -> Document | None:
-        found = await self._call(self._store.conversation, str(checked("context_id", context_id)))
-        if found is None:
+        context = await self._call(self._store.conversation, str(checked("context_id", context_id)))
+        if context is None:
             return None
-        data: Document = decoded(found.data) if found.data else {}
-        return {**data, "task_ids": [named(each) for each in found.task_ids]}
+        data: Document = decoded(context.data) if context.data else {}
+        return {**data, "task_ids": [named(each) for each in context.task_ids]}
 
     async def append_to_contexts(self, context_id: UUID, messages: list[Document]) -> None:
         """Nothing to do: a context's messages are those of its tasks."""
@@ -34,14 +34,14 @@ class ContextStorage(LazyStore):
     ) -> list[Document]:
         """The newest first, at most a thousand."""
         ids = await self._call(self._store.conversations, owner_did, most(length), offset)
-        found = [each for key in ids if (each := await self._call(self._store.conversation, key)) is not None]
+        contexts = [each for key in ids if (each := await self._call(self._store.conversation, key)) is not None]
         return [
             {
                 "context_id": named(each.context_id),
                 "task_count": len(each.task_ids),
                 "task_ids": [named(task_id) for task_id in each.task_ids],
             }
-            for each in found
+            for each in contexts
         ]
 
     async def clear_context(self, context_id: UUID) -> None:
@@ -62,5 +62,5 @@ class ContextStorage(LazyStore):
         return known >= 0
 
     async def get_context_owner(self, context_id: UUID) -> str | None:
-        found = await self._call(self._store.conversation, str(checked("context_id", context_id)))
-        return found.owner or None if found is not None else None
+        context = await self._call(self._store.conversation, str(checked("context_id", context_id)))
+        return context.owner or None if context is not None else None

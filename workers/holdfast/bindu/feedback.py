@@ -16,16 +16,16 @@ class FeedbackStorage(LazyStore):
         await self._call(self._store.add, key, feedback=encoded(document("feedback_data", feedback_data)))
 
     async def get_task_feedback(self, task_id: UUID) -> list[Document] | None:
-        found = await self._call(self._store.feedback, str(checked("task_id", task_id)))
-        return [decoded(each) for each in found] or None
+        entries = await self._call(self._store.feedback, str(checked("task_id", task_id)))
+        return [decoded(each) for each in entries] or None
 
     async def save_webhook_config(self, task_id: UUID, config: Document) -> None:
         key = str(checked("task_id", task_id))
         await self._call(self._store.add, key, push=encoded(document("config", config)))
 
     async def load_webhook_config(self, task_id: UUID) -> Document | None:
-        found = await self._call(self._store.push, str(checked("task_id", task_id)))
-        return None if found is None else _config(found)
+        config = await self._call(self._store.push, str(checked("task_id", task_id)))
+        return None if config is None else _config(config)
 
     async def delete_webhook_config(self, task_id: UUID) -> None:
         await self._call(self._store.forget_push, str(checked("task_id", task_id)))

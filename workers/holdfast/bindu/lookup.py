@@ -68,6 +68,6 @@ class TaskLookup(LazyStore):
 
     async def _ids_of(self, owner: str) -> AsyncIterator[str]:
         for context_id in await self._call(self._store.conversations, owner, MOST, 0):
-            found = await self._call(self._store.conversation, context_id)
-            for task_id in reversed(found.task_ids if found is not None else ()):
+            context = await self._call(self._store.conversation, context_id)
+            for task_id in reversed(context.task_ids if context is not None else ()):
                 yield task_id

@@ -162,10 +162,10 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         self, context_id: UUID, length: int | None = None, offset: int = 0, owner_did: str | None = None
     ) -> list[Document]:
         """Oldest first."""
-        found = await self._call(self._store.conversation, str(checked("context_id", context_id)))
-        if found is None or (owner_did is not None and found.owner != owner_did):
+        context = await self._call(self._store.conversation, str(checked("context_id", context_id)))
+        if context is None or (owner_did is not None and context.owner != owner_did):
             return []
-        return await self._loaded(list(found.task_ids)[offset : offset + most(length)])
+        return await self._loaded(list(context.task_ids)[offset : offset + most(length)])
 
 
 async def _some(ids: AsyncIterator[str], length: int | None, offset: int) -> AsyncIterator[str]:

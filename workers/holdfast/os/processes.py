@@ -18,23 +18,23 @@ _TITLE = b"holdfast: "
 
 def children(pid: int) -> list[int]:
     """The children of all threads of a process; none if it is gone."""
-    found: list[int] = []
+    pids: list[int] = []
     with suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
-            found += map(int, (task / "children").read_text("ascii").split())
-    return found
+            pids += map(int, (task / "children").read_text("ascii").split())
+    return pids
 
 
 def with_descendants(pids: Iterable[int]) -> set[int]:
     """These processes and their descendants, but for those whose parent has ended."""
-    found: set[int] = set()
+    reached: set[int] = set()
     waiting = list(pids)
     while waiting:
         pid = waiting.pop()
-        if pid not in found:
-            found.add(pid)
+        if pid not in reached:
+            reached.add(pid)
             waiting += children(pid)
-    return found
+    return reached
 
 
 def everybody() -> list[int]:
@@ -70,11 +70,11 @@ def kill_all(find: Callable[[], set[int]]) -> int:
     """Kill the processes that `find` returns, until it returns no others; the number of processes found."""
     killed: set[int] = set()
     for _ in range(ROUNDS):
-        found = find() - killed
-        if not found:
+        others = find() - killed
+        if not others:
             break
-        killed |= found
-        for pid in found:
+        killed |= others
+        for pid in others:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
     return len(killed)

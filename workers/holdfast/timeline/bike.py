@@ -73,7 +73,7 @@ class Bike:
 
     def _all(self) -> list[jobs.JobAnswer]:
         async def gather(manager: TaskManager) -> list[jobs.JobAnswer]:
-            found: AsyncGenerator[jobs.JobAnswer] = jobs.jobs(manager)
-            return [job async for job in found]
+            answers: AsyncGenerator[jobs.JobAnswer] = jobs.jobs(manager)
+            return [job async for job in answers]
 
         return self._ask(gather)

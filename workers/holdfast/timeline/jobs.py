@@ -64,8 +64,8 @@ async def tell_job(manager: TaskManager, jobid: str) -> JobAnswer:
 
 async def jobs(manager: TaskManager) -> AsyncGenerator[JobAnswer]:
     """All jobs, the next to run first."""
-    async with aclosing(records(manager)) as found:
-        async for record in found:
+    async with aclosing(records(manager)) as listed:
+        async for record in listed:
             try:
                 yield await _answer(manager, record)
             except UnknownScheduleError:

@@ -1,4 +1,4 @@
-"""The options for the times and the task of a schedule; they become one ScheduleSpec."""
+"""Options that several commands share: times and task of a schedule, as one ScheduleSpec, and the length of a list."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ _POLICY = (
     ("on_failure", "After a failed task: continue or stop."),
     ("backoff", "Pause of a CONTINUE schedule after each run."),
     ("owner", "Owner, whose `schedules apply` may delete it."),
+)
+
+
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="Maximum number to show.",
+    metavar="N",
 )
 
 

@@ -1,39 +1,16 @@
-"""`supervisor schedules`: sets, shows, pauses, runs and removes schedules of recurring tasks."""
+"""`supervisor schedules`: the group of its commands, and the list of all schedules."""
 
 from __future__ import annotations
-
-import time
-from datetime import UTC, datetime
-from itertools import islice
-from typing import Any
 
 import click
 import rich_click
 
-from holdfast.client.manager import TaskManager
-from holdfast.client.schedule_definition import define
-from holdfast.client.schedules import Schedules
-from holdfast.core.cadence import Cadence, Cron, RecurrenceRule, restored, words
-from holdfast.core.cadence.moments import read_moment
-from holdfast.core.schedule_records import Occurrence
-from holdfast.core.schedules import series
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import manage
 from holdfastd.cli.common.tables import table
-from holdfastd.cli.schedules import schedule_views
-from holdfastd.cli.schedules.apply import apply, diff
-from holdfastd.cli.schedules.schedule_options import spec_of, what, when
-from holdfastd.cli.views import times
-
-_limit = click.option(
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    help="Maximum number to show.",
-    metavar="N",
-)
+from holdfastd.cli.schedules import apply, fires, schedule, schedule_views
+from holdfastd.cli.schedules.schedule_options import limit_option
 
 
 @rich_click.group(
@@ -60,44 +37,9 @@ def schedules(context: click.Context, session: Session, /, as_csv: bool) -> None
         context.invoke(list_)
 
 
-@schedules.command(
-    "set",
-    epilog="Examples:\n\nsupervisor schedules set nightly --cron '0 2 * * *' --timezone Europe/Berlin --name close\n\n"
-    "supervisor schedules set sweep sweep --every 5m --overlap queue-one",
-)
-@click.argument("schedule_id", metavar="ID")
-@click.argument("text", required=False)
-@click.option("--schedule", help="NOW, AT:<time>, CONTINUE, STOP or a recurrence rule.")
-@click.option("--after", help="Skip fires up to this time. Default: now.", metavar="TIME")
-@what
-@when
-@options.store
-@options.pass_session
-def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any) -> None:
-    """Set or change a schedule. Repeating the same command changes nothing, but restarts a schedule that has ended."""
-    spec = spec_of(given)
-    moment = None if after is None else read_moment(after, spec.timezone)
-    put = manage(session, lambda manager: manager.schedules.put(schedule_id, spec, again=True, after=moment))
-    answer = {"schedule": schedule_id, "word": put.word, "next": times.utc(put.expected)}
-    if session.json:
-        output.document(answer)
-    else:
-        output.text(f"{schedule_id}: {put.word}, next {answer['next'] or 'never'}")
-
-
-@schedules.command(epilog="Example: supervisor schedules unset nightly")
-@click.argument("schedule_id", metavar="ID")
-@options.store
-@options.pass_session
-def unset(session: Session, /, schedule_id: str) -> None:
-    """Remove a schedule and its history. A running task continues."""
-    manage(session, lambda manager: manager.schedules.remove(schedule_id))
-    _show_word(session, schedule_id, "unset")
-
-
 @schedules.command("list", epilog="Example: supervisor schedules list --json")
 @click.option("--cursor", default="", help="Continue after an earlier page: the cursor that it printed.")
-@_limit
+@limit_option
 @options.store
 @options.pass_session
 def list_(session: Session, /, limit: int, cursor: str) -> None:
@@ -115,138 +57,9 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
         output.note(f"there may be more: --cursor {page.cursor}")
 
 
-@schedules.command(epilog="Example: supervisor schedules show nightly")
-@click.argument("schedule_id", metavar="ID")
-@options.store
-@options.pass_session
-def show(session: Session, /, schedule_id: str) -> None:
-    """Show a schedule in full."""
-    answer = schedule_views.document(manage(session, lambda manager: manager.schedules.get(schedule_id)))
-    if session.json:
-        output.document(answer)
-        return
-    for name, value in answer.items():
-        if value is not None:
-            output.text(f"{name:<12} {output.readable(value)}")
-
-
-@schedules.command(
-    "next",
-    epilog="Examples:\n\nsupervisor schedules next nightly --count 3\n\n"
-    "supervisor schedules next --cron '30 2 * * *' --timezone America/New_York --after 2027-03-13",
-)
-@click.argument("schedule_id", metavar="[ID]", required=False)
-@click.option(
-    "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of fires.", metavar="N"
-)
-@click.option("--after", help="Only fires after this time. Default: now.", metavar="TIME")
-@click.option("--schedule", help="AT:<time>, or a recurrence rule.")
-@when
-@options.store
-@options.pass_session
-def next_(session: Session, /, schedule_id: str | None, count: int, after: str | None, **given: Any) -> None:
-    """Show the next fires of a schedule, or of a cadence given by options, in its time zone and in UTC."""
-    if schedule_id is not None:
-        cadence, timezone, moments = _of_stored(session, schedule_id, count, after, given)
-    else:
-        spec = spec_of({**given, "text": "preview"})
-        timezone = spec.timezone
-        now = round(time.time() * 1000)
-        moment = now if after is None else read_moment(after, timezone)
-        defined = define("preview", spec, moment, moment)
-        cadence = restored(defined.definition.cadence)
-        moments = tuple(islice(series(defined.definition.schedule(), defined.expected), count))
-    text = words(cadence)
-    if isinstance(cadence, Cron | RecurrenceRule) and cadence.timezone != "UTC":
-        timezone = cadence.timezone  # as CRON_TZ or TZID has it
-    rows = [(times.zoned(moment, timezone), times.utc(moment)) for moment in moments]
-    if session.json:
-        output.document({"words": text, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
-        return
-    output.text(text)
-    table((timezone, "UTC"), rows)
-
-
-def _of_stored(
-    session: Session, schedule_id: str, count: int, after: str | None, given: dict[str, Any]
-) -> tuple[Cadence, str, tuple[int, ...]]:
-    if any(value is not None for value in given.values()):
-        raise click.UsageError("give either the ID of a schedule or options for the times, not both")
-
-    async def work(manager: Any) -> tuple[Cadence, str, tuple[int, ...]]:
-        schedules: Schedules = manager.schedules
-        definition = (await schedules.get(schedule_id)).definition
-        moment = None if after is None else read_moment(after, definition.timezone)
-        moments = await schedules.preview(schedule_id, count, moment)
-        return restored(definition.cadence), definition.timezone, moments
-
-    return manage(session, work)
-
-
-@schedules.command(epilog="Example: supervisor schedules history nightly --limit 20")
-@click.argument("schedule_id", metavar="ID")
-@_limit
-@options.store
-@options.pass_session
-def history(session: Session, /, schedule_id: str, limit: int) -> None:
-    """Show the history of a schedule's fires, newest first. The last hundred lines are kept."""
-
-    async def work(manager: TaskManager) -> tuple[Occurrence, ...]:
-        lines = await manager.schedules.history(schedule_id, limit)
-        if not lines:  # every known schedule has at least a line: that it was set
-            await manager.schedules.get(schedule_id)
-        return lines
-
-    lines = manage(session, work)
-    documents = [schedule_views.occurrence(line) for line in lines]
-    if session.json:
-        output.document(documents)
-    else:
-        table(("at (UTC)", "what", "scheduled for", "task", "detail"), [tuple(line.values()) for line in documents])
-
-
-@schedules.command(epilog="Example: supervisor schedules pause nightly --reason 'year end' --until 2027-01-04")
-@click.argument("schedule_id", metavar="ID")
-@click.option("--reason", default="paused by an operator", help="Reason that `schedules list` shows.")
-@click.option("--until", help="Resume automatically at this time (UTC).", metavar="TIME")
-@options.store
-@options.pass_session
-def pause(session: Session, /, schedule_id: str, reason: str, until: str | None) -> None:
-    """Stop the fires of a schedule until it is resumed. A running task continues."""
-    end = None if until is None else datetime.fromtimestamp(read_moment(until, "UTC") / 1000, UTC)
-    manage(session, lambda manager: manager.schedules.pause(schedule_id, reason, end))
-    _show_word(session, schedule_id, "paused")
-
-
-@schedules.command(epilog="Example: supervisor schedules resume nightly")
-@click.argument("schedule_id", metavar="ID")
-@options.store
-@options.pass_session
-def resume(session: Session, /, schedule_id: str) -> None:
-    """Resume a paused schedule. Fires that it missed are not made up."""
-    manage(session, lambda manager: manager.schedules.resume(schedule_id))
-    _show_word(session, schedule_id, "resumed")
-
-
-@schedules.command(epilog="Example: supervisor schedules run nightly")
-@click.argument("schedule_id", metavar="ID")
-@options.store
-@options.pass_session
-def run(session: Session, /, schedule_id: str) -> None:
-    """Make one extra fire now and print the id of its task."""
-    task_id = manage(session, lambda manager: manager.schedules.run(schedule_id))
-    if session.json:
-        output.document({"schedule": schedule_id, "task_id": task_id})
-    else:
-        output.text(task_id)
-
-
-schedules.add_command(diff)
-schedules.add_command(apply)
-
-
-def _show_word(session: Session, schedule_id: str, word: str) -> None:
-    if session.json:
-        output.document({"schedule": schedule_id, "word": word})
-    else:
-        output.text(f"{schedule_id}: {word}")
+for command in (
+    *(schedule.set_, schedule.unset, schedule.show, schedule.pause, schedule.resume),
+    *(fires.next_, fires.history, fires.run),
+    *(apply.diff, apply.apply),
+):
+    schedules.add_command(command)

@@ -29,10 +29,10 @@ class LeaseSettings:
 
 
 class ExpiredLeases:
-    def __init__(self, store: StewardStore, watch: ClockWatch, terms: LeaseSettings, recovered: Recovered) -> None:
+    def __init__(self, store: StewardStore, watch: ClockWatch, settings: LeaseSettings, recovered: Recovered) -> None:
         self._store = store
         self._watch = watch
-        self._terms = terms
+        self._settings = settings
         self._recovered = recovered
 
     def duty(self) -> Duty:
@@ -41,11 +41,11 @@ class ExpiredLeases:
     async def run_once(self) -> float:
         if await self._watch.leases_hold():
             await self._reap()
-        return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._terms.grace / 2))
+        return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._settings.grace / 2))
 
     async def _reap(self) -> None:
-        lease_ms, grace_ms = round(self._terms.lease * 1000), round(self._terms.grace * 1000)
-        lapsed = await self._store.reap(lease_ms, grace_ms, self._terms.max_crashes)
+        lease_ms, grace_ms = round(self._settings.lease * 1000), round(self._settings.grace * 1000)
+        lapsed = await self._store.reap(lease_ms, grace_ms, self._settings.max_crashes)
         for incarnation, count in lapsed.items():
             _log.warning("lost worker recovered: its lease expired", incarnation=incarnation, tasks=count)
             self._recovered(count, CAUSE)

@@ -45,9 +45,9 @@ def _split(line: str) -> list[str]:
 
 
 def _located(word: str, line: str, search_path: str) -> Path:
-    found = shutil.which(word, path=search_path)
-    if found is not None:
-        return Path(found).absolute()
+    path = shutil.which(word, path=search_path)
+    if path is not None:
+        return Path(path).absolute()
     if os.sep in word:
         raise _refusal(line, _why_not(Path(word)))
     here = f"; to run the file here write ./{word}" if Path(word).is_file() else ""

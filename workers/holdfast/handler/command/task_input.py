@@ -14,7 +14,7 @@ from holdfast_config import names
 
 def document(task: Task, messages: list[Message]) -> bytes:
     """One JSON object; `attempt` counts from 1, `deadline` is in Unix time."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "task_id": task.id,
         "context_id": task.context_id,
         "attempt": task.attempts + 1,
@@ -24,15 +24,15 @@ def document(task: Task, messages: list[Message]) -> bytes:
         "messages": messages,
         "checkpoint": task.last_checkpoint,
     }
-    return to_json(told)
+    return to_json(fields)
 
 
 def environment(task: Task, inherited: Mapping[str, str]) -> dict[str, str]:
     """The inherited variables and those that describe the task."""
-    told = {
+    own = {
         names.TASK_ID: task.id,
         names.ATTEMPT: str(task.attempts + 1),
         names.IDEMPOTENCY_KEY: task.idempotency_key,
     }
     trace = {"TRACEPARENT": task.traceparent} if task.traceparent else {}
-    return {**inherited, **told, **trace}
+    return {**inherited, **own, **trace}
