@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from holdfast.core.delivery import Delivery, Pulled, Settle, Settlement
@@ -81,8 +81,10 @@ class Stand:
         """Why entries were set aside, newest first."""
         return [item.reason for item in await self.store.unreadable(1000)]
 
-    async def crash(self, incarnation: str, *, charged: bool = True, ordered: bool = False) -> int:
-        return await self.store.recover(incarnation, CAUSE, charged, ordered=ordered)
+    async def crash(
+        self, incarnation: str, *, charged: bool = True, ordered: bool = False, begun: Collection[str] | None = None
+    ) -> int:
+        return await self.store.recover(incarnation, CAUSE, charged, ordered=ordered, begun=begun)
 
 
 def settlement(delivery: Delivery, kind: Settle, **more: Any) -> Settlement:

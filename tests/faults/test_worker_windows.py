@@ -1,4 +1,6 @@
-"""A worker is killed with -9 at every moment of a delivery: always one commit, never a loss."""
+"""A worker is killed with -9 at every moment of a delivery: always one commit, never a loss.
+
+A crash is charged from the moment on at which the delivery has begun."""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ pytestmark = pytest.mark.anyio
     ("point", "runs", "deliveries", "crashes"),
     [
         (Point.BELL, {1}, {1}, False),
-        (Point.PULL_SENT, {1}, {1, 2}, True),
-        (Point.PULLED, {1}, {2}, True),
+        (Point.PULL_SENT, {1}, {1, 2}, False),
+        (Point.PULLED, {1}, {2}, False),
         (Point.HANDLER, {1}, {2}, True),
         (Point.BEFORE_SETTLE, {2}, {2}, True),
         (Point.SETTLE_SENT, {1, 2}, {1, 2}, True),

@@ -262,3 +262,87 @@ async def test_recovery_rings(space: Namespace) -> None:
     await space.do("DEL", space.key(f"bell:{space.queue}"))
     await space.crash("a")
     assert await space.do("LLEN", space.key(f"bell:{space.queue}")) == 1
+
+
+async def accounts(space: Namespace, task_id: str) -> tuple[str, int, int]:
+    """Its state, its crashes, its recoveries in a row."""
+    recoveries = await space.do("HGET", space.key(f"task:{task_id}"), "recoveries")
+    task = await space.task(task_id)
+    return task.state, task.crashes, int(recoveries or 0)
+
+
+@pytest.mark.parametrize("charged", [True, False])
+async def test_a_death_counts_as_nothing_for_what_had_not_begun(space: Namespace, charged: bool) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2", "t3")
+    assert len(await space.take("a", 3)) == 3
+    assert await space.crash("a", charged=charged, begun=["t2"]) == 3
+    counted = (1 if charged else 0, 1)
+    assert await accounts(space, "t1") == await accounts(space, "t3") == ("submitted", 0, 0)
+    assert await accounts(space, "t2") == ("submitted", *counted)
+    assert read_trail((await space.task("t1")).trail)[-1].reason == "died, before it had begun"
+    await space.register("b")
+    assert [one.task_id for one in await space.take("b", 3)] == ["t1", "t2", "t3"]
+    await space.check()
+
+
+async def test_what_never_begins_is_never_suspected(space: Namespace) -> None:
+    await space.submit("t1")
+    for number in range(6):
+        await space.register(f"w{number}")
+        assert await space.take(f"w{number}")
+        await space.crash(f"w{number}", begun=[])
+    assert await accounts(space, "t1") == ("submitted", 0, 0)
+    assert not (await space.task("t1")).solo
+    await space.check()
+
+
+async def test_a_suspect_that_had_not_begun_is_one_as_before_and_clears_nobody(space: Namespace) -> None:
+    await space.submit("t1", "t2")
+    for name in ("a", "b"):
+        await space.register(name)
+        assert await space.take(name)
+        await space.crash(name)
+        await space.clock.advance(25_000)
+    await space.store.promote(10)
+    await space.register("q", kind=WorkerKind.QUARANTINE)
+    [held] = await space.take("q")
+    await space.crash("q", begun=[])
+    for task_id in ("t1", "t2"):
+        assert ((await space.task(task_id)).solo, (await space.task(task_id)).crashes) == (True, 2)
+    await space.register("q2", kind=WorkerKind.QUARANTINE)
+    assert [one.task_id for one in await space.take("q2")] == [held.task_id]
+    await space.check()
+
+
+async def test_a_death_is_shared_by_those_that_had_begun(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2", "t3")
+    await space.take("a", 3)
+    await space.crash("a", begun=["t1", "t3"])
+    shared = await space.do("HKEYS", space.key("death:a"))
+    assert set(shared) == {b"t1", b"t3"}
+    await space.check()
+
+
+async def test_where_nobody_knows_what_had_begun_the_first_claims_count_as_many_as_it_runs(space: Namespace) -> None:
+    await space.store.register(replace(introduction("a"), concurrency=2))
+    await space.submit("t1", "t2", "t3")
+    [first] = await space.take("a", 1)
+    assert len(await space.take("a", 2)) == 2
+    assert await space.store.cancel(first.task_id, "asked") == "canceled"
+    await space.submit("t4")
+    assert await space.take("a", 1)
+    assert await space.crash("a", charged=False) == 3
+    found = {task_id: (await accounts(space, task_id))[2] for task_id in ("t2", "t3", "t4")}
+    assert found == {"t2": 1, "t3": 1, "t4": 0}
+    await space.check()
+
+
+async def test_of_a_worker_that_does_not_say_how_many_it_runs_all_count(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2")
+    assert len(await space.take("a", 2)) == 2
+    await space.crash("a")
+    assert await accounts(space, "t1") == await accounts(space, "t2") == ("submitted", 1, 1)
+    await space.check()

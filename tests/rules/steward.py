@@ -14,6 +14,27 @@ _WEBHOOKS = "tests/faults/test_webhooks.py"
 
 STEWARD = [
     Rule(
+        "a reported death names what had begun",
+        f"{_HERE}/duties/worker_recovery.py",
+        "                begun=self.locks.begun(death.incarnation),\n",
+        "",
+        "tests/faults/test_begun.py::test_a_crash_is_charged_to_what_had_begun_alone",
+    ),
+    Rule(
+        "the next start names what had begun",
+        f"{_HERE}/duties/orphans.py",
+        "        begun = self._locks.begun(incarnation)\n",
+        "        begun = None\n",
+        "tests/faults/test_begun.py::test_the_next_start_counts_a_recovery_for_what_had_begun_alone",
+    ),
+    Rule(
+        "the page of a dead worker goes with it",
+        f"{_HERE}/lock_files.py",
+        "        self._page(incarnation).unlink(missing_ok=True)\n",
+        "",
+        "tests/faults/test_begun.py::test_a_crash_is_charged_to_what_had_begun_alone",
+    ),
+    Rule(
         "a recorded death is acknowledged",
         f"{_HERE}/duties/worker_recovery.py",
         "            self.acknowledge(Acknowledged(death.incarnation, count))\n",

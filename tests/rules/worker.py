@@ -5,8 +5,63 @@ from __future__ import annotations
 from tests.rules.rule import Rule
 
 _HERE = "workers/holdfast/worker"
+_PAGE = "tests/core/test_begun_page.py"
+_BEGUN = "tests/faults/test_begun.py"
 
 WORKER = [
+    Rule(
+        "a note of what has begun counts once it is whole",
+        "workers/holdfast/core/begun_page.py",
+        """        self.page[place + 1 : place + 1 + len(name)] = name
+        self.page[place : place + 1] = bytes((len(name),))
+""",
+        """        self.page[place : place + 1] = bytes((len(name),))
+        self.page[place + 1 : place + 1 + len(name)] = name
+""",
+        f"{_PAGE}::test_a_writer_that_dies_amid_a_note_has_noted_all_of_it_or_nothing",
+    ),
+    Rule(
+        "a page without room for all is not believed",
+        "workers/holdfast/core/begun_page.py",
+        '            self.page[INCOMPLETE : INCOMPLETE + 1] = b"\\1"\n',
+        "            pass\n",
+        f"{_PAGE}::test_a_page_that_is_too_small_is_not_believed",
+    ),
+    Rule(
+        "a page of an earlier boot is not believed",
+        "workers/holdfast/core/begun_page.py",
+        "    if page[:HEADER] != _header(boot):",
+        "    if not page.startswith(MAGIC):",
+        f"{_PAGE}::test_what_is_no_page_of_this_boot_tells_nothing",
+    ),
+    Rule(
+        "a worker notes what it begins",
+        f"{_HERE}/run.py",
+        "        self.context.begun.add(delivery.task_id)\n        self.recycler",
+        "        self.recycler",
+        f"{_BEGUN}::test_a_crash_is_charged_to_what_had_begun_alone",
+    ),
+    Rule(
+        "what has ended stays noted until the store knows",
+        f"{_HERE}/run.py",
+        "            if not self.context.exchange.finish(delivery.task_id, report):\n                self",
+        "            if not self.context.exchange.finish(delivery.task_id, report) or True:\n                self",
+        f"{_BEGUN}::test_what_has_ended_is_charged_until_the_store_knows_its_end",
+    ),
+    Rule(
+        "what has ended and is reported is noted no more",
+        f"{_HERE}/pull.py",
+        "                self.context.begun.remove(settlement.task_id)\n",
+        "                pass\n",
+        f"{_BEGUN}::test_a_later_turn_has_not_begun_because_an_earlier_one_had",
+    ),
+    Rule(
+        "what waits for a place of its handler has not begun",
+        f"{_HERE}/run.py",
+        "            self.context.begun.remove(delivery.task_id)\n            if not self._limits",
+        "            if not self._limits",
+        "tests/worker/test_places.py::test_what_waits_for_a_place_has_not_begun",
+    ),
     Rule(
         "a worker of a quiet host listens to no bells",
         f"{_HERE}/state.py",

@@ -13,10 +13,11 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.task_states import State
-from holdfast.ipc.channel import Drained
+from holdfast.ipc.channel import Beat, Drained
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
+from holdfastd.steward.lock_files import LockFiles
 from tests.worker.processes import PATIENCE, WorkerProcess, worker
 
 pytestmark = pytest.mark.anyio
@@ -124,6 +125,22 @@ async def test_a_task_that_waits_for_a_place_can_be_canceled_and_drained(
         process.expect(Drained)
     states = [(await manager.get_task(task_id)).state for task_id in ("first", "second", "third")]
     assert states == [State.SUBMITTED, State.CANCELED, State.SUBMITTED]
+
+
+async def test_what_waits_for_a_place_has_not_begun(
+    manager: TaskManager, start: Start, client: Any, short_path: Path
+) -> None:
+    """Whoever finds the worker dead charges nobody with its death but the one that ran."""
+    ids = ["first", "second", "third"]
+    with start(concurrency=8) as process:
+        await manager.run_tasks(narrow(*ids))
+        assert started(client) == "first"
+        while process.expect(Beat).running != ids:
+            pass
+        process.kill()
+        process.wait()
+        pages = LockFiles(short_path / "run" / "incarnations")
+        assert pages.begun(process.incarnation) == {"first"}
 
 
 async def test_a_handlers_own_attempts_count_before_the_workers(manager: TaskManager, start: Start) -> None:

@@ -1,4 +1,5 @@
-"""The lock files of workers: each worker holds one, named after its incarnation, for as long as it lives."""
+"""The lock files of workers: each worker holds one, named after its incarnation, for as long as it lives. Beside each
+lies the page on which its worker notes what it has begun."""
 
 from __future__ import annotations
 
@@ -6,6 +7,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.core import begun_page
+from holdfast.os import mapped_file
+from holdfast.os.boot import boot_id
 from holdfast.os.locks import is_free, outlived
 
 SUFFIX = ".lock"
@@ -32,8 +36,16 @@ class LockFiles:
         path = self._path(incarnation)
         return is_free(path) or outlived(path)
 
+    def begun(self, incarnation: str) -> frozenset[str] | None:
+        """The tasks that a dead worker had begun and not reported; None if its page does not tell."""
+        return begun_page.read(mapped_file.read(self._page(incarnation)), boot_id())
+
     def remove(self, incarnation: str) -> None:
+        self._page(incarnation).unlink(missing_ok=True)
         self._path(incarnation).unlink(missing_ok=True)
+
+    def _page(self, incarnation: str) -> Path:
+        return self._path(incarnation).with_suffix(begun_page.SUFFIX)
 
     def _path(self, incarnation: str) -> Path:
         return self.folder / f"{incarnation}{SUFFIX}"

@@ -104,7 +104,9 @@ async def renew(table: Table) -> None:
 async def crash(table: Table) -> None:
     """A death; what it held is settled late now and then."""
     worker, charged = table.worker(), table.chance(0.7)
-    await table.ask("recover", lambda stand: stand.store.recover(worker, "died", charged))
+    some = [one.task_id for one in table.held[worker] if table.chance(0.5)]
+    begun = some if table.chance(0.5) else None
+    await table.ask("recover", lambda stand: stand.store.recover(worker, "died", charged, begun=begun))
     if table.chance(0.6):
         table.held.pop(worker)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from holdfast.core.delivery import Standing
+from holdfast.core.tasks import WorkerKind
+from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.view import OWN
 
@@ -13,7 +15,27 @@ async def kill(world: World) -> None:
         process = world.processes.pop(world.dice.randrange(len(world.processes)))
         world.seen["kill"] += 1
         if world.chance(0.7):
-            await world.space.store.recover(process.incarnation, "killed", world.chance(0.8))
+            await _found_dead(world, process)
+
+
+async def _found_dead(world: World, process: Process) -> None:
+    """What it had begun is known, or not; what had not begun keeps its accounts."""
+    held = list(process.exchange.held)
+    begun = world.dice.sample(held, world.dice.randrange(len(held) + 1)) if world.chance(0.6) else None
+    clears_others = process.kind is WorkerKind.QUARANTINE
+    others = [task_id for task_id in held if begun is not None and task_id not in begun and not clears_others]
+    before = [await _accounts(world, task_id) for task_id in others]
+    await world.space.store.recover(process.incarnation, "killed", world.chance(0.8), begun=begun)
+    after = [await _accounts(world, task_id) for task_id in others]
+    world.require(before == after, f"{others} of {process.incarnation} had not begun: {before} became {after}")
+    world.seen["not begun"] += len(others)
+
+
+async def _accounts(world: World, task_id: str) -> list[bytes | None]:
+    found: list[bytes | None] = await world.space.do(
+        "HMGET", world.space.key(f"task:{task_id}"), "crashes", "recoveries", "solo", "deaths"
+    )
+    return found
 
 
 async def false_death(world: World) -> None:

@@ -64,13 +64,15 @@ class Exchange:
         self.held.update({delivery.task_id: delivery for delivery in pulled.deliveries})
         return fresh
 
-    def finish(self, task_id: str, settlement: Settlement | None) -> None:
-        """Note that a handler has ended. Nothing is reported of a task that is no longer held, nor without a
-        settlement."""
+    def finish(self, task_id: str, settlement: Settlement | None) -> bool:
+        """Note that a handler has ended; True if that will be reported. Nothing is reported of a task that is no longer
+        held, nor without a settlement."""
         delivery = self.held.pop(task_id, None)
-        if delivery and settlement:
-            now = settlement.claim == delivery.claim  # else it runs on under another
-            self.unsettled.append(settlement if now else replace(settlement, claim=delivery.claim))
+        if not (delivery and settlement):
+            return False
+        now = settlement.claim == delivery.claim  # else it runs on under another
+        self.unsettled.append(settlement if now else replace(settlement, claim=delivery.claim))
+        return True
 
     def holds(self, task_id: str, claim: str) -> bool:
         delivery = self.held.get(task_id)

@@ -78,7 +78,8 @@ class Startable:
 @dataclass(frozen=True, slots=True)
 class Introduction:
     """A worker's identity and the work it serves, for `register`; a worker without `service` counts as serving every
-    lane and every name. `halt`: for a process that ends at halts, the number of the last halt when it started."""
+    lane and every name. `halt`: for a process that ends at halts, the number of the last halt when it started.
+    `concurrency`: the number of tasks that it runs at once; None: it does not say."""
 
     incarnation: str
     host: str
@@ -88,6 +89,7 @@ class Introduction:
     service: ServedWork | None = None
     kind: WorkerKind = WorkerKind.WORKER
     halt: int | None = None
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

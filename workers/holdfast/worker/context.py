@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from holdfast.core.begun_page import BegunTasks
 from holdfast.core.delivery import Settlement, Verdict
 from holdfast.core.lease import Lease
 from holdfast.core.pull_protocol import Exchange
@@ -40,12 +41,14 @@ class WorkerContext:
     """Events that end or interrupt a worker: `fenced`, the store says DEAD, and others own its tasks by now; `unknown`,
     the store has lost this incarnation; `stuck`, a thread will not stop.
 
-    `on_verdict` is called with the store's answer to each settlement.
+    `on_verdict` is called with the store's answer to each settlement. `begun`: the tasks that were begun and of which
+    the store does not know the end yet.
     """
 
     spec: WorkerSpec
     store: Store
     on_verdict: Callable[[Settlement, Verdict], None] = ignore_verdict
+    begun: BegunTasks = field(default_factory=BegunTasks)
     retries: StoreRetries = field(default_factory=StoreRetries)
     fenced: anyio.Event = field(default_factory=anyio.Event)
     unknown: anyio.Event = field(default_factory=anyio.Event)

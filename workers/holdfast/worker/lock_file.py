@@ -1,10 +1,16 @@
-"""A worker holds a lock file while its process lives: a steward that starts later sees from it which workers died."""
+"""A worker holds a lock file while its process lives: a steward that starts later sees from it which workers died.
+
+Beside it lies the page on which the worker notes what it has begun.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.os import locks
+from holdfast.core import begun_page
+from holdfast.core.begun_page import BegunTasks
+from holdfast.os import locks, mapped_file
+from holdfast.os.boot import boot_id
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import service_folders
 
@@ -22,6 +28,12 @@ def hold_lock(spec: WorkerSpec) -> None:
     if descriptor is None:
         raise RuntimeError(f"incarnation {spec.incarnation} is held by another process")
     locks.mark_process(descriptor)
+
+
+def open_page(spec: WorkerSpec) -> BegunTasks:
+    """The page of a worker that holds its lock: room for what runs, and for as much whose end is not reported yet."""
+    path = _path(spec).with_suffix(begun_page.SUFFIX)
+    return BegunTasks(mapped_file.create(path, begun_page.blank(2 * spec.capacity, boot_id())))
 
 
 def drop_lock(spec: WorkerSpec) -> None:

@@ -12,6 +12,7 @@ import anyio
 import structlog
 
 from holdfast.client.worker_store import belong_to_process
+from holdfast.core.begun_page import BegunTasks
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.choose import handler_of
@@ -23,7 +24,7 @@ from holdfast.os.kill_points import Point, reached
 from holdfast.store import open_store
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.lock_file import hold_lock
+from holdfast.worker.lock_file import hold_lock, open_page
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import Worker
 
@@ -38,8 +39,9 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
     reached(Point.FORK)
     try:
         hold_lock(spec)
+        begun = open_page(spec)
         belong_to_process(spec.settings)
-        return anyio.run(_serve, spec, channel, backend_options={"use_uvloop": True})
+        return anyio.run(_serve, spec, channel, begun, backend_options={"use_uvloop": True})
     except Exception as error:
         _log.exception("the worker failed")
         _tell_failed(channel, error)
@@ -54,7 +56,7 @@ def _tell_failed(channel: socket.socket, error: Exception) -> None:
         channel.sendall(encode(message))
 
 
-async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
+async def _serve(spec: WorkerSpec, channel: socket.socket, begun: BegunTasks) -> int:
     link = ParentLink(channel)
     try:
         handler = handler_of(spec.settings)
@@ -66,7 +68,7 @@ async def _serve(spec: WorkerSpec, channel: socket.socket) -> int:
     telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker", spec.settings.otlp_protocol)
     code = ChildExit.BUG
     async with open_store(spec.settings.redis) as store, anyio.create_task_group() as group:
-        code = await Worker(WorkerContext(spec, store), handler, link, telemetry, group).run()
+        code = await Worker(WorkerContext(spec, store, begun=begun), handler, link, telemetry, group).run()
         await link.flush(LAST_MESSAGES_TIMEOUT)
         group.cancel_scope.cancel()
     telemetry.shutdown()

@@ -86,6 +86,8 @@ class Puller:
             if verdict in {Verdict.LOST, Verdict.GONE}:
                 _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
             self.context.on_verdict(settlement, verdict)
+            if settlement.task_id not in self.context.exchange.held:
+                self.context.begun.remove(settlement.task_id)
 
     def _take_standing(self, standing: Standing) -> None:
         if standing in {Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES}:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 import structlog
@@ -14,11 +13,10 @@ from holdfast.core.delivery import Standing
 from holdfast.core.served import ServedLane, ServedLimits, ServedWork
 from holdfast.core.tasks import Introduction
 from holdfast.handler.handler import Handler
+from holdfast.os.boot import boot_id
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
-
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -30,10 +28,18 @@ def served_work(handler: Handler, settings: Settings) -> ServedWork:
 
 
 def introduction(spec: WorkerSpec, handler: Handler) -> Introduction:
-    boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
     served = served_work(handler, spec.settings)
-    host = socket.gethostname()
-    return Introduction(spec.incarnation, host, boot, os.getpid(), spec.slot, served, spec.kind, spec.halt)
+    return Introduction(
+        spec.incarnation,
+        socket.gethostname(),
+        boot_id(),
+        os.getpid(),
+        spec.slot,
+        served,
+        spec.kind,
+        spec.halt,
+        spec.capacity,
+    )
 
 
 @dataclass(slots=True)

@@ -102,6 +102,7 @@ class RunningTasks:
 
     def start(self, delivery: Delivery) -> None:
         """Begin this delivery. The parent knows of a suspect first: it may end this process at once."""
+        self.context.begun.add(delivery.task_id)
         self.recycler.task_begun()
         if self.context.spec.quarantine:
             self.heartbeat.send()
@@ -161,9 +162,12 @@ class RunningTasks:
         if name is None or places is None:
             return await self._run(delivery, running)
         limit = self._limits.of(name, places)
-        if limit.is_full and not self._limits.may_wait():
-            return Deferred(limit.seconds_to_turn())
+        if limit.is_full:
+            self.context.begun.remove(delivery.task_id)
+            if not self._limits.may_wait():
+                return Deferred(limit.seconds_to_turn())
         async with self._limits.enter(limit):
+            self.context.begun.add(delivery.task_id)
             return await self._run(delivery, running)
 
     def _options(self, running: RunningTask) -> HandlerOptions:
@@ -206,7 +210,8 @@ class RunningTasks:
             self.released += 1
         if is_latest:
             del self._running[delivery.task_id]
-            self.context.exchange.finish(delivery.task_id, report)
+            if not self.context.exchange.finish(delivery.task_id, report):
+                self.context.begun.remove(delivery.task_id)
         running.ended.set()
         if not self._running:
             self._empty.set()

@@ -65,7 +65,8 @@ class Orphans:
         if not await self._is_over(incarnation):
             _log.warning("a process of an orphaned worker cannot be killed", incarnation=incarnation)
             return
-        count = await self._store.recover(incarnation, CAUSE, charged=False, max_crashes=self._max_crashes)
+        begun = self._locks.begun(incarnation)
+        count = await self._store.recover(incarnation, CAUSE, charged=False, max_crashes=self._max_crashes, begun=begun)
         self._locks.remove(incarnation)
         _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)
         self._recovered(count, CAUSE)

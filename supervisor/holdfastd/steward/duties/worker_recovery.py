@@ -54,7 +54,12 @@ class WorkerRecovery:
         reached(Point.BEFORE_RECOVER)
         try:
             count = await self.store.recover(
-                death.incarnation, death.cause, death.charged, ordered=death.ordered, max_crashes=self.max_crashes
+                death.incarnation,
+                death.cause,
+                death.charged,
+                ordered=death.ordered,
+                max_crashes=self.max_crashes,
+                begun=self.locks.begun(death.incarnation),
             )
         except StoreUnavailableError:
             raise

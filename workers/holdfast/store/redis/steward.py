@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+import msgspec
 
 from holdfast.core.store_info import LaneHead
 from holdfast.core.tasks import MAX_CRASHES, Epoch, Startable
@@ -14,6 +16,8 @@ from holdfast.store.redis.server_report import info
 
 VOUCHED_AT_ONCE = 1000
 
+_pack = msgspec.msgpack.Encoder().encode
+
 
 class RedisSteward(RedisPart):
     async def vouch(self, incarnations: Sequence[str]) -> None:
@@ -21,9 +25,17 @@ class RedisSteward(RedisPart):
             await self._run("vouch", *incarnations[first : first + VOUCHED_AT_ONCE])
 
     async def recover(
-        self, incarnation: str, cause: str, charged: bool, *, ordered: bool = False, max_crashes: int = MAX_CRASHES
+        self,
+        incarnation: str,
+        cause: str,
+        charged: bool,
+        *,
+        ordered: bool = False,
+        max_crashes: int = MAX_CRASHES,
+        begun: Collection[str] | None = None,
     ) -> int:
-        return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes)
+        named = b"" if begun is None else _pack(sorted(begun))
+        return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes, named)
 
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
         answer = await self._run("reap", lease_ms, grace_ms, max_crashes)

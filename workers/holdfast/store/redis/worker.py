@@ -36,8 +36,9 @@ class RedisWorker(RedisPart):
         place = (worker.host, worker.boot, worker.pid, worker.slot)
         halt = "" if worker.halt is None else worker.halt
         declared = _declared(worker.service)
+        concurrency = worker.concurrency or ""
         word = await self._word(
-            "register", worker.incarnation, *place, lanes, names, worker.kind, limits, halt, *declared
+            "register", worker.incarnation, *place, lanes, names, worker.kind, limits, halt, *declared, concurrency
         )
         return Standing(word)
 

@@ -3,9 +3,11 @@
 -- Puts back the tasks of a dead worker. Its tombstone comes first: after that this incarnation never claims again.
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- tasks that a tombstone names
+local NOT_BEGUN = ', before it had begun '
 
 -- A death: {incarnation, cause, charged: it counts as a crash of its tasks, ordered: an order has caused it, runs: how many a
--- task has after its first death}.
+-- task has after its first death, begun: ids of the tasks that had begun, nil if nobody knows}. What had not begun goes back to
+-- its place, and the death counts as nothing for it.
 local function crash(id, claim, death)
   local crashes = call('HINCRBY', KEY.task .. id, 'crashes', 1)
   note('crashed', id, crashes .. ' ' .. death.cause .. ' ' .. claim)
@@ -31,7 +33,12 @@ local function suspect_for_recoveries(id, counts, crashes)
 end
 
 -- Puts a task back in its lane. Each recovery of a suspect counts as a crash. Answers whether this one did.
-local function put_back_from(id, claim, death)
+local function put_back_from(id, claim, death, had_begun)
+  if not had_begun then
+    note('recovered', id, death.cause .. NOT_BEGUN .. claim)
+    to_head(id)
+    return false
+  end
   local r = read(id, 'solo', 'crashes')
   local crashes = tonumber(r[2] or '0')
   local recoveries = not death.ordered and call('HINCRBY', KEY.task .. id, 'recoveries', 1) or 0
@@ -47,15 +54,27 @@ local function put_back_from(id, claim, death)
 end
 
 -- Recovers one task. Its claim stays in the record: a late result of the last owner counts until the next claim.
-local function recover_task(id, claim, death)
+local function recover_task(id, claim, death, had_begun)
   local r = read(id, 'state', 'claim')
   if r[1] ~= 'working' or r[2] ~= claim then return end
   if flaw_in(facts(id)) then return end   -- somebody has damaged its record: the others go back
   write(id, 'owner', '')
   bounds().vacate(id)
-  local counted = put_back_from(id, claim, death)
-  if death.shared then remember_death(id, death.incarnation, counted) end
+  local counted = put_back_from(id, claim, death, had_begun)
+  if death.shared and had_begun then remember_death(id, death.incarnation, counted) end
   carry_out_pause(id, claim)
+end
+
+-- The ids of the first claims, at most so many. `place`: among the claims of one request.
+local function first_claimed(held, most)
+  local claims, ids = {}, {}
+  for i, task in ipairs(held) do claims[i] = {id = task.id, request = tonumber(string.match(task.claim, ':(%d+)$')), place = task.place} end
+  table.sort(claims, function(a, b)
+    if a.request ~= b.request then return a.request < b.request end
+    return a.place < b.place
+  end)
+  for i = 1, math.min(most, #claims) do ids[i] = claims[i].id end
+  return ids
 end
 
 -- Puts the entries of a worker's inbox back into their lanes, unchanged.
@@ -67,6 +86,21 @@ local function return_inbox(incarnation)
     ring(lane)
   end
   call('DEL', inbox_of(incarnation))
+end
+
+-- The tasks that had begun, as id → true, and how many. Where nobody knows, those that were claimed first, as many as the worker
+-- runs at once: it begins them in the order of its claims.
+local function begun_of(held, death)
+  local ids, begun, count = death.begun, {}, 0
+  if not ids then
+    local most = tonumber(call('HGET', KEY.worker .. death.incarnation, 'concurrency') or nil) or #held
+    ids = first_claimed(held, most)
+  end
+  for _, id in ipairs(ids) do begun[id] = true end
+  for _, task in ipairs(held) do
+    if begun[task.id] then count = count + 1 end
+  end
+  return begun, count
 end
 
 local function recover(death)
@@ -81,11 +115,12 @@ local function recover(death)
   for i = #held, math.max(1, #held - NAMED + 1), -1 do named[#named + 1] = held[i].id end
   call('HSET', worker, 'held', table.concat(named, ' '))
   call('HDEL', worker, 'lanes', 'names', 'limits', 'application', 'catalog')   -- of a living worker; 200 lanes are 6 KB for each death of a day
-  death.shared = #held > 1 and not death.ordered
-  local alone = #held == 1 and death.charged and call('HGET', worker, 'kind') == 'quarantine'
+  local begun, count_begun = begun_of(held, death)
+  death.shared = count_begun > 1 and not death.ordered
+  local alone = count_begun == 1 and #held == 1 and death.charged and call('HGET', worker, 'kind') == 'quarantine'
   if alone and read(held[1].id, 'claim')[1] == held[1].claim then clear_others(held[1].id) end
   for _, task in ipairs(held) do
-    recover_task(task.id, task.claim, death)
+    recover_task(task.id, task.claim, death, begun[task.id])
     call('HDEL', running_of(incarnation), task.id)
   end
   if death.shared then forget_deaths() end

@@ -5,12 +5,12 @@
 --       that cannot fork), limits of its settings as JSON ('' or missing: an earlier version, which does not say), the last halt
 --       that there was at its start, of a process that ends at halts ('' or missing: it is none),
 --       the name of its application ('' for none), ids of the schedules that its code declares as MessagePack ('' or missing: an earlier
---       version, which does not say).
+--       version, which does not say), how many tasks it runs at once ('' or missing: an earlier version, which claims no more).
 -- Answers: OK, DEAD (tombstoned, even before it registered) or TAKEN.
 -- Keeps: I2: an owner exists before it owns. I18: on a quiet or halted host it claims nothing from its first pull on.
 -- flags: allow-oom
 -- use: clock journal hosts catalogs
-local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog = unpack(ARGV)
+local incarnation, host, boot, pid, slot, lanes, names, kind, limits, halt, application, catalog, concurrency = unpack(ARGV)
 local worker = KEY.worker .. incarnation
 
 -- Many workers have the same names: these are kept once, in a set that is called by their digest.
@@ -33,6 +33,7 @@ call('HSET', worker, 'state', 'live', 'request', 0, 'heartbeat', 0, 'host', host
 if lanes ~= '' then call('HSET', worker, 'lanes', lanes, 'names', keep_names()) end
 if (limits or '') ~= '' then call('HSET', worker, 'limits', limits) end
 if (catalog or '') ~= '' then call('HSET', worker, 'application', application, 'catalog', catalogs().keep(catalog)) end
+if (concurrency or '') ~= '' then call('HSET', worker, 'concurrency', concurrency) end
 if kind == 'quarantine' then call('SADD', KEY.quarantine, incarnation) end
 if (halt or '') ~= '' then call('HSET', worker, 'halt', halt) end
 if is_barred(host, halt) then call('HSET', worker, 'quiet', '1') end

@@ -22,7 +22,7 @@ local function rescue(id, owner, claim, reason)
   local death = {incarnation = owner, cause = 'owner ' .. reason, runs = tonumber(ARGV[5])}
   if reason ~= 'not held' then recover(death) end
   death.shared = false
-  recover_task(id, claim, death)
+  recover_task(id, claim, death, true)
   call('HDEL', running_of(owner), id)
 end
 

@@ -1,0 +1,95 @@
+"""The page of begun tasks: what is read from it is what had begun, at whatever byte its writer has died."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from holdfast.core.begun_page import BegunTasks, blank, read
+
+BOOT = "3f1e7a52-6f0b-4f4b-9d4c-0c5f8a1d2e3f"
+LONGEST = "i" * 128
+
+
+class Killed(BaseException):
+    """Its writer has died."""
+
+
+@dataclass
+class Page:
+    """Memory whose writer dies after so many bytes; what it had written stays."""
+
+    memory: bytearray
+    bytes_left: int
+
+    def __len__(self) -> int:
+        return len(self.memory)
+
+    def __setitem__(self, at: slice, content: bytes) -> None:
+        for place, byte in zip(range(*at.indices(len(self))), content, strict=True):
+            if not self.bytes_left:
+                raise Killed
+            self.bytes_left -= 1
+            self.memory[place] = byte
+
+
+def page(entries: int = 2) -> bytearray:
+    return bytearray(blank(entries, BOOT))
+
+
+def test_what_was_begun_and_not_removed_is_read() -> None:
+    memory = page()
+    begun = BegunTasks(memory)
+    for task_id in ("a", LONGEST):
+        begun.add(task_id)
+    assert read(bytes(memory), BOOT) == {"a", LONGEST}
+    begun.remove("a")
+    begun.add("b")
+    assert read(bytes(memory), BOOT) == {"b", LONGEST}
+
+
+def test_a_task_is_noted_once_and_may_be_removed_twice() -> None:
+    memory = page()
+    begun = BegunTasks(memory)
+    for _ in range(5):
+        begun.add("a")
+    begun.add("b")
+    begun.remove("a")
+    begun.remove("a")
+    assert read(bytes(memory), BOOT) == {"b"}
+
+
+def test_a_writer_that_dies_amid_a_note_has_noted_all_of_it_or_nothing() -> None:
+    """The entry was another task's before, and a longer one's."""
+    for survives in range(4):
+        memory = page(1)
+        earlier = BegunTasks(memory)
+        earlier.add("a-long-one")
+        earlier.remove("a-long-one")
+        try:
+            BegunTasks(Page(memory, survives)).add("new")
+        except Killed:
+            assert read(bytes(memory), BOOT) == frozenset()
+        assert (survives > len("new")) == (read(bytes(memory), BOOT) == {"new"})
+
+
+def test_a_page_that_is_too_small_is_not_believed() -> None:
+    memory = page(1)
+    begun = BegunTasks(memory)
+    begun.add("a")
+    begun.add("b")
+    begun.remove("b")
+    assert read(bytes(memory), BOOT) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"begun", blank(1, "another boot"), b"begun 2\n" + blank(1, BOOT)[8:]])
+def test_what_is_no_page_of_this_boot_tells_nothing(content: bytes) -> None:
+    assert read(content, BOOT) is None
+
+
+def test_without_a_page_nothing_is_noted() -> None:
+    begun = BegunTasks()
+    begun.add("a")
+    begun.remove("a")
+    assert len(begun.page) == 0

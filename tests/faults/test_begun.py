@@ -1,0 +1,87 @@
+"""A worker dies with tasks that it had begun and tasks that it had not: the death counts for the first alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast_config.kill_spec import Point
+from tests.faults.process import Pool
+from tests.faults.scene import Scene, stage
+from tests.faults.work import QUEUE, submission
+
+pytestmark = pytest.mark.anyio
+
+PAGES = "incarnations/*.begun"
+
+
+def counted(scene: Scene, task_id: str) -> tuple[int, int]:
+    """Its crashes, and its recoveries in a row."""
+    crashes, recoveries = scene.client.hmget(f"{{{QUEUE}}}:task:{task_id}", "crashes", "recoveries")
+    return int(crashes or 0), int(recoveries or 0)
+
+
+async def test_a_crash_is_charged_to_what_had_begun_alone(short_path: Path) -> None:
+    async with stage(short_path, workers=1, kill_at=[Point.PULLED]) as scene:
+        await scene.submit("begun", text="wait")
+        scene.started("begun")
+        await scene.submit("ended")
+        await scene.completed("ended")
+        scene.pool.order(Point.PULLED)
+        await scene.submit("claimed", text="wait")
+        scene.happened("claimed", "claimed", 2)
+        assert counted(scene, "begun") == (1, 1)
+        assert counted(scene, "claimed") == (0, 0)
+        assert scene.happened("recovered", "claimed")["detail"].startswith("signal: SIGKILL, before it had begun ")
+        scene.go("begun", "claimed")
+        assert [one.deliveries for one in await scene.settled("begun", "claimed")] == [2, 2]
+        pages = [path.stem for path in scene.pool.runtime_dir.glob(PAGES)]
+        assert len(pages) == 1  # the page of a dead worker goes with it
+
+
+async def test_the_next_start_counts_a_recovery_for_what_had_begun_alone(short_path: Path) -> None:
+    async with stage(short_path, workers=1, lease=600.0, kill_at=[Point.PULLED]) as scene:
+        await scene.submit("begun", text="wait")
+        scene.started("begun")
+        first = scene.pool
+        first.send(signal.SIGSTOP)  # it must not see them die
+        os.kill(first.pid_of("steward"), signal.SIGKILL)
+        first.order(Point.PULLED)
+        await scene.submit("claimed", text="wait")
+        scene.happened("claimed", "claimed")
+        os.kill(first.pid, signal.SIGKILL)
+        first.process.wait()
+        scene.pool = Pool(short_path, scene.url, **scene.flags)
+        try:
+            scene.pool.until("orphaned worker recovered", tasks=2)
+            scene.happened("claimed", "claimed", 2)
+            assert counted(scene, "begun") == (0, 1)
+            assert counted(scene, "claimed") == (0, 0)
+            scene.go("begun", "claimed")
+            await scene.settled("begun", "claimed")
+        finally:
+            first.close()
+
+
+async def test_what_has_ended_is_charged_until_the_store_knows_its_end(short_path: Path) -> None:
+    """A task may end its worker just after its handler has returned."""
+    async with stage(short_path, workers=1, kill_at=[Point.BEFORE_SETTLE]) as scene:
+        scene.pool.order(Point.BEFORE_SETTLE)
+        await scene.submit("t")
+        record = await scene.completed("t")
+        assert (record.deliveries, record.crashes) == (2, 1)
+
+
+async def test_a_later_turn_has_not_begun_because_an_earlier_one_had(short_path: Path) -> None:
+    async with stage(short_path, workers=1, kill_at=[Point.PULLED]) as scene:
+        await scene.submit("t", text="ask")
+        scene.happened("settled", "t")
+        scene.rests()
+        scene.pool.order(Point.PULLED)
+        await scene.store.submit([submission("t", "echo")])
+        scene.happened("recovered", "t")
+        assert counted(scene, "t") == (0, 0)
+        scene.happened("settled", "t", 2)

@@ -1,0 +1,74 @@
+"""The page on which a worker notes the tasks that it has begun, for the process that finds the worker dead.
+
+A header and entries of one size. An entry counts while its first byte, the length of the task id, is not 0. A task is
+noted by its id first and the length last, one byte: a worker that dies in between has noted nothing, and begun nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+SUFFIX = ".begun"  # of the file's name
+MAGIC = b"begun 1\n"
+INCOMPLETE = len(MAGIC)  # the place of a byte that is not 0 once a task had no entry
+HEADER = 64  # bytes: the magic, that byte, the boot of the host
+ENTRY = 136  # bytes: the length and an id, of 128 bytes at most
+
+
+class Buffer(Protocol):
+    def __setitem__(self, at: slice, content: bytes, /) -> None: ...
+    def __len__(self) -> int: ...
+
+
+def blank(entries: int, boot: str) -> bytes:
+    """A page without a note. `boot` names this boot of the host: another one may find the page half written."""
+    return _header(boot) + bytes(ENTRY * entries)
+
+
+def read(page: bytes, boot: str) -> frozenset[str] | None:
+    """The tasks that were noted; None where the page does not tell: of another boot, incomplete, or no page."""
+    if page[:HEADER] != _header(boot):
+        return None
+    entries = (page[at : at + ENTRY] for at in range(HEADER, len(page) - ENTRY + 1, ENTRY))
+    return frozenset(entry[1 : 1 + entry[0]].decode(errors="replace") for entry in entries if entry[0])
+
+
+def _header(boot: str) -> bytes:
+    return (MAGIC + b"\0" + boot.encode()).ljust(HEADER, b"\0")
+
+
+@dataclass(slots=True)
+class BegunTasks:
+    """Notes tasks on a page of the format above; without a page (b"") it notes nothing."""
+
+    page: Buffer = field(default_factory=bytearray)
+    _free: list[int] = field(init=False)
+    _places: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        self._free = list(range(HEADER, len(self.page) - ENTRY + 1, ENTRY))
+
+    def add(self, task_id: str) -> None:
+        """Note the task, before anything of it is read or run."""
+        if task_id in self._places:
+            return
+        if not self._free:
+            self._overflow()
+            return
+        place = self._places[task_id] = self._free.pop()
+        name = task_id.encode()
+        self.page[place + 1 : place + 1 + len(name)] = name
+        self.page[place : place + 1] = bytes((len(name),))
+
+    def remove(self, task_id: str) -> None:
+        """The store knows how the task has ended, or it waits again."""
+        place = self._places.pop(task_id, None)
+        if place is not None:
+            self.page[place : place + 1] = b"\0"
+            self._free.append(place)
+
+    def _overflow(self) -> None:
+        """From now on the page names too few, so it is not believed."""
+        if len(self.page):
+            self.page[INCOMPLETE : INCOMPLETE + 1] = b"\1"
