@@ -67,6 +67,7 @@ STEPS = [
         "its worker was lost: lapsed; put back at the head of its lane, not counted as a crash",
     ),
     (f"5 returned {CLAIM}", "its worker no longer ran it; put back at the head of its lane"),
+    (f"5 returned {CLAIM} drain", "given back before it had begun: drain; put back at the head of its lane"),
     ("1700000000000 delayed 1700000005000", "waits until 2023-11-14T22:13:25.000Z (5.0s)"),
     ("5 promoted ", "due: may be claimed"),
     ("5 promoted by hand", "due at once: by hand"),

@@ -96,7 +96,7 @@ async def test_the_dead_may_still_report_while_nobody_has_claimed_since(stand: S
     assert not await stand.take("b")
 
 
-@pytest.mark.parametrize("kind", [Settle.RETRY, Settle.RELEASE, Settle.SUSPENDED])
+@pytest.mark.parametrize("kind", [Settle.RETRY, Settle.RELEASE, Settle.RETURNED, Settle.SUSPENDED])
 async def test_the_dead_give_nothing_back(stand: Stand, kind: Settle) -> None:
     await stand.register("a")
     await stand.submit("t1")
@@ -109,6 +109,16 @@ async def test_the_dead_give_nothing_back(stand: Stand, kind: Settle) -> None:
 async def test_a_task_nobody_knows_is_gone(stand: Stand) -> None:
     await stand.register("a")
     assert (await stand.pull("a", 0, Settlement("t1", "1:a:1", Settle.COMPLETED))).verdicts == ("GONE",)
+
+
+async def test_a_task_that_was_given_back_before_it_had_begun_is_the_next_one_and_no_release(stand: Stand) -> None:
+    await stand.register("a")
+    await stand.submit("t1", "t2")
+    [delivery] = await stand.take("a", 1)
+    assert await stand.settle("a", delivery, Settle.RETURNED) == "OK"
+    [again] = await stand.take("a", 1)
+    assert (again.task_id, again.delivery, again.attempts, again.crashes) == ("t1", 2, 0, 0)
+    assert (await stand.task("t1")).releases == 0
 
 
 async def test_a_released_task_is_the_next_one_uncharged(stand: Stand) -> None:

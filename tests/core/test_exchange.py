@@ -106,9 +106,9 @@ def test_nothing_is_reported_of_a_task_that_is_held_no_more() -> None:
     assert exchange.settled
 
 
-def test_releases_go_last_and_backwards_so_that_the_first_claimed_ends_up_first() -> None:
+def test_what_is_given_back_goes_last_and_backwards_so_that_the_first_claimed_ends_up_first() -> None:
     exchange = holding("a", "b", "c")
-    for task_id, kind in (("a", Settle.RELEASE), ("b", Settle.RELEASE), ("c", Settle.COMPLETED)):
+    for task_id, kind in (("a", Settle.RELEASE), ("b", Settle.RETURNED), ("c", Settle.COMPLETED)):
         exchange.finish(task_id, settlement(task_id, "1:w:1", kind))
     assert [s.task_id for s in exchange.next_request(0).settlements] == ["c", "b", "a"]
 

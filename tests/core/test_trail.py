@@ -25,6 +25,7 @@ LINES = [
     (f"5 crashed 2 signal: SIGKILL {CLAIM}", TrailStep(5, "crashed", "signal: SIGKILL", CLAIM, number=2)),
     (f"5 recovered lease lapsed {CLAIM}", TrailStep(5, "recovered", "lease lapsed", CLAIM)),
     (f"5 returned {CLAIM}", TrailStep(5, "returned", claim=CLAIM)),
+    (f"5 returned {CLAIM} drain", TrailStep(5, "returned", "drain", claim=CLAIM)),
     ("5 delayed 1700000000000", TrailStep(5, "delayed", due_ms=1700000000000)),
     ("5 promoted ", TrailStep(5, "promoted")),
     ("5 canceled no longer\nwanted", TrailStep(5, "canceled", "no longer\nwanted")),

@@ -87,14 +87,17 @@ async def test_a_task_that_its_worker_does_not_hold_gives_its_permit_back(space:
     assert await taken(space) == ["a1"]
 
 
-@pytest.mark.parametrize("kind", [Settle.RELEASE, Settle.RETRY, Settle.SUSPENDED, Settle.INPUT_REQUIRED, Settle.FAILED])
+@pytest.mark.parametrize(
+    "kind",
+    [Settle.RELEASE, Settle.RETURNED, Settle.RETRY, Settle.SUSPENDED, Settle.INPUT_REQUIRED, Settle.FAILED],
+)
 async def test_whatever_comes_of_a_task_its_permit_is_given_back(space: Namespace, kind: Settle) -> None:
     await space.register("w")
     await space.submit("a1", "a2", concurrency_key="a")
     [first] = await space.take("w")
     await space.settle("w", first, kind, delay_ms=1000)
     await space.check()
-    assert await taken(space) == ["a1" if kind is Settle.RELEASE else "a2"]
+    assert await taken(space) == ["a1" if kind in {Settle.RELEASE, Settle.RETURNED} else "a2"]
 
 
 async def test_a_cancel_gives_the_permit_back_and_takes_a_waiting_task_from_its_gate(space: Namespace) -> None:

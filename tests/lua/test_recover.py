@@ -195,7 +195,13 @@ async def test_a_third_recovery_whose_crash_decides_makes_no_suspect(
 
 @pytest.mark.parametrize(
     ("kind", "solo"),
-    [(Settle.RETRY, False), (Settle.INPUT_REQUIRED, False), (Settle.RELEASE, True), (Settle.DEFER, True)],
+    [
+        (Settle.RETRY, False),
+        (Settle.INPUT_REQUIRED, False),
+        (Settle.RELEASE, True),
+        (Settle.RETURNED, True),
+        (Settle.DEFER, True),
+    ],
 )
 async def test_a_run_that_ends_by_itself_ends_the_row(space: Namespace, kind: Settle, solo: bool) -> None:
     await space.submit("t1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.trail import read_trail
 from tests.lua.namespace import Namespace
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +55,7 @@ async def test_a_result_from_the_dead_counts_while_nobody_has_claimed_since(spac
     await space.check()
 
 
-@pytest.mark.parametrize("kind", [Settle.RETRY, Settle.RELEASE, Settle.SUSPENDED])
+@pytest.mark.parametrize("kind", [Settle.RETRY, Settle.RELEASE, Settle.RETURNED, Settle.SUSPENDED])
 async def test_the_dead_give_nothing_back_twice(space: Namespace, kind: Settle) -> None:
     await space.register("a")
     await space.submit("t1")
@@ -107,6 +108,21 @@ async def test_released_tasks_return_to_the_head_in_order_and_uncharged(space: N
     assert [delivery.task_id for delivery in again] == ["t1", "t2", "t3", "t4", "t5", "t6"]
     assert {(d.attempts, d.crashes) for d in again} == {(0, 0)}
     assert (await space.task("t1")).releases == 1
+    await space.check()
+
+
+async def test_what_had_not_begun_returns_to_the_head_in_order_and_nothing_is_counted(space: Namespace) -> None:
+    await space.register("a", "b")
+    await space.submit("t1", "t2", "t3", "t4")
+    taken = await space.take("a", 3)
+    back = [Settlement(d.task_id, d.claim, Settle.RETURNED, reason="drain") for d in reversed(taken)]
+    assert set((await space.pull("a", 0, *back)).verdicts) == {"OK"}
+    task = await space.task("t1")
+    assert (task.releases, task.attempts, task.crashes, task.deliveries) == (0, 0, 0, 1)
+    last = read_trail(task.trail)[-1]
+    assert (last.event, last.reason) == ("returned", "drain")
+    again = [delivery for _ in range(4) for delivery in await space.take("b", 1)]
+    assert [delivery.task_id for delivery in again] == ["t1", "t2", "t3", "t4"]
     await space.check()
 
 

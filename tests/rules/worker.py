@@ -56,6 +56,13 @@ WORKER = [
         f"{_BEGUN}::test_a_later_turn_has_not_begun_because_an_earlier_one_had",
     ),
     Rule(
+        "what waited for a place is given back as not begun",
+        f"{_HERE}/run.py",
+        "HandlerStopped(running.stopped_by, not running.waits)",
+        "HandlerStopped(running.stopped_by)",
+        "tests/worker/test_places.py::test_a_task_that_waits_for_a_place_can_be_canceled_and_drained",
+    ),
+    Rule(
         "what waits for a place of its handler has not begun",
         f"{_HERE}/run.py",
         "            self.context.begun.remove(delivery.task_id)\n            if not self._limits",

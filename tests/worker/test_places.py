@@ -125,6 +125,8 @@ async def test_a_task_that_waits_for_a_place_can_be_canceled_and_drained(
         process.expect(Drained)
     states = [(await manager.get_task(task_id)).state for task_id in ("first", "second", "third")]
     assert states == [State.SUBMITTED, State.CANCELED, State.SUBMITTED]
+    releases = [(await manager.get_task(task_id)).releases for task_id in ("first", "third")]
+    assert releases == [1, 0]  # the third had not begun
 
 
 async def test_what_waits_for_a_place_has_not_begun(

@@ -20,6 +20,7 @@ OUTCOMES = {
     Settle.SUSPENDED: 7,
     Settle.FAILED: 5,
     Settle.RELEASE: 5,
+    Settle.RETURNED: 5,
     Settle.DEFER: 4,
     Settle.AUTH_REQUIRED: 3,
     Settle.REJECTED: 2,

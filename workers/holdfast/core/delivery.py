@@ -42,7 +42,8 @@ class Settle(StrEnum):
     AUTH_REQUIRED = "auth-required"
     UNREADABLE = "unreadable"  # the worker could not read the operation: rejected and set aside
     RETRY = "retry"
-    RELEASE = "release"
+    RELEASE = "release"  # begun, and given back unfinished
+    RETURNED = "returned"  # not begun, and given back: that counts as nothing
     DEFER = "defer"  # no room for its handler in this worker now: not begun, not charged, due again after a delay
     SUSPENDED = "suspended"
 

@@ -67,9 +67,11 @@ class UnreadableMessage:
 
 @dataclass(frozen=True, slots=True)
 class HandlerStopped:
-    """The handler was cancelled from outside: `why` is cancel, pause, drain, lost or fenced."""
+    """The handler was cancelled from outside: `why` is cancel, pause, drain, lost or fenced. `has_begun`: False if it
+    was to be called and was not yet."""
 
     why: str
+    has_begun: bool = True
 
 
 @dataclass(frozen=True, slots=True)

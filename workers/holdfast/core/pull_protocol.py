@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.core.delivery import Delivery, Holding, Pulled, Settle, Settlement, Standing
 
 UNBOUNDED = sys.maxsize
+GIVEN_BACK = frozenset({Settle.RELEASE, Settle.RETURNED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ class Exchange:
         return held is not None and (held.turn, held.operation) == (delivery.turn, delivery.operation)
 
     def _ordered(self) -> tuple[Settlement, ...]:
-        """Releases last and backwards: each goes to the head of its lane, so the first claimed ends up first."""
-        outcomes = [s for s in self.unsettled if s.kind is not Settle.RELEASE]
-        releases = [s for s in self.unsettled if s.kind is Settle.RELEASE]
-        return (*outcomes, *reversed(releases))
+        """What is given back comes last and backwards: each goes to the head of its lane, so the first claimed ends up
+        first."""
+        outcomes = [s for s in self.unsettled if s.kind not in GIVEN_BACK]
+        given_back = [s for s in self.unsettled if s.kind in GIVEN_BACK]
+        return (*outcomes, *reversed(given_back))

@@ -24,6 +24,7 @@ REASON_LENGTH = 200
 
 # A task that was canceled, or that another process owns by now, is nobody's to report.
 _STOPPED = {"drain": Settle.RELEASE, "pause": Settle.SUSPENDED}
+_NOT_BEGUN = {"drain": Settle.RETURNED}
 
 
 class _Report(NamedTuple):
@@ -43,10 +44,11 @@ def settlement(
     match outcome:
         case Raised():
             report = _after_raising(outcome, delivery, policy, jitter)
-        case HandlerStopped(why):
+        case HandlerStopped(why, has_begun):
             if why not in _STOPPED:
                 return None
-            report = _Report(_STOPPED[why], reason=why)
+            kind = _STOPPED[why] if has_begun else _NOT_BEGUN.get(why, _STOPPED[why])
+            report = _Report(kind, reason=why)
         case Deferred(delay):
             report = _Report(Settle.DEFER, delay=delay)
         case _:

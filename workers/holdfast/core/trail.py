@@ -22,7 +22,7 @@ LAYOUTS: dict[str, str] = {
     "suspended": rf"(?:{_CLAIM} ?)?(?P<reason>.*)",
     "crashed": rf"(?P<number>\d+) (?P<reason>.*) {_CLAIM}",
     "recovered": rf"(?P<reason>.*) {_CLAIM}",
-    "returned": _CLAIM,
+    "returned": rf"{_CLAIM} ?(?P<reason>.*)",
     "delayed": r"(?P<due>\d+)",
     "waits": r"(?P<number>\d+)",
     "ready": "",

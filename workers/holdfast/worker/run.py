@@ -41,7 +41,8 @@ _log = structlog.get_logger("holdfast.worker")
 class RunningTask:
     """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended.
 
-    `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it.
+    `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it. `waits`:
+    for a place of its handler, it has not begun.
     """
 
     task: Task
@@ -49,6 +50,7 @@ class RunningTask:
     earlier: RunningTask | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
     stopped_by: str = ""
+    waits: bool = False
 
     async def await_earlier(self) -> None:
         """Wait until the earlier turn has ended, even if this one is stopped before: never two at once."""
@@ -150,7 +152,7 @@ class RunningTasks:
         except BaseException as error:
             # Border of a task: no error may keep the slot, or end the other deliveries.
             outcome = None if running.stopped_by else _escaped(error, delivery)
-        self._end(delivery, running, outcome or HandlerStopped(running.stopped_by))
+        self._end(delivery, running, outcome or HandlerStopped(running.stopped_by, not running.waits))
 
     async def _run_within_limit(self, delivery: Delivery, running: RunningTask) -> Outcome | Deferred:
         """Run it if its handler has a place; else wait for one, or defer the task."""
@@ -163,10 +165,12 @@ class RunningTasks:
             return await self._run(delivery, running)
         limit = self._limits.of(name, places)
         if limit.is_full:
+            running.waits = True
             self.context.begun.remove(delivery.task_id)
             if not self._limits.may_wait():
                 return Deferred(limit.seconds_to_turn())
         async with self._limits.enter(limit):
+            running.waits = False
             self.context.begun.add(delivery.task_id)
             return await self._run(delivery, running)
 

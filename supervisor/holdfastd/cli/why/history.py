@@ -113,7 +113,8 @@ def _released(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _returned(step: TrailStep, known: TaskHistory) -> str:
-    return f"its worker no longer ran it{_put_back(step, known)}"
+    how = f"given back before it had begun: {step.reason}" if step.reason else "its worker no longer ran it"
+    return f"{how}{_put_back(step, known)}"
 
 
 def _after(step: TrailStep, known: TaskHistory) -> str:

@@ -6,6 +6,7 @@ local COMMITS = {
   completed = 'completed', failed = 'failed', rejected = 'rejected', exhausted = 'failed', unreadable = 'rejected',
   ['input-required'] = 'input-required', ['auth-required'] = 'auth-required',
 }
+local UNENDED = {release = true, returned = true, defer = true}
 local OPEN = {working = true, submitted = true, delayed = true}
 
 local function let_go(id, s)
@@ -56,6 +57,8 @@ local function put_back(id, s)
   elseif s.kind == 'release' then
     call('HINCRBY', KEY.task .. id, 'releases', 1)
     to_head(id)
+  elseif s.kind == 'returned' then
+    to_head(id)
   elseif s.kind == 'defer' then
     to_later(id, NOW + s.delay)
   else
@@ -82,7 +85,7 @@ local function settle(s)
   s.has_progress = r[11]
   s.pause = r[12]
   -- A run that came to an end of its own has not ended its worker, nor more than that: the row ends there.
-  if r[13] and s.kind ~= 'release' and s.kind ~= 'defer' then write(id, 'recoveries', 0) end
+  if r[13] and not UNENDED[s.kind] then write(id, 'recoveries', 0) end
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   return 'OK'
 end
