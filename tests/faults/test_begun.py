@@ -32,6 +32,7 @@ async def test_a_crash_is_charged_to_what_had_begun_alone(short_path: Path) -> N
         await scene.completed("ended")
         scene.pool.order(Point.PULLED)
         await scene.submit("claimed", text="wait")
+        scene.pool.until("recovered", tasks=2)  # else it stops as if these were cut off
         scene.happened("claimed", "claimed", 2)
         assert counted(scene, "begun") == (1, 1)
         assert counted(scene, "claimed") == (0, 0)
@@ -71,6 +72,7 @@ async def test_what_has_ended_is_charged_until_the_store_knows_its_end(short_pat
     async with stage(short_path, workers=1, kill_at=[Point.BEFORE_SETTLE]) as scene:
         scene.pool.order(Point.BEFORE_SETTLE)
         await scene.submit("t")
+        scene.pool.until("recovered", tasks=1)
         record = await scene.completed("t")
         assert (record.deliveries, record.crashes) == (2, 1)
 
@@ -82,6 +84,6 @@ async def test_a_later_turn_has_not_begun_because_an_earlier_one_had(short_path:
         scene.rests()
         scene.pool.order(Point.PULLED)
         await scene.store.submit([submission("t", "echo")])
-        scene.happened("recovered", "t")
+        scene.pool.until("recovered", tasks=1)
         assert counted(scene, "t") == (0, 0)
         scene.happened("settled", "t", 2)
