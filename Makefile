@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu coverage lint format bench bench-smoke bench-recovery bench-idle bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-scripts bench-schedules bench-ledger picture chaos clean
+.PHONY: run test quick test-bindu coverage lint format bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-hostile bench-scripts bench-schedules bench-ledger picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -47,17 +47,23 @@ format: .venv/developing
 picture: .venv/installed ## the picture of the README
 	@$(BIN)/python -m holdfastd.demo.picture docs/demo.svg
 
-bench: .venv/developing ## throughput and latency beside a bare loop
-	$(BIN)/python -m bench.throughput
+bench: .venv/developing ## speed, cost, latency, memory, kills beside a bare loop: writes docs/performance.md; ARGS='--rounds 1 --dry'
+	$(BIN)/python -m bench.performance $(ARGS)
+
+bench-peers: .venv/developing ## the same with huey, rq, saq, dramatiq, taskiq, celery and arq beside it, each in its own environment
+	$(BIN)/python -m bench.performance --peers $(ARGS)
+
+bench-compare: .venv/developing ## measure again and compare with the committed data: a change of 10 % is marked; FILE=… compares that file
+	$(BIN)/python -m bench.comparison $(FILE)
+
+bench-scale: .venv/developing ## the cost of a task by queue, workers and supervisors: writes docs/capacity.md; TASKS=… for fewer
+	$(BIN)/python -m bench.scale $(TASKS) $(ARGS)
 
 bench-smoke: .venv/developing ## within a minute: this project beside a bare loop, each task run and completed once
 	$(BIN)/python -m bench.smoke
 
 bench-recovery: .venv/developing ## from kill -9 to the handler running again
 	$(BIN)/python -m bench.recovery
-
-bench-idle: .venv/developing ## commands, CPU and memory of an idle pool
-	$(BIN)/python -m bench.idle
 
 bench-soak: .venv/developing ## 200,000 tasks, workers replaced every 500: what parent and steward hold
 	$(BIN)/python -m bench.soak

@@ -1,4 +1,4 @@
-"""Producers, ours through TaskManager and the bare one: one task at a time, in batches, and paced."""
+"""A producer through TaskManager: one task at a time, and in batches."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
-import redis.asyncio
 
-from bench import bare, work
+from bench import work
 from holdfast import TaskManager, open_store
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings, Settings
 
 BATCH = 100
-GAP = 0.005  # seconds between two tasks of a quiet producer
 PATIENCE = 60.0  # seconds
 
 QUEUE: str = Settings.model_fields["queue_name"].default
@@ -30,25 +27,12 @@ class Producer:
     one: Callable[[int, int], Awaitable[object]]
     many: Callable[[Sequence[int]], Awaitable[object]]
 
-    async def singly(self, numbers: Sequence[int]) -> float:
-        """Tasks a second, one call each."""
-        started = time.perf_counter()
-        for number in numbers:
-            await self.one(number, 0)
-        return len(numbers) / (time.perf_counter() - started)
-
     async def in_batches(self, numbers: Sequence[int]) -> float:
         """Tasks a second, a hundred in a call."""
         started = time.perf_counter()
         for start in range(0, len(numbers), BATCH):
             await self.many(numbers[start : start + BATCH])
         return len(numbers) / (time.perf_counter() - started)
-
-    async def quietly(self, numbers: Sequence[int]) -> None:
-        """One task, a pause, the next; each says when it was sent."""
-        for number in numbers:
-            await self.one(number, time.monotonic_ns())
-            await anyio.sleep(GAP)
 
 
 @asynccontextmanager
@@ -63,16 +47,6 @@ async def ours(url: str) -> AsyncGenerator[Producer]:
         yield Producer(
             lambda number, sent_ns: manager.run_tasks([work.spec(number, sent_ns)]),
             lambda numbers: manager.run_tasks([work.spec(number) for number in numbers]),
-        )
-
-
-@asynccontextmanager
-async def by_hand(url: str) -> AsyncGenerator[Producer]:
-    client: Any = redis.asyncio.from_url(url)
-    async with client:
-        yield Producer(
-            lambda number, sent_ns: client.rpush(bare.QUEUE, work.envelope(number, sent_ns)),
-            lambda numbers: client.rpush(bare.QUEUE, *(work.envelope(number) for number in numbers)),
         )
 
 

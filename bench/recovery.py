@@ -19,10 +19,12 @@ from bench import producing
 from bench.ending import run
 from bench.environ import environ
 from bench.log import Log
-from bench.machine import quietly
+from bench.machine import others, quietly
+from bench.measures import Figures
 from bench.pool import folder, pool
 from bench.records import Record, Records, records
 from bench.report import Target, finish, percentile, table
+from bench.site import Subject
 from bench.waiting import until
 
 HANDLER = "bench.handlers:killed_once"
@@ -42,16 +44,27 @@ class Kill:
 
 
 def main() -> int:
-    kills, others = quietly(_kills)
+    kills, cores = quietly(_kills)
     again, replaced = [kill.again for kill in kills], [kill.replaced for kill in kills]
     rows = [_row("task runs again", again), _row("replacement ready", replaced)]
-    table(f"{KILLS} kills, {WORKERS} workers, embedded store; others: {others:.2f} cores", _COLUMNS, rows)
+    table(f"{KILLS} kills, {WORKERS} workers, embedded store; others: {cores:.2f} cores", _COLUMNS, rows)
     targets = [
         Target("p50 until the task runs again, ms", percentile(again, 0.5), 20),
         Target("p99 until the task runs again, ms", percentile(again, 0.99), 100),
         Target("p99 until a replacement is ready, ms", percentile(replaced, 0.99), 100),
     ]
-    return finish(targets, {"again_ms": _rounded(again), "replaced_ms": _rounded(replaced), "others": round(others, 2)})
+    return finish(targets, {"again_ms": _rounded(again), "replaced_ms": _rounded(replaced), "others": round(cores, 2)})
+
+
+def measure(_: Subject) -> Figures:
+    """Percentiles of all kills: this project as it is without any flag."""
+    kills, cores = others(_kills)
+    again, replaced = [kill.again for kill in kills], [kill.replaced for kill in kills]
+    shares = {"again": again, "replaced": replaced}
+    figures = {
+        f"{name}_p{share}": percentile(values, share / 100) for name, values in shares.items() for share in (50, 99)
+    }
+    return {**figures, "others": cores}
 
 
 _COLUMNS = ("ms after kill -9", "p50", "p90", "p99", "max")

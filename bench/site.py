@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from bench.worker_tree import WorkerTree
 
 PRODUCED_WITHIN = 300.0  # seconds
 STARTED_WITHIN = 30.0  # seconds until a worker runs its first task
-ALL_WITHIN = 5.0  # seconds more until each worker has run one
+ALL_WITHIN = 5.0  # seconds more, and half a second for each worker, until all have run one
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,16 @@ class Site:
             return subprocess.Popen(command, env=self.environ, stdout=subprocess.PIPE, stderr=errors, text=True)
 
     def start(self) -> None:
-        """Start the workers, and wait until each has run a task, or most have and the others get none."""
+        """Start the workers, and wait until each has run a task and none is left; some systems spare a worker."""
         self.tree.start()
-        seen: set[int] = set()
+        wanted, seen = 0, set[int]()
         deadline = time.monotonic() + STARTED_WITHIN
         while len(seen) < self.subject.workers and time.monotonic() < deadline:
             if seen:
-                deadline = min(deadline, time.monotonic() + ALL_WITHIN)
-            before = self.records.count()
+                deadline = min(deadline, time.monotonic() + ALL_WITHIN + self.subject.workers / 2)
+            wanted += 4 * self.subject.workers
             self.produce("typed", 4 * self.subject.workers)
-            self.wait(lambda before=before: self.records.count() > before, STARTED_WITHIN, "a worker runs a task")
-            time.sleep(0.5)
+            self.wait(lambda wanted=wanted: self.records.count() >= wanted, STARTED_WITHIN, "its workers run tasks")
             seen = {record.pid for record in self.records.read()}
 
     def wait(self, happened: Callable[[], bool], seconds: float, what: str) -> None:
@@ -90,8 +89,8 @@ def open_site(subject: Subject) -> Generator[Site]:
     """Nothing has been started but the server; whatever is started ends with the block."""
     with records() as seen, folder() as place, tcp_server(place, subject.program) as server:
         bin_folder = environment(subject.system.pins) / "bin"
-        variables = _environ(subject.system, seen, place, server.url)
-        tree = WorkerTree(_commands(subject, bin_folder, server.url), variables, place, place / "log")
+        variables = _environ(subject.system, seen, server.url)
+        tree = WorkerTree(list(_commands(subject, bin_folder, place, server.url)), variables, place, place / "log")
         tree.log.touch()
         try:
             yield Site(subject, server, seen, tree, bin_folder / "python", variables)
@@ -99,12 +98,12 @@ def open_site(subject: Subject) -> Generator[Site]:
             tree.end()
 
 
-def _environ(system: System, seen: Records, place: Path, url: str) -> dict[str, str]:
-    folders = {"HOLDFAST_STATE_DIR": str(place / "state"), "HOLDFAST_RUNTIME_DIR": str(place / "run")}
-    return {**environ(seen), **folders, "BENCH_URL": url, "BENCH_OPTIONS": json.dumps(system.options)}
+def _environ(system: System, seen: Records, url: str) -> dict[str, str]:
+    return {**environ(seen), "BENCH_URL": url, "BENCH_OPTIONS": json.dumps(system.options)}
 
 
-def _commands(subject: Subject, bin_folder: Path, url: str) -> list[list[str]]:
-    system = subject.system
-    program, *rest = (part.format(workers=subject.workers, url=url) for part in system.command)
-    return [[str(bin_folder / program), *rest]] * (subject.workers if system.each else 1)
+def _commands(subject: Subject, bin_folder: Path, place: Path, url: str) -> Iterator[list[str]]:
+    for number in range(subject.workers if subject.system.each else 1):
+        values = {"workers": subject.workers, "url": url, "place": place / str(number)}
+        program, *rest = (part.format(**values) for part in subject.system.command)
+        yield [str(bin_folder / program), *rest]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from bench.site import Subject
 from bench.systems import HOLDFAST, LOOPS, PEERS, System
@@ -30,3 +31,22 @@ def _own(system: System) -> Iterator[Subject]:
 def _subject(system: System, workers: int) -> Subject:
     title = system.name if workers == WORKERS else f"{system.name}, {workers} workers"
     return Subject(title, system, workers, next(iter(programs().values())))
+
+
+def timed(subjects: Iterable[Subject]) -> list[Subject]:
+    """Those whose latency is measured."""
+    return [subject for subject in subjects if subject.workers == WORKERS]
+
+
+def at_rest(subjects: Iterable[Subject]) -> list[Subject]:
+    """Each once, with 8 workers; the bare loops keep nothing that could be compared."""
+    systems = {subject.system.name: subject for subject in supervised(subjects)}
+    return [
+        replace(subject, title=f"{name}, {MORE_WORKERS} workers", workers=MORE_WORKERS)
+        for name, subject in systems.items()
+    ]
+
+
+def supervised(subjects: Iterable[Subject]) -> list[Subject]:
+    """Those that hold tasks while they run; on one server is enough."""
+    return [subject for subject in subjects if subject.system not in LOOPS and subject.title == subject.system.name]

@@ -17,9 +17,10 @@ OURS = "holdfast"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """`command` begins with a program of the environment; `{workers}` and `{url}` are filled in.
+    """`command` begins with a program of the environment; `{workers}`, `{url}` and `{place}`, a folder, are filled in.
 
     `pins`: the file of bench/pins that its environment is made from; none for this project's own environment.
+    `gap`: seconds between two timed tasks, enough for it to be at rest.
     `each`: the command is one worker, and is started once for each. `drains`: the signal that lets it finish what runs.
     """
 
@@ -29,6 +30,7 @@ class System:
     pins: str = ""
     each: bool = False
     tasks: int = 20_000
+    gap: float = 0.005
     options: dict[str, object] = field(default_factory=dict[str, object])
     note: str = ""
     drains: signal.Signals = signal.SIGTERM
@@ -40,12 +42,13 @@ def _loop(name: str, connections: int, note: str, tasks: int) -> System:
     return System(name, "loop", command, each=True, tasks=tasks, options=options, note=note)
 
 
-_START = ("supervisor", "start", "bench.apps.holdfast:handlers", "--app-dir", str(ROOT), "--redis-url", "{url}")
+_FOLDERS = ("--app-dir", str(ROOT), "--state-dir", "{place}/state", "--runtime-dir", "{place}/run")
+START = ("supervisor", "start", "bench.apps.holdfast:handlers", "--redis-url", "{url}", *_FOLDERS)
 
 HOLDFAST = System(
     OURS,
     "holdfast",
-    (*_START, "--workers", "{workers}"),
+    (*START, "--workers", "{workers}"),
     tasks=60_000,
     note="default settings: claims that survive a crash, records and results kept",
 )
@@ -68,7 +71,8 @@ PEERS = (
         ("rq", "worker-pool", "-q", "-u", "{url}", "-n", "{workers}"),
         "rq",
         tasks=600,
-        note="worker-pool, a fork for each task, results",
+        gap=0.1,
+        note="worker-pool, a fork for each task, results; timed tasks are 100 ms apart, not 5",
     ),
     System(
         "saq",

@@ -55,13 +55,18 @@ class WorkerTree:
         """Bytes of each process; a page that several share counts once."""
         return [size for process in self.alive() if (size := _pss(process.pid))]
 
+    def restart_if_ended(self) -> None:
+        """As a service manager does: a process of the past may have kept a lock for a moment."""
+        if all(process.poll() is not None for process in self.started):
+            self.start()
+
     def signal_started(self, number: int) -> None:
         for process in self.started:
             process.send_signal(number)
 
     def kill(self) -> None:
-        """All of them, now."""
-        for process in self.alive():
+        """All that the last look found, now."""
+        for process in self._known.values():
             with suppress(*GONE):
                 process.kill()
         for process in self.started:

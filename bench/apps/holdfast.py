@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +17,7 @@ from bench.apps.producer import PAYLOAD, Calls
 from bench.records import record
 from holdfast import Handlers, TaskManager, TaskSpec, create_broker
 
-QUEUE = "bindu:tasks"  # the default
+QUEUE: str = place.OPTIONS.get("queue", "bindu:tasks")
 handlers = Handlers()
 
 
@@ -48,14 +49,18 @@ async def typed(statement: Statement) -> None:
 
 class _Open:
     manager: TaskManager
-    client: Any
 
 
 @asynccontextmanager
 async def _opened() -> AsyncGenerator[None]:
-    async with create_broker(redis_url=place.URL) as broker, redis.asyncio.from_url(place.URL) as client:
-        _Open.manager, _Open.client = broker.manager, client
+    async with create_broker(redis_url=place.URL, queue_name=QUEUE) as broker:
+        _Open.manager = broker.manager
         yield
+
+
+@cache
+def _client() -> Any:
+    return redis.asyncio.from_url(place.URL)
 
 
 async def _run(number: int) -> None:
@@ -82,7 +87,7 @@ async def _many(numbers: Sequence[int]) -> None:
 
 
 async def _foreign(sent_ns: int) -> None:
-    await _Open.client.rpush(QUEUE, _entry("timed", {"sent_ns": sent_ns}))
+    await _client().rpush(QUEUE, _entry("timed", {"sent_ns": sent_ns}))
 
 
 def _entry(name: str, data: dict[str, object]) -> str:

@@ -29,7 +29,7 @@ def measure(subject: Subject, limit: float = LIMIT) -> Figures:
     }
 
 
-def _figure(name: str, subject: Subject, kill: Callable[[Site, int], None], limit: float) -> Figures:
+def _figure(name: str, subject: Subject, kill: Callable[[Site, int], int], limit: float) -> Figures:
     with open_site(subject) as site:
         site.start()
         time.sleep(GROWN)
@@ -37,9 +37,7 @@ def _figure(name: str, subject: Subject, kill: Callable[[Site, int], None], limi
         site.produce("slow", 1, TASK_SECONDS)
         site.wait(lambda: site.records.count() > start, STARTS_WITHIN, "the task starts")
         time.sleep(INTO)
-        at_ns = time.monotonic_ns()
-        kill(site, site.records.read(start)[0].pid)
-        return _again(name, site, start, at_ns, limit)
+        return _again(name, site, start, kill(site, site.records.read(start)[0].pid), limit)
 
 
 def _again(name: str, site: Site, start: int, at_ns: int, limit: float) -> Figures:
@@ -47,14 +45,23 @@ def _again(name: str, site: Site, start: int, at_ns: int, limit: float) -> Figur
     while time.monotonic() < deadline:
         if len(runs := site.since(start, RAN)) > 1:
             return {f"{name}_s": (runs[1].at_ns - at_ns) / 1e9}
+        site.tree.restart_if_ended()
         time.sleep(0.005)
+    print(f"{name}, {site.subject.title}: not again within {limit:.0f} s; the end of its log: {site.tail()}")
     return {f"{name}_limit_s": limit}
 
 
-def _kill_worker(site: Site, pid: int) -> None:
+def _kill_worker(site: Site, pid: int) -> int:
+    """When."""
+    at_ns = time.monotonic_ns()
     os.kill(pid, signal.SIGKILL)
+    return at_ns
 
 
-def _kill_all(site: Site, pid: int) -> None:
-    site.tree.end()
+def _kill_all(site: Site, pid: int) -> int:
+    """The same; started again as soon as the processes that were started are gone."""
+    site.tree.alive()
+    at_ns = time.monotonic_ns()
+    site.tree.kill()
     site.tree.start()
+    return at_ns

@@ -1,4 +1,4 @@
-"""From just before the call that submits to the handler's first line, on an idle queue: tasks one after the other."""
+"""From just before the call that submits to the handler's first line, on an idle queue: one task, a gap, the next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.spending import cores_of_others, spending
 
 TASKS = 500
 UNTIMED = 20  # at first
-GAP = 0.005  # seconds between two
+TIMED_SECONDS = 10.0  # at most
 SETTLES = 1.5  # seconds
 RUN_WITHIN = 60.0  # seconds
 
@@ -21,8 +21,9 @@ def measure(subject: Subject, tasks: int = TASKS) -> Figures:
     with open_site(subject) as site:
         site.start()
         time.sleep(SETTLES)
+        counted = min(tasks, round(TIMED_SECONDS / subject.system.gap))
         before = spending(site)
-        own, foreign = _timed(site, "timed", tasks), _timed(site, "foreign", tasks)
+        own, foreign = _timed(site, "timed", counted), _timed(site, "foreign", counted)
         others = cores_of_others(before, spending(site))
     return {**_shares("", own), **_shares("foreign_", foreign), "others": others}
 
@@ -30,7 +31,7 @@ def measure(subject: Subject, tasks: int = TASKS) -> Figures:
 def _timed(site: Site, action: str, tasks: int) -> list[float]:
     """Milliseconds; none where the producer has no such call."""
     start = site.records.count()
-    if site.produce(action, UNTIMED + tasks, GAP) is None:
+    if site.produce(action, UNTIMED + tasks, site.subject.system.gap) is None:
         return []
     site.wait(lambda: site.records.count() >= start + UNTIMED + tasks, RUN_WITHIN, "the timed tasks have run")
     return [(run.at_ns - run.sent_ns) / 1e6 for run in site.records.read(start)[UNTIMED:]]

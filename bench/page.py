@@ -1,0 +1,71 @@
+"""Writes what was measured between the marks of docs/performance.md, docs/capacity.md and the README, and the plots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bench import capacity, charts, readme
+from bench.figures import Section
+from bench.pool import ROOT
+from bench.systems import HOLDFAST, LOOPS, PEERS
+from bench.tables import ALL
+
+CAPACITY = ROOT / "docs" / "capacity.md"
+PERFORMANCE, README = ROOT / "docs" / "performance.md", ROOT / "README.md"
+
+
+def write(sections: Mapping[str, Any]) -> None:
+    for name in ("own", "peers"):
+        if name in sections:
+            replace(PERFORMANCE, name, _section(name, Section(sections[name])))
+    if "own" in sections:
+        replace(README, "own", readme.rows(Section(sections["own"])))
+
+
+def write_capacity(sections: Mapping[str, Any]) -> None:
+    section = sections["scale"]
+    lines = [charts.lines(name, points) for name, points in section["series"].items() if name in charts.SERIES]
+    replace(CAPACITY, "parts", capacity.parts(section))
+    replace(CAPACITY, "rates", capacity.rates(section))
+    replace(CAPACITY, "plots", "\n\n".join(charts.draw("scale", lines)))
+    replace(CAPACITY, "masters", capacity.masters(section))
+
+
+def replace(page: Path, mark: str, text: str) -> None:
+    """What stands between `<!-- mark -->` and `<!-- end of mark -->`."""
+    pattern = re.compile(rf"(<!-- {mark} -->\n).*?(\n<!-- end of {mark} -->)", re.DOTALL)
+    before = page.read_text()
+    if not pattern.search(before):
+        raise ValueError(f"{page.name} has no marks `{mark}`")
+    page.write_text(pattern.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", before))
+
+
+def _section(name: str, section: Section) -> str:
+    pictures = charts.draw(name, charts.of(section))
+    tables = [f"**{title}**\n\n{table.markdown(section)}" for title, table in ALL.items() if list(table.rows(section))]
+    return "\n\n".join([_circumstances(section), *pictures, *tables, _notes(section)])
+
+
+def _circumstances(section: Section) -> str:
+    servers = " and ".join(f"{name} {number}" for name, number in section.data["servers"].items())
+    return (
+        f"{section.data['cores']} cores, Python {section.data['python']}, {servers} on loopback, nothing kept on disk."
+    )
+
+
+def _notes(section: Section) -> str:
+    """Each system as it was measured."""
+    versions = section.data["versions"]
+    systems = [
+        system
+        for system in (HOLDFAST, *LOOPS, *PEERS)
+        if any(title.startswith(system.name) for title in section.titles)
+    ]
+    return "\n".join(f"- {system.name}{_versions(versions.get(system.name, {}))}: {system.note}" for system in systems)
+
+
+def _versions(of: Mapping[str, str]) -> str:
+    return f" ({', '.join(f'{name} {number}' for name, number in of.items())})" if of else ""

@@ -1,0 +1,44 @@
+"""Figures are written between the marks of a page, and pins name one version each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.environments import PINS
+from bench.page import CAPACITY, PERFORMANCE, README, replace
+from bench.systems import PEERS
+
+PAGE = "before\n<!-- own -->\n\nold\n\n<!-- end of own -->\nafter\n"
+
+
+def test_only_what_stands_between_the_marks_changes(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    replace(page, "own", r"new \1")
+    assert page.read_text() == PAGE.replace("old", r"new \1")
+
+
+def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    with pytest.raises(ValueError, match=r"page\.md has no marks `peers`"):
+        replace(page, "peers", "")
+
+
+@pytest.mark.parametrize(
+    ("page", "mark"),
+    [(PERFORMANCE, "own"), (PERFORMANCE, "peers"), (README, "own")]
+    + [(CAPACITY, mark) for mark in ("parts", "plots", "rates", "masters")],
+)
+def test_the_pages_have_their_marks(page: Path, mark: str) -> None:
+    text = page.read_text()
+    assert text.index(f"<!-- {mark} -->\n") < text.index(f"\n<!-- end of {mark} -->")
+
+
+@pytest.mark.parametrize("name", ["plots", *(peer.pins for peer in PEERS)])
+def test_each_pin_is_one_version(name: str) -> None:
+    lines = (PINS / f"{name}.txt").read_text().splitlines()
+    assert lines
+    assert all(line.count("==") == 1 for line in lines)
