@@ -1,18 +1,20 @@
--- Find own entries that somebody else took from a lane, and put them back in order.
--- A submitted task whose number is below the lowest own number in the head window has no entry left; it must be seen so
--- twice, unmoved, because one look can be deceived. Redelivered and foreign entries only lower the window, which makes
--- the look blind, never wrong. A number that the record does not confirm is nobody's: anybody can write entries. What
--- many deaths at once have put back may stand behind the window with a lower number: so the head is searched for it, too.
+-- Find tasks whose entries another program took from a lane, and put the entries back in order. Also give back permits, of
+-- the lane and of some keys that tasks wait for, whose tasks do not run.
+-- Entries stand in the order of the tasks' numbers. So an entry is missing if its task is submitted and has a lower number than
+-- all of our entries in the window at the head. A task is a suspect first; its entry is put back if the next call finds the
+-- same task, unmoved, since something may have moved it between two pages.
+-- Entries that were given back have low numbers and hide tasks: these are found later, and no task is found by mistake. An
+-- entry counts if the record of its task has the same number, as any program can write entries. After many deaths, entries
+-- with low numbers can stand behind the window: before an entry is put back, it is searched for in the first SEARCHED entries.
 -- KEYS: the public queue. ARGV: lane, limit, cursor ('' to begin).
--- And it compares permits with the truth: the lane's, and those of some keys that others wait for.
--- Answers: {how many were put back, next cursor ('' to begin again)}.
+-- Answers: {number of entries put back, next cursor ('' to begin again)}.
 -- Keeps: I4, I16.
 -- flags: allow-oom
 -- use: task_record lane lane_front journal gates damage gate_keys limits
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys
-local SEARCHES = 24     -- of the head, in one step: some milliseconds of the server; the others stay suspects
+local SEARCHES = 24     -- searches in one call: some milliseconds of the server; the other tasks stay suspects
 local PERMITS = 256     -- of a lane or a key, chosen at random
 local lane, limit, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local suspects_key = KEY.audit .. lane
@@ -40,7 +42,7 @@ for _, raw in ipairs(window) do
   local id, seq = own(raw)
   if id and read(id, 'seq')[1] == seq and (not lowest or tonumber(seq) < lowest) then lowest = tonumber(seq) end
 end
-if not lowest and #window > 0 then return {0, ''} end   -- only foreign entries at the head: blind for now
+if not lowest and #window > 0 then return {0, ''} end   -- only foreign entries at the head: they show nothing
 
 local function suspects()
   local from = cursor ~= '' and '(' .. cursor or '-inf'
@@ -49,7 +51,7 @@ local function suspects()
 end
 
 local function is_there(id, seq)
-  local operation = operation_of(id)   -- without one there is no entry that could be put back
+  local operation = operation_of(id)   -- without an operation there is no entry to put back
   return not operation or place_in(lane, entry(id, seq, operation), SEARCHED)
 end
 
@@ -63,7 +65,7 @@ local function suspect(key)
 end
 
 local ids = suspects()
--- True if it waits beside the lane: at a gate, or among the suspects.
+-- True if a task waits without an entry: at a gate, or for quarantine.
 local function waits_beside(id, solo, gate)
   if gate and gate ~= '' then return call('ZSCORE', held_of(lane, gate), id) end
   return solo == '1'
@@ -76,7 +78,7 @@ for _, id in ipairs(ids) do
   if flaw_in(facts(id)) then
     call('ZREM', KEY.submitted .. lane, id)   -- its record was deleted or damaged by somebody
   elseif waits_beside(id, r[3], r[4]) then
-    -- it has no entry in the lane
+    -- it needs no entry in the lane
   elseif previous[key] then
     seen_twice[#seen_twice + 1] = {id, r[1], key}
   else
@@ -84,7 +86,7 @@ for _, id in ipairs(ids) do
   end
 end
 
--- Puts back the highest number first: a task that is put back hides only those with higher numbers.
+-- The highest number goes back first: an entry at the head hides only tasks with higher numbers.
 local missing, bytes = {}, 0
 for i = #seen_twice, 1, -1 do
   local id, seq, key = unpack(seen_twice[i])
@@ -101,6 +103,6 @@ for _, id in ipairs(missing) do
   to_head(id)
 end
 if #missing > 0 then count('stolen', #missing) end
--- A page with suspects is looked at again before the next one.
+-- The same page again, if it has new suspects.
 if fresh > 0 then return {#missing, cursor} end
 return {#missing, #ids == limit and last or ''}

@@ -1,8 +1,8 @@
--- Whole tasks, at one moment, as `restore` takes them.
--- KEYS: the public queue. ARGV: the ledger's epoch ('' for who is none), the last event it has seen ('' for none), how many bytes of
---       content end the answer, task ids; unknown ones are left out.
--- Answers: elsewhere: this Redis is not (any more) what that ledger follows or rebuilds. Or {the last event of all ('' for none),
---       time (ms), tasks, ids of those that somebody has damaged, how many of the ids were looked at: at least one}; a task is
+-- Read whole tasks at one moment, in the form that `restore` takes.
+-- KEYS: the public queue. ARGV: the ledger's epoch ('' for a caller that is no ledger), the last event that it has seen ('' for
+--       none), the bytes of content after which the answer ends, task ids; unknown ones are left out.
+-- Answers: elsewhere: that ledger does not, or no longer, follow or rebuild this Redis. Or {the last event of all ('' for none),
+--       time (ms), tasks, ids of tasks with damaged records, number of ids that were read: at least one}; a task is
 --       {id, record as pairs, moment it became a dead letter ('' if it is none), operation, history, result of its turn, pending,
 --       message ids and digests as pairs, checkpoint, trail, ties, its webhooks that wait: name, turn, state, URL and moment of each}.
 -- flags: no-writes, allow-oom

@@ -1,8 +1,8 @@
--- The settings that a ledger keeps besides tasks, at one moment, as `restore_facts` takes them. By name: `schedule|<id>`, `rules|` (bounds and
--- pauses of lanes), `quiet|` (hosts that claim nothing), `webhook|` (that of the queue).
+-- Read the settings that a ledger keeps, at one moment, in the form that `restore_facts` takes. Their names: `schedule|<id>`,
+-- `rules|` (limits and pauses of lanes), `quiet|` (quiet hosts), `webhook|` (that of the queue).
 -- KEYS: the public queue. ARGV: the ledger's epoch, the last event it has seen ('' for none), names.
--- Answers: elsewhere: this Redis is not (any more) what that ledger follows. Or {the last event of all ('' for none), per name its
---       content as pairs, empty where there is none}. What is not there was removed: the Redis has not forgotten it.
+-- Answers: elsewhere: that ledger does not, or no longer, follow this Redis. Or {the last event of all ('' for none), per name its
+--       content as pairs}. Empty content: the setting was removed, as this Redis has lost nothing.
 -- flags: no-writes, allow-oom
 -- use: ledger_standing
 if not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
@@ -10,7 +10,7 @@ if not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
 local function content_of(name)
   local kind, id = string.match(name, '^(%a+)|(.*)$')
   if kind == 'schedule' then
-    local fields = redis.pcall('HGETALL', KEY.schedule .. id)   -- an earlier version keeps the history of another there
+    local fields = redis.pcall('HGETALL', KEY.schedule .. id)   -- an earlier version may keep another schedule's history there
     return fields.err and {} or fields
   end
   if kind == NAME.rules or kind == NAME.quiet then return call('HGETALL', T .. kind) end

@@ -1,9 +1,9 @@
--- The events after a position, for the ledger that follows this Redis, if it has forgotten nothing since.
+-- Read the events after a position, for the ledger that follows this Redis, if none of them is lost.
 -- KEYS: the public queue. ARGV: the ledger's epoch, position of the last event ingested ('' for none), the last event
 --       that was seen ('' for none), limit.
 -- Answers: {word (see the shared part `ledger_standing`), position of the last of these events ('' for none; if lost: of the last one that
---       is left of what was seen), 1 if there are more, tasks they name, time (ms), facts they name, of each the last request that
---       was carried out on it ('' for none)}.
+--       is left of what was seen), 1 if there are more, tasks that they name, time (ms), settings that they name, and for each of
+--       these the last request that was carried out on it ('' for none)}.
 -- flags: no-writes, allow-oom
 -- use: ledger_standing clock
 local epoch, after, witness, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

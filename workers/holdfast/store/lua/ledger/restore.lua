@@ -1,12 +1,14 @@
--- Put tasks back that a ledger knows and this Redis has lost: whole, in this order, each in the state it was in. What was
--- being worked on waits again; a late result still counts as long as nobody has claimed anew.
+-- Put tasks back that a ledger has and this Redis has lost, in the order given, each in its last state. A task that was working
+-- is submitted again; a late result of its last claim counts until the next claim.
 -- KEYS: the public queue.
--- ARGV: the ledger's epoch, then per task what `dump` tells of it, each list with its length before it.
--- Answers: other: this Redis is not that ledger's, nothing was written. Or a word per task. restored.
---       there: it knows the task, and nothing less of it but messages, which it is given. merged: another task of this id was made since, and takes over
---       the messages that had not run yet. ended: while it is not being rebuilt only what has ended can be put back.
---       damaged: what the ledger has of it is no whole record, or a key of it here holds something else; the others are put back.
--- A task that waits for others may come before them; those that have ended must come first.
+-- ARGV: the ledger's epoch, then per task the fields that `dump` answers, each list with its length before it.
+-- Answers: other: this Redis is not that ledger's, nothing was written. Or a word per task:
+--       restored.
+--       there: this Redis has the task, as late or later; it is given only the messages that it lacks.
+--       merged: this Redis has another task of this id, made since; that one is given the messages that had not run.
+--       ended: the task has not ended, and this Redis is not being rebuilt, so it was not put back.
+--       damaged: the ledger's record is not whole, or a key here holds another type; the other tasks are put back.
+-- A task that waits for parents may come before them, but parents that have ended must come first.
 -- Keeps: I1, I3, I4, I5, I6, I7, I9, I10, I14, I15. A task is replaced only by a later moment of its own life.
 -- flags: allow-oom
 -- use: acceptance messages ties parents gates webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record
@@ -33,8 +35,8 @@ local function take_task()
   return t
 end
 
--- How far a task has come. It never goes back to an earlier turn, from an outcome to none, to fewer deliveries, or to before a
--- request that was carried out.
+-- True if the ledger's record is later than the one here: a higher turn, else an outcome where there is none, else more
+-- deliveries, else a later request that was carried out.
 local function is_later(has, turn, state, delivery, asked)
   local function settled(word) return (TERMINAL[word] or (PARKED[word] and word ~= 'suspended')) and 1 or 0 end
   local a = {tonumber(has.turn), settled(has.state), tonumber(has.delivery or '0'), tonumber(has.asked or '0')}
@@ -47,7 +49,7 @@ end
 
 local tied = ties()
 
--- Make room for a later moment of the same life. A worker that runs the earlier one is told that it is lost.
+-- Removes the earlier record, for the later one. A worker that runs the task is told that it has lost it.
 local function remove(id)
   local r = read(id, 'state', 'lane', 'owner')
   if r[1] == 'working' then bounds().vacate(id) end
@@ -88,7 +90,7 @@ local function tie_parent(id, parent)
   tied.tie(id, 'parent', parent)
   local state = read(parent, 'state')[1]
   if not state then
-    tied.agenda.put(NOW + PATIENCE_MS, 'settle', parent)   -- it may still be put back; else it is gone
+    tied.agenda.put(NOW + PATIENCE_MS, 'settle', parent)   -- the parent may be put back later; if not, it is unknown
   elseif TERMINAL[state] then
     tied.agenda.put(NOW, 'settle', parent)
   end
@@ -138,7 +140,7 @@ local function put_in_place(t)
   end
 end
 
--- Messages that had not run yet are given to the task that is there. Their digests tell what it has seen.
+-- Gives messages that had not run to the task that is there. It knows by their digests which it has had.
 local function give_messages(t, why)
   for _, item in ipairs(t.pending) do
     local message, digest, operation = string.match(item, '^([^|]*)|([^|]*)|(.*)$')
@@ -149,7 +151,7 @@ local function give_messages(t, why)
   end
 end
 
--- Earlier messages of a turn that has several stand in its history without a result.
+-- Adds the earlier messages of a turn of several: they are in its history, each with an empty result.
 local function prepend_joined(t)
   local digests = {}
   for i = 1, #t.messages, 2 do digests[t.messages[i]] = t.messages[i + 1] end
@@ -160,7 +162,7 @@ local function prepend_joined(t)
   end
 end
 
--- Another task of this id: what had not run yet becomes messages for it.
+-- This Redis has another task of this id: messages that had not run are given to it.
 local function merge(t)
   if TERMINAL[t.has.state] then return 'there' end
   if not PARKED[t.has.state] or t.has.state == 'suspended' then
@@ -192,7 +194,7 @@ local function restore(t)
   local r = read(t.id, 'created', 'turn', 'state', 'delivery', 'asked')
   if r[1] and r[1] ~= t.has.created then return merge(t) end
   if r[1] and not is_later(t.has, r[2], r[3], r[4], r[5]) then
-    give_messages(t, 'had ended')   -- this Redis may have been set back to before they came
+    give_messages(t, 'had ended')   -- this Redis may have been set back to a moment before these messages
     return 'there'
   end
   if r[1] then remove(t.id) else count('accepted') end

@@ -1,11 +1,11 @@
--- Put back what a ledger keeps besides tasks and this Redis has lost: schedules, bounds and pauses of lanes, hosts that claim
--- nothing, the queue's webhook. If it was set back to an earlier moment, the ledger knows it better; if it was emptied, whatever
--- it knows was said since.
+-- Put back the settings that a ledger keeps and this Redis has lost: schedules, limits and pauses of lanes, quiet hosts, the
+-- webhook of the queue. If this Redis was set back to an earlier moment, the ledger is right. If it was emptied, each setting
+-- that it has was made since, and stays.
 -- KEYS: the public queue.
--- ARGV: the ledger's epoch, 1 if this Redis was set back, then per fact its name, 1 if it was removed, its content (if removed:
---       the last one) as pairs with their length before them.
--- Answers: other: this Redis is not being rebuilt from that ledger, nothing was written. Or how many were looked at.
--- Keeps: one schedule an id. Of a schedule that was set meanwhile to something else the new spec holds, and the old pause.
+-- ARGV: the ledger's epoch, 1 if this Redis was set back, then per setting its name, 1 if it was removed, and its content (the
+--       last one, if it was removed) as pairs with their length before them.
+-- Answers: other: this Redis is not being rebuilt from that ledger, nothing was written. Or the number of settings.
+-- Keeps: one schedule per id. A schedule that was changed meanwhile keeps its new spec, and gets its old pause.
 -- flags: allow-oom
 -- use: schedules bound_changes hosts
 if call('HGET', KEY.meta, 'rebuilding') ~= ARGV[1] then return 'other' end
@@ -27,7 +27,7 @@ end
 
 local restore = {}
 
--- Set meanwhile, by one who knows no ledger: another generation, whose pause is the old one.
+-- A schedule that was changed meanwhile: it gets a higher generation, and its old pause and last task.
 local function go_between(key, has, generation)
   call('HSET', key, 'generation', math.max(tonumber(generation), tonumber(has.generation)) + 1, 'created', has.created,
     'paused', has.paused, 'until', has['until'], 'task', has.task, 'last', has.last or '')
@@ -64,7 +64,7 @@ local function known_in(key)
   return known
 end
 
--- Restores the bounds and pauses of lanes. Bounds from settings that are set here count: their hosts set them again.
+-- Restores limits and pauses of lanes. Limits that this Redis has from settings of hosts stay: their hosts have just set them.
 function restore.rules(_, fact)
   local rules, known = bounding(), known_in(KEY.rules)
   local function put(field, value)
@@ -88,7 +88,7 @@ local function raise(field, number)
   if number > tonumber(call('HGET', KEY.meta, field) or '0') then call('HSET', KEY.meta, field, number) end
 end
 
--- The number of the next halt is higher than that of any before. One that has ended ends nobody who was started since.
+-- Keeps the numbers of halts rising. A halt that has ended must not end a process that was started after it.
 local function keep_number(mark, said, lasts)
   if not select(2, mark_of(mark)) then return end
   local number = tonumber(string.match(said, '^%d+'))
