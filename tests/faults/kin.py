@@ -1,4 +1,4 @@
-"""Processes that are not the test's own children: found by a mark in their environment, waited for by a pidfd."""
+"""Processes that are not children of the test: found by environment or standard error, waited for by a pidfd."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def marked(name: str, value: str) -> list[psutil.Process]:
     return [each for each in psutil.process_iter() if _environment(each).get(name) == value]
 
 
+def writing_to(pipe: str) -> list[psutil.Process]:
+    """Living processes whose standard error is this pipe: `pipe:[…]`."""
+    return [each for each in psutil.process_iter() if _standard_error(each) == pipe]
+
+
 def wait_dead(*pids: int) -> None:
     """Wait for the end of processes that are not our children; one that is gone already is fine."""
     for pid in pids:
@@ -24,6 +29,13 @@ def wait_dead(*pids: int) -> None:
             readable, _, _ = select.select([pidfd], [], [], PATIENCE)
             os.close(pidfd)
             assert readable, f"{pid} lives"
+
+
+def _standard_error(process: psutil.Process) -> str:
+    try:
+        return os.readlink(f"/proc/{process.pid}/fd/2")  # noqa: PTH115 - `pipe:[1]` is no path
+    except OSError:
+        return ""
 
 
 def _environment(process: psutil.Process) -> dict[str, str]:

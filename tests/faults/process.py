@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,10 +24,10 @@ from holdfast_config.kill_spec import VARIABLE
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskScale, AskStatus, Scaled, SupervisorStatus
 from tests.faults.handlers import URL
-from tests.faults.kin import marked
+from tests.faults.kin import marked, writing_to
+from tests.forked import popen
 
 PATIENCE = 40.0  # seconds; reached only by a test that fails
-ROOT = Path(__file__).parents[2]
 MARK = "FAULTS_POOL"
 
 Line = dict[str, Any]
@@ -48,13 +47,15 @@ class Pool:
         given = {"state_dir": str(folder / "state"), "runtime_dir": str(self.runtime_dir), **flags}
         asked = ",".join(f"{point}@{self.orders / point.partition(':')[0]}" for point in kill_at)
         environment = {VARIABLE: asked, MARK: self._mark, URL: url, "NOTIFY_SOCKET": str(heard_at)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.pool", json.dumps(given)],
+        self.process = popen(
+            "tests.faults.pool",
+            [json.dumps(given)],
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
-            cwd=ROOT,
             env={**os.environ, **environment},
         )
+        assert self.process.stderr is not None
+        self._pipe = f"pipe:[{os.fstat(self.process.stderr.fileno()).st_ino}]"
         self.log: list[Line] = []
         self._cursor = 0
         self._grown = threading.Condition()
@@ -140,8 +141,8 @@ class Pool:
         return [f"{line['slot']}: {line['cause']}" for line in self.said("died")]
 
     def leftovers(self) -> list[psutil.Process]:
-        """Living processes that came from this pool (the embedded store, which has a bare environment, aside)."""
-        return marked(MARK, self._mark)
+        """Living processes that came from this pool: they have its standard error, or its environment."""
+        return [*{*marked(MARK, self._mark), *writing_to(self._pipe)}]
 
     def told(self) -> str:
         with self._grown:

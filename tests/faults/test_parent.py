@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.core.task_states import State
 from holdfast_config.kill_spec import Point
-from tests.faults.process import Pool
+from tests.faults.process import PATIENCE, Pool
 from tests.faults.scene import stage
 from tests.faults.work import named_pipe
 
@@ -132,6 +132,10 @@ async def test_killed_embedded_store_is_started_again_with_everything_it_had(sho
         await scene.submit("t", text=f"pipe {pipe}")
         await scene.submit(*(f"waits{n}" for n in range(50)), delay_ms=3_600_000)
         with pipe.open("w") as end:
+            scene.client.set("last", "before the end")
+            assert (
+                scene.client.execute_command("WAITAOF", 1, 0, round(PATIENCE * 1000))[0] == 1
+            )  # it is written each second
             os.kill(scene.pool.pid_of("store"), signal.SIGKILL)
             scene.pool.until("died", slot="store")
             end.write("done while the store was dead")

@@ -11,16 +11,15 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from holdfastd.control.client import ask
 from holdfastd.control.protocol import AskScale, AskStatus, Scaled, SupervisorStatus
+from tests.forked import popen
 
 PATIENCE = 20.0
-ROOT = Path(__file__).parents[2]
 
 Line = dict[str, Any]
 
@@ -29,11 +28,11 @@ class Service:
     def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder
         environment = {**os.environ, **options.pop("environment", {})}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.supervisor.driver", json.dumps({"dir": str(folder), **options})],
+        self.process = popen(
+            "tests.supervisor.driver",
+            [json.dumps({"dir": str(folder), **options})],
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
-            cwd=ROOT,
             env=environment,
         )
         assert self.process.stderr is not None

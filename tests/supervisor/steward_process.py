@@ -8,10 +8,9 @@ with steward(settings) as child:
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,27 +19,16 @@ from typing import TypeVar
 
 from holdfast.ipc.channel import FromChild, FromParent, decode_from_child, encode
 from holdfast_config import Settings
+from tests.forked import Program, popen
 
 PATIENCE = 30.0  # seconds until a test gives up on a message or an exit
 
 Message = TypeVar("Message", bound=FromChild)
 
-PROGRAM = """
-import json, os, socket, sys
-from holdfast_config import Settings
-from holdfastd.steward import main
-from holdfastd.steward.spec import StewardSpec
-from tests.supervisor import steward_deaths
-
-descriptor, settings, boot, dies = sys.argv[1:]
-spec, channel = StewardSpec(Settings(**json.loads(settings)), boot == "first"), socket.socket(fileno=int(descriptor))
-os._exit(steward_deaths.run(spec, channel, dies) if dies else main.run(spec, channel))
-"""
-
 
 @dataclass
 class Steward:
-    process: subprocess.Popen[bytes]
+    process: Program
     channel: socket.socket
 
     def __post_init__(self) -> None:
@@ -81,7 +69,7 @@ def steward(settings: Settings, *, first: bool = True, dies: str = "", buffer: i
     ours.settimeout(PATIENCE)
     values = settings.model_dump_json(exclude_unset=True)
     arguments = [str(theirs.fileno()), values, "first" if first else "later", dies]
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], pass_fds=[theirs.fileno()])
+    process = popen("tests.supervisor.steward_program", arguments, env=os.environ, pass_fds=[theirs.fileno()])
     theirs.close()
     child = Steward(process, ours)
     try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-
+from tests.forked import Program
 from tests.timeline.timeline import PATIENCE, Timeline
 
 ENDS = "halted, "
@@ -15,12 +14,12 @@ def halt(timeline: Timeline) -> None:
     assert (answer.status, answer.out.startswith("all hosts are halted: ")) == (0, True), answer.err
 
 
-def since_ready(timeline: Timeline, process: subprocess.Popen[str]) -> list[str]:
+def since_ready(timeline: Timeline, process: Program) -> list[str]:
     told = timeline.told[process.pid]
     return told[1 + next(at for at, line in enumerate(told) if "ready" in line) :]
 
 
-def ended(timeline: Timeline, *processes: subprocess.Popen[str]) -> None:
+def ended(timeline: Timeline, *processes: Program) -> None:
     assert [process.wait(PATIENCE) for process in processes] == [0] * len(processes)
 
 

@@ -13,7 +13,8 @@ from threading import Thread
 
 from holdfast.timeline import Bike
 from holdfast_config import RedisSettings, load
-from tests.cli.commands import SUPERVISOR, Answer, Cli, clean
+from tests.cli.commands import Answer, Cli, clean
+from tests.forked import COMMAND, Program, popen
 from tests.timeline.jobs import RAN
 
 PATIENCE = 60.0
@@ -82,10 +83,11 @@ class Timeline:
         self.until(lambda: self.event(jobid) == event)
 
     @contextmanager
-    def serving(self, verb: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    def serving(self, verb: str, *words: str) -> Iterator[Program]:
         """`supervisor VERB`, from its word that it is ready; it is stopped at the end, and says 0."""
-        process = subprocess.Popen(
-            [SUPERVISOR, "--config", str(self.conf), verb, *words],
+        process = popen(
+            COMMAND,
+            ["--config", str(self.conf), verb, *words],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

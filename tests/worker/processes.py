@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from holdfast.ipc.channel import Drain, FromChild, FromParent, Ready, decode_from_child, encode
+from tests.forked import Program, popen
 
 PATIENCE = 30.0  # seconds; reached only by a test that fails
 
@@ -25,7 +25,7 @@ Message = TypeVar("Message", bound=FromChild)
 
 @dataclass(slots=True)
 class WorkerProcess:
-    process: subprocess.Popen[bytes]
+    process: Program
     channel: socket.socket
     incarnation: str
     _torn: bytes = b""
@@ -92,8 +92,9 @@ def booting(
         "runtime_dir": str(folder / "run"),
         **flags,
     }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.worker.child", str(theirs.fileno()), incarnation, json.dumps(given)],
+    process = popen(
+        "tests.worker.child",
+        [str(theirs.fileno()), incarnation, json.dumps(given)],
         pass_fds=[theirs.fileno()],
         env={**os.environ, "TEST_SERVER_URL": url},
         stdin=subprocess.DEVNULL,
