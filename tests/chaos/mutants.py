@@ -58,7 +58,7 @@ def keep_the_slot_of_who_cancels_itself() -> None:
     """A delivery ends only where its handler returns or raises."""
     from holdfast.worker.run import RunningTasks
 
-    async def deliver(self: Any, delivery: Any, running: Any) -> None:
+    async def deliver(self: Any, delivery: Any, running: Any, unbounded: Any) -> None:
         await running.await_earlier()
         with running.scope:
             self._end(delivery, running, await self._run_within_limit(delivery, running))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from holdfast.core.pull_protocol import UNBOUNDED
 from holdfast.core.recycle import RecycleLimits, WorkerUse, appetite, heavy, refusal, worn

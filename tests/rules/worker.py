@@ -320,9 +320,9 @@ WORKER = [
     Rule(
         "the end of an earlier turn settles nothing",
         f"{_HERE}/run.py",
-        "        if is_latest:\n            del self._running",
+        "        if is_latest:\n            self._forget(",
         "        if not is_latest:\n            self.context.exchange.finish(delivery.task_id, report)\n"
-        "        else:\n            del self._running",
+        "        else:\n            self._forget(",
         "tests/worker/test_running.py"
         "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
     ),
@@ -343,9 +343,65 @@ WORKER = [
     Rule(
         "handlers end with their worker",
         f"{_HERE}/run.py",
-        '                self.stop_all("over")\n',
+        '            self.stop_all("over")\n',
         "",
         "tests/worker/test_running.py::test_a_handler_in_a_thread_is_asked_to_stop_and_waited_for",
+    ),
+    Rule(
+        "a coroutine that a timeout bounds takes all steps",
+        f"{_HERE}/run.py",
+        "        return function if usual is None else None\n",
+        "        return function\n",
+        "tests/worker/test_both_ways.py::test_what_is_bounded_takes_all_steps",
+    ),
+    Rule(
+        "a delivery with a timeout of its own takes all steps",
+        f"{_HERE}/run.py",
+        "delivery.timeout_ms is not None or self._is_traced",
+        "self._is_traced",
+        "tests/worker/test_both_ways.py::test_what_is_bounded_takes_all_steps",
+    ),
+    Rule(
+        "a delivery without all its messages takes all steps",
+        f"{_HERE}/run.py",
+        "task.unreadable or delivery.earlier or",
+        "task.unreadable or",
+        "tests/worker/test_both_ways.py::test_what_is_bounded_takes_all_steps",
+    ),
+    Rule(
+        "a delivery that is traced takes all steps",
+        f"{_HERE}/run.py",
+        " or self._is_traced:",
+        ":",
+        "tests/worker/test_both_ways.py::test_what_is_traced_takes_all_steps",
+    ),
+    Rule(
+        "a handler with limits takes all steps",
+        "workers/holdfast/handler/function.py",
+        " and options.timeout is None and options.concurrency is None",
+        "",
+        "tests/worker/test_both_ways.py::test_what_a_handlers_options_bound_takes_all_steps",
+    ),
+    Rule(
+        "a cancel is delivered through a scope, until it is obeyed",
+        f"{_HERE}/run.py",
+        "        self.scope.cancel()\n",
+        "        self.runner and self.runner.cancel()\n",
+        "tests/worker/test_both_ways.py::test_a_handler_that_swallows_a_cancel_gets_it_again_until_it_obeys",
+    ),
+    Rule(
+        "a handler that nothing bounds has no outcome when it is stopped",
+        "workers/holdfast/handler/run.py",
+        "        return outcome_of(value, task.notes.max_bytes)\n    except asyncio.CancelledError as error:\n",
+        "        return outcome_of(value, task.notes.max_bytes)\n    except TabError as error:\n",
+        "tests/worker/test_both_ways.py::test_a_stopped_handler_reports_its_checkpoint",
+    ),
+    Rule(
+        "a bug at the end of a delivery ends the worker",
+        f"{_HERE}/run.py",
+        "            self._failure.set_exception(bug)\n",
+        "            pass\n",
+        "tests/worker/test_both_ways.py::test_a_bug_at_the_end_of_a_delivery_ends_the_worker",
     ),
     Rule(
         "at most a quarter of the slots waits for a place",

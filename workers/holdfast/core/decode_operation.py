@@ -123,7 +123,7 @@ def _metadata(params: _Params) -> dict[str, Any]:
     """The metadata of the message, then that of the envelope."""
     metadata: dict[str, Any] = {}
     for source in (params.message.get("metadata") if params.message else None, params.metadata):
-        if isinstance(source, dict):
+        if source and isinstance(source, dict):
             metadata.update(cast("dict[str, Any]", source))
     if params.artifacts is not None:
         metadata.setdefault("artifacts", params.artifacts)
@@ -137,7 +137,7 @@ def _word(value: object) -> str | None:
 
 
 def _matching(pattern: re.Pattern[str], value: object) -> str | None:
-    return value if isinstance(value, str) and pattern.fullmatch(value) else None
+    return value if type(value) is str and pattern.fullmatch(value) else None
 
 
 def _length(value: object) -> int | None:

@@ -1,6 +1,7 @@
 """The values that pass between a worker and the store: deliveries one way, settlements the other.
 
-Payloads (operations, results, checkpoints) are bytes that nothing on the way reads.
+Payloads (operations, results, checkpoints) are bytes that nothing on the way reads. A worker makes several of these for
+every task: they are structs, as one is made and copied in a fraction of the time of a dataclass.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+
+class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends
     with the last turn before this one, an operation and a result of each; `earlier`: the number of such items before
     them."""
@@ -48,8 +50,7 @@ class Settle(StrEnum):
     SUSPENDED = "suspended"
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(msgspec.Struct, frozen=True, gc=False):
     """The report of a delivery's end. `delay_ms` counts for a retry or a deferral; `reason` is a short line for the
     trail."""
 
@@ -85,8 +86,7 @@ class Standing(StrEnum):
     TAKEN = "TAKEN"  # register only: another process has this incarnation
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
+class Pulled(msgspec.Struct, frozen=True):
     """The answer to one pull. `backlog`: the number of entries that the lanes still hold; `inbox`: the number of
     entries, too large for the store to read, that this worker has to admit; `fires`: schedules that go on, now that a
     task of theirs has ended."""

@@ -45,15 +45,15 @@ def with_content(message: Message) -> Message:
 
 def text_of(parts: Sequence[Part]) -> str:
     """The text parts, each on lines of its own."""
-    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    return "\n".join([part["text"] for part in parts if isinstance(part.get("text"), str)])
 
 
 def call_of(messages: Iterable[Message]) -> tuple[str | None, dict[str, Any]]:
     """The name and arguments of the handler that the messages call, or None and no arguments."""
     for message in messages:
         for part in message["parts"]:
-            match part:
-                case {"kind": "data", "data": {"name": str(name), "kwargs": dict()}}:
+            match part if part.get("kind") == "data" else None:
+                case {"data": {"name": str(name), "kwargs": dict()}}:
                     return name, part["data"]["kwargs"]
                 case _:
                     pass

@@ -39,7 +39,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def usual_timeout(self) -> float | None:
         """The producer's timeout in seconds, for a run that has no other."""
         match self.metadata.get(USUAL_TIMEOUT):
-            case bool():
+            case None | bool():
                 return None
             case int() | float() as seconds if 0 < seconds <= LONGEST_RUN:
                 return float(seconds)

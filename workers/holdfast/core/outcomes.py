@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -14,8 +16,7 @@ class Failure:
     traceback: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(msgspec.Struct, frozen=True, gc=False):
     """`result` is the result document, encoded JSON. The handler's wishes for its schedule, if one made the task:
     `schedule` is stop-schedule or unset-schedule; `backoff`, seconds until a CONTINUE runs again."""
 

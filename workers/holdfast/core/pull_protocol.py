@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from holdfast.core.delivery import Delivery, Holding, Pulled, Settle, Settlement, Standing
 
 UNBOUNDED = sys.maxsize
@@ -72,7 +74,7 @@ class Exchange:
         if not (delivery and settlement):
             return False
         now = settlement.claim == delivery.claim  # else it runs on under another
-        self.unsettled.append(settlement if now else replace(settlement, claim=delivery.claim))
+        self.unsettled.append(settlement if now else msgspec.structs.replace(settlement, claim=delivery.claim))
         return True
 
     def holds(self, task_id: str, claim: str) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from holdfast.core.plurals import counted
 from holdfast.core.pull_protocol import UNBOUNDED
 
@@ -32,8 +34,7 @@ class RecycleLimits:
         return cls(tasks, max_tasks, max_memory)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerUse:
+class WorkerUse(msgspec.Struct, frozen=True):
     """The use of a worker so far: tasks done, memory at its start and in the last two samples; `tried`: its first
     task has run for long enough for its growth to show the cost of a task."""
 

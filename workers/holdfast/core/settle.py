@@ -42,6 +42,8 @@ def settlement(
     """The settlement of `delivery`, or None if there is nothing to report. `jitter` is from 0 to 1; `checkpoint` is
     the last one that the handler made."""
     match outcome:
+        case Completed(result, "", None):  # nearly all of them
+            return Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED, result, 0, "", checkpoint)
         case Raised():
             report = _after_raising(outcome, delivery, policy, jitter)
         case HandlerStopped(why, has_begun):

@@ -29,6 +29,12 @@ class HandlerFunction:
     signature: Signature
     options: HandlerOptions
 
+    @property
+    def is_unbounded(self) -> bool:
+        """True for a coroutine without limits of its own."""
+        options = self.options
+        return self.kind is FunctionKind.COROUTINE and options.timeout is None and options.concurrency is None
+
 
 def callee(function: object, what: str, *, named: bool, options: HandlerOptions | None = None) -> HandlerFunction:
     """The function, inspected. `what` names it in errors. Raises HandlerError."""

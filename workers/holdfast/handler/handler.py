@@ -11,6 +11,8 @@ from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.runner import Runner
 from holdfast_config.lanes import Lane
 
+_NO_OPTIONS = HandlerOptions()
+
 
 @dataclass(frozen=True, slots=True)
 class Handler:
@@ -37,7 +39,7 @@ class Handler:
     def options(self, name: str | None) -> HandlerOptions:
         """The options that the handler of an operation that calls `name` was registered with."""
         chosen = self.choose(name)
-        return chosen.options if isinstance(chosen, HandlerFunction) else HandlerOptions()
+        return chosen.options if isinstance(chosen, HandlerFunction) else _NO_OPTIONS
 
     def absence(self, name: str | None) -> str:
         """Why `choose` found nothing."""

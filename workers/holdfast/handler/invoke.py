@@ -13,7 +13,7 @@ from holdfast.handler.run_notes import RunNotes
 from holdfast.handler.threads import Threads, in_thread
 from holdfast.os.kill_points import Point, reached
 
-_FINISHED = frozenset({str, dict, list, int, float, type(None)})
+FINISHED = frozenset({str, dict, list, int, float, bool, type(None)})
 
 
 async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes, threads: Threads) -> Any:
@@ -26,12 +26,12 @@ async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNot
             value = await _last(callee.function(**arguments), notes)
         case FunctionKind.SYNC:
             value = await in_thread(functools.partial(_call_sync, callee, arguments, notes), notes, threads)
-    return await _awaited(value, notes, threads)
+    return await finished(value, notes, threads)
 
 
-async def _awaited(value: Any, notes: RunNotes, threads: Threads) -> Any:
+async def finished(value: Any, notes: RunNotes, threads: Threads) -> Any:
     """A handler may return what still has to be run: an awaitable, a generator."""
-    while type(value) not in _FINISHED:
+    while type(value) not in FINISHED:
         if inspect.isawaitable(value):
             value = await value
         elif inspect.isasyncgen(value):

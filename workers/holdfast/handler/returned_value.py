@@ -7,8 +7,9 @@ alone, and what else it holds is kept as data.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.outcomes import Completed, Failed, Failure, InputAsked, Outcome, Raised, Rejected

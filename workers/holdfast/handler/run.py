@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -19,10 +19,11 @@ from holdfast.handler.failures import MESSAGE_BYTES, bounded, outcome_of_error, 
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
 from holdfast.handler.history import messages_for
-from holdfast.handler.invoke import call
+from holdfast.handler.invoke import FINISHED, call, finished
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
+from holdfast.os.kill_points import Point, reached
 
 OWN_TASK_CANCELLED = "the handler's own asyncio task was cancelled, but not by a timeout, a cancel or a drain"
 
@@ -58,18 +59,47 @@ async def run(
             # Retried: while versions change hands, another worker may have it.
             return Raised(Failure("UnknownHandler", handler.absence(operation.name)))
         case HandlerFunction() as callee:
-            kwargs = operation.kwargs if operation.name is not None and handler.named else {}
-            try:
-                kwargs = callee.signature.fit(kwargs)
-            except MisfitError as misfit:
-                return _rejected(bounded(str(misfit), MESSAGE_BYTES))
-            except Exception as error:  # border of a task: a validator is the user's code
-                return outcome_of_error(error)
-            arguments = callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
+            arguments = _arguments(handler, callee, delivery, task)
+            if not isinstance(arguments, dict):
+                return arguments
             threads = Threads(limiter, on_stuck, thread_grace)
             return await _bounded(partial(_answer, callee, arguments, task, threads), task, seconds)
         case runner:
             return await _bounded(partial(runner.run, task, messages_for(delivery, operation)), task, seconds)
+
+
+async def run_unbounded(
+    handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task, threads: Threads
+) -> Outcome:
+    """As `run`, for a readable operation and a coroutine that no timeout bounds. `threads` is for what it returns that
+    still has to be run."""
+    arguments = _arguments(handler, callee, delivery, task)
+    if type(arguments) is not dict:
+        return cast("Outcome", arguments)
+    try:
+        reached(Point.HANDLER)
+        value = await callee.function(**arguments)
+        if type(value) not in FINISHED:
+            value = await finished(value, task.notes, threads)
+        return outcome_of(value, task.notes.max_bytes)
+    except asyncio.CancelledError as error:
+        return _after_cancel(error, task)
+    except BaseException as error:
+        # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
+        return outcome_of_error(error)
+
+
+def _arguments(handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task) -> dict[str, Any] | Outcome:
+    """The arguments of the call; an outcome if those of the operation do not fit."""
+    operation = task.operation
+    kwargs = operation.kwargs if operation.name is not None and handler.named else {}
+    try:
+        kwargs = callee.signature.fit(kwargs)
+    except MisfitError as misfit:
+        return _rejected(bounded(str(misfit), MESSAGE_BYTES))
+    except Exception as error:  # border of a task: a validator is the user's code
+        return outcome_of_error(error)
+    return callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
 
 
 def _rejected(misfit: str) -> Rejected:
@@ -103,10 +133,7 @@ async def _captured(work: Work, task: Task) -> Outcome:
     try:
         return await work()
     except asyncio.CancelledError as error:
-        if _is_stopped():
-            task.notes.cancelled = True
-            raise
-        return _cancelled(error)
+        return _after_cancel(error, task)
     except BaseException as error:
         # Border of a task: SystemExit and KeyboardInterrupt of a handler end its task, not the worker.
         return outcome_of_error(error)
@@ -117,8 +144,11 @@ def _is_stopped() -> bool:
     return anyio.current_effective_deadline() == -math.inf
 
 
-def _cancelled(error: asyncio.CancelledError) -> Outcome:
-    """The outcome of a handler that nobody has stopped, and that was cancelled."""
+def _after_cancel(error: asyncio.CancelledError, task: Task) -> Outcome:
+    """The outcome of a handler that was cancelled though nobody has stopped it; raises `error` if somebody has."""
+    if _is_stopped():
+        task.notes.cancelled = True
+        raise error
     current = asyncio.current_task()
     if current is None or not current.cancelling():
         return outcome_of_error(error)

@@ -30,6 +30,8 @@ class Signature:
 
     def fit(self, kwargs: Mapping[str, object]) -> dict[str, Any]:
         """The kwargs as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
+        if not kwargs and not self.required:
+            return {}
         if misfit := self._misfit(kwargs):
             raise MisfitError(misfit)
         return convert_all(self.convert, kwargs)

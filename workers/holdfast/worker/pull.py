@@ -48,6 +48,8 @@ class Puller:
             self._begun += 1
             request, pulled = await self.context.retries.call("pull", self._send)
             self._take(request, pulled)
+            if pulled.fires or state.is_quiet != self._noted_quiet:
+                state.changed.announce()  # the others go on while this waits for the store
             await self._note_quiet()
             if pulled.fires:
                 await self.fires.fire(pulled.fires)
@@ -79,11 +81,10 @@ class Puller:
         self._take_standing(pulled.standing)
         if pulled.inbox:
             self.context.state.inbox_waits = True
-        self.context.state.changed.announce()
 
     def _take_verdicts(self, request: Request, pulled: Pulled) -> None:
         for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
-            if verdict in {Verdict.LOST, Verdict.GONE}:
+            if verdict is Verdict.LOST or verdict is Verdict.GONE:
                 _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
             self.context.on_verdict(settlement, verdict)
             if settlement.task_id not in self.context.exchange.held:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import anyio
 import psutil
 import structlog
+from msgspec.structs import replace
 
 from holdfast.core import recycle
 from holdfast.core.recycle import WorkerUse

@@ -1,7 +1,14 @@
 """Runs the deliveries that this worker holds, each in a scope of its own; outcomes go with the next pull.
 
-Deliveries are tasks of an asyncio group, as one of anyio's costs several times as much to begin. But they are only
-cancelled through their scopes, the last ones too: that reaches handlers in threads, and waits for them.
+There are two ways, side by side here. A coroutine that nothing bounds, of a delivery that has all its messages, runs in
+few steps (`_run_unbounded`). A delivery that has a timeout, a limit, a thread, a span, an earlier turn or more messages
+to wait for takes all of them (`_run_within_limit`). In both ways a handler that ends in the same manner has the same
+outcome, and a cancel is delivered again and again until it is obeyed.
+
+Deliveries are plain asyncio tasks, as one of an anyio group costs several times as much to begin. But they are only
+cancelled through their scopes, the last ones too: that reaches handlers in threads, and waits for them. The scope is
+there from the beginning, as a thread that a handler starts takes it along, to be told of a cancel; its class is looked
+up once, as `anyio.CancelScope` finds out about the event loop each time.
 """
 
 from __future__ import annotations
@@ -15,18 +22,22 @@ from functools import partial
 
 import anyio
 import structlog
+from msgspec import structs
 
 from holdfast.core.delivery import Delivery, Holding, Settle
-from holdfast.core.outcomes import Deferred, HandlerStopped, Outcome
+from holdfast.core.outcomes import Deferred, HandlerStopped, Outcome, Raised
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
 from holdfast.handler.failures import outcome_of_error
+from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.history import lacks_messages
-from holdfast.handler.run import run
+from holdfast.handler.run import run, run_unbounded
 from holdfast.handler.task import Task
+from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
+from holdfast.telemetry.disabled import DisabledTelemetry
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.handler_limits import HandlerLimits
@@ -39,7 +50,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class RunningTask:
-    """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended.
+    """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended. `ended` is
+    there where a later turn waits for it. `runner` is kept as the event loop keeps no task alive.
 
     `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it. `waits`:
     for a place of its handler, it has not begun.
@@ -48,13 +60,14 @@ class RunningTask:
     task: Task
     scope: anyio.CancelScope
     earlier: RunningTask | None = None
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event | None = None
     stopped_by: str = ""
     waits: bool = False
+    runner: asyncio.Task[None] | None = None
 
     async def await_earlier(self) -> None:
         """Wait until the earlier turn has ended, even if this one is stopped before: never two at once."""
-        if self.earlier:
+        if self.earlier and self.earlier.ended:
             with anyio.CancelScope(shield=True):
                 await self.earlier.ended.wait()
             self.earlier = None
@@ -77,30 +90,37 @@ class RunningTasks:
     released: int = 0
     _running: dict[str, RunningTask] = field(default_factory=dict[str, RunningTask])
     _empty: anyio.Event = field(default_factory=anyio.Event)
-    _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
-    _threads: anyio.CapacityLimiter = field(init=False)
+    _loop: asyncio.AbstractEventLoop = field(init=False)
+    _failure: asyncio.Future[None] = field(init=False)
+    _timeouts: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
+    _threads: Threads = field(init=False)
+    _scopes: type[anyio.CancelScope] = field(init=False)
+    _is_traced: bool = field(init=False)
     _retry_policy: RetryPolicy = field(init=False)
     _limits: HandlerLimits = field(init=False)
     _task_log: TaskLog = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.context.spec.settings
-        self._threads = anyio.CapacityLimiter(settings.concurrency)
+        self._threads = Threads(anyio.CapacityLimiter(settings.concurrency), self.context.stuck.set)
+        self._scopes = type(anyio.CancelScope())
+        self._is_traced = not isinstance(self.telemetry, DisabledTelemetry)
         self._task_log = TaskLog(self.context.incarnation, settings.log_level)
         self._limits = HandlerLimits(settings.concurrency, time.monotonic)
         self._retry_policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
 
     async def serve(self) -> None:
         """Run what is started; when cancelled, stop the handlers and wait for their end."""
-        async with self._group:
-            try:
-                await anyio.sleep_forever()
-            finally:
-                self.stop_all("over")
-                with anyio.CancelScope(shield=True):
-                    while self._running:
-                        self._empty = anyio.Event()
-                        await self._empty.wait()
+        self._loop = asyncio.get_running_loop()
+        self._failure = self._loop.create_future()
+        try:
+            await self._failure
+        finally:
+            self.stop_all("over")
+            with anyio.CancelScope(shield=True):
+                while self._running:
+                    self._empty = anyio.Event()
+                    await self._empty.wait()
 
     def start(self, delivery: Delivery) -> None:
         """Begin this delivery. The parent knows of a suspect first: it may end this process at once."""
@@ -112,8 +132,10 @@ class RunningTasks:
         earlier = self._running.get(delivery.task_id)
         if earlier:
             earlier.stop("another-turn")
-        running = self._running[delivery.task_id] = RunningTask(task, anyio.CancelScope(), earlier)
-        self._group.create_task(self._deliver(delivery, running))
+            earlier.ended = anyio.Event()
+        running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier)
+        unbounded = None if earlier else self._unbounded(delivery, task)
+        running.runner = self._loop.create_task(self._deliver(delivery, running, unbounded))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
         """Cancel this handler, if it still runs under this claim."""
@@ -143,16 +165,53 @@ class RunningTasks:
             if running and holding.checkpoint is not None:
                 running.task.notes.stored(holding.checkpoint)
 
-    async def _deliver(self, delivery: Delivery, running: RunningTask) -> None:
+    async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
         outcome: Outcome | Deferred | None = None
         try:
             await running.await_earlier()
             with running.scope:
-                outcome = await self._run_within_limit(delivery, running)
+                if unbounded is None:
+                    outcome = await self._run_within_limit(delivery, running)
+                else:
+                    outcome = await self._run_unbounded(delivery, running, unbounded)
         except BaseException as error:
             # Border of a task: no error may keep the slot, or end the other deliveries.
             outcome = None if running.stopped_by else _escaped(error, delivery)
-        self._end(delivery, running, outcome or HandlerStopped(running.stopped_by, not running.waits))
+        try:
+            self._end(delivery, running, outcome or HandlerStopped(running.stopped_by, not running.waits))
+        except BaseException as bug:
+            self._fail(delivery, bug)
+
+    def _fail(self, delivery: Delivery, bug: BaseException) -> None:
+        """End the worker, as the error of every other part does."""
+        self._forget(delivery.task_id)
+        if not self._failure.done():
+            self._failure.set_exception(bug)
+
+    def _forget(self, task_id: str) -> None:
+        self._running.pop(task_id, None)
+        if not self._running:
+            self._empty.set()
+
+    def _unbounded(self, delivery: Delivery, task: Task) -> HandlerFunction | None:
+        """The handler of this delivery, if it is a coroutine that nothing bounds and nothing is to be waited for."""
+        if task.unreadable or delivery.earlier or delivery.timeout_ms is not None or self._is_traced:
+            return None
+        function = self.handler.choose(task.operation.name)
+        if type(function) is not HandlerFunction or not function.is_unbounded:
+            return None
+        usual = self._timeout_of(delivery.lane) or task.operation.usual_timeout
+        return function if usual is None else None
+
+    def _timeout_of(self, lane: str) -> float | None:
+        if lane not in self._timeouts:
+            self._timeouts[lane] = self.context.spec.settings.timeout_of(lane)
+        return self._timeouts[lane]
+
+    async def _run_unbounded(self, delivery: Delivery, running: RunningTask, function: HandlerFunction) -> Outcome:
+        """Run it at once, without a place, a time limit, earlier messages or a span."""
+        self._task_log.consumed(delivery, running.task)
+        return await run_unbounded(self.handler, function, delivery, running.task, self._threads)
 
     async def _run_within_limit(self, delivery: Delivery, running: RunningTask) -> Outcome | Deferred:
         """Run it if its handler has a place; else wait for one, or defer the task."""
@@ -184,10 +243,10 @@ class RunningTasks:
     async def _run(self, delivery: Delivery, running: RunningTask) -> Outcome:
         delivery = await self._with_history(delivery, running.task)
         self._task_log.consumed(delivery, running.task)
-        timeout = self.context.spec.settings.timeout_of(delivery.lane)
+        timeout = self._timeout_of(delivery.lane)
         with self.telemetry.delivery(delivery, running.task) as span:
             outcome = await run(
-                self.handler, delivery, running.task, self._threads, timeout, on_stuck=self.context.stuck.set
+                self.handler, delivery, running.task, self._threads.limiter, timeout, on_stuck=self.context.stuck.set
             )
             span.ended(outcome)
             return outcome
@@ -201,24 +260,24 @@ class RunningTasks:
     async def _with_more(self, delivery: Delivery) -> Delivery:
         read = partial(self.context.store.earlier, delivery.task_id, delivery.earlier)
         found, earlier = await self.context.retries.call("earlier", read)
-        return replace(delivery, history=(*found, *delivery.history), earlier=earlier)
+        return structs.replace(delivery, history=(*found, *delivery.history), earlier=earlier)
 
     def _end(self, delivery: Delivery, running: RunningTask, outcome: Outcome | Deferred) -> None:
         is_latest = self._running[delivery.task_id] is running
         if not is_latest:  # its outcome is not that of the turn that was claimed since
             outcome = HandlerStopped(running.stopped_by)
         checkpoint = running.task.notes.checkpoint
-        report = settlement(outcome, delivery, self._retry_policy_of(running), random.random(), checkpoint)
+        policy = self._retry_policy_of(running) if isinstance(outcome, Raised) else self._retry_policy
+        report = settlement(outcome, delivery, policy, random.random(), checkpoint)
         self._task_log.ended(delivery, running.task, outcome, report)
         if report and report.kind is Settle.RELEASE:
             self.released += 1
         if is_latest:
-            del self._running[delivery.task_id]
+            self._forget(delivery.task_id)
             if not self.context.exchange.finish(delivery.task_id, report):
                 self.context.begun.remove(delivery.task_id)
-        running.ended.set()
-        if not self._running:
-            self._empty.set()
+        if running.ended:
+            running.ended.set()
         if not isinstance(outcome, Deferred):
             self._count()
         self.context.state.want_pull()

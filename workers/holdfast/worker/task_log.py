@@ -6,7 +6,16 @@ from __future__ import annotations
 import structlog
 
 from holdfast.core.delivery import Delivery, Settlement
-from holdfast.core.outcomes import Deferred, Failed, HandlerStopped, Outcome, Raised, Rejected, UnreadableMessage
+from holdfast.core.outcomes import (
+    Completed,
+    Deferred,
+    Failed,
+    HandlerStopped,
+    Outcome,
+    Raised,
+    Rejected,
+    UnreadableMessage,
+)
 from holdfast.core.settle import one_line
 from holdfast.handler.task import Task
 
@@ -25,6 +34,8 @@ class TaskLog:
             _log.debug("task consumed", **self._names(delivery, task))
 
     def ended(self, delivery: Delivery, task: Task, outcome: Outcome | Deferred, report: Settlement | None) -> None:
+        if type(outcome) is Completed and not self._all:
+            return
         match outcome:
             case Raised(failure):
                 error, then = f"{failure.type}: {one_line(failure.message)}", str(report.kind) if report else ""

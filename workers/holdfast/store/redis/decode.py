@@ -20,6 +20,10 @@ def pairs(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
         yield key.decode(), next(items)
 
 
+_STANDINGS = {str(standing).encode(): standing for standing in Standing}
+_VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
+
+
 def _optional(value: bytes) -> int | None:
     return int(value) if value else None
 
@@ -28,29 +32,29 @@ def _delivery(row: list[Any]) -> Delivery:
     task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, operation, checkpoint, *past = row
     history, earlier = past
     return Delivery(
-        task_id=task_id.decode(),
-        claim=claim.decode(),
-        lane=lane.decode(),
-        operation=operation,
-        turn=int(turn),
-        delivery=int(delivery),
-        attempts=int(attempts),
-        crashes=int(crashes),
-        max_attempts=_optional(limit),
-        timeout_ms=_optional(timeout),
-        solo=solo == b"1",
-        checkpoint=checkpoint or None,
-        history=tuple(history),
-        earlier=earlier,
+        task_id.decode(),
+        claim.decode(),
+        lane.decode(),
+        operation,
+        int(turn),
+        int(delivery),
+        int(attempts),
+        int(crashes),
+        _optional(limit),
+        _optional(timeout),
+        solo == b"1",
+        checkpoint or None,
+        tuple(history),
+        earlier,
     )
 
 
 def pulled(answer: list[Any]) -> Pulled:
     standing, verdicts, rows, backlog, inbox, *fires = answer
     return Pulled(
-        standing=Standing(standing.decode()),
-        verdicts=tuple(Verdict(verdict.decode()) for verdict in verdicts),
-        deliveries=tuple(_delivery(row) for row in rows),
+        standing=_STANDINGS[standing],
+        verdicts=tuple([_VERDICTS[verdict] for verdict in verdicts]),
+        deliveries=tuple([_delivery(row) for row in rows]),
         backlog=backlog,
         inbox=inbox,
         fires=tuple(schedule_id.decode() for schedule_id in fires[0]) if fires else (),
