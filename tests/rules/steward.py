@@ -8,6 +8,7 @@ _HERE = "supervisor/holdfastd/steward"
 _RECOVERY = "tests/supervisor/test_steward_recovery.py"
 _ORPHANS = "tests/supervisor/test_steward_orphans.py"
 _LEASES = "tests/supervisor/test_steward_leases.py"
+_BELLS = "tests/supervisor/test_steward_bells.py"
 _LANES = "tests/supervisor/test_steward_lanes.py"
 _PROCESS = "tests/supervisor/test_steward_process.py"
 _WEBHOOKS = "tests/faults/test_webhooks.py"
@@ -177,9 +178,30 @@ STEWARD = [
     Rule(
         "an empty lane is peeked at",
         f"{_HERE}/duties/bells.py",
-        "            await self._store.peek(self._lane, PEEK_FOR)\n",
-        "            await anyio.sleep(seconds)\n",
+        "            await self._peek()\n",
+        "            pass\n",
         f"{_LANES}::test_an_empty_lane_is_peeked_at_and_rung_as_soon_as_it_holds_something",
+    ),
+    Rule(
+        "the steward does not ring for what was rung for",
+        f"{_HERE}/duties/bells.py",
+        "return is_own(self._head) and",
+        "return False and",
+        f"{_BELLS}::test_the_steward_does_not_ring_for_tasks_for_which_their_producer_has_rung",
+    ),
+    Rule(
+        "the steward rings at once for an entry of another producer",
+        f"{_HERE}/duties/bells.py",
+        "return is_own(self._head) and",
+        "return bool(self._head) and",
+        f"{_BELLS}::test_the_steward_rings_for_each_entry_of_another_producer",
+    ),
+    Rule(
+        "the steward trusts a bell for a moment only",
+        f"{_HERE}/duties/bells.py",
+        " and self._pause <= TRUSTING_PAUSE",
+        "",
+        f"{_BELLS}::test_the_steward_rings_for_a_task_whose_bell_was_lost",
     ),
     Rule(
         "lanes beyond the most that are peeked at are looked at",

@@ -66,8 +66,8 @@ class FakeStore:
         zeros = dict.fromkeys(State, 0)
         return self._answer("counts", Counts(zeros, {}, 0, 0, 0, 0, None, {str(state): 0 for state in State}))
 
-    async def peek(self, lane: str, timeout: float) -> bool:
-        return self._answer("peek", False, lane)
+    async def peek(self, lane: str, timeout: float) -> bytes | None:
+        return self._answer("peek", None, lane)
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
         return LaneHead()  # asked beside each peek, and not counted

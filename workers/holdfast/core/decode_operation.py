@@ -52,6 +52,11 @@ class _Envelope(_Params):
 _decoder = msgspec.json.Decoder(_Envelope)
 
 
+def is_own(entry: bytes) -> bool:
+    """True for an entry of the public queue that the store's scripts have written."""
+    return entry.startswith(b'{"_b":"')
+
+
 def read(raw: bytes, max_bytes: int) -> Operation:
     """The operation in `raw`, which may have at most `max_bytes` bytes. Raises UnreadableError."""
     if len(raw) > max_bytes:

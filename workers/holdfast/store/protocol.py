@@ -179,8 +179,9 @@ class StewardStore(Protocol):
         tasks whose handler no live worker has, which the first does not count."""
         ...
 
-    async def peek(self, lane: str, timeout: float) -> bool:
-        """Block while the lane is empty, at most `timeout` seconds; True if the lane holds an entry."""
+    async def peek(self, lane: str, timeout: float) -> bytes | None:
+        """Block while the lane is empty, at most `timeout` seconds; the first entry of its list, None if it is
+        empty."""
         ...
 
     async def ring(self, *lanes: str) -> int:

@@ -56,10 +56,11 @@ class RedisSteward(RedisPart):
         left, wait, unserved = await self._run("left", *map(self._keys.name, lanes))
         return left == 1, None if wait < 0 else wait, unserved
 
-    async def peek(self, lane: str, timeout: float) -> bool:
+    async def peek(self, lane: str, timeout: float) -> bytes | None:
         """BLMOVE from the head to the head of the same list: blocks while it is empty and leaves it unchanged."""
         key = self._keys.lane(lane)
-        return await self._connection.peek(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout) is not None
+        entry: bytes | None = await self._connection.peek(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout)
+        return entry
 
     async def ring(self, *lanes: str) -> int:
         return await self._number("ring", *map(self._keys.name, lanes))
