@@ -65,9 +65,9 @@ def main() -> int:
         print(f"{data.PATH.name} is not committed: `make bench` writes it")
         return 1
     after = data.load(Path(sys.argv[1]))["own"] if len(sys.argv) > 1 else own_section()
-    found = list(changes(Section(before), Section(after)))
-    table("committed and now", ("", "committed", "now", "change", ""), [change.row for change in found])
-    return 1 if any(change.mark == "WORSE" for change in found) else 0
+    changed = list(changes(Section(before), Section(after)))
+    table("committed and now", ("", "committed", "now", "change", ""), [change.row for change in changed])
+    return 1 if any(change.mark == "WORSE" for change in changed) else 0
 
 
 def changes(before: Section, after: Section) -> Iterator[Change]:

@@ -89,8 +89,8 @@ async def _site(url: str) -> AsyncGenerator[Site]:
 
 
 async def _server(client: Any) -> str:
-    told = await client.info("server")
-    return f"Valkey {told['valkey_version']}" if "valkey_version" in told else f"Redis {told['redis_version']}"
+    info = await client.info("server")
+    return f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
 
 
 async def _submit(site: Site, numbers: range) -> None:

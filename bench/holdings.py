@@ -54,17 +54,17 @@ def look(running: Pool, events: int, seconds: float) -> Look:
 def targets(looks: Sequence[Look], settled: int) -> list[Target]:
     """Flat from look number `settled` on; what came before is warming up."""
     first, later = looks[settled], looks[settled + 1 :]
-    found: list[Target] = []
+    bounds: list[Target] = []
     for name in ("parent", "steward"):
         before: Held = getattr(first, name)
         after: list[Held] = [getattr(sample, name) for sample in later]
         descriptors = max(held.descriptors for held in after) - before.descriptors
-        found += [
+        bounds += [
             Target(f"descriptors more, {name}", descriptors, MORE[name]),
             Target(f"threads more, {name}", max(held.threads for held in after) - before.threads, 1),
             Target(f"MiB more at the end, {name}", after[-1].memory - before.memory, GROWTH),
         ]
-    return found
+    return bounds
 
 
 def _held(pid: int) -> Held:

@@ -62,9 +62,9 @@ class Stage:
     async def pull(self, slots: int = 10, *settlements: Settlement) -> bool:
         """Whether something was claimed, moved or is left."""
         self.request += 1
-        found = await self.store.pull(WORKER, self.request, slots, [QUEUE], settlements)
-        self.claimed += found.deliveries
-        return bool(found.deliveries or found.inbox or found.backlog)
+        pulled = await self.store.pull(WORKER, self.request, slots, [QUEUE], settlements)
+        self.claimed += pulled.deliveries
+        return bool(pulled.deliveries or pulled.inbox or pulled.backlog)
 
 
 @asynccontextmanager

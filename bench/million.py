@@ -62,8 +62,8 @@ def _show_weights(tasks: int, measured: Mapping[str, Measured]) -> None:
         table(f"\nbytes a task by kind of key, {title}", ("key", "waiting", "ended"), kinds)
 
 
-def _size(found: Mapping[str, tuple[float, str]], kind: str) -> str:
-    return f"{found[kind][0]:.0f} {found[kind][1]}" if kind in found else ""
+def _size(measured: Mapping[str, tuple[float, str]], kind: str) -> str:
+    return f"{measured[kind][0]:.0f} {measured[kind][1]}" if kind in measured else ""
 
 
 def _targets(measured: Mapping[str, Measured]) -> Iterator[Target]:

@@ -40,7 +40,7 @@ def replace(page: Path, mark: str, text: str) -> None:
     before = page.read_text()
     if not pattern.search(before):
         raise ValueError(f"{page.name} has no marks `{mark}`")
-    page.write_text(pattern.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", before))
+    page.write_text(pattern.sub(lambda figures: f"{figures[1]}\n{text}\n{figures[2]}", before))
 
 
 def _section(name: str, section: Section) -> str:

@@ -100,5 +100,5 @@ def _histories(plain: Any) -> list[list[bytes]]:
     pipe = plain.pipeline(transaction=False)
     for number in range(FIRES):
         pipe.lrange(f"{_T}fires:race-{number}", 0, -1)
-    found: list[list[bytes]] = pipe.execute()
-    return found
+    fires: list[list[bytes]] = pipe.execute()
+    return fires

@@ -56,8 +56,8 @@ class ServerTime:
 
     async def _worked(self) -> float:
         """Seconds since the server began."""
-        told = await self._client.info("cpu")
-        return float(told["used_cpu_user_main_thread"]) + float(told["used_cpu_sys_main_thread"])
+        info = await self._client.info("cpu")
+        return float(info["used_cpu_user_main_thread"]) + float(info["used_cpu_sys_main_thread"])
 
 
 def took(name: str, spent: Sequence[float]) -> Took:

@@ -33,18 +33,18 @@ class Memory:
 
 
 async def memory(client: Any) -> Memory:
-    told = await client.info("memory")
-    return Memory(told["used_memory"], told["used_memory_rss"], await _bytes(client, _EVENTS))
+    info = await client.info("memory")
+    return Memory(info["used_memory"], info["used_memory_rss"], await _bytes(client, _EVENTS))
 
 
 async def by_kind(client: Any, ids: Sequence[str], tasks: int) -> Kinds:
     """Bytes of a task by kind of key, and the encoding: means over `ids`, and its part of what `tasks` tasks share."""
-    found = {
+    kinds = {
         kind: await _mean(client, [f"{_T}{kind}:{task_id}{rest}" for task_id in ids]) for kind, rest in _OF_EACH.items()
     }
     for kind, key in _OF_ALL.items():
-        found[kind] = (await _bytes(client, key) / tasks, await _encoding(client, key))
-    return {kind: size for kind, size in found.items() if size[0]}
+        kinds[kind] = (await _bytes(client, key) / tasks, await _encoding(client, key))
+    return {kind: size for kind, size in kinds.items() if size[0]}
 
 
 async def _mean(client: Any, keys: Sequence[str]) -> tuple[float, str]:

@@ -26,13 +26,13 @@ class TcpServer:
     client: Any
 
     def cpu_seconds(self) -> float:
-        told = self.client.info("cpu")
-        return float(told["used_cpu_user"]) + float(told["used_cpu_sys"])
+        info = self.client.info("cpu")
+        return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
     def commands(self) -> int:
         """Calls so far, those that scripts make included."""
-        told: dict[str, dict[str, int]] = self.client.info("commandstats")
-        counted = {name.removeprefix("cmdstat_").split("|")[0]: call["calls"] for name, call in told.items()}
+        info: dict[str, dict[str, int]] = self.client.info("commandstats")
+        counted = {name.removeprefix("cmdstat_").split("|")[0]: call["calls"] for name, call in info.items()}
         return sum(calls for name, calls in counted.items() if name not in _OWN)
 
 
@@ -44,8 +44,8 @@ def programs() -> dict[str, str]:
 
 
 def version(program: str) -> str:
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    return next(word for word in said.split() if word.startswith("v=")).removeprefix("v=")
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return next(word for word in version.split() if word.startswith("v=")).removeprefix("v=")
 
 
 @contextmanager

@@ -82,11 +82,11 @@ class WorkerTree:
         for process in self.started:
             process.poll()
         running = {process.pid: process for process in _running(psutil.process_iter())}
-        found = self._known.keys() | {process.pid for process in self.started}
+        pids = self._known.keys() | {process.pid for process in self.started}
         parents = {pid: _parent(process) for pid, process in running.items()}
-        while more := {pid for pid, parent in parents.items() if parent in found} - found:
-            found |= more
-        self._known = {pid: process for pid, process in running.items() if pid in found}
+        while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
+            pids |= more
+        self._known = {pid: process for pid, process in running.items() if pid in pids}
 
 
 def _parent(process: psutil.Process) -> int | None:

@@ -80,5 +80,5 @@ def _site(group: Cluster, name: str, place: Path, seen: Records) -> Site:
 
 
 def _cpu(node: Node) -> float:
-    told: dict[str, Any] = node.client().info("cpu")
-    return float(told["used_cpu_user"]) + float(told["used_cpu_sys"])
+    info: dict[str, Any] = node.client().info("cpu")
+    return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])

@@ -167,7 +167,7 @@ def of_application(blocks: Mapping[str, object]) -> Source:
 def of_found_file(path: Path, *, in_application: bool = False) -> Source:
     """The source of another system's file that nobody named. `in_application`: an application of the agent framework
     reads it; a `scheduler` block with `memory`, the framework's default, is then ignored."""
-    source = of_file(path, found=True)
+    source = of_file(path, unnamed=True)
     scheduler = source.given.get("scheduler_type")
     if in_application and scheduler and str(scheduler.value).strip().lower() == "memory":
         source.given = {
@@ -177,9 +177,9 @@ def of_found_file(path: Path, *, in_application: bool = False) -> Source:
     return source
 
 
-def of_file(path: Path, *, found: bool = False) -> Source:
+def of_file(path: Path, *, unnamed: bool = False) -> Source:
     """The source of a file: TOML or JSON with our keys, JSON of the agent framework, or INI of a timeline scheduler.
-    `found`: nobody named the file, so JSON is the framework's."""
+    `unnamed`: nobody named the file, so JSON is the framework's."""
     suffix = path.suffix.lower()
     kind, parse = _KINDS.get(suffix, _TOML)
     try:
@@ -196,7 +196,7 @@ def of_file(path: Path, *, found: bool = False) -> Source:
         return Source(
             timeline_file.entries(table), timeline_file.KEYS, where, () if table else [f"{path}: has {stanzas}"]
         )
-    if suffix == ".json" and (found or agent_file.is_agent_file(table)):
+    if suffix == ".json" and (unnamed or agent_file.is_agent_file(table)):
         return Source(agent_file.entries(table), agent_file.KEYS, where)
     return Source(table.items(), where=where)
 

@@ -40,8 +40,8 @@ def never(messages: Messages) -> str:
 
 async def test_the_block_names_the_store_and_the_queue(redis_settings: RedisSettings, short_path: Path) -> None:
     pair = install()
-    told = SchedulerConfig(type="redis", redis_url=redis_settings.url, queue_name=redis_settings.queue)
-    async with serving(manifest_of(never, short_path), told) as client:
+    config = SchedulerConfig(type="redis", redis_url=redis_settings.url, queue_name=redis_settings.queue)
+    async with serving(manifest_of(never, short_path), config) as client:
         sent = await client.send("hello", context_id=str(uuid4()))
         assert sent["status"]["state"] == "submitted"
         assert await pair.scheduler.get_queue_length() == 1

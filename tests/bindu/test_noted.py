@@ -38,10 +38,10 @@ async def run(pair: SchedulerAndStorage, task_id: UUID, said: dict[str, Any]) ->
 async def test_a_noted_task_takes_any_state_with_all_that_comes_along(pair: SchedulerAndStorage, written: str) -> None:
     task_id, artifact = await note(pair), uuid4()
     before = await pair.storage.load_task(task_id)
-    said = {**message("noted", task_id), "role": "agent"}
+    answer = {**message("noted", task_id), "role": "agent"}
     parts = [{"kind": "text", "text": "done"}]
     task = await pair.storage.update_task(
-        task_id, written, [{"artifact_id": artifact, "parts": parts}], [said], {"paid": True}
+        task_id, written, [{"artifact_id": artifact, "parts": parts}], [answer], {"paid": True}
     )
     assert task == await pair.storage.load_task(task_id)
     assert task["status"]["state"] == written
@@ -78,14 +78,14 @@ async def test_one_of_several_writers_swaps_the_state_of_a_noted_task(pair: Sche
 
 async def test_a_task_that_is_canceled_before_the_scheduler_has_it_never_runs(pair: SchedulerAndStorage) -> None:
     """The scheduler refuses it; a producer that knows nothing of the storage submits it in vain."""
-    said = message("hello")
-    await pair.storage.submit_task(uuid4(), said)
-    assert await pair.storage.update_task_state_if(said["task_id"], "submitted", "canceled")
+    hello = message("hello")
+    await pair.storage.submit_task(uuid4(), hello)
+    assert await pair.storage.update_task_state_if(hello["task_id"], "submitted", "canceled")
     with pytest.raises(TaskEndedError, match="is canceled"):
-        await run(pair, said["task_id"], said)
-    await pair.scheduler._manager.run_task("hello", task_id=str(said["task_id"]))
+        await run(pair, hello["task_id"], hello)
+    await pair.scheduler._manager.run_task("hello", task_id=str(hello["task_id"]))
     assert await pair.scheduler.get_queue_length() == 0
-    assert await state(pair, said["task_id"]) == "canceled"
+    assert await state(pair, hello["task_id"]) == "canceled"
 
 
 async def test_noted_tasks_are_listed_and_counted_beside_those_that_were_submitted(pair: SchedulerAndStorage) -> None:
@@ -104,22 +104,22 @@ async def test_noted_tasks_are_listed_and_counted_beside_those_that_were_submitt
 
 
 async def test_a_task_that_the_scheduler_gets_is_noted_no_more(pair: SchedulerAndStorage) -> None:
-    said = message("hello")
-    await pair.storage.submit_task(uuid4(), said)
-    await pair.storage.update_task(said["task_id"], "working", metadata={"by": "x"})
-    await run(pair, said["task_id"], said)
-    task = await pair.storage.load_task(said["task_id"])
+    hello = message("hello")
+    await pair.storage.submit_task(uuid4(), hello)
+    await pair.storage.update_task(hello["task_id"], "working", metadata={"by": "x"})
+    await run(pair, hello["task_id"], hello)
+    task = await pair.storage.load_task(hello["task_id"])
     assert task is not None
     assert (task["status"]["state"], texts(task["history"])) == ("submitted", [("user", "hello")])
     assert task["metadata"] == {"by": "x"}
-    assert [each["id"] for each in await pair.storage.list_tasks()] == [said["task_id"]]
+    assert [each["id"] for each in await pair.storage.list_tasks()] == [hello["task_id"]]
     assert await pair.storage.count_tasks() == 1
 
 
 async def test_a_task_that_another_producer_submits_is_noted_no_more(pair: SchedulerAndStorage) -> None:
-    said = message("hello")
-    await pair.storage.submit_task(uuid4(), said)
-    await pair.scheduler._manager.run_task("hello", task_id=str(said["task_id"]), message_id=str(said["message_id"]))
+    hello = message("hello")
+    await pair.storage.submit_task(uuid4(), hello)
+    await pair.scheduler._manager.run_task("hello", task_id=str(hello["task_id"]), message_id=str(hello["message_id"]))
     assert await pair.storage.count_tasks() == 1
     [task] = await pair.storage.list_tasks()
     assert texts(task["history"]) == [("user", "hello")]

@@ -105,9 +105,9 @@ async def test_a_state_that_only_its_worker_may_write_is_not_taken(pair: Schedul
 async def test_metadata_messages_and_artifacts_are_kept_beside_a_task(pair: SchedulerAndStorage) -> None:
     task_id, artifact = await submit(pair, "hello"), uuid4()
     await pair.storage.update_task(task_id, "submitted", metadata={"paid": False, "by": "x"})
-    said = {**message("noted", task_id), "role": "agent"}
+    answer = {**message("noted", task_id), "role": "agent"}
     task = await pair.storage.update_task(
-        task_id, "submitted", [{"artifact_id": artifact, "parts": []}], [said], {"paid": True}
+        task_id, "submitted", [{"artifact_id": artifact, "parts": []}], [answer], {"paid": True}
     )
     assert task["metadata"] == {"paid": True, "by": "x"}
     assert texts(task["history"]) == [("user", "hello"), ("agent", "noted")]

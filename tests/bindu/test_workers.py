@@ -87,10 +87,10 @@ async def test_a_message_for_a_working_task_waits_its_turn(pair: SchedulerAndSto
     context = uuid4()
     task_id = await submit(pair, "forever", context_id=context)
     await shown(pair.storage, task_id, "working")
-    said = message("more", task_id)
-    task = await pair.storage.submit_task(context, said)
+    more = message("more", task_id)
+    task = await pair.storage.submit_task(context, more)
     assert task["status"]["state"] == "working"
-    await pair.scheduler.run_task({"task_id": task_id, "context_id": context, "message": said})
+    await pair.scheduler.run_task({"task_id": task_id, "context_id": context, "message": more})
     assert (await shown(pair.storage, task_id, "working"))["status"]["state"] == "working"
 
 

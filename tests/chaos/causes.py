@@ -23,16 +23,16 @@ CRASHES, ALONE = 4, 2  # deaths until it is given up on, and how many of them it
 def extra_starts(events: Sequence[Event]) -> Counter[str]:
     """How often a task was claimed once more, by what had freed it; `nothing` where nothing had."""
     why: dict[str, str] = {}
-    found: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
     for event in events:
         task_id, name = event["id"], event["event"]
         if name == "claimed":
             if task_id in why and why[task_id] != "accepted":
-                found[why[task_id]] += 1
+                causes[why[task_id]] += 1
             why[task_id] = "nothing"
         elif name in FREED:
             why[task_id] = name
-    return found
+    return causes
 
 
 def causeless_crashes(events: Sequence[Event], runs: Sequence[Line], faults: Sequence[Line]) -> Iterator[str]:

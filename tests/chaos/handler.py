@@ -26,10 +26,10 @@ Verb = Callable[[list[dict[str, Any]], Task, str], Awaitable[object]]
 async def act(messages: list[dict[str, Any]], task: Task) -> object:
     text = str(messages[-1]["parts"][0]["text"])
     verb, _, argument = text.partition(" ")
-    told = {"id": task.id, "turn": task.turn, "delivery": task.delivery, "pid": os.getpid()}
+    run = {"id": task.id, "turn": task.turn, "delivery": task.delivery, "pid": os.getpid()}
     joined = [message["message_id"] for message in task.operation.messages[:-1]]
     about = {"message": messages[-1]["message_id"], "joined": joined, "verb": verb, "host": os.environ[HOST]}
-    history_file.write(os.environ[RUNS], what="start", **about, **told)
+    history_file.write(os.environ[RUNS], what="start", **about, **run)
     how = "cancelled"
     try:
         result = await VERBS[verb](messages, task, argument)
@@ -39,7 +39,7 @@ async def act(messages: list[dict[str, Any]], task: Task) -> object:
         how = "raised"
         raise
     finally:
-        history_file.write(os.environ[RUNS], what="end", how=how, **told)
+        history_file.write(os.environ[RUNS], what="end", how=how, **run)
 
 
 async def nap(messages: list[dict[str, Any]], task: Task, seconds: str) -> object:

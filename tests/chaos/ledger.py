@@ -40,26 +40,26 @@ def figures(outcome: Outcome) -> dict[str, float]:
 
 
 def line(outcome: Outcome) -> str:
-    told = " ".join(f"{name}={value:g}" for name, value in figures(outcome).items())
-    return f"seed {outcome.plan.seed}: {told} {_recovery([outcome])} seconds={outcome.seconds:.0f}"
+    text = " ".join(f"{name}={value:g}" for name, value in figures(outcome).items())
+    return f"seed {outcome.plan.seed}: {text} {_recovery([outcome])} seconds={outcome.seconds:.0f}"
 
 
 def total(outcomes: Sequence[Outcome]) -> str:
     sums: Counter[str] = Counter()
     for outcome in outcomes:
         sums.update(figures(outcome))
-    told = " ".join(f"{name}={value:g}" for name, value in sums.items())
+    text = " ".join(f"{name}={value:g}" for name, value in sums.items())
     verdict = "BROKEN" if sums["breaches"] else "balanced"
-    return f"ledger: plays={len(outcomes)} {told} {_recovery(outcomes)}: {verdict}"
+    return f"ledger: plays={len(outcomes)} {text} {_recovery(outcomes)}: {verdict}"
 
 
 def recoveries(outcomes: Sequence[Outcome]) -> list[str]:
     """A line for each fault that something had to recover from."""
-    found: defaultdict[str, list[float]] = defaultdict(list)
+    delays: defaultdict[str, list[float]] = defaultdict(list)
     for outcome in outcomes:
         for fault, times in outcome.recoveries.items():
-            found[fault] += times
-    return [f"recovery of {fault}: {_quantiles(found[fault])}" for fault in FAULTS if fault in found]
+            delays[fault] += times
+    return [f"recovery of {fault}: {_quantiles(delays[fault])}" for fault in FAULTS if fault in delays]
 
 
 def _quantiles(seconds: list[float]) -> str:

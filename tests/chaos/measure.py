@@ -14,21 +14,21 @@ STRUCK_WHOLE = frozenset({"begins", "over"})
 
 def recoveries(runs: list[Line], faults: list[Line], clients: list[Line]) -> dict[str, list[float]]:
     """Seconds, by the fault."""
-    found: dict[str, list[float]] = defaultdict(list)
+    seconds: dict[str, list[float]] = defaultdict(list)
     for strike in (line for line in faults if line["what"] == "hits"):
         for task_id in _running(runs, strike):
             again = _next_start(runs, strike["at"], lambda run, task_id=task_id: run["id"] == task_id)
             if again is not None:
-                found[strike["fault"]].append(again)
+                seconds[strike["fault"]].append(again)
     killers = {line["fault"] for line in faults if line["what"] == "hits"}
     fed_until = max((line["at"] for line in clients), default=0.0) - STILL_FED
     for healing in (line for line in faults if line["what"] == "healed" and line["fault"] not in killers):
         again = _next_start(runs, healing["at"], lambda run, healing=healing: run["host"] in healing["hosts"])
         if again is not None and healing["at"] < fed_until:
-            found[healing["fault"]].append(again)
+            seconds[healing["fault"]].append(again)
     for line in (line for line in faults if line["what"] == "recovered"):
-        found[line["fault"]].append(line["seconds"])
-    return dict(found)
+        seconds[line["fault"]].append(line["seconds"])
+    return dict(seconds)
 
 
 def _next_start(runs: list[Line], after: float, wanted: Any) -> float | None:

@@ -245,14 +245,14 @@ def fault(at: float, what: str) -> Line:
     ],
 )
 def test_order_counts_in_peace(claims: tuple[str, ...], faults: list[Line], is_broken: bool) -> None:
-    found = checks.breaches(Evidence(in_turn(*claims), [], [pushed("a"), pushed("b")], faults))
-    assert any("waited longer" in breach for breach in found) is is_broken
+    breaches = checks.breaches(Evidence(in_turn(*claims), [], [pushed("a"), pushed("b")], faults))
+    assert any("waited longer" in breach for breach in breaches) is is_broken
 
 
 def test_whose_entry_was_stolen_comes_when_it_is_found() -> None:
     events = [*in_turn("b"), event(3, "put-back", "a"), event(4, "claimed", "a", "1:w:1")]
-    found = checks.breaches(Evidence(events, [], [pushed("a"), pushed("b")], []))
-    assert not any("waited longer" in breach for breach in found)
+    breaches = checks.breaches(Evidence(events, [], [pushed("a"), pushed("b")], []))
+    assert not any("waited longer" in breach for breach in breaches)
 
 
 @pytest.mark.parametrize(("after", "is_fine"), [(70, True), (20, False)])
@@ -266,11 +266,11 @@ def test_an_id_comes_again_only_when_it_was_forgotten(after: int, is_fine: bool)
 def test_plays_are_summed_up() -> None:
     play = {"seed": 1, "figures": {"lost": 0, "starts": 600}, "faults": {"worker killed": 2, "reloaded": 1}}
     each = {"recovery seconds": {"worker killed": {"each": [0.02, 1.5]}}}
-    told = summary([{**play, **each}, {**play, "seed": 2, "recovery seconds": {}}]).splitlines()
-    assert told[0] == "| seeds 1, 2 | |"
-    assert "| starts | 1,200 |" in told
-    assert "| worker killed | 4 | 2 | 1.5 s | 1.5 s |" in told
-    assert "| reloaded | 2 | 0 | | |" in told
+    lines = summary([{**play, **each}, {**play, "seed": 2, "recovery seconds": {}}]).splitlines()
+    assert lines[0] == "| seeds 1, 2 | |"
+    assert "| starts | 1,200 |" in lines
+    assert "| worker killed | 4 | 2 | 1.5 s | 1.5 s |" in lines
+    assert "| reloaded | 2 | 0 | | |" in lines
 
 
 def test_a_recovery_is_measured_from_the_strike_to_the_next_start() -> None:

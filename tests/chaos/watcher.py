@@ -70,11 +70,11 @@ class Watcher:
         except StoreError:
             return False
         self.snapshots += 1
-        found = breaches(snapshot, self.queue, concurrency=self.concurrency, stolen=self.stolen)
-        found += [
+        broken = breaches(snapshot, self.queue, concurrency=self.concurrency, stolen=self.stolen)
+        broken += [
             f"{len(rows)} messages wait for one task" for rows in _pending(snapshot) if len(rows) > self.most_pending
         ]
-        self.broken += [f"snapshot {self.snapshots}: {breach}" for breach in found]
+        self.broken += [f"snapshot {self.snapshots}: {breach}" for breach in broken]
         return True
 
     async def compare_states(self) -> None:

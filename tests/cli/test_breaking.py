@@ -98,5 +98,5 @@ def test_a_store_that_cannot_be_found_is_explained_to_who_submits(alone: Cli) ->
 
 def test_how_far_a_stream_came_is_told_with_what_ended_it() -> None:
     assert Tally().upto() == ""
-    told = Tally(accepted=1, settled=1, line=2).upto()
-    assert told == "all lines up to 2 were accepted (1 task), perhaps more; 1 settled"
+    text = Tally(accepted=1, settled=1, line=2).upto()
+    assert text == "all lines up to 2 were accepted (1 task), perhaps more; 1 settled"

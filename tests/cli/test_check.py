@@ -133,8 +133,8 @@ def test_an_error_is_told_as_start_tells_it(check: Cli, code: str) -> None:
     checked, started = check("check"), check("start")
     assert (checked.status, checked.out) == (78, "")
     assert started.status == 78
-    told = [line for line in started.err.splitlines() if not line.startswith("{")]
-    assert checked.err.splitlines() == told
+    lines = [line for line in started.err.splitlines() if not line.startswith("{")]
+    assert checked.err.splitlines() == lines
 
 
 def test_a_memory_limit_that_no_worker_can_keep_is_refused_with_the_words_of_start(check: Cli) -> None:

@@ -20,13 +20,13 @@ def test_every_setting_is_there_with_its_origin(short_path: Path) -> None:
     (short_path / "supervisor.toml").write_text("workers = 3\n")
     (short_path / ".env").write_text("HOLDFAST_CONCURRENCY=4\n")
     cli = Cli(short_path, environ={"HOLDFAST_MAX_ATTEMPTS": "5"})
-    told = cli("config", "show", "--lease", "20", "--json").document
-    assert set(told) == set(Settings.model_fields)
-    assert told["workers"] == {"value": 3, "source": "workers (in supervisor.toml)"}
-    assert told["concurrency"] == {"value": 4, "source": "HOLDFAST_CONCURRENCY (in .env)"}
-    assert told["max_attempts"] == {"value": 5, "source": "HOLDFAST_MAX_ATTEMPTS"}
-    assert told["lease"] == {"value": 20.0, "source": "--lease"}
-    assert told["keep"]["source"] == "default"
+    shown = cli("config", "show", "--lease", "20", "--json").document
+    assert set(shown) == set(Settings.model_fields)
+    assert shown["workers"] == {"value": 3, "source": "workers (in supervisor.toml)"}
+    assert shown["concurrency"] == {"value": 4, "source": "HOLDFAST_CONCURRENCY (in .env)"}
+    assert shown["max_attempts"] == {"value": 5, "source": "HOLDFAST_MAX_ATTEMPTS"}
+    assert shown["lease"] == {"value": 20.0, "source": "--lease"}
+    assert shown["keep"]["source"] == "default"
 
 
 def test_secrets_are_masked(shown: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_what_start_would_refuse_is_refused(shown: Inside) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "text"),
     [
         ({"REDIS_URL": "redis://:hunter2@a", "SCHEDULER__URL": "redis://b"}, "REDIS_URL and SCHEDULER__URL disagree"),
         ({"SCHEDULER_TYPE": "redis"}, "SCHEDULER_TYPE: 'redis': needs REDIS_URL or REDIS_HOST"),
@@ -60,12 +60,12 @@ def test_what_start_would_refuse_is_refused(shown: Inside) -> None:
     ],
 )
 def test_start_refuses_in_one_line(
-    shown: Inside, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], told: str
+    shown: Inside, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], text: str
 ) -> None:
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     answer = shown("start", "agent:handle")
     assert answer.status == 78
     [line] = answer.err.splitlines()
-    assert told in line
+    assert text in line
     assert "hunter2" not in line

@@ -143,10 +143,10 @@ def popping(url: str) -> Iterator[None]:
 
 def test_other_consumers_and_producers_at_the_wrong_end_are_seen(doctor: Cli, short_path: Path) -> None:
     with serve(short_path, *HEALTHY) as server, pushing_at_the_head(server.url), popping(server.url):
-        found = amiss(ask(doctor, server.url))
-    assert "blpop" in found["queue", "other consumers"]["found"]
-    assert "LPUSH" in found["queue", f"lane {QUEUE}"]["found"]
-    assert "no live worker serves it" in found["queue", f"workers of lane {QUEUE}"]["found"]
+        findings = amiss(ask(doctor, server.url))
+    assert "blpop" in findings["queue", "other consumers"]["found"]
+    assert "LPUSH" in findings["queue", f"lane {QUEUE}"]["found"]
+    assert "no live worker serves it" in findings["queue", f"workers of lane {QUEUE}"]["found"]
 
 
 def test_bad_settings_are_problems_and_the_machine_is_looked_at_anyway(doctor: Cli, short_path: Path) -> None:
@@ -171,10 +171,10 @@ def test_a_handler_that_cannot_be_imported_is_a_problem(doctor: Cli, short_path:
 def test_a_running_supervisor_and_its_store_are_in_order(pool: Cli) -> None:
     answer = pool("doctor", "examples.wordcount:handle", "--json", "--workers", "2")
     assert answer.status == 0, answer.out
-    told = {(finding["subject"], finding["look"]): finding for finding in answer.document}
-    assert told["supervisor", "state"]["found"] == "2 of 2 workers are ready"
-    assert told["queue", "stewards"]["level"] == "ok"
-    assert "AOF" in told["redis", "persistence"]["found"]
+    findings = {(finding["subject"], finding["look"]): finding for finding in answer.document}
+    assert findings["supervisor", "state"]["found"] == "2 of 2 workers are ready"
+    assert findings["queue", "stewards"]["level"] == "ok"
+    assert "AOF" in findings["redis", "persistence"]["found"]
 
 
 def test_people_are_told_the_fix_under_its_finding(pool: Cli) -> None:

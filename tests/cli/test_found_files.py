@@ -79,13 +79,13 @@ def test_a_supervisor_toml_is_read_in_its_place(bare: Cli) -> None:
 
 def test_the_environment_is_stronger_than_a_found_file(bare: Cli) -> None:
     agent_file(bare.folder, type="memory", workers=4)
-    told = Cli(bare.folder, (), {"REDIS_URL": "redis://h/1"})("config", "show", "--json").document
-    assert (told["redis_url"]["value"], told["scheduler_type"]["source"]) == ("redis://h/1", "default")
-    assert told["workers"]["value"] == 4
+    shown = Cli(bare.folder, (), {"REDIS_URL": "redis://h/1"})("config", "show", "--json").document
+    assert (shown["redis_url"]["value"], shown["scheduler_type"]["source"]) == ("redis://h/1", "default")
+    assert shown["workers"]["value"] == 4
 
 
 @pytest.fixture
-def told(bare: Cli, redis_settings: RedisSettings) -> Iterator[str]:
+def notice(bare: Cli, redis_settings: RedisSettings) -> Iterator[str]:
     """The line that says what was taken from the timeline's file, which is there."""
     where = redis_settings
     (bare.folder / ".redbike.conf").write_text(
@@ -103,25 +103,25 @@ def told(bare: Cli, redis_settings: RedisSettings) -> Iterator[str]:
 
 
 def test_beside_an_agents_file_only_the_timelines_verbs_use_theirs(
-    bare: Cli, told: str, redis_settings: RedisSettings
+    bare: Cli, notice: str, redis_settings: RedisSettings
 ) -> None:
     agent_file(bare.folder, queue_name="never")
     answer = bare("set", "JOB1:A", "NOW")
-    assert (answer.status, answer.err) == (0, told)
+    assert (answer.status, answer.err) == (0, notice)
     assert lengths(redis_settings, "{myapp}:lane:A", "A") in ([1, 0], [0, 1])
     for verb in (["tell", "JOB1:A"], ["statuses"], ["schedules", "--csv"], ["schedules"], ["unset", "JOB1:A"]):
         answer = bare(*verb)
-        assert (answer.status, answer.err) == (0, told), verb
+        assert (answer.status, answer.err) == (0, notice), verb
     assert "found agent_config.json" in bare("config", "show").err
 
 
-def test_all_commands_of_a_folder_find_the_timelines_file(bare: Cli, told: str) -> None:
+def test_all_commands_of_a_folder_find_the_timelines_file(bare: Cli, notice: str) -> None:
     """A command that a message advises acts on the same queue: `resume` ends the pause that `work` reports."""
     assert bare("quiet").out.startswith("all hosts are quiet: ")
     assert "quiet hosts" in {finding["look"] for finding in bare("doctor", "--json").document}
     assert bare("resume").out.startswith("all hosts are resumed: ")
     for command in (["status"], ["why", "t1"], ["config", "show"]):
-        assert bare(*command).err.startswith(told), command
+        assert bare(*command).err.startswith(notice), command
 
 
 @pytest.mark.parametrize(

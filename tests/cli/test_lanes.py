@@ -16,9 +16,9 @@ def told(inside: Cli, lane: str) -> dict[str, Any]:
 
 def test_a_lane_is_listed_with_what_waits_in_it(inside: Cli) -> None:
     inside("submit", "a", "b", "--lane", "slow")
-    found = told(inside, "slow")
-    assert (found["waiting"], found["running"], found["paused"]) == (2, 0, False)
-    assert found["oldest_seconds"] >= 0
+    row = told(inside, "slow")
+    assert (row["waiting"], row["running"], row["paused"]) == (2, 0, False)
+    assert row["oldest_seconds"] >= 0
     assert "slow" in inside("lanes", "list").out
 
 
@@ -45,8 +45,8 @@ def test_a_pause_is_shown_with_its_reason_until_it_ends(inside: Cli) -> None:
 
 def test_bounds_are_set_shown_and_taken_back(inside: Cli) -> None:
     assert inside("lanes", "limit", "slow", "--running", "5", "--rate", "100/m", "--burst", "9").out == "slow bounded\n"
-    found = told(inside, "slow")
-    assert (found["limit"]["value"], found["rate"]["asked"]) == ("5", "100/60000/9")
+    row = told(inside, "slow")
+    assert (row["limit"]["value"], row["rate"]["asked"]) == ("5", "100/60000/9")
     assert "100/m burst 9" in inside("lanes", "list").out
     inside("lanes", "limit", "slow", "--running", "none")
     assert told(inside, "slow")["limit"]["value"] == ""

@@ -41,12 +41,12 @@ class ReloadingSupervisor:
     def until(self, words: str) -> str:
         """The output up to a line with these words."""
         assert self.process.stderr is not None
-        told = ""
+        text = ""
         for line in self.process.stderr:
-            told += line
+            text += line
             if words in line:
-                return told
-        raise AssertionError(f"never said {words!r}:\n{told}")
+                return text
+        raise AssertionError(f"never said {words!r}:\n{text}")
 
     def save(self, body: str) -> None:
         """Within the same second as ever, as an editor can: file times alone do not tell one version from another."""
@@ -83,8 +83,8 @@ def test_what_is_saved_is_loaded_and_what_is_broken_changes_nothing(short_path: 
         supervisor.until('"event": "reloaded"')
         assert supervisor.answer() == 2
         supervisor.save("return (")
-        told = supervisor.until('"event": "reload failed')
-        assert told.count("SyntaxError: '(' was never closed") >= 1
+        line = supervisor.until('"event": "reload failed')
+        assert line.count("SyntaxError: '(' was never closed") >= 1
         assert supervisor.answer() == 2
         supervisor.save("return 3")
         supervisor.until('"event": "reloaded"')

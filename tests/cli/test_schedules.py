@@ -17,9 +17,9 @@ def test_a_schedule_is_set_shown_paused_run_and_unset(inside: Inside) -> None:
         "schedules", "set", "nightly", "hello", "--cron", "0 2 * * *", "--timezone", "Europe/Berlin", "--json"
     )
     assert again.document["word"] == "same"
-    told = inside("schedules", "show", "nightly", "--json").document
-    assert (told["state"], told["spec"]["text"]) == ("active", "hello")
-    assert told["words"] == "At 02:00 every day, Europe/Berlin"
+    shown = inside("schedules", "show", "nightly", "--json").document
+    assert (shown["state"], shown["spec"]["text"]) == ("active", "hello")
+    assert shown["words"] == "At 02:00 every day, Europe/Berlin"
     inside("schedules", "pause", "nightly", "--reason", "year end")
     [listed] = inside("schedules", "list", "--json").document["schedules"]
     assert (listed["state"], listed["paused"]) == ("paused", "year end")
@@ -44,10 +44,10 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         "2",
         "--json",
     )
-    told = inside("schedules", "next", *words).document
-    assert told["words"] == "At 02:30 every day, America/New_York"
-    assert [moment["utc"] for moment in told["next"]] == ["2027-03-14T07:00:00Z", "2027-03-15T06:30:00Z"]
-    assert told["next"][0]["local"] == "Sun 2027-03-14 03:00:00 EDT"
+    answer = inside("schedules", "next", *words).document
+    assert answer["words"] == "At 02:30 every day, America/New_York"
+    assert [moment["utc"] for moment in answer["next"]] == ["2027-03-14T07:00:00Z", "2027-03-15T06:30:00Z"]
+    assert answer["next"][0]["local"] == "Sun 2027-03-14 03:00:00 EDT"
     assert inside("schedules", "list", "--json").document["schedules"] == []
 
 
@@ -87,8 +87,8 @@ def test_a_pause_until_a_moment_that_has_passed_is_refused(inside: Inside) -> No
     answer = inside("schedules", "pause", "j", "--until", "2020-01-01")
     assert answer.status == 2
     assert "until 2020-01-01T00:00:00+00:00 has passed" in answer.err
-    told = inside("schedules", "show", "j", "--json").document
-    assert (told["state"], told["spec"]["timeout"]) == ("active", 300)
+    shown = inside("schedules", "show", "j", "--json").document
+    assert (shown["state"], shown["spec"]["timeout"]) == ("active", 300)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_a_pause_until_a_moment_that_has_passed_is_refused(inside: Inside) -> No
 def test_next_shows_the_clock_that_the_cadence_goes_by(inside: Inside, when: tuple[str, str]) -> None:
     inside("schedules", "set", "j", "x", *when)
     for words in (("j",), when):
-        told = inside("schedules", "next", *words, "--count", "1", "--after", "2027-01-01", "--json").document
-        assert told["timezone"] == "Europe/Paris"
-        assert told["next"] == [{"local": "Fri 2027-01-01 02:00:00 CET", "utc": "2027-01-01T01:00:00Z"}]
+        answer = inside("schedules", "next", *words, "--count", "1", "--after", "2027-01-01", "--json").document
+        assert answer["timezone"] == "Europe/Paris"
+        assert answer["next"] == [{"local": "Fri 2027-01-01 02:00:00 CET", "utc": "2027-01-01T01:00:00Z"}]
 
 
 def test_a_file_is_applied_and_only_its_owner_s_are_pruned(inside: Inside, short_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_a_file_is_applied_and_only_its_owner_s_are_pruned(inside: Inside, short
     assert inside("schedules", "apply", str(file), "--json").document["create"] == ["a", "b"]
     assert inside("schedules", "diff", str(file)).status == 0
     file.write_text('[schedules.b]\ncron = "30 * * * *"\nname = "sweep"\n')
-    told = inside("schedules", "apply", str(file), "--json").document
-    assert (told["change"], told["prune"]) == (["b"], ["a"])
+    answer = inside("schedules", "apply", str(file), "--json").document
+    assert (answer["change"], answer["prune"]) == (["b"], ["a"])
     names = {schedule["schedule"] for schedule in inside("schedules", "list", "--json").document["schedules"]}
     assert names == {"b", "mine"}
 

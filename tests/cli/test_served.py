@@ -54,10 +54,10 @@ def test_a_task_waits_through_a_rolling_deployment(old: Cli, short_path: Path, r
     assert "no live worker of lane" in answer.err
     assert "has handler fresh" in answer.err
     assert old("submit", "--name", "known", "--data", "{}", "--wait").status == 0
-    told = old("why", task_id).out
-    assert "waits beside lane" in told
-    assert "has handler fresh" in told
-    assert "it fails in" in told
+    shown = old("why", task_id).out
+    assert "waits beside lane" in shown
+    assert "has handler fresh" in shown
+    assert "it fails in" in shown
     with serving(written(short_path / "new", "known", "fresh"), redis_settings) as new:
         assert "fresh ran" in new(*FRESH, "--wait").out
         assert "set aside until a worker with handler fresh" in new("why", task_id).out
@@ -77,9 +77,9 @@ def test_every_view_names_the_handler_that_is_missing(old: Cli) -> None:
 def test_a_lane_that_nobody_serves_is_told(old: Cli) -> None:
     answer = old("submit", "hello", "--lane", "lonely")
     assert "no live worker serves lane lonely" in answer.err
-    told = old("why", answer.out.strip()).out
-    assert "is the first in lane lonely; no live worker serves lane lonely" in told
-    assert "is the next" not in told
+    shown = old("why", answer.out.strip()).out
+    assert "is the first in lane lonely; no live worker serves lane lonely" in shown
+    assert "is the next" not in shown
     assert "no worker serves it" in old("lanes", "list").out
     assert "lane lonely: no live worker serves it, 1 waiting" in old("status").out
     assert "no live worker serves it, and 1 task waits in it" in old("doctor").out
@@ -108,9 +108,9 @@ def test_why_tells_the_limits_of_the_service_and_not_of_the_shell(
     limits = ("--keep", "1h", "--max-attempts", "7", "--unknown-handler-timeout", "3h")
     with serving(folder, redis_settings, *limits) as cli:
         cli("submit", "--name", "known", "--data", "{}", "--task-id", "t0", "--wait")
-        told = cli("why", "t0", "--json").document
-        kept = f"kept until {moment(told['timeline'][-1]['at_ms'] + 3_600_000)}"
-        assert told["now"].endswith(kept)
+        shown = cli("why", "t0", "--json").document
+        kept = f"kept until {moment(shown['timeline'][-1]['at_ms'] + 3_600_000)}"
+        assert shown["now"].endswith(kept)
         cli(*FRESH)
         cli("submit", "--name", "known", "--data", "{}", "--wait")  # the worker has met the one before it
         fails = cli("why", "t1").out

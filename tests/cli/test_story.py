@@ -99,9 +99,9 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("line", "told"), STEPS, ids=[line[:25] for line, _ in STEPS])
-def test_a_step_in_words(line: str, told: str) -> None:
-    assert words(read_step(line), KNOWN) == told
+@pytest.mark.parametrize(("line", "sentence"), STEPS, ids=[line[:25] for line, _ in STEPS])
+def test_a_step_in_words(line: str, sentence: str) -> None:
+    assert words(read_step(line), KNOWN) == sentence
 
 
 def test_every_event_has_words() -> None:
@@ -109,7 +109,7 @@ def test_every_event_has_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "sentence"),
     [
         (f"5 crashed 1 exit 3 {CLAIM}", "its worker died: exit 3 (crash 1)"),
         (f"5 recovered lapsed {CLAIM}", "its worker was lost: lapsed, not counted as a crash"),
@@ -118,9 +118,9 @@ def test_every_event_has_words() -> None:
     ],
 )
 @pytest.mark.parametrize("followed", ["5 suspended wait", "5 suspected 3 recoveries"])
-def test_what_did_not_go_back_to_its_lane_is_not_said_to(line: str, told: str, followed: str) -> None:
+def test_what_did_not_go_back_to_its_lane_is_not_said_to(line: str, sentence: str, followed: str) -> None:
     events = events_of([read_step(line), read_step(followed)])
-    assert words(read_step(line), replace(KNOWN, events=events)) == told
+    assert words(read_step(line), replace(KNOWN, events=events)) == sentence
 
 
 def test_a_suspect_goes_back_among_the_suspects() -> None:
@@ -128,23 +128,23 @@ def test_a_suspect_goes_back_among_the_suspects() -> None:
     assert "put back among the suspects of its lane" in words(read_step(f"5 recovered drain {CLAIM}"), known)
 
 
-@pytest.mark.parametrize(("died", "told"), [(1_000, " 7ms later"), (1_009, " 0ms later"), (3_000, "")])
-def test_a_recovery_tells_how_long_after_the_death_it_was(died: int, told: str) -> None:
+@pytest.mark.parametrize(("died", "later"), [(1_000, " 7ms later"), (1_009, " 0ms later"), (3_000, "")])
+def test_a_recovery_tells_how_long_after_the_death_it_was(died: int, later: str) -> None:
     known = TaskHistory({}, {INCARNATION: died})
-    assert words(read_step(f"1007 crashed 1 x {CLAIM}"), known).endswith(f"at the head of its lane{told} (crash 1)")
-    assert f"its lane{told}, not" in words(read_step(f"1007 recovered x {CLAIM}"), known)
+    assert words(read_step(f"1007 crashed 1 x {CLAIM}"), known).endswith(f"at the head of its lane{later} (crash 1)")
+    assert f"its lane{later}, not" in words(read_step(f"1007 recovered x {CLAIM}"), known)
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "sentence"),
     [
         ({}, "accepted into lane high: submitted through Holdfast"),
         ({"origin": "foreign"}, "accepted into lane high: pushed to the list by another program"),
         ({"origin": "retry", "retry_of": "t0"}, "accepted into lane high: a retry of t0"),
     ],
 )
-def test_a_beginning_in_words(more: dict[str, Any], told: str) -> None:
-    assert beginning(replace(TASK, **more)) == told
+def test_a_beginning_in_words(more: dict[str, Any], sentence: str) -> None:
+    assert beginning(replace(TASK, **more)) == sentence
 
 
 SERVED = ServedState("high", "", living=2, in_lane=2, able=2)
@@ -277,9 +277,9 @@ NEXT = [
 ]
 
 
-@pytest.mark.parametrize(("known", "told"), NEXT, ids=[told[:60] for _, told in NEXT])
-def test_what_is_and_what_will_be_in_words(known: TaskSnapshot, told: str) -> None:
-    assert outlook(known) == told
+@pytest.mark.parametrize(("known", "sentence"), NEXT, ids=[sentence[:60] for _, sentence in NEXT])
+def test_what_is_and_what_will_be_in_words(known: TaskSnapshot, sentence: str) -> None:
+    assert outlook(known) == sentence
 
 
 def test_every_state_has_words() -> None:

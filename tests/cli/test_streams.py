@@ -45,8 +45,8 @@ def test_a_closed_stream_is_no_error_of_what_only_looks(cli: Cli, closed: str) -
 @needs_full
 def test_a_full_output_says_that_the_tasks_are_accepted(cli: Cli) -> None:
     answer = in_shell(cli, "s submit one two > /dev/full")
-    told = "supervisor: standard output cannot be written: No space left on device; 2 tasks accepted\n"
-    assert (answer.status, answer.err) == (74, NOBODY + told)
+    error = "supervisor: standard output cannot be written: No space left on device; 2 tasks accepted\n"
+    assert (answer.status, answer.err) == (74, NOBODY + error)
     assert accepted(cli) == 2
 
 

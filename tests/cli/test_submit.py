@@ -86,7 +86,7 @@ def test_more_for_a_task_that_has_ended_is_refused(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         ([], "nothing to submit"),
         (["x", "--lines", "-"], "exclude each other"),
@@ -112,12 +112,12 @@ def test_more_for_a_task_that_has_ended_is_refused(cli: Cli) -> None:
     ids=str,
 )
 def test_bad_arguments_exit_2_and_write_nothing(
-    cli: Cli, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+    cli: Cli, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
 ) -> None:
     status = run(["submit", *arguments, *cli.options])
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
-    assert told in err
+    assert text in err
     assert waiting(cli) == 0
 
 
@@ -162,7 +162,7 @@ def test_objects_become_tasks_and_options_fill_what_they_leave_out(cli: Cli) -> 
 
 
 @pytest.mark.parametrize(
-    ("bad", "told"),
+    ("bad", "text"),
     [
         (b'{"txet": "a"}', "unknown field `txet`"),
         (b"[1]", "Expected `object`"),
@@ -176,7 +176,7 @@ def test_objects_become_tasks_and_options_fill_what_they_leave_out(cli: Cli) -> 
     ids=lambda value: str(value)[:30],
 )
 def test_a_bad_line_is_named_and_nothing_of_its_chunk_is_accepted(
-    cli: Cli, capsys: pytest.CaptureFixture[str], bad: bytes, told: str
+    cli: Cli, capsys: pytest.CaptureFixture[str], bad: bytes, text: str
 ) -> None:
     path = cli.folder / "lines"
     path.write_bytes(b'{"text": "good"}\n' + bad + b'\n{"text": "good"}\n')
@@ -184,7 +184,7 @@ def test_a_bad_line_is_named_and_nothing_of_its_chunk_is_accepted(
     out, err = capsys.readouterr()
     assert (status, out) == (1, "")
     assert err.startswith("supervisor: line 2: ")
-    assert told in err
+    assert text in err
     assert "0 tasks accepted" in err
     assert waiting(cli) == 0
 
@@ -254,9 +254,9 @@ def test_a_family_on_the_command_line(cli: Cli) -> None:
     record = cli("tasks", "show", child, "--json").document
     assert (record["state"], record["waits_for"], record["if_parent_fails"]) == ("waiting", ["p"], "run")
     assert record["expires"] > record["created"]
-    told = cli("why", child).out.splitlines()
-    assert "waits for 1 task to end" in told[2]
-    assert told[-1].startswith("now: waits until p (submitted) has ended; it runs even if one does not complete")
+    lines = cli("why", child).out.splitlines()
+    assert "waits for 1 task to end" in lines[2]
+    assert lines[-1].startswith("now: waits until p (submitted) has ended; it runs even if one does not complete")
     story = cli("why", child, "--json").document
     assert (story["state"], story["waits_for"]) == ("waiting", ["p"])
     assert f"{child} " in cli("tasks", "list", "--state", "waiting").out

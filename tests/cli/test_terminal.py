@@ -119,19 +119,19 @@ def test_a_closed_terminal_drains(short_path: Path, command: Callable[[Path], tu
                 os.sched_yield()
             go.write("finished all the same")
         if command is start:
-            told = session.ended()
+            text = session.ended()
         else:
             session.process.wait(TERMINAL_RETRIES)  # the shell has ended by HUP
-            told = wait_for_end(session)
-    assert told.count('"event": "draining"') == 1
-    assert '"code": 0' in told
-    assert "hastened" not in told
+            text = wait_for_end(session)
+    assert text.count('"event": "draining"') == 1
+    assert '"code": 0' in text
+    assert "hastened" not in text
 
 
 def wait_for_end(session: Session) -> str:
-    while '"event": "ended"' not in (told := session.log.read_text()):
+    while '"event": "ended"' not in (text := session.log.read_text()):
         os.sched_yield()
-    return told
+    return text
 
 
 def test_hup_reloads_while_the_terminal_is_there(short_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_hup_reloads_while_the_terminal_is_there(short_path: Path) -> None:
         session.process.send_signal(signal.SIGHUP)
         assert session.cli("reload", "--wait").status == 0
         session.process.send_signal(signal.SIGTERM)
-        told = session.ended()
-    assert told.count('"event": "reloading"') >= 1
-    assert '"event": "draining"' in told
+        text = session.ended()
+    assert text.count('"event": "reloading"') >= 1
+    assert '"event": "draining"' in text
 
 
 def test_hup_that_was_ignored_at_the_start_stays_ignored(short_path: Path) -> None:

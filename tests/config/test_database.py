@@ -12,17 +12,17 @@ ON = {"STORAGE_TYPE": "postgres"}
 @pytest.mark.parametrize("name", ["DATABASE_URL", "STORAGE__URL", "HOLDFAST_DATABASE_URL"])
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg"])
 def test_a_database_is_named(read: Load, name: str, scheme: str) -> None:
-    found = read({**ON, name: f"{scheme}://me:s3cret@db:5433/tasks?sslmode=require"}).postgres
-    assert found is not None
-    assert found.url == "postgresql://me:s3cret@db:5433/tasks?sslmode=require"
-    assert found.masked_url == "postgresql://me:***@db:5433/tasks?sslmode=require"
-    assert "s3cret" not in repr(found)
+    database = read({**ON, name: f"{scheme}://me:s3cret@db:5433/tasks?sslmode=require"}).postgres
+    assert database is not None
+    assert database.url == "postgresql://me:s3cret@db:5433/tasks?sslmode=require"
+    assert database.masked_url == "postgresql://me:***@db:5433/tasks?sslmode=require"
+    assert "s3cret" not in repr(database)
 
 
 def test_a_socket_is_named_in_the_options(read: Load) -> None:
-    found = read({**ON, "DATABASE_URL": "postgresql:///tasks?host=/run/postgresql"}).postgres
-    assert found is not None
-    assert found.url == "postgresql:///tasks?host=/run/postgresql"
+    database = read({**ON, "DATABASE_URL": "postgresql:///tasks?host=/run/postgresql"}).postgres
+    assert database is not None
+    assert database.url == "postgresql:///tasks?host=/run/postgresql"
 
 
 @pytest.mark.parametrize("url", ["sqlite:///x.db", "postgresql://me:s3cret@db/x", "whatever"])

@@ -15,7 +15,7 @@ TWO = (Lane("bindu:tasks:high", 6), Lane("bindu:tasks", 3))
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("given", "parsed"),
     [
         ("bindu:tasks:high=6,bindu:tasks=3", TWO),
         (" bindu:tasks:high = 6 , bindu:tasks=3", TWO),
@@ -36,8 +36,8 @@ TWO = (Lane("bindu:tasks:high", 6), Lane("bindu:tasks", 3))
         ("{bindu:tasks}:lane:high=2", (Lane("{bindu:tasks}:lane:high", 2),)),
     ],
 )
-def test_a_spelling_of_lanes(given: object, found: tuple[Lane, ...]) -> None:
-    assert lanes(given) == found
+def test_a_spelling_of_lanes(given: object, parsed: tuple[Lane, ...]) -> None:
+    assert lanes(given) == parsed
 
 
 @pytest.mark.parametrize(

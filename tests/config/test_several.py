@@ -19,16 +19,16 @@ QUEUE = "bindu:tasks"
 
 
 def test_a_sentinel_url_names_sentinels_a_master_and_a_database() -> None:
-    found = parse("redis+sentinel://ann:p%40@h1:7,[::1]/my%20tasks/2?sentinel_username=eve&sentinel_password=p%26")
-    assert (found.form, found.hosts, found.master) == ("sentinel", (("h1", 7), ("::1", 26379)), "my tasks")
-    assert found.sentinel_login == {"username": "eve", "password": "p&"}
-    assert parse_url(found.server) == {"host": "found", "db": 2, "username": "ann", "password": "p@"}
+    servers = parse("redis+sentinel://ann:p%40@h1:7,[::1]/my%20tasks/2?sentinel_username=eve&sentinel_password=p%26")
+    assert (servers.form, servers.hosts, servers.master) == ("sentinel", (("h1", 7), ("::1", 26379)), "my tasks")
+    assert servers.sentinel_login == {"username": "eve", "password": "p&"}
+    assert parse_url(servers.server) == {"host": "found", "db": 2, "username": "ann", "password": "p@"}
 
 
 def test_a_cluster_url_names_nodes_and_takes_options_of_tls() -> None:
-    found = parse("rediss+cluster://h1,h2:7/?ssl_ca_certs=/a%20b&ssl_check_hostname=no")
-    assert (found.form, found.hosts, found.master) == ("cluster", (("h1", 6379), ("h2", 7)), "")
-    server = parse_url(found.server)
+    servers = parse("rediss+cluster://h1,h2:7/?ssl_ca_certs=/a%20b&ssl_check_hostname=no")
+    assert (servers.form, servers.hosts, servers.master) == ("cluster", (("h1", 6379), ("h2", 7)), "")
+    server = parse_url(servers.server)
     assert (server["ssl_ca_certs"], server["ssl_check_hostname"], server["db"]) == ("/a b", False, 0)
 
 

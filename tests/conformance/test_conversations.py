@@ -21,9 +21,9 @@ async def test_who_opens_a_conversation_owns_it(stand: Stand) -> None:
     assert await note(stand, "t2", owner="two") == "foreign"
     assert await note(stand, "t2", owner="") == "foreign"
     assert await note(stand, "t2") == "noted"
-    found = await stand.store.conversation("c1")
-    assert found is not None
-    assert (found.owner, found.task_ids) == ("one", ("t1", "t2"))
+    conversation = await stand.store.conversation("c1")
+    assert conversation is not None
+    assert (conversation.owner, conversation.task_ids) == ("one", ("t1", "t2"))
     assert await stand.store.conversations("one", 10, 0) == ["c1"]
     assert await stand.store.conversations("two", 10, 0) == []
 
@@ -182,9 +182,9 @@ async def test_a_cleared_conversation_cancels_and_deletes_in_steps(stand: Stand)
 
 async def test_a_conversation_without_tasks_keeps_data_for_nobody_in_particular(stand: Stand) -> None:
     await stand.store.write_conversation("c1", b"{}")
-    found = await stand.store.conversation("c1")
-    assert found is not None
-    assert (found.owner, found.data, found.task_ids) == ("", b"{}", ())
+    conversation = await stand.store.conversation("c1")
+    assert conversation is not None
+    assert (conversation.owner, conversation.data, conversation.task_ids) == ("", b"{}", ())
     assert await note(stand, "t1", owner="one") == "foreign"
     assert await stand.store.clear_conversation("c1", 10) == 0
     assert await stand.store.conversation("c1") is None

@@ -184,11 +184,11 @@ async def test_bad_input_is_a_named_error_and_nothing_is_written(stand: Stand, m
     for arguments in REFUSED[call]:
         with pytest.raises(InvalidTaskError) as refused:
             await outcome(manager, call, arguments)
-        told = str(refused.value)
-        assert told, arguments
-        assert "\n" not in told
-        assert len(told) < 500
-        assert told.isascii()
+        message = str(refused.value)
+        assert message, arguments
+        assert "\n" not in message
+        assert len(message) < 500
+        assert message.isascii()
     assert await stand.store.snapshot() == before
 
 

@@ -160,10 +160,10 @@ async def test_bad_schedules_are_a_named_error_and_nothing_is_written(
         by_name = {name: value for name, value in arguments.items() if name not in BY_POSITION}
         with pytest.raises((InvalidScheduleError, InvalidTaskError)) as refused:
             await getattr(manager.schedules, call)(*by_position, **by_name)
-        told = str(refused.value)
-        assert told, arguments
-        assert told.isprintable()
-        assert len(told) < 500
+        message = str(refused.value)
+        assert message, arguments
+        assert message.isprintable()
+        assert len(message) < 500
     assert await stand.store.snapshot() == before
 
 
@@ -182,7 +182,7 @@ async def facts(stand: Stand) -> dict[str, Any]:
     """All that the store holds, without the marks by which a ledger knows that it was answered, be it with unknown."""
     found: dict[str, Any] = {**await stand.store.snapshot()}
     events = found[f"{{{stand.queue}}}:events"]
-    told = [event for event in events["content"] if event["event"] != "requested"]
+    listed = [event for event in events["content"] if event["event"] != "requested"]
     for mark in ("asked", "answers"):
         found.pop(f"{{{stand.queue}}}:{mark}", None)
-    return {**found, f"{{{stand.queue}}}:events": {**events, "content": told}}
+    return {**found, f"{{{stand.queue}}}:events": {**events, "content": listed}}

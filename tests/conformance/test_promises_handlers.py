@@ -191,8 +191,8 @@ async def test_named_handlers_get_their_arguments_and_others_the_default(stand: 
     plain = await manager.run_task(name="plain", kwargs={"anything": [1]})
     other = await manager.run_task("hello")
     await Shop(stand, handlers).work()
-    told = [read_result((await manager.get_task(task_id)).result).value for task_id in (named, plain, other)]
-    assert told == ["2 for eu, due 31.01.2030", [1], "what would you like?"]
+    results = [read_result((await manager.get_task(task_id)).result).value for task_id in (named, plain, other)]
+    assert results == ["2 for eu, due 31.01.2030", [1], "what would you like?"]
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,13 @@ def shop(stand: Stand) -> Shop:
 
 
 async def all_pages(ask: Callable[[str], Any]) -> list[str]:
-    found: list[str] = []
+    task_ids: list[str] = []
     cursor = ""
     while True:
         page: Page = await ask(cursor)
-        found += [task.task_id for task in page.tasks]
+        task_ids += [task.task_id for task in page.tasks]
         if not (cursor := page.cursor):
-            return found
+            return task_ids
 
 
 async def test_a_submission_returns_its_id_at_once(manager: TaskManager) -> None:

@@ -26,9 +26,9 @@ async def answer(messages: Messages) -> str:
 
 async def inquire(messages: Messages) -> object:
     """Asks what its first message says to ask for, until it has been told."""
-    told = [message["content"] for message in messages if message["role"] == "user"]
-    if len(told) == 1:
-        return {"state": told[0], "prompt": "which one?"}
+    texts = [message["content"] for message in messages if message["role"] == "user"]
+    if len(texts) == 1:
+        return {"state": texts[0], "prompt": "which one?"}
     return [message["content"] for message in messages]
 
 

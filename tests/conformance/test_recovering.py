@@ -125,12 +125,12 @@ async def test_what_was_asked_for_but_not_answered_yet_is_not_dropped(stand: Sta
 
 async def strays(stand: Stand, *, put_back: bool) -> list[Stray]:
     """All pages: the keys of others are looked through as well."""
-    found: list[Stray] = []
+    strays: list[Stray] = []
     cursor, pages = "", 0
     while not pages or cursor:
         page = await stand.store.strays(cursor, 1000, 60_000, put_back=put_back)
-        found, cursor, pages = [*found, *page.found], page.cursor, pages + 1
-    return found
+        strays, cursor, pages = [*strays, *page.found], page.cursor, pages + 1
+    return strays
 
 
 async def test_a_stray_is_found_and_put_back_uncharged(stand: Stand) -> None:

@@ -75,9 +75,9 @@ async def test_a_foreign_entry_ends_a_peek_and_is_rung_for(stand: Stand) -> None
 
 
 async def test_events_are_waited_for(stand: Stand) -> None:
-    found = await meanwhile(lambda: stand.store.events("", 5, LONG), lambda: stand.submit("t1"))
-    assert [event.subject for event in found.events] == ["t1"]
-    last = found.events[-1].position
+    page = await meanwhile(lambda: stand.store.events("", 5, LONG), lambda: stand.submit("t1"))
+    assert [event.subject for event in page.events] == ["t1"]
+    last = page.events[-1].position
     assert (await stand.store.events(last, 5, 0.05)).events == ()
 
 

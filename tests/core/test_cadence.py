@@ -108,9 +108,9 @@ def test_rule_of_long_ago_costs_no_more_than_one_of_today(parts: str) -> None:  
 def test_rule_keeps_its_phase_however_far_away(parts: str, step: int) -> None:
     made = rule(f"DTSTART:19720103T000000\nRRULE:{parts}", "UTC", 0)
     start = moment("1972-01-03T00:00")
-    found = following(made, moment("2027-03-12T11:59"))
-    assert found is not None
-    assert (found - start) % (step * 1000) == 0
+    next_ = following(made, moment("2027-03-12T11:59"))
+    assert next_ is not None
+    assert (next_ - start) % (step * 1000) == 0
 
 
 def test_hourly_rule_loses_and_doubles_no_hour() -> None:
@@ -138,10 +138,10 @@ def test_every_keeps_to_its_anchor() -> None:  # [13], [28]
 
 @given(st.integers(100, 10**9), st.integers(0, 4 * DECADE), st.integers(0, 6 * DECADE))
 def test_every_is_in_phase_and_the_nearest(interval: int, anchor: int, after: int) -> None:
-    found = every(interval / 1000, anchor).following(after)
-    assert found > after
-    assert (found - anchor) % interval == 0
-    assert found - interval <= after or found == anchor
+    next_ = every(interval / 1000, anchor).following(after)
+    assert next_ > after
+    assert (next_ - anchor) % interval == 0
+    assert next_ - interval <= after or next_ == anchor
 
 
 @pytest.mark.parametrize("text", ["*/7 3-5 * * *", "0 0 1,15 * MON", "15 */6 * * * *", "@weekly"])
@@ -245,8 +245,8 @@ def test_a_series_has_no_doubles() -> None:
         "DTSTART;TZID=Australia/Lord_Howe:20270101T000000\nRRULE:FREQ=MINUTELY;INTERVAL=10;BYHOUR=0,1,2", "UTC", 0
     )
     now = moment("2027-04-03T12:00")
-    found = [now := following(made, now) or 0 for _ in range(60)]
-    assert all(earlier < later for earlier, later in pairwise(found))
+    moments = [now := following(made, now) or 0 for _ in range(60)]
+    assert all(earlier < later for earlier, later in pairwise(moments))
 
 
 @pytest.mark.parametrize("text", ["0 9 * jan mon-fri", "0 9 * JAN Mon-Fri", "0 9 lw jan-mar *", "0 9 * * mon#1,sun"])

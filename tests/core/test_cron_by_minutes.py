@@ -36,12 +36,12 @@ EXPRESSIONS = [
 
 
 def field(text: str, low: int, high: int) -> set[int]:
-    found: set[int] = set()
+    minutes: set[int] = set()
     for part in text.split(","):
         body, _, step = part.partition("/")
         first, _, last = (f"{low}-{high}" if body == "*" else body).partition("-")
-        found |= set(range(int(first), int(last or (high if step else first)) + 1, int(step or 1)))
-    return found
+        minutes |= set(range(int(first), int(last or (high if step else first)) + 1, int(step or 1)))
+    return minutes
 
 
 class Minutes:
@@ -60,7 +60,7 @@ class Minutes:
         return its_day and wall.minute in self.minutes and wall.hour in self.hours and wall.month in self.months
 
     def moments(self, name: str, start: datetime, end: datetime) -> list[int]:
-        found: list[int] = []
+        moments: list[int] = []
         before = (start - MINUTE).astimezone(ZoneInfo(name)).replace(tzinfo=None)
         while start < end:
             there = start.astimezone(ZoneInfo(name))
@@ -71,9 +71,9 @@ class Minutes:
                 named = named or self.names(before)
                 before += MINUTE
             if named:
-                found.append(round(start.timestamp()) * 1000)
+                moments.append(round(start.timestamp()) * 1000)
             before, start = wall, start + MINUTE
-        return found
+        return moments
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

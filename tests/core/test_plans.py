@@ -50,19 +50,19 @@ def test_a_plan_is_what_the_policies_say(
     bounds = Bounds(end=None if end is None else first + end, limit=limit)
     schedule = Schedule("j", Every(interval, 0), bounds, SchedulePolicy(misfire=misfire, deadline=deadline), first)
     now = first + late
-    found = plan(schedule, now)
+    planned = plan(schedule, now)
     if late < 0:
-        assert found == Plan(expected=first)
+        assert planned == Plan(expected=first)
         return
     moments = listed(schedule, now)
     fires = chosen(schedule, moments, now)
-    assert list(found.fires) == fires
+    assert list(planned.fires) == fires
     left_out = [moment for moment in moments if moment not in fires]
-    assert (found.missed is not None) == bool(left_out)
-    if found.missed is not None:
-        assert set(found.missed) <= set(left_out)
-        assert found.missed[0] == left_out[0]
-        assert found.why
+    assert (planned.missed is not None) == bool(left_out)
+    if planned.missed is not None:
+        assert set(planned.missed) <= set(left_out)
+        assert planned.missed[0] == left_out[0]
+        assert planned.why
     following = moments[-1] + interval
     over = (limit is not None and len(fires) >= limit) or (end is not None and following > first + end)
-    assert found.expected == (None if over else following)
+    assert planned.expected == (None if over else following)

@@ -15,12 +15,12 @@ NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 def sections() -> dict[str, list[list[str]]]:
     """The rows of the tables under each heading of the second level, without their heads."""
-    found: dict[str, list[list[str]]] = {}
+    tables: dict[str, list[list[str]]] = {}
     for part in re.split(r"^## ", (ROOT / "docs/parity.md").read_text(), flags=re.MULTILINE)[1:]:
         heading, _, text = part.partition("\n")
         rows = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in text.splitlines() if row[:1] == "|"]
-        found[heading] = [row for row in rows if len(row) > 1 and row[-1] != "test"]
-    return found
+        tables[heading] = [row for row in rows if len(row) > 1 and row[-1] != "test"]
+    return tables
 
 
 def exists(file: str, test: str) -> bool:

@@ -30,16 +30,16 @@ def handler() -> str:
 def test_the_first_hour_goes_as_it_is_told(short_path: Path) -> None:
     (short_path / "agent.py").write_text(handler())
     with running(short_path, "--workers", "2") as (cli, process):
-        told: dict[str, str] = {}
+        variables: dict[str, str] = {}
         for words in typed():
             if words[0] == "why":
                 kill_whoever_runs(short_path / "run", words[1])
             done = cli(*words)
             assert done.status == 0, f"{words}: {done.err}"
-            told[words[0]] = done.out
-        assert told["why"].count("claimed") == 2
-        assert "SIGKILL" in told["why"]
-        assert told["reload"].startswith("reloaded")
+            variables[words[0]] = done.out
+        assert variables["why"].count("claimed") == 2
+        assert "SIGKILL" in variables["why"]
+        assert variables["reload"].startswith("reloaded")
         assert "GOOD MORNING" in cli("submit", "--wait", "good morning").out
         assert cli("stop").status == 0
         assert process.wait(60) == 0

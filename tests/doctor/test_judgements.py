@@ -44,10 +44,10 @@ MEBIBYTE = 1 << 20
 
 
 def levels(findings: Iterable[Finding]) -> list[str]:
-    found = list(findings)
-    assert found
-    assert all(finding.fix for finding in found if finding.level in ("warning", "problem"))
-    return [str(finding.level) for finding in found if finding.level != "ok"]
+    listed = list(findings)
+    assert listed
+    assert all(finding.fix for finding in listed if finding.level in ("warning", "problem"))
+    return [str(finding.level) for finding in listed if finding.level != "ok"]
 
 
 KERNEL = KernelInfo("Linux", "6.1.0-18", pidfd=True, parents_death=True, subreaper=True, oom_score_adj=0)

@@ -94,11 +94,11 @@ def test_a_check_that_hangs_or_fails_hides_no_other() -> None:
         raise ZeroDivisionError("by zero")
 
     try:
-        found = run_bounded({"a": fine, "b": hangs, "c": fails, "d": fine}, 0.2)
+        findings = run_bounded({"a": fine, "b": hangs, "c": fails, "d": fine}, 0.2)
     finally:
         released.set()
-    assert [(finding.level, finding.subject) for finding in found] == [
+    assert [(finding.level, finding.subject) for finding in findings] == [
         ("ok", "subject"), ("problem", "b"), ("problem", "c"), ("ok", "subject")
     ]  # fmt: skip
-    assert "did not end within 0.2 s" in found[1].found
-    assert "ZeroDivisionError: by zero" in found[2].found
+    assert "did not end within 0.2 s" in findings[1].found
+    assert "ZeroDivisionError: by zero" in findings[2].found

@@ -118,9 +118,9 @@ async def test_cancel_during_a_drain_is_one_of_the_two_never_both(short_path: Pa
             scene.started(task_id)
         scene.pool.send()
         scene.pool.until("draining")
-        told = {task_id: await scene.store.cancel(task_id, "test") for task_id in tasks[:4]}
+        answers = {task_id: await scene.store.cancel(task_id, "test") for task_id in tasks[:4]}
         scene.ended()
-        assert set(told.values()) == {"canceled"}
+        assert set(answers.values()) == {"canceled"}
         states = [(await scene.record(task_id)).state for task_id in tasks]
         assert states == [State.CANCELED] * 4 + [State.SUBMITTED] * 4
 

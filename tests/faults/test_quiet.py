@@ -25,8 +25,8 @@ NEVER = 600.0  # seconds of a lease: no renewal tells of anything while a test l
 
 async def quiet(scene: Scene) -> None:
     """And every worker has heard of it."""
-    told = await scene.store.quiet_host(ALL_HOSTS, "op@desk", "why")
-    scene.pool.told_of(NOTED, told.workers)
+    answer = await scene.store.quiet_host(ALL_HOSTS, "op@desk", "why")
+    scene.pool.told_of(NOTED, answer.workers)
 
 
 async def test_what_runs_is_finished_and_nothing_more_is_begun_until_it_is_resumed(short_path: Path) -> None:
@@ -77,10 +77,10 @@ async def test_a_worker_polls_as_often_as_it_is_told_although_a_steward_answers(
         key = f"{{{QUEUE}}}:worker:{worker.incarnation}"
 
         def after(beats: int) -> tuple[int, int]:
-            told = [0, 0]
-            while told[0] < beats:
-                told = [int(count) for count in scene.client.hmget(key, "heartbeat", "request")]
-            return told[0], told[1]
+            counts = [0, 0]
+            while counts[0] < beats:
+                counts = [int(count) for count in scene.client.hmget(key, "heartbeat", "request")]
+            return counts[0], counts[1]
 
         vouched, _ = after(RENEWALS)  # by then the worker knows that a steward answers
         began, asked = after(vouched + 1)
@@ -103,8 +103,8 @@ async def test_schedules_fire_on_a_quiet_pool_and_what_they_make_waits(short_pat
 async def test_a_halted_pool_makes_no_fires_and_claims_nothing_until_the_halt_ends(short_path: Path) -> None:
     async with stage(short_path, workers=1) as scene:
         manager = TaskManager(scene.store, queue=QUEUE)
-        told = await scene.store.halt_host(ALL_HOSTS, "op@desk", "why")
-        scene.pool.told_of(NOTED, told.workers)
+        answer = await scene.store.halt_host(ALL_HOSTS, "op@desk", "why")
+        scene.pool.told_of(NOTED, answer.workers)
         due = await manager.schedules.upsert("j", every=0.1, limit=1, text="echo")
         scene.pool.told_of("this host is halted: no fires are made")
         await scene.submit("t1")
@@ -124,9 +124,9 @@ async def test_a_pool_that_is_started_into_a_halt_says_how_it_ends(short_path: P
         await scene.store.quiet_host(ALL_HOSTS, "op@desk", "because")
         assert scene.pool.stop() == 0
         pool = scene.restart().ready(1)
-        told = [str(pool.told_of("this host is quiet or halted", times)["mark"]) for times in (1, 2)]
-        assert told[0].endswith("op@desk said so: because; to go on: supervisor resume")
-        assert told[1].endswith("op@desk said so: why; to go on: supervisor control RESUME")
+        marks = [str(pool.told_of("this host is quiet or halted", times)["mark"]) for times in (1, 2)]
+        assert marks[0].endswith("op@desk said so: because; to go on: supervisor resume")
+        assert marks[1].endswith("op@desk said so: why; to go on: supervisor control RESUME")
 
 
 async def test_a_hint_that_was_lost_costs_no_more_than_a_renewal(short_path: Path) -> None:

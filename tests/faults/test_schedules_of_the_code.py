@@ -79,8 +79,8 @@ class Hosts:
                 await anyio.sleep(0.02)
 
     async def generations(self) -> dict[str, int]:
-        found = (await self.manager.schedules.list()).schedules
-        return {schedule.definition.schedule_id: schedule.generation for schedule in found}
+        schedules = (await self.manager.schedules.list()).schedules
+        return {schedule.definition.schedule_id: schedule.generation for schedule in schedules}
 
 
 @pytest.fixture
@@ -123,8 +123,8 @@ async def test_an_old_host_and_another_application_beside_a_deployment(hosts: Ho
     for pool in lasting:
         assert pool.stop() == 0
         assert await hosts.generations() == {"a": 1, "c": 1}
-    told = [line for pool in (first, second, *lasting) for line in pool.said(REMOVED)]
-    assert [(line["schedule"], line["application"]) for line in told] == [("b", "shop")] * 2
+    removals = [line for pool in (first, second, *lasting) for line in pool.said(REMOVED)]
+    assert [(line["schedule"], line["application"]) for line in removals] == [("b", "shop")] * 2
 
 
 async def test_without_a_name_start_and_doctor_name_what_no_code_declares(hosts: Hosts) -> None:
@@ -134,11 +134,11 @@ async def test_without_a_name_start_and_doctor_name_what_no_code_declares(hosts:
     assert pool.stop() == 0
     hosts.write("one", "a")
     pool = hosts.start("one", None)
-    told = pool.until(UNDECLARED)
-    assert (told["schedule"], told["remedy"]) == ("b c", "supervisor schedules unset 'b c'")
+    warning = pool.until(UNDECLARED)
+    assert (warning["schedule"], warning["remedy"]) == ("b c", "supervisor schedules unset 'b c'")
     findings = hosts.cli("doctor", "--json").document
     [finding] = [row for row in findings if row["look"].startswith("schedule ")]
-    assert (finding["look"], finding["level"], finding["fix"]) == ("schedule b c", "warning", told["remedy"])
+    assert (finding["look"], finding["level"], finding["fix"]) == ("schedule b c", "warning", warning["remedy"])
     await hosts.until("a", "b c")
     assert pool.stop() == 0
 
@@ -164,5 +164,5 @@ async def test_one_moves_to_another_application_and_stays_when_that_gets_another
     renamed.send(signal.SIGHUP)
     await hosts.until()
     assert [bank.stop(), renamed.stop()] == [0, 0]
-    told = [line for pool in (bank, renamed, shop) for line in pool.said(REMOVED)]
-    assert sorted((line["schedule"], line["application"]) for line in told) == [("a", "bank"), ("b", "store")]
+    removals = [line for pool in (bank, renamed, shop) for line in pool.said(REMOVED)]
+    assert sorted((line["schedule"], line["application"]) for line in removals) == [("a", "bank"), ("b", "store")]

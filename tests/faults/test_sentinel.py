@@ -79,8 +79,8 @@ def _seen_by_the_steward(group: Sentinels) -> None:
     """What has happened up to now; nobody else reads the stream of events from its end."""
 
     def looks() -> int:
-        found = re.search(r"cmdstat_xrevrange:calls=(\d+)", group.master.ask("INFO", "commandstats"))
-        return int(found[1]) if found else 0
+        match = re.search(r"cmdstat_xrevrange:calls=(\d+)", group.master.ask("INFO", "commandstats"))
+        return int(match[1]) if match else 0
 
     before = looks()
     until(lambda: looks() > before)
@@ -114,8 +114,8 @@ async def test_failover_to_a_replica_that_lags_loses_what_it_had_not_heard_and_s
 
 
 def _followed_by_nobody(group: Sentinels) -> bool:
-    told = group.master.ask("INFO", "replication")
-    return "role:slave" in told or "min_slaves_good_slaves:0" in told
+    info = group.master.ask("INFO", "replication")
+    return "role:slave" in info or "min_slaves_good_slaves:0" in info
 
 
 async def test_an_old_master_that_wakes_up_refuses_writes_and_is_left(short_path: Path) -> None:

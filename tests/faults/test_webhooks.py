@@ -30,9 +30,9 @@ async def test_end_of_a_task_is_told_with_its_result_and_a_signature(short_path:
         async with stage(short_path, webhook_secret=SECRET, **REACHABLE) as scene:
             await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             await scene.completed("t")
-            told = ear.next_signed(SECRET)
-            assert (told["type"], told["task_id"], told["turn"]) == ("task.completed", "t", 1)
-            assert told["result"]["state"] == "completed"
+            notice = ear.next_signed(SECRET)
+            assert (notice["type"], notice["task_id"], notice["turn"]) == ("task.completed", "t", 1)
+            assert notice["result"]["state"] == "completed"
             assert SECRET not in scene.pool.told()
 
 
@@ -160,12 +160,12 @@ async def test_receiver_with_the_official_library_accepts_it(short_path: Path, s
         async with stage(short_path, webhook_secret=secret, **REACHABLE) as scene:
             await scene.submit_on("t", SubmitOptions(webhook=ear.url))
             headers, content = ear.requests.get(timeout=PATIENCE)
-            told = Webhook(key).verify(content, headers)
-            assert (told["type"], told["task_id"]) == ("task.completed", "t")
+            notice = Webhook(key).verify(content, headers)
+            assert (notice["type"], notice["task_id"]) == ("task.completed", "t")
             ended = (await scene.record("t")).finished_ms
             assert ended is not None
-            assert abs(datetime.fromisoformat(told["timestamp"]).timestamp() * 1000 - ended) < 1
-            assert told["timestamp"].endswith("Z")
+            assert abs(datetime.fromisoformat(notice["timestamp"]).timestamp() * 1000 - ended) < 1
+            assert notice["timestamp"].endswith("Z")
 
 
 async def test_traceback_stays_here(short_path: Path) -> None:
@@ -173,9 +173,9 @@ async def test_traceback_stays_here(short_path: Path) -> None:
     with receiver() as ear:
         async with stage(short_path, max_attempts=1, **REACHABLE) as scene:
             await scene.submit_on("t", SubmitOptions(webhook=ear.url), text="fail")
-            told = ear.next()[1]
-            assert told["type"] == "task.failed"
-            assert set(told["result"]["error"]) == {"type", "message"}
+            notice = ear.next()[1]
+            assert notice["type"] == "task.failed"
+            assert set(notice["result"]["error"]) == {"type", "message"}
             result = (await scene.record("t")).result
             assert result is not None
             assert b"Traceback" in result  # whoever may ask the store may read it

@@ -221,8 +221,8 @@ async def test_redis_is_pinged_and_said_in_one_line(redis_settings: RedisSetting
         async with create_broker(
             redis_url=redis_settings.url, queue_name=redis_settings.queue, max_connections=3
         ) as broker:
-            told = [entry["event"] for entry in logs]
-            assert told == [f"Redis scheduler connected to {redis_settings.url}"]
+            events = [entry["event"] for entry in logs]
+            assert events == [f"Redis scheduler connected to {redis_settings.url}"]
             assert not broker.in_memory
             async with broker.working(upper):
                 task_id = await broker.manager.run_task("hello")
@@ -254,7 +254,7 @@ def test_settings_say_which_as_they_were_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keywords", "told"),
+    ("keywords", "message"),
     [
         ({"type": "redis"}, "needs REDIS_URL or REDIS_HOST"),
         ({"type": "rabbit"}, "must be redis or memory"),
@@ -263,8 +263,8 @@ def test_settings_say_which_as_they_were_given() -> None:
         ({"queue_name": ""}, "queue"),
     ],
 )
-def test_what_cannot_be_is_a_value_error_that_says_why(keywords: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told) as raised:
+def test_what_cannot_be_is_a_value_error_that_says_why(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as raised:
         create_broker(**keywords)
     assert isinstance(raised.value, ConfigError)
 
@@ -287,7 +287,7 @@ except ValueError as error:
 
 
 @pytest.mark.parametrize(
-    ("environ", "told"),
+    ("environ", "message"),
     [
         ({"SCHEDULER_TYPE": "redis"}, "0 wait"),
         ({"SCHEDULER_TYPE": "memory"}, "the store in memory needs fakeredis: pip install 'fakeredis[lua]'"),
@@ -298,14 +298,14 @@ except ValueError as error:
     ],
 )
 def test_a_missing_package_is_named_with_the_line_that_installs_it(
-    redis_settings: RedisSettings, environ: dict[str, str], told: str
+    redis_settings: RedisSettings, environ: dict[str, str], message: str
 ) -> None:
     """The documented factory, where no package is that can be done without: Redis alone needs none of them."""
     named = {"REDIS_URL": redis_settings.url, "REDIS_QUEUE_NAME": redis_settings.queue, **environ}
     program = subprocess.run(
         [sys.executable, "-c", BARE], capture_output=True, text=True, check=True, env={**os.environ, **named}
     )
-    assert program.stdout.splitlines()[-1].removeprefix(f"{MissingPackageError.__name__} ") == told
+    assert program.stdout.splitlines()[-1].removeprefix(f"{MissingPackageError.__name__} ") == message
 
 
 async def test_a_task_whose_handler_nobody_has_fails_when_its_time_is_over() -> None:

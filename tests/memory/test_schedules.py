@@ -33,10 +33,10 @@ task = asyncio.get_running_loop().create_task(begin())
 def test_they_fire_and_are_lost_with_the_process(tmp_path: Path) -> None:
     for _ in range(2):
         with single(tmp_path, AGENT, HOLDFAST_HANDLER="agent:handlers") as service:
-            told = service.until("ticked 2")
-            if "ticked 1" not in told:
-                told += service.until("ticked 1")
+            line = service.until("ticked 2")
+            if "ticked 1" not in line:
+                line += service.until("ticked 1")
             service.send(signal.SIGTERM)
             service.ended()
-        assert "durable ones from before: []" in told
-        assert "next UTC" in told
+        assert "durable ones from before: []" in line
+        assert "next UTC" in line

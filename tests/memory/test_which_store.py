@@ -36,9 +36,9 @@ def nothing_set(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def told() -> Iterator[list[EventDict]]:
-    with structlog.testing.capture_logs() as logs:
-        yield [] if logs is None else logs
+def logs() -> Iterator[list[EventDict]]:
+    with structlog.testing.capture_logs() as captured:
+        yield [] if captured is None else captured
 
 
 AGENT = """
@@ -69,7 +69,7 @@ async def test_inside_a_worker_it_is_the_store_of_the_worker(short_path: Path) -
 
 
 async def test_beside_a_running_supervisor_it_is_its_store_and_one_line_names_it(
-    short_path: Path, told: list[EventDict]
+    short_path: Path, logs: list[EventDict]
 ) -> None:
     options = ("examples.wordcount:handle", "--workers", "1", "--queue-name", "other:queue")
     with running(short_path, *options) as (_, process):
@@ -78,7 +78,7 @@ async def test_beside_a_running_supervisor_it_is_its_store_and_one_line_names_it
             record = await broker.manager.wait(task_id, timeout=WITHIN)
             assert not broker.in_memory
     assert record.state is State.COMPLETED
-    [line] = [entry["event"] for entry in told]
+    [line] = [entry["event"] for entry in logs]
     assert f"the supervisor in {short_path / 'run'} (pid {process.pid}): unix://" in line
     assert "other:queue" in line
 
@@ -120,21 +120,21 @@ async def test_a_supervisor_that_answers_nonsense_is_no_reason_for_memory(short_
         group.cancel_scope.cancel()
 
 
-async def test_else_it_is_memory_with_a_warning(told: list[EventDict], short_path: Path) -> None:
+async def test_else_it_is_memory_with_a_warning(logs: list[EventDict], short_path: Path) -> None:
     async with create_broker() as broker:
         assert broker.in_memory
-    [line] = told
+    [line] = logs
     assert line["log_level"] == "warning"
     assert f"no supervisor runs in {short_path / 'run'}" in line["event"]
 
 
-async def test_memory_that_was_asked_for_is_silent(told: list[EventDict], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_memory_that_was_asked_for_is_silent(logs: list[EventDict], monkeypatch: pytest.MonkeyPatch) -> None:
     async with create_broker(type="memory") as broker:
         assert broker.in_memory
     monkeypatch.setenv("SCHEDULER_TYPE", "memory")
     async with create_broker() as broker:
         assert broker.in_memory
-    assert told == []
+    assert logs == []
 
 
 async def test_memory_that_was_asked_for_is_private_beside_a_running_supervisor(short_path: Path) -> None:
@@ -153,12 +153,12 @@ async def submitting(messages: list[dict[str, Any]]) -> str:
     return "inner was run"
 
 
-async def test_inside_a_working_block_it_is_the_store_of_the_block(told: list[EventDict]) -> None:
+async def test_inside_a_working_block_it_is_the_store_of_the_block(logs: list[EventDict]) -> None:
     async with create_broker(type="memory") as broker, broker.working(submitting):
         outer = await broker.manager.wait(await broker.manager.run_task("outer"), timeout=WITHIN)
         inner = json.loads(outer.result or b"")["parts"][0]["text"]
         assert (await broker.manager.wait(inner, timeout=WITHIN)).state is State.COMPLETED
-    assert [entry for entry in told if entry["log_level"] == "warning"] == []
+    assert [entry for entry in logs if entry["log_level"] == "warning"] == []
 
 
 @pytest.mark.parametrize("options", [{}, {"delay": 60}])

@@ -73,7 +73,7 @@ def test_tables_of_a_later_version_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("url", "status", "told"),
+    ("url", "status", "text"),
     [
         (
             "postgresql://me:s3cret@127.0.0.1:1/x",
@@ -84,12 +84,12 @@ def test_tables_of_a_later_version_are_refused(
     ],
 )
 def test_a_server_that_is_away_and_a_database_that_is_not_there_are_told_apart(
-    short_path: Path, redis_settings: RedisSettings, postgres_server: Server, url: str, status: int, told: str
+    short_path: Path, redis_settings: RedisSettings, postgres_server: Server, url: str, status: int, text: str
 ) -> None:
     url = url.format(server="postgresql://holdfast@", folder=postgres_server.folder)
     answer = command(short_path, redis_settings, url)("submit", "hello")
     assert answer.status == status
-    assert told in answer.err
+    assert text in answer.err
     assert "s3cret" not in answer.err
 
 

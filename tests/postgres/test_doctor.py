@@ -66,5 +66,5 @@ def test_the_doctor_tells_it(short_path: Path, redis_settings: RedisSettings, da
     places = ("--runtime-dir", str(short_path / "run"), "--state-dir", str(short_path / "state"))
     doctor = Cli(short_path, ("--json", "--app-dir", str(ROOT), *places), kept)
     answer = doctor("doctor", "examples.agent:handle", "--redis-url", redis_settings.url)
-    told = {finding["look"]: finding["level"] for finding in answer.document if finding["subject"] == "postgresql"}
-    assert told == {"connection": "ok", "tables": "ok", "rights": "ok", "this Redis": "note", "ledger": "ok"}
+    levels = {finding["look"]: finding["level"] for finding in answer.document if finding["subject"] == "postgresql"}
+    assert levels == {"connection": "ok", "tables": "ok", "rights": "ok", "this Redis": "note", "ledger": "ok"}

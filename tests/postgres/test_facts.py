@@ -276,10 +276,10 @@ async def test_what_was_asked_of_a_schedule_and_not_ingested_is_done_again(books
     await stage.schedules.pause("pauses", "enough")
     await books.flush()
     await books.wait_given()
-    found = {each.definition.schedule_id: each for each in (await stage.schedules.list()).schedules}
-    assert sorted(found) == ["changes", "new", "pauses"]
-    assert '"2m"' in found["changes"].definition.spec
-    assert found["pauses"].paused == "enough"
+    schedules = {each.definition.schedule_id: each for each in (await stage.schedules.list()).schedules}
+    assert sorted(schedules) == ["changes", "new", "pauses"]
+    assert '"2m"' in schedules["changes"].definition.spec
+    assert schedules["pauses"].paused == "enough"
     assert await books.requests() == []
 
 
@@ -467,9 +467,9 @@ async def test_webhooks_that_wait_are_told_after_a_loss(books: Ledger, stage: St
     await books.store.notice_done(notice.name)
     await books.keep()
     await books.lose()
-    found = {each.name: each for each in (await books.store.take_notices(10, 60_000))[0]}
-    assert found == before
-    assert {each.url for each in found.values()} == {URL, "https://example.org/all"}
+    notices = {each.name: each for each in (await books.store.take_notices(10, 60_000))[0]}
+    assert notices == before
+    assert {each.url for each in notices.values()} == {URL, "https://example.org/all"}
     record = await books.store.get("ended")
     assert record is not None
     assert record.result == b'"out"'

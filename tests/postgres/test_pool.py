@@ -79,10 +79,10 @@ async def test_flushed_under_load_it_is_rebuilt_and_nothing_is_lost(short_path: 
         await until_kept(store, {*before, *after})
         facts = await store.ledger()
         assert facts.losses == 1
-        told = supervisor(scene, database)("status")
-        assert told.status == 0, told
-        assert "ledger following, " in told.out
-        assert f"losses of Redis: 1, tasks put back: {facts.restored}" in told.out
+        status = supervisor(scene, database)("status")
+        assert status.status == 0, status
+        assert "ledger following, " in status.out
+        assert f"losses of Redis: 1, tasks put back: {facts.restored}" in status.out
         assert scene.pool.deaths() == []
 
 

@@ -61,8 +61,8 @@ async def test_every_state_comes_back(books: Ledger) -> None:
     await books.keep()
     due = (await books.redis.task("later")).due_ms
     await books.lose()
-    found = {task_id: await books.state(task_id) for task_id in STATES}
-    assert found == STATES
+    states = {task_id: await books.state(task_id) for task_id in STATES}
+    assert states == STATES
     assert (await books.redis.task("later")).due_ms == due
     assert (await books.redis.task("child")).waits_for == ("waits",)
     assert [letter.task_id for letter in (await books.store.dead_letters(10)).tasks] == ["given-up"]

@@ -103,10 +103,10 @@ class Stage:
 
     async def events(self) -> list[dict[bytes, bytes]]:
         """What the store has told, in its order."""
-        found = await self.space.do("XRANGE", self.space.key("events"), "-", "+")
+        entries = await self.space.do("XRANGE", self.space.key("events"), "-", "+")
         return [
             fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
-            for _, fields in found
+            for _, fields in entries
         ]
 
     async def expected(self, schedule_id: str) -> float | None:

@@ -59,8 +59,8 @@ async def retire(stage: Stage, seen: str = "", at_once: int = 100) -> Retired:
         seen = step.token
 
 
-def _by_id(found: set[Undeclared]) -> tuple[Undeclared, ...]:
-    return tuple(sorted(found, key=lambda schedule: schedule.schedule_id))
+def _by_id(schedules: set[Undeclared]) -> tuple[Undeclared, ...]:
+    return tuple(sorted(schedules, key=lambda schedule: schedule.schedule_id))
 
 
 async def ids(stage: Stage) -> set[str]:
@@ -125,8 +125,8 @@ async def test_an_application_without_a_pool_that_serves_keeps_its_schedules(sta
     await serve(stage, "w2", "bank", "b")
     await leave(stage, "w1")
     await serve(stage, "alone", "shop", kind=WorkerKind.SINGLE)
-    found = await retire(stage)
-    assert (found.removed, found.left) == ((), (Undeclared("a", "shop"),))
+    retired = await retire(stage)
+    assert (retired.removed, retired.left) == ((), (Undeclared("a", "shop"),))
     assert await stage.space.store.undeclared_schedules(10) == (Undeclared("a", "shop"),)
 
 
@@ -136,9 +136,9 @@ async def test_without_a_name_nothing_is_removed_and_it_is_named(stage: Stage) -
     await serve(stage, "new", "", "a")
     assert await stage.space.store.undeclared_schedules(10) == ()
     await leave(stage, "old")
-    found = await retire(stage)
-    assert (found.removed, found.left) == ((), (Undeclared("b c", ""),))
-    assert found.left[0].remedy == "supervisor schedules unset 'b c'"
+    retired = await retire(stage)
+    assert (retired.removed, retired.left) == ((), (Undeclared("b c", ""),))
+    assert retired.left[0].remedy == "supervisor schedules unset 'b c'"
     assert await ids(stage) == {"a", "b c"}
     await leave(stage, "new")
     assert await stage.space.store.undeclared_schedules(10) == ()
@@ -197,13 +197,13 @@ async def test_what_another_application_declares_is_not_removed_and_is_its_own_o
     assert await owner(stage, "a") == "shop"
     await serve(stage, "w3", "shop")
     await leave(stage, "w1")
-    found = await retire(stage)
-    assert (found.removed, found.left) == ((), ())
+    retired = await retire(stage)
+    assert (retired.removed, retired.left) == ((), ())
     assert (await declare(stage, "a", "bank", asked=stage.at(0))).word == "same"
     assert (await owner(stage, "a"), (await stage.schedules.get("a")).generation) == ("bank", 1)
     await serve(stage, "w4", "bank")
     await leave(stage, "w2")
-    assert (await retire(stage, found.token)).removed == (Undeclared("a", "bank"),)
+    assert (await retire(stage, retired.token)).removed == (Undeclared("a", "bank"),)
 
 
 async def test_one_that_asks_again_does_not_undo_what_a_later_one_declares(stage: Stage) -> None:
@@ -234,15 +234,15 @@ async def test_many_are_removed_in_steps(stage: Stage) -> None:
     first = await stage.space.store.retire_schedules("", 20)
     assert (first.begins, first.more, first.left) == (True, True, ())
     assert 0 < len(first.removed) < 100
-    found = await retire(stage, first.token, 20)
-    assert sorted([*first.removed, *found.removed], key=lambda schedule: schedule.schedule_id) == [
+    second = await retire(stage, first.token, 20)
+    assert sorted([*first.removed, *second.removed], key=lambda schedule: schedule.schedule_id) == [
         Undeclared(name, "shop") for name in names if name != "s007"
     ]
-    assert await stage.space.store.retire_schedules(found.token, 20) == Retired(found.token)
+    assert await stage.space.store.retire_schedules(second.token, 20) == Retired(second.token)
     assert set(await stage.space.do("SMEMBERS", stage.space.key("declared"))) == {b"s007"}
     assert len(await stage.space.do("SMEMBERS", stage.space.key("catalog_digests"))) == 1
     await leave(stage, "w2")
-    await retire(stage, found.token)
+    await retire(stage, second.token)
     assert await stage.space.do("EXISTS", stage.space.key("catalog_digests")) == 0
 
 

@@ -16,8 +16,8 @@ SCAN = 7.0  # seconds
 
 
 async def test_a_schedule_holds_what_its_tasks_are_made_of(stage: Stage) -> None:
-    told = {"name": "report.send", "kwargs": {"region": "eu"}, "lane": "slow", "max_attempts": 5, "timeout": 1.5}
-    await stage.set("j", schedule="NOW", text=None, **told)
+    fields = {"name": "report.send", "kwargs": {"region": "eu"}, "lane": "slow", "max_attempts": 5, "timeout": 1.5}
+    await stage.set("j", schedule="NOW", text=None, **fields)
     [task_id] = await stage.round()
     record = await stage.space.task(task_id)
     assert (record.name, record.lane, record.max_attempts, record.state) == ("report.send", "slow", 5, State.SUBMITTED)

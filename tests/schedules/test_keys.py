@@ -31,8 +31,8 @@ async def earlier(stage: Stage) -> AsyncIterator[Stage]:
 
 
 async def lines(stage: Stage, schedule_id: str) -> list[tuple[int | None, str]]:
-    found = await stage.schedules.history(schedule_id, 100)
-    return [(line.scheduled_at, line.what) for line in reversed(found) if line.what in {"fired", "skipped"}]
+    lines = await stage.schedules.history(schedule_id, 100)
+    return [(line.scheduled_at, line.what) for line in reversed(lines) if line.what in {"fired", "skipped"}]
 
 
 async def made(stage: Stage) -> Counter[tuple[str, str]]:

@@ -66,8 +66,8 @@ async def test_each_fire_is_made_once_though_a_steward_dies(
                 process.stdin.flush()
             ended = sorted(process.wait(PATIENCE) for process in racing)
         assert ended == [-signal.SIGKILL, 0, 0, 0]
-        told = [await manager.schedules.history(f"j{number}") for number in range(FIRES)]
-        assert [[line.what for line in lines] for lines in told] == [["fired", "set"]] * FIRES
-        tasks = {line.task for lines in told for line in lines if line.what == "fired"}
+        histories = [await manager.schedules.history(f"j{number}") for number in range(FIRES)]
+        assert [[line.what for line in lines] for lines in histories] == [["fired", "set"]] * FIRES
+        tasks = {line.task for lines in histories for line in lines if line.what == "fired"}
         assert len(tasks) == FIRES
         assert await manager.count_tasks(State.SUBMITTED) == FIRES

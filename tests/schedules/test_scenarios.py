@@ -250,7 +250,7 @@ async def test_a_run_of_before_a_change_has_no_say(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overlap", "at_once", "told"),
+    ("overlap", "at_once", "text"),
     [
         ("allow", 1, ["fired", "fired"]),
         ("forbid", 0, ["fired", "skipped"]),
@@ -258,14 +258,14 @@ async def test_a_run_of_before_a_change_has_no_say(stage: Stage) -> None:
         ("replace", 1, ["fired", "ended", "fired"]),
     ],
 )
-async def test_20_now_while_it_runs(stage: Stage, overlap: str, at_once: int, told: list[str]) -> None:
+async def test_20_now_while_it_runs(stage: Stage, overlap: str, at_once: int, text: list[str]) -> None:
     await stage.set("j", schedule="NOW", overlap=overlap)
     [first] = await stage.round()
     await stage.work()
     await stage.space.advance(1000)
     await stage.set("j", schedule="NOW", overlap=overlap, lane=None, metadata={"second": True})
     assert len(await stage.round()) == at_once
-    assert await stage.told("j") == told
+    assert await stage.told("j") == text
     assert await stage.state(first) == (State.CANCELED if overlap == "replace" else State.WORKING)
     if overlap == "queue-one":
         await stage.end(first)

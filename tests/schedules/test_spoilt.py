@@ -50,8 +50,8 @@ async def test_schedule_that_cannot_be_read_stops_no_other(stage: Stage, spoil: 
     await spoil(stage, "bad")
     with capture_logs() as logs:
         assert await stage.until(120, step=30) == ["sound@20270101T000100Z", "sound@20270101T000200Z"]
-    told = [line for line in logs if line["event"] == "a schedule cannot be read; it is set aside"]
-    assert [line["schedule"] for line in told] == ["bad"]  # once
+    warnings = [line for line in logs if line["event"] == "a schedule cannot be read; it is set aside"]
+    assert [line["schedule"] for line in warnings] == ["bad"]  # once
     page = await stage.schedules.list()
     assert [schedule.definition.schedule_id for schedule in page.schedules] == ["sound"]
     [spoilt] = page.spoilt

@@ -149,11 +149,11 @@ def test_systemd_is_told_of_ready_and_stopping(start: Start, tmp_path: Path) -> 
         systemd.bind(str(tmp_path / "notify"))
         systemd.settimeout(20.0)
         service = start(environment={"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "3000000"})
-        told: list[str] = []
+        statuses: list[str] = []
 
         def until(message: str) -> None:
-            while not any(message in each for each in told):
-                told.append(systemd.recv(4096).decode())
+            while not any(message in each for each in statuses):
+                statuses.append(systemd.recv(4096).decode())
 
         until("READY=1")
         until("WATCHDOG=1")

@@ -38,8 +38,8 @@ GROUP = "raise pids.max (TasksMax=)"
 )
 def test_the_tightest_bound_is_named_with_its_number(measured: Host, most: int, why: str) -> None:
     assert refusal(measured, living=4, wanted=most) == ""
-    told = refusal(measured, living=4, wanted=most + 1)
-    assert told == f"this host cannot hold {most + 1} workers, {most} at most: {why}, or ask for fewer"
+    text = refusal(measured, living=4, wanted=most + 1)
+    assert text == f"this host cannot hold {most + 1} workers, {most} at most: {why}, or ask for fewer"
 
 
 def test_a_host_without_known_bounds_holds_any_number() -> None:

@@ -63,8 +63,8 @@ async def working(store: Store, lane: str, tasks: int = 1) -> tuple[str, list[st
 
 
 async def records(store: Store, ids: list[str]) -> list[TaskRecord]:
-    found = [await store.get(task_id) for task_id in ids]
-    return [record for record in found if record is not None]
+    tasks = [await store.get(task_id) for task_id in ids]
+    return [record for record in tasks if record is not None]
 
 
 @pytest.mark.parametrize(("charged", "crashes"), [(True, 1), (False, 0)])

@@ -44,10 +44,10 @@ def install(folder: Path, name: str, says: str) -> Path:
 
 def test_the_bundled_program_is_taken_first(tmp_path: Path) -> None:
     install(tmp_path, "valkey-server", "Valkey server v=8.0.1 sha=0")
-    found = server_program.find()
-    assert find(tmp_path, bundled=True) == f"{found.path} {found.engine}"
-    assert found.engine.name == "valkey"
-    assert os.access(found.path, os.X_OK)
+    program = server_program.find()
+    assert find(tmp_path, bundled=True) == f"{program.path} {program.engine}"
+    assert program.engine.name == "valkey"
+    assert os.access(program.path, os.X_OK)
 
 
 @pytest.mark.parametrize(

@@ -147,8 +147,8 @@ def test_files_elsewhere_are_watched_by_themselves_if_they_are_there(tmp_path: P
 
 
 def test_setting_files_are_those_that_are_read_or_would_be(tmp_path: Path) -> None:
-    found = tuple(tmp_path / name for name in (".env", "supervisor.toml", "agent_config.json", ".redbike.conf"))
-    assert setting_files({}, environ={}, folder=tmp_path) == found
+    paths = tuple(tmp_path / name for name in (".env", "supervisor.toml", "agent_config.json", ".redbike.conf"))
+    assert setting_files({}, environ={}, folder=tmp_path) == paths
     (tmp_path / ".env").write_text("HOLDFAST_CONFIG=/etc/one.toml\n")
     assert setting_files({}, environ={}, folder=tmp_path)[1] == Path("/etc/one.toml")
     assert setting_files({}, environ={"HOLDFAST_CONFIG": "two"}, folder=tmp_path)[1] == Path("two")

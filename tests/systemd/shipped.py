@@ -16,14 +16,14 @@ _NAMES = {SYSUSERS: Path("holdfast.sysusers.conf"), TMPFILES: Path("holdfast.tmp
 
 def shipped() -> dict[Path, str]:
     """Text by path below systemd/."""
-    found: dict[Path, str] = {}
+    texts: dict[Path, str] = {}
     for site in (USUAL, INSTANCE):
         for file in files(site):
             if file.path in _NAMES:
-                found[_NAMES[file.path]] = file.text
+                texts[_NAMES[file.path]] = file.text
             elif file.path.is_relative_to(UNITS):
-                found[file.path.relative_to(UNITS)] = file.text
-    return found
+                texts[file.path.relative_to(UNITS)] = file.text
+    return texts
 
 
 def main() -> None:

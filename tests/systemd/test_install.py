@@ -69,8 +69,8 @@ def test_the_unit_runs_this_command_and_the_settings_name_the_handler(cli: Cli, 
     assert Path(command).samefile(Path(sys.executable).with_name("supervisor"))
     assert "\nUser=ada\n" in unit
     assert not (root / "etc/sysusers.d").exists()
-    told = tomllib.loads((root / TOML).read_text())
-    assert told == {"handler": "agent:handle", "workers": 3, "app_dir": str(cli.folder.resolve())}
+    settings = tomllib.loads((root / TOML).read_text())
+    assert settings == {"handler": "agent:handle", "workers": 3, "app_dir": str(cli.folder.resolve())}
 
 
 def test_an_instance_has_its_own_settings_and_leaves_those_of_the_others(cli: Cli, root: Path) -> None:
@@ -152,8 +152,8 @@ def test_a_command_is_written_by_its_path_and_its_folder_is_shown(cli: Cli, root
     tool.chmod(0o755)
     answer = cli("service", "install", "--root", "image", "--exec", "./tool -n 'a b'")
     assert "no handler" not in answer.err
-    told = tomllib.loads((root / TOML).read_text())
-    assert told == {"exec": f"{tool} -n 'a b'", "app_dir": str(cli.folder)}
+    settings = tomllib.loads((root / TOML).read_text())
+    assert settings == {"exec": f"{tool} -n 'a b'", "app_dir": str(cli.folder)}
     assert f"BindReadOnlyPaths={cli.folder}\n" in (root / UNIT).read_text()
 
 

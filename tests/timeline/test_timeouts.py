@@ -25,18 +25,18 @@ class Timed(RoundRobin):
 
 
 def test_what_is_nearer_to_the_job_counts() -> None:
-    found = handler_from(Timed("A:A:B"), "timed")
-    settings = settled(found, Settings(lanes=(Lane("A"), Lane("B")), task_timeout=7.0), may_choose=False)
+    handler = handler_from(Timed("A:A:B"), "timed")
+    settings = settled(handler, Settings(lanes=(Lane("A"), Lane("B")), task_timeout=7.0), may_choose=False)
     assert (settings.timeout_of("A"), settings.timeout_of("B")) == (5.0, 7.0)
-    stricter = settled(found, Settings(lanes=(Lane("A", timeout=1.0),)), may_choose=False)
+    stricter = settled(handler, Settings(lanes=(Lane("A", timeout=1.0),)), may_choose=False)
     assert (stricter.timeout_of("A"), stricter.timeout_of("B")) == (1.0, None)
 
 
 def test_lanes_that_nobody_named_are_the_handlers_or_an_error() -> None:
-    found = handler_from(Timed("A:A:B"), "timed")
-    assert settled(found, Settings(), may_choose=True).lanes == (Lane("A", 2, timeout=5.0), Lane("B"))
+    handler = handler_from(Timed("A:A:B"), "timed")
+    assert settled(handler, Settings(), may_choose=True).lanes == (Lane("A", 2, timeout=5.0), Lane("B"))
     with pytest.raises(HandlerError, match=r"--lanes 'A=2;timeout=5,B=1'"):
-        settled(found, Settings(), may_choose=False)
+        settled(handler, Settings(), may_choose=False)
 
 
 @pytest.mark.parametrize("initstring", ["", "A::B", "A B", "bad"])

@@ -23,9 +23,9 @@ def event(inside: Inside, jobid: str) -> str:
 def test_now_is_queued_at_once_whether_or_not_anybody_dispatches(inside: Inside) -> None:
     began = int(time.time())
     assert inside("set", "job:A", "NOW").status == 0
-    told = inside("tell", "job:A").document
-    assert (told["next_run"], told["schedule"], told["working"]) == (None, "STOP", False)
-    word, since = told["status"].split(":")
+    answer = inside("tell", "job:A").document
+    assert (answer["next_run"], answer["schedule"], answer["working"]) == (None, "STOP", False)
+    word, since = answer["status"].split(":")
     assert word == "ENQ"
     assert began - 1 <= int(since)
     [task] = inside("tasks", "list", "--json").lines
@@ -53,12 +53,12 @@ def test_what_schedules_prints_can_be_set_again(inside: Inside) -> None:
     for jobid, schedule in {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "NOW", "off": "STOP"}.items():
         assert inside("set", jobid, schedule).status == 0
     inside("schedules", "set", "hourly", "x", "--cron", "0 * * * *")
-    told = inside("schedules", "--csv")
-    assert rows(told.out) == {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "STOP", "off": "STOP"}
-    assert "1 schedule left out: CSV cannot express cron" in told.err
-    for jobid, schedule in rows(told.out).items():
+    answer = inside("schedules", "--csv")
+    assert rows(answer.out) == {"later:A": "AT:4000000000", "daily:B": rule, "over:A": "STOP", "off": "STOP"}
+    assert "1 schedule left out: CSV cannot express cron" in answer.err
+    for jobid, schedule in rows(answer.out).items():
         assert inside("set", jobid, schedule).status == 0
-    assert rows(inside("schedules", "--csv").out) == rows(told.out)
+    assert rows(inside("schedules", "--csv").out) == rows(answer.out)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_schedules_without_a_verb_lists(inside: Inside) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "text"),
     [
         (("set", "j:A", "continue"), "CONTINUE"),
         (("set", "j:A", "stop"), "STOP"),
@@ -109,12 +109,12 @@ def test_schedules_without_a_verb_lists(inside: Inside) -> None:
         ),
     ],
 )
-def test_what_is_told_of_a_job_means_the_same_when_it_is_set(inside: Inside, words: tuple[str, ...], told: str) -> None:
+def test_what_is_told_of_a_job_means_the_same_when_it_is_set(inside: Inside, words: tuple[str, ...], text: str) -> None:
     inside(*words)
-    assert rows(inside("schedules", "--csv").out) == {"j:A": told}
+    assert rows(inside("schedules", "--csv").out) == {"j:A": text}
     following = inside("tell", "j:A").document["next_run"]
-    inside("set", "j:A", told)
-    assert inside("tell", "j:A").document["schedule"] == told
+    inside("set", "j:A", text)
+    assert inside("tell", "j:A").document["schedule"] == text
     assert inside("tell", "j:A").document["next_run"] == following
 
 
@@ -160,8 +160,8 @@ def test_an_unknown_job_is_an_error(inside: Inside, verb: str) -> None:
 
 
 def test_an_unknown_job_is_told_as_nothing(inside: Inside) -> None:
-    told = inside("tell", "nobody").document
-    assert told == {"status": None, "next_run": None, "schedule": None, "working": False}
+    answer = inside("tell", "nobody").document
+    assert answer == {"status": None, "next_run": None, "schedule": None, "working": False}
 
 
 @pytest.mark.parametrize(

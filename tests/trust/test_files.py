@@ -64,9 +64,9 @@ def test_other_users_are_warned_of_one_that_their_group_can_write(short_path: Pa
     os.chown(path, SERVICE, SERVICE)
     for command in ("config show", "check examples.wordcount:handle", "doctor examples.wordcount:handle"):
         answer = User(SERVICE).supervisor(*command.split(), cwd=folder)
-        told = " ".join((answer.out + answer.err).split())
-        assert f"{path.name}: its group can write it (mode 660)" in told, command
-        assert f"chmod g-w {path.name}" in told
+        text = " ".join((answer.out + answer.err).split())
+        assert f"{path.name}: its group can write it (mode 660)" in text, command
+        assert f"chmod g-w {path.name}" in text
     assert User(SERVICE).supervisor("config", "show", cwd=folder).status == 0
     assert "its group" not in User(SERVICE).supervisor("status", cwd=folder).err
 
@@ -115,7 +115,7 @@ def test_a_folder_that_may_not_be_searched_is_named(short_path: Path, command: s
     answer = User(SERVICE).supervisor(*command.split(), "--app-dir", str(closed), cwd=folder)
     name = "agent.py" if command == "check" else "agent_config.json"
     assert answer.status == 78
-    told = f"{closed / name}: this user may not search its folder: chmod +x it, or use another"
-    assert told in answer.err
+    text = f"{closed / name}: this user may not search its folder: chmod +x it, or use another"
+    assert text in answer.err
     assert "Traceback" not in answer.err
     assert answer.err.count("\n") == 1

@@ -104,10 +104,10 @@ def test_root_does_not_trust_a_strangers_default_folder(shared: Path) -> None:
 def test_a_state_folder_of_a_strangers_is_refused(shared: Path, ada: User) -> None:
     EVE.folder(shared / "eve", 0o755)
     folder = EVE.folder(shared / "eve" / "holdfast", 0o777)
-    told = User(SERVICE, environ={**ada.environ, "XDG_STATE_HOME": str(shared / "eve")})
-    refused(told.supervisor("start", HANDLER, cwd=shared), folder, "its group or others can write in it")
+    eve = User(SERVICE, environ={**ada.environ, "XDG_STATE_HOME": str(shared / "eve")})
+    refused(eve.supervisor("start", HANDLER, cwd=shared), folder, "its group or others can write in it")
     folder.chmod(0o755)
-    refused(told.supervisor("start", HANDLER, cwd=shared), folder, "--state-dir")
+    refused(eve.supervisor("start", HANDLER, cwd=shared), folder, "--state-dir")
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,11 @@ def test_a_named_folder_of_another_user_is_trusted_where_nobody_else_can_replace
         assert (stranger.status, stranger.err.count("\n")) == (77, 1)
         assert str(shared / "ada" / "run") in stranger.err
         os.chown(shared / "ada", STRANGER, STRANGER)
-        told = ROOT.supervisor("status", *places, cwd=shared)
+        answer = ROOT.supervisor("status", *places, cwd=shared)
         refused(
-            told, shared / "ada" / "run", f"user {SERVICE}: user {STRANGER}, whose {shared / 'ada'} is, can replace it"
+            answer,
+            shared / "ada" / "run",
+            f"user {SERVICE}: user {STRANGER}, whose {shared / 'ada'} is, can replace it",
         )
         os.chown(shared / "ada", SERVICE, SERVICE)
 

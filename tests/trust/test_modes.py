@@ -31,11 +31,11 @@ def test_only_the_runtime_folder_and_the_control_socket_are_for_the_group(short_
     shell = ("sh", "-c", 'umask 0; exec "$@"', "sh")
     with serving(ADA, *places, cwd=home, before=shell):
         assert ADA.supervisor("submit", "hi", "--wait", "--runtime-dir", str(home / "run"), cwd=home).status == 0
-        found = modes(home)
-    open_to_group = {name: mode for name, mode in found.items() if mode & 0o077}
+        seen = modes(home)
+    open_to_group = {name: mode for name, mode in seen.items() if mode & 0o077}
     assert open_to_group == {"run": 0o750, "run/control.sock": 0o660, "state": 0o750}
-    assert found["run/store.sock"] == 0o600
-    assert {mode for name, mode in found.items() if name.startswith("state/store/")} == {0o600, 0o700}
+    assert seen["run/store.sock"] == 0o600
+    assert {mode for name, mode in seen.items() if name.startswith("state/store/")} == {0o600, 0o700}
 
 
 def test_a_new_state_folder_is_for_its_owner_alone(short_path: Path) -> None:

@@ -27,12 +27,12 @@ def difference(one: Any, other: Any, path: str = "") -> str:
     """Where two plain answers part for the first time, or empty."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in sorted({*one, *other}):
-            if found := difference(one.get(key), other.get(key), f"{path}.{key}"):
-                return found
+            if text := difference(one.get(key), other.get(key), f"{path}.{key}"):
+                return text
         return ""
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for place, (left, right) in enumerate(zip(one, other, strict=True)):
-            if found := difference(left, right, f"{path}[{place}]"):
-                return found
+            if text := difference(left, right, f"{path}[{place}]"):
+                return text
         return ""
     return "" if one == other else f"{path or 'answer'}: {one!r} or {other!r}"
