@@ -132,6 +132,16 @@ async def submit(pair: Twins) -> None:
     await pair.both(lambda space: space.submit(*ids, **more))
 
 
+async def submit_to_lanes(pair: Twins) -> None:
+    """Tasks of several lanes in one call."""
+    ids = [pair.new_id() for _ in range(3)]
+    await pair.both(
+        lambda space: space.store.submit(
+            [submission(one, lane) for one, lane in zip(ids, (space.queue, "slow", space.queue), strict=True)]
+        )
+    )
+
+
 async def submit_on_terms(pair: Twins) -> None:
     terms = pair.dice.choice(
         [
@@ -155,7 +165,8 @@ async def message(pair: Twins) -> None:
 
 
 async def order(pair: Twins) -> None:
-    verb, task_id = pair.dice.choice(["cancel", "pause", "resume"]), pair.any_id()
+    verb = pair.dice.choice(["cancel", "pause", "resume"])
+    task_id = pair.dice.choice([pair.any_id(), pair.any_id(), f"t{pair.tasks + 1}"])
     await pair.both(lambda space: getattr(space.store, verb)(task_id, "asked"))
 
 
@@ -270,8 +281,8 @@ async def put_right(pair: Twins) -> None:
 
 
 ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
-    submit: 20, pull: 40, hear: 5, submit_on_terms: 0.5, message: 1, order: 1, push: 1, copy: 2, forge: 1, damage: 1,
-    pull_again: 1, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
+    submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_on_terms: 0.5, message: 1, order: 1, push: 1, copy: 2,
+    forge: 1, damage: 1, pull_again: 1, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
 }  # fmt: skip
 
 

@@ -1,32 +1,26 @@
--- use: usual_record clock journal lane task_record serving_workers limits
+-- use: usual_record clock journal lane serving_workers limits
 -- A guard: a pull in which nothing is unusual is answered here, with few commands; the operation behind it answers any pull, and
 -- its functions are made only then. All is read and decided before anything is written: at the first thing that is not as usual, the
 -- operation does the whole call. Both write and answer the same.
 -- Usual: a live worker of a pool, of one lane; none of these keys; settlements of usual tasks as completed, to which nothing is
--- tied; entries of usual tasks, in their order.
+-- tied; entries of usual tasks of our own producers, in their order.
+-- Each function costs every call, so there are few.
 local WORKER, LANE, SLOTS = KEY.worker .. ARGV[1], ARGV[6], tonumber(ARGV[3])
-local RUNNING_HERE = WORKER .. NAME.of_running
+local CLAIM = '1:' .. ARGV[1] .. ':' .. ARGV[2]
 local MOST = 500   -- settlements, and claims
 
-local function is_usual_worker()
+-- Answers true if no lane is bounded or paused, nothing is due, and no task waits for this worker anywhere but in its lane; and
+-- the names of its handlers: '*', or the digest that they are kept under.
+local function is_usual_call()
   local r = call('HMGET', WORKER, 'state', 'request', 'kind', 'quiet', 'names')
   if r[1] ~= 'live' or r[3] ~= 'worker' or r[4] or tonumber(ARGV[2]) <= tonumber(r[2]) then return false end
-  return true, r[5]
-end
-
--- How many tasks' handlers are unknown to others and known here.
-local function count_unknown(names)
-  if not names or names == '*' then return call('ZCARD', KEY.unknown .. LANE) end
-  return #call('ZINTER', 2, KEY.unknown .. LANE, KEY.names .. names)
-end
-
--- True if no lane is bounded or paused, nothing is due, and no task waits for this worker anywhere but in its lane.
-local function is_usual_queue(names)
-  if call('EXISTS', KEY.solo, KEY.leftover, KEY.joining, KEY.rules, KEY.gated, KEY.closed, KEY.turned, WORKER .. NAME.of_inbox) > 0 then
-    return false
-  end
-  if call('EXISTS', KEY.due, KEY.agenda, KEY.unserved) == 0 then return true end
-  return call('ZCOUNT', KEY.due, '-inf', NOW) + call('ZCOUNT', KEY.agenda, '-inf', NOW) + count_unknown(names) == 0
+  local marks = call('EXISTS', KEY.solo, KEY.leftover, KEY.joining, KEY.rules, KEY.gated, KEY.closed, KEY.turned,
+    WORKER .. NAME.of_inbox, KEY.due, KEY.agenda, KEY.unserved)
+  if marks == 0 then return true, r[5] end
+  if marks > call('EXISTS', KEY.due, KEY.agenda, KEY.unserved) then return false end
+  local unknown = KEY.unknown .. LANE
+  local of_mine = (r[5] or '*') == '*' and call('ZCARD', unknown) or #call('ZINTER', 2, unknown, KEY.names .. r[5])
+  return call('ZCOUNT', KEY.due, '-inf', NOW) + call('ZCOUNT', KEY.agenda, '-inf', NOW) + of_mine == 0, r[5]
 end
 
 -- The settlements, or nil if one of them is unusual.
@@ -36,7 +30,7 @@ local function read_settlements()
   if #settlements > MOST or call('HEXISTS', KEY.meta, 'webhook') == 1 then return nil end
   for i, s in ipairs(settlements) do
     local id = s[1]
-    if s[3] ~= 'completed' or s[4] ~= 0 or s[7] ~= '' or met[id] or not usual_running(id, s[2], ARGV[1]) then return nil end
+    if s[3] ~= 'completed' or s[4] ~= 0 or s[7] ~= '' or met[id] or not read_usual(id, 'working', ARGV[1], s[2]) then return nil end
     met[id] = true
     rest[4 * i - 3], rest[4 * i - 2] = KEY.pending .. id, KEY.checkpoint .. id
     rest[4 * i - 1], rest[4 * i] = KEY.ties .. id, KEY.children .. id
@@ -44,82 +38,77 @@ local function read_settlements()
   return call('EXISTS', unpack(rest)) == 0 and settlements or nil
 end
 
--- This worker's share of what waits.
-local function share_of(waiting)
-  if waiting == 0 or SLOTS == 0 then return 0 end
-  local live = math.max(1, call('ZCARD', KEY.workers) - call('SCARD', KEY.quarantine))
-  return math.min(SLOTS, math.max(1, math.ceil(waiting / live)))
-end
-
--- The next tasks, each {id, number, operation, record}; nil if one of them is unusual.
+-- The rows of the next tasks and their numbers; nil if one of them is unusual.
 local function read_tasks(share, names)
-  local tasks, met, bytes, list = {}, {}, 0, list_of(LANE)
+  local rows, seqs, met, bytes, list = {}, {}, {}, 0, list_of(LANE)
   for i = 1, share do
     local raw = call('LINDEX', list, i - 1)
     local id, seq = own(raw)
-    local r = id and not met[id] and usual_waiting(id, LANE, seq)
-    local operation = r and has_name(names, r[7] or '') and operation_of(id)
+    if not id or met[id] then return nil end
+    local lane, number, name, most, timeout = read_usual(id, 'submitted')
+    local operation = lane == LANE and number == seq and has_name(names, name or '') and operation_of(id)
     if not operation then return nil end
     bytes, met[id] = bytes + #raw + #operation, true
     if bytes >= WINDOW_BYTES then return nil end
-    tasks[i] = {id, seq, operation, r}
+    rows[i], seqs[i] = {id, CLAIM, LANE, '1', '1', '0', '0', most or '', timeout or '', '', operation, '', {}, 0}, tonumber(seq)
   end
-  return tasks
+  return rows, seqs
 end
 
 -- The record comes first: an error behind it leaves an id in `running` that a renewal removes, not a task that is not there.
 local function write_settlements(settlements)
   local ids, details, finished, at = {}, {}, {}, tostring(NOW)   -- to make a text of a number costs as much as a write
   for i, s in ipairs(settlements) do
-    local id, claim = s[1], s[2]
-    ids[i], details[i] = id, 'completed 1 ' .. claim .. ' ' .. s[5]
+    local id, claim, reason = s[1], s[2], s[5]
+    ids[i], details[i] = id, 'completed 1 ' .. claim .. ' ' .. reason
     finished[2 * i - 1], finished[2 * i] = at, id
     call('SET', KEY.result .. id .. ':1', s[6])
     call('HDEL', KEY.task .. id, 'owner', 'claim')
-    write(id, 'state', 'completed', 'finished', at, 'reason', s[5], 'last_claim', claim)
+    call('HSET', KEY.task .. id, 'state', 'completed', 'finished', at, 'reason', reason, 'last_claim', claim)
     add_to_trail('settled', id, details[i])
-    tell_waiters(id, 'completed')
+    call('PUBLISH', KEY.done .. id, 'completed')
   end
-  call('HDEL', RUNNING_HERE, unpack(ids))
+  call('HDEL', WORKER .. NAME.of_running, unpack(ids))
   call('ZADD', KEY.finished, unpack(finished))
-  tally('completed', #ids)
+  call('HINCRBY', KEY.tally, 'completed', #ids)
   tell_each('settled', ids, details)
 end
 
 -- `running` comes first, and the entries are popped last: an error in between leaves what a renewal mends, and duplicate hints.
-local function write_claims(tasks)
-  local ids, claims, running, rows, highest = {}, {}, {}, {}, tonumber(call('HGET', KEY.heads, LANE) or '0')
-  local claim = '1:' .. ARGV[1] .. ':' .. tonumber(ARGV[2])
-  for i, task in ipairs(tasks) do
-    ids[i], claims[i], running[2 * i - 1], running[2 * i] = task[1], claim, task[1], claim
-    highest = math.max(highest, tonumber(task[2]))
+local function write_claims(rows, seqs)
+  local ids, claims, running, highest = {}, {}, {}, tonumber(call('HGET', KEY.heads, LANE) or '0')
+  for i, row in ipairs(rows) do
+    ids[i], claims[i], running[2 * i - 1], running[2 * i] = row[1], CLAIM, row[1], CLAIM
+    highest = math.max(highest, seqs[i])
   end
-  call('HSET', RUNNING_HERE, unpack(running))
-  for i, task in ipairs(tasks) do
-    local id, r = task[1], task[4]
-    write(id, 'state', 'working', 'owner', ARGV[1], 'claim', claim, 'delivery', '1')
-    add_to_trail('claimed', id, claim)
-    rows[i] = {id, claim, LANE, '1', '1', '0', '0', r[8] or '', r[9] or '', '', task[3], '', {}, 0}
+  call('HSET', WORKER .. NAME.of_running, unpack(running))
+  for _, id in ipairs(ids) do
+    call('HSET', KEY.task .. id, 'state', 'working', 'owner', ARGV[1], 'claim', CLAIM, 'delivery', '1')
+    add_to_trail('claimed', id, CLAIM)
   end
   call('ZREM', KEY.submitted .. LANE, unpack(ids))
   tell_each('claimed', ids, claims)
   call('LPOP', list_of(LANE), #ids)
   call('HSET', KEY.heads, LANE, highest)
-  return rows
 end
 
 local function pull_usual()
-  local is_usual, names = is_usual_worker()
-  local settlements = is_usual and is_usual_queue(names) and read_settlements()
+  local is_usual, names = is_usual_call()
+  local settlements = is_usual and read_settlements()
   if not settlements then return nil end
-  local waiting = call('LLEN', list_of(LANE))
-  local share = share_of(waiting)
-  local tasks = share <= MOST and read_tasks(share, names)
-  if not tasks then return nil end
+  local waiting, share = call('LLEN', list_of(LANE)), 0
+  if waiting > 0 and SLOTS > 0 then
+    local live = math.max(1, call('ZCARD', KEY.workers) - call('SCARD', KEY.quarantine))
+    share = math.min(SLOTS, math.max(1, math.ceil(waiting / live)))
+  end
+  if share > MOST then return nil end
+  local rows, seqs = read_tasks(share, names)
+  if not rows then return nil end
   if #settlements > 0 then write_settlements(settlements) end
-  call('HSET', WORKER, 'request', tonumber(ARGV[2]))
-  local rows, verdicts = share > 0 and write_claims(tasks) or {}, {}
+  call('HSET', WORKER, 'request', ARGV[2])
+  if share > 0 then write_claims(rows, seqs) end
   if waiting > share then ring(LANE) end
+  local verdicts = {}
   for i in ipairs(settlements) do verdicts[i] = 'OK' end
   return {'OK', verdicts, rows, waiting - share, 0}
 end

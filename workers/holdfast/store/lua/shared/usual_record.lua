@@ -1,33 +1,21 @@
--- provides: usual_waiting usual_running
+-- provides: read_usual
 -- Usual records: of tasks in their first turn and first delivery, with exactly the fields that are named here. Any other field,
 -- whatever has written it, makes a record unusual.
-local WAITING = {'state', 'lane', 'turn', 'seq', 'message', 'digest', 'name', 'max_attempts', 'timeout'}
-local RUNNING = {'state', 'lane', 'turn', 'seq', 'message', 'digest', 'owner', 'claim', 'delivery', 'name', 'max_attempts', 'timeout'}
-local UNREAD = 2     -- besides, `origin` and `created`: nothing is decided by them
-local OPTIONAL = 3   -- the last ones of each
-local DIGITS_COUNTED = 15   -- see damage
+local FIELDS, CLAIM_FIELDS = 8, 3    -- `origin` and `created` among them, by which nothing is decided; and what a claim adds
+local DIGITS_COUNTED = 15            -- see damage
 
 local function is_number(text) return not text or (#text <= DIGITS_COUNTED and string.find(text, '^%d+$') ~= nil) end
 
--- The values of these fields if the record has them, the optional ones or not, and no others; else nil.
-local function only(id, state, fields)
-  local key, found = KEY.task .. id, UNREAD
-  local r = redis.pcall('HMGET', key, unpack(fields))
-  for i = 1, #fields do
-    if r[i] then found = found + 1 elseif i <= #fields - OPTIONAL then return nil end
-  end
-  local as_usual = r[1] == state and r[3] == '1' and is_number(r[4]) and is_number(r[#fields - 1]) and is_number(r[#fields])
-  return as_usual and call('HLEN', key) == found and r or nil
-end
-
--- Of a usual task of this lane that waits under this number: the values of WAITING; else nil.
-local function usual_waiting(id, lane, seq)
-  local r = only(id, 'submitted', WAITING)
-  return r and r[2] == lane and r[4] == seq and r or nil
-end
-
--- True for a usual task that runs under this claim, its first, of this owner.
-local function usual_running(id, claim, owner)
-  local r = only(id, 'working', RUNNING)
-  return r ~= nil and r[7] == owner and r[8] == claim and r[9] == '1'
+-- Answers lane, number, name, most attempts and timeout of a usual task (the last three are false where there is none) that has
+-- this state and, under a claim of its own, this owner and claim (nil: none); or nil.
+local function read_usual(id, state, owner, claim)
+  local key = KEY.task .. id
+  local r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'message', 'digest', 'name', 'max_attempts', 'timeout', 'owner',
+    'claim', 'delivery')
+  if r[1] ~= state or r[3] ~= '1' or not (r[2] and r[4] and r[5] and r[6]) then return nil end
+  if (r[10] or nil) ~= owner or (r[11] or nil) ~= claim or (r[12] or nil) ~= (claim and '1') then return nil end
+  if not (is_number(r[4]) and is_number(r[8]) and is_number(r[9])) then return nil end
+  local fields = FIELDS + (claim and CLAIM_FIELDS or 0) + (r[7] and 1 or 0) + (r[8] and 1 or 0) + (r[9] and 1 or 0)
+  if call('HLEN', key) ~= fields then return nil end
+  return r[2], r[4], r[7], r[8], r[9]
 end
