@@ -166,8 +166,14 @@ async def message(pair: Twins) -> None:
 
 async def order(pair: Twins) -> None:
     verb = pair.dice.choice(["cancel", "pause", "resume"])
-    task_id = pair.dice.choice([pair.any_id(), pair.any_id(), f"t{pair.tasks + 1}"])
+    task_id = pair.any_id()
     await pair.both(lambda space: getattr(space.store, verb)(task_id, "asked"))
+
+
+async def cancel_early(pair: Twins) -> None:
+    """A cancel overtakes its task."""
+    task_id = f"t{pair.tasks + 1}"
+    await pair.both(lambda space: space.store.cancel(task_id, "asked"))
 
 
 async def push(pair: Twins) -> None:
@@ -194,7 +200,8 @@ async def forge(pair: Twins) -> None:
 
 async def damage(pair: Twins) -> None:
     """Somebody changes a record by hand."""
-    task_id = pair.any_id()
+    waiting = await pair.usual.do("ZRANGE", pair.usual.key(f"submitted:{pair.usual.queue}"), 0, 9)
+    task_id = pair.dice.choice([pair.any_id(), *(one.decode() for one in waiting)])
     task, op = f"task:{task_id}", f"op:{task_id}"
     ways: list[Callable[[Namespace], tuple[str, ...]]] = [
         lambda space: ("HDEL", space.key(task), "digest"),
@@ -282,7 +289,7 @@ async def put_right(pair: Twins) -> None:
 
 ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
     submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_on_terms: 0.5, message: 1, order: 1, push: 1, copy: 2,
-    forge: 1, damage: 1, pull_again: 1, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
+    forge: 1, damage: 2, pull_again: 1, cancel_early: 0.5, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
 }  # fmt: skip
 
 
