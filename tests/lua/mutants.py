@@ -27,6 +27,7 @@ from tests.servers import valkey
 
 STEPS = 900
 SEEDS = 8
+TWIN_SEEDS = 16
 TWIN_STEPS = 250
 ENDLESS = 30.0  # seconds: of a test by a clock that is moved by hand; a broken script may have it do the same for ever
 NOTICED = (
@@ -76,7 +77,7 @@ async def noticed(mutant: Mutant, url: str) -> str:
 
 async def differs(mutant: Mutant, url: str) -> str:
     """The difference between a broken part for usual calls and its operation; empty where none was found."""
-    for seed in range(1, SEEDS + 1):
+    for seed in range(1, TWIN_SEEDS + 1):
         try:
             await play_twins(url, seed, TWIN_STEPS, {mutant.script: mutant.replaced[mutant.script]})
         except NOTICED as breach:

@@ -14,6 +14,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from redis.exceptions import ResponseError
+
 from holdfast.core.delivery import Holding, Settle, Settlement
 from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.submit_options import SubmitOptions
@@ -75,7 +77,7 @@ class Twins:
 async def _answer(asked: Awaitable[object]) -> object:
     try:
         return await asked
-    except StoreError as error:  # a refusal is an answer, too
+    except (StoreError, ResponseError) as error:  # a refusal is an answer, too
         return type(error).__name__
 
 
@@ -207,6 +209,8 @@ async def damage(pair: Twins) -> None:
         lambda space: ("HDEL", space.key(task), "digest"),
         lambda space: ("HSET", space.key(task), "extra", "1"),
         lambda space: ("HSET", space.key(task), "timeout", "soon"),
+        lambda space: ("HSET", space.key(task), "max_attempts", "many"),
+        lambda space: ("HSET", space.key(task), "max_attempts", "1000000000000000"),
         lambda space: ("SET", space.key(op), "nothing"),
         lambda space: ("DEL", space.key(op)),
         lambda space: ("DEL", space.key(task)),
@@ -289,7 +293,7 @@ async def put_right(pair: Twins) -> None:
 
 ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
     submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_on_terms: 0.5, message: 1, order: 1, push: 1, copy: 2,
-    forge: 1, damage: 2, pull_again: 1, cancel_early: 0.5, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
+    forge: 1, damage: 1.5, pull_again: 1, cancel_early: 0.5, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
 }  # fmt: skip
 
 
