@@ -140,6 +140,7 @@ async def test_killed_embedded_store_is_started_again_with_everything_it_had(sho
             scene.pool.until("died", slot="store")
             end.write("done while the store was dead")
         scene.pool.until("ready", slot="store")
+        await scene.counts()  # it answers once it has loaded what it had
         record = await scene.completed("t")
         assert (record.deliveries, record.crashes) == (1, 0)
         assert (await scene.counts()).states[State.DELAYED] == 50
