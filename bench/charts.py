@@ -49,7 +49,7 @@ _BARS = {
 
 
 SERIES = {"tasks queued": "queue", "workers": "workers", "supervisors": "supervisors"}
-_COSTS = {"worker_us": "workers, parent and steward", "server_us": "Redis", "submit_us": "Redis, to submit"}
+_COSTS = {"worker_us": "workers, parent and steward", "server_us": "Redis", "submit_us": "Redis, to submit in bulk"}
 
 
 def of(section: Section) -> list[Chart]:

@@ -39,7 +39,7 @@ def main() -> int:
         table(title, ("", *layout.columns), list(layout.rows(Section(section))))
     if not options.dry:
         _write(section, with_peers=options.peers)
-    return 1 if section["failed"] else 0
+    return 1 if any(OURS in of for of in section["failed"].values()) else 0
 
 
 def own_section(rounds: int = QUIET_ROUNDS) -> dict[str, Any]:

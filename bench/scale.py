@@ -29,7 +29,7 @@ DEPTHS = (0, 1_000, 10_000, 100_000, 300_000, 1_000_000)
 POOLS = (1, 2, 4, 8, 16, 32)
 SUPERVISORS = (1, 2, 3, 4)
 FLAT = 1.15
-KEYS = ("worker_us", "server_us", "submit_us", "others")
+KEYS = ("worker_us", "server_us", "submit_us", "singly_us", "others")
 
 
 def main() -> int:

@@ -72,7 +72,7 @@ class Site:
     def wait(self, happened: Callable[[], bool], seconds: float, what: str) -> None:
         """As `until`, with the end of the log in the error."""
         try:
-            until(happened, seconds, f"{self.subject.title}: {what}", every=0.02)
+            until(happened, seconds, f"{self.subject.title}: {what}", every=0.005)
         except TimeoutError as error:
             error.add_note(self.tail())
             raise

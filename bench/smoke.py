@@ -13,7 +13,7 @@ from bench.site import Subject
 from bench.subjects import own
 from bench.systems import LIMIT, OURS
 
-TASKS = 4_000
+TASKS = 8_000
 TIMED = 50
 FLOOR = 0.02  # of the bare loop's tasks a second
 CEILING = 20.0  # times the bare loop's processor time for a task, of workers and server together

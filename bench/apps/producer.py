@@ -56,9 +56,9 @@ async def _once(call: Callable[..., Any], *values: Any) -> None:
         await answer
 
 
-async def _singly(calls: Calls, count: int) -> Rate:
+async def _singly(calls: Calls, count: int, first: int = 0) -> Rate:
     started = time.perf_counter()
-    await _each(calls.run, range(count))
+    await _each(calls.run, range(first, first + count))
     return {"rate": count / (time.perf_counter() - started)}
 
 

@@ -13,6 +13,7 @@ from bench.site import Site, Subject, open_site
 from bench.spending import spending
 
 RUN = 20_000  # tasks of each depth
+SINGLY = 2_000  # tasks before that which are submitted one by one
 RUN_WITHIN = 180.0  # seconds
 STOPS_WITHIN = 30.0  # seconds
 
@@ -24,9 +25,10 @@ def measure(subject: Subject, depths: list[int], run: int = RUN) -> Iterator[tup
         for depth in depths:
             wanted = max(0, depth + run - queued)
             filled = _fill(site, submitted, wanted)
-            submitted, queued = submitted + wanted, queued + wanted
+            singly = _submit_singly(site, submitted + wanted)
+            submitted, queued = submitted + wanted + SINGLY, queued + wanted + SINGLY
             start = site.records.count()
-            yield depth, {**filled, **_run(site, start, run)}
+            yield depth, {**filled, **singly, **_run(site, start, run)}
             queued -= site.records.count() - start
 
 
@@ -38,6 +40,13 @@ def _fill(site: Site, first: int, count: int) -> Figures:
     site.produce("bulk", count, first)
     after = site.server.cpu_seconds()
     return {"submit_us": (after - cpu) / count * 1e6, "waiting_bytes": (_memory(site) - used) / count}
+
+
+def _submit_singly(site: Site, first: int) -> Figures:
+    """The same for tasks that are submitted one by one."""
+    cpu = site.server.cpu_seconds()
+    site.produce("singly", SINGLY, first)
+    return {"singly_us": (site.server.cpu_seconds() - cpu) / SINGLY * 1e6}
 
 
 def _memory(site: Site) -> int:

@@ -8,7 +8,7 @@ from bench.measures import Figures, throughput
 from bench.site import Subject, open_site
 from bench.systems import HOLDFAST, START
 
-TASKS = 30_000
+TASKS = 60_000
 WORKERS_OF_EACH = 2
 
 
