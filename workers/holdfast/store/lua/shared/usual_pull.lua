@@ -3,7 +3,7 @@
 -- its functions are made only then. All is read and decided before anything is written: at the first thing that is not as usual, the
 -- operation does the whole call. Both write and answer the same.
 -- Usual: a live worker of a pool, of one lane; none of these keys; settlements of usual tasks as completed, to which nothing is
--- tied; entries of usual tasks of our own producers, in their order.
+-- tied; entries of usual tasks, in their order.
 -- Each function costs every call, so there are few.
 local WORKER, LANE, SLOTS = KEY.worker .. ARGV[1], ARGV[6], tonumber(ARGV[3])
 local CLAIM = '1:' .. ARGV[1] .. ':' .. ARGV[2]
