@@ -20,6 +20,15 @@ async def test_the_promise_survives_whatever_goes_wrong(server_url: str, seed: i
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("rollback", [False, True])
+async def test_usual_calls_keep_the_promise_through_kills_and_lost_commands(
+    server_url: str, seed: int, *, rollback: bool
+) -> None:
+    seen = await play(server_url, seed, STEPS, plain=True, rollback=rollback)
+    assert seen["settle OK"] > 30
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
 async def test_the_invariants_survive_a_store_that_forgets(server_url: str, seed: int) -> None:
     seen = await play(server_url, seed, STEPS, rollback=True)
     assert seen["rollback"] > 0

@@ -1,4 +1,4 @@
-"""`python -m tests.lua.fuzz SEED[-SEED] STEPS [rollback]`: play on an own server; the statistics, or the breach."""
+"""`python -m tests.lua.fuzz SEED[-SEED] STEPS [rollback] [plain]`: play on an own server; statistics, or the breach."""
 
 from __future__ import annotations
 
@@ -12,16 +12,25 @@ from tests.lua.fuzz import play
 from tests.servers import valkey
 
 
-async def seeds(url: str, first: int, last: int, steps: int, *, rollback: bool) -> None:
+async def seeds(url: str, first: int, last: int, steps: int, *, rollback: bool, plain: bool) -> None:
     for seed in range(first, last + 1):
-        seen = await play(url, seed, steps, rollback=rollback)
+        seen = await play(url, seed, steps, rollback=rollback, plain=plain)
         print(f"seed {seed} holds:", " ".join(f"{name}={count}" for name, count in sorted(seen.items())), flush=True)
 
 
 def main() -> None:
     first, _, last = sys.argv[1].partition("-")
     with TemporaryDirectory(prefix="holdfast-") as folder, valkey(Path(folder)) as url:
-        uvloop.run(seeds(url, int(first), int(last or first), int(sys.argv[2]), rollback="rollback" in sys.argv[3:]))
+        uvloop.run(
+            seeds(
+                url,
+                int(first),
+                int(last or first),
+                int(sys.argv[2]),
+                rollback="rollback" in sys.argv[3:],
+                plain="plain" in sys.argv[3:],
+            )
+        )
 
 
 main()

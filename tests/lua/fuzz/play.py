@@ -52,15 +52,29 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
 }
 HONEST_SHARE = 0.5  # of the steps of a play pass before the first thief, so that audit's silence is tested too
 THIEVES = (nemesis.steal, nemesis.drop)
+PLAIN = (
+    *(producers.submit, workers.pull, workers.finish, workers.renew, stewards.promote, stewards.reap, stewards.vouch),
+    *(stewards.audit, nemesis.kill, nemesis.false_death, nemesis.zombie, nemesis.arrive, nemesis.silence),
+    *(nemesis.forget, nemesis.flush_scripts),
+)
 CHECK_EVERY = 25
 ROUNDS = 600
 
 
 async def play(
-    url: str, seed: int, steps: int, *, rollback: bool = False, replaced: Mapping[str, str] | None = None
+    url: str,
+    seed: int,
+    steps: int,
+    *,
+    rollback: bool = False,
+    plain: bool = False,
+    replaced: Mapping[str, str] | None = None,
 ) -> Counter[str]:
-    """Play one seed; raises BreachError, which names what broke. Returns what happened how often."""
-    world = World.new(url, seed, replaced, rollback=rollback)
+    """Play one seed, in three lanes with bounds or (`plain`) in one with usual calls.
+
+    Raises BreachError, which names what broke. Returns what happened how often.
+    """
+    world = World.new(url, seed, replaced, rollback=rollback, plain=plain)
     try:
         await _act(world, steps)
         await _rest(world)
@@ -75,12 +89,13 @@ async def play(
 
 
 async def _act(world: World, steps: int) -> None:
-    await world.space.store.declare("here", operators.BOUNDS)
+    if not world.plain:
+        await world.space.store.declare("here", operators.BOUNDS)
     await world.begin()
     for step in range(steps):
         await world.space.clock.advance(world.dice.choice([0, 1, 5, 50, 400]))
         [action] = world.dice.choices(list(ACTIONS), list(ACTIONS.values()))
-        if step > steps * HONEST_SHARE or action not in THIEVES:
+        if action in PLAIN if world.plain else step > steps * HONEST_SHARE or action not in THIEVES:
             await action(world)
         await world.begin()
         if step % CHECK_EVERY == 0:

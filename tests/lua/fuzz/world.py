@@ -49,6 +49,7 @@ class World:
     space: Namespace
     dice: random.Random
     rollback: bool
+    plain: bool = False  # one lane that nothing bounds, workers of pools: most calls are usual ones
     processes: list[Process] = field(default_factory=list[Process])
     zombies: list[Process] = field(default_factory=list[Process])
     late: list[Late] = field(default_factory=list[Late])
@@ -61,13 +62,19 @@ class World:
     ids: int = 0
 
     @staticmethod
-    def new(url: str, seed: int, replaced: Mapping[str, str] | None, *, rollback: bool) -> World:
-        return World(Namespace(url, replaced), random.Random(f"{seed} {rollback}"), rollback)
+    def new(url: str, seed: int, replaced: Mapping[str, str] | None, *, rollback: bool, plain: bool = False) -> World:
+        return World(Namespace(url, replaced), random.Random(f"{seed} {rollback}"), rollback, plain)
 
     @property
     def lanes(self) -> tuple[str, ...]:
         """The plain queue, one of the namespace's own, one named outside it, like a gate of the plain queue."""
+        if self.plain:
+            return (self.space.queue,)
         return (self.space.queue, "slow", f"{self.space.queue}:key:a")
+
+    @property
+    def kinds(self) -> Sequence[WorkerKind]:
+        return (WorkerKind.WORKER,) if self.plain else KINDS
 
     def list_of(self, lane: str) -> str:
         return self.space.keys.lane(lane)
@@ -86,7 +93,11 @@ class World:
     async def begin(self) -> None:
         """As many workers as there should be."""
         while len(self.processes) < WORKERS:
-            lanes, shares, kind = self.dice.sample(self.lanes, 3), self.dice.choice(SHARES), self.dice.choice(KINDS)
+            lanes, shares, kind = (
+                self.dice.sample(self.lanes, len(self.lanes)),
+                self.dice.choice(SHARES),
+                self.dice.choice(self.kinds),
+            )
             process = Process(self.name("w"), lanes, shares, kind)
             await self.space.store.register(self._introduction(process))
             self.processes.append(process)
