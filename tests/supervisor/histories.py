@@ -88,11 +88,12 @@ class History:
         self.now += after
         return self.event(Tick())
 
-    def pass_time(self, seconds: float, *, silent: Iterable[Slot] = ()) -> list[Command]:
-        """Time in which everybody reports each second, but the silent; the parent looks whenever it has to."""
+    def pass_time(self, seconds: float, *, silent: Iterable[Slot] = (), every: float = 0.01) -> list[Command]:
+        """Time in which everybody reports each second, but the silent; the parent looks whenever it has to, or after
+        `every` seconds if that is later."""
         before, end, quiet = len(self.done), self.now + seconds, set(silent)
         while self.now < end and self.view.over is None:
-            self.now = min(end, max(next_due(self.view, self.now), self.now + 0.01))
+            self.now = min(end, max(next_due(self.view, self.now), self.now + every))
             for slot in [slot for slot in self.view.seats if slot not in quiet]:
                 child = self.view.child(slot)
                 if child is not None and child.ready_at is not None and slot is not STORE:

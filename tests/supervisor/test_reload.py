@@ -77,7 +77,7 @@ def test_an_old_worker_may_take_as_long_as_its_tasks_do() -> None:
     history.hear(worker(0), Beat(["task"]))
     reload(history)
     boot(history, worker(1))
-    history.pass_time(3600.0 * 24)
+    history.pass_time(3600.0 * 24, every=30.0)
     assert kills(history.done, worker(0)) == [signal.SIGCONT]
     assert worker(0) in history.workers()
 
