@@ -8,7 +8,30 @@ _REDIS = "workers/holdfast/store/redis"
 _JOINED = "tests/worker/test_joined_submits.py"
 _DIRECT = "tests/worker/test_direct_client.py"
 
+_SUBMITTER = "tests/worker/test_submitter.py"
+
 PRODUCER = [
+    Rule(
+        "a part of a batch is sent before the next is made",
+        "workers/holdfast/client/submitter.py",
+        "                    await anyio.lowlevel.checkpoint()  # now it is sent\n",
+        "",
+        f"{_SUBMITTER}::test_a_part_is_made_while_the_one_before_is_on_its_way",
+    ),
+    Rule(
+        "a part of a batch has bounded bytes",
+        "workers/holdfast/client/submitter.py",
+        " and (total := total + size(items[end])) <= CHUNK_BYTES",
+        "",
+        f"{_SUBMITTER}::test_a_part_has_bounded_bytes",
+    ),
+    Rule(
+        "a task that may be too large is made before anything is written",
+        "workers/holdfast/client/submission.py",
+        "    if len(message) > max_bytes - AROUND:\n        built(checked, queue, max_bytes)\n",
+        "",
+        f"{_SUBMITTER}::test_nothing_is_written_of_a_batch_with_a_task_that_is_too_large",
+    ),
     Rule(
         "submissions of a call that was cancelled go with the next call",
         f"{_REDIS}/joined_submits.py",

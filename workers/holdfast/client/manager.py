@@ -27,6 +27,7 @@ from holdfast.client.submitter import Submitter
 from holdfast.client.task_control import TaskControl
 from holdfast.client.task_spec import TaskSpec
 from holdfast.client.validate import check_parts, chosen_retries
+from holdfast.core.tasks import Receipt, Submission
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ def _letters(manager: TaskManager) -> DeadLetters:
 
 def _queue(manager: TaskManager) -> QueueControl:
     return manager.queue_control
+
+
+def _accepted(batch: Sequence[Submission], receipts: Sequence[Receipt]) -> list[str]:
+    """The ids of the tasks; raises an error for the first that the store refused."""
+    raise_refusals(batch, receipts)
+    return [receipt.task_id for receipt in receipts]
 
 
 class TaskManager:
@@ -144,7 +151,8 @@ class TaskManager:
             unique_for=unique_for,
             webhook=webhook,
         )
-        return (await self.run_tasks([spec]))[0]
+        batch = [self.submitter.prepare(spec)]
+        return _accepted(batch, await self.submitter.submit(batch))[0]
 
     async def run_tasks(self, specs: Iterable[TaskSpec]) -> list[str]:
         """Submit a batch, which is held in memory; the ids in its order. All are checked before the first is written.
@@ -152,12 +160,8 @@ class TaskManager:
         If the store refuses some (MessageConflictError, TaskEndedError, UnknownTaskError name the first), the others
         are submitted all the same.
         """
-        batch = [
-            self.submitter.prepare(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))
-        ]
-        receipts = await self.submitter.submit(batch)
-        raise_refusals(batch, receipts)
-        return [receipt.task_id for receipt in receipts]
+        drafts = [self.submitter.draft(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
+        return _accepted(*await self.submitter.submit_drafts(drafts))
 
     prepare = delegate(_submitter, Submitter.prepare)
     submit = delegate(_submitter, Submitter.submit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import urandom
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
@@ -12,9 +12,10 @@ from opentelemetry.trace import format_span_id, format_trace_id, get_current_spa
 from holdfast.client.arguments import check
 from holdfast.client.option_checks import checked_terms, ms, unix_ms
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.envelope import build_parts, build_run
+from holdfast.core.envelope import build_parts, build_run_of, encode_message
 from holdfast.core.identity import keyed_id, uuid_text
 from holdfast.core.plain_json import shown
+from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import (
     HoldfastError,
@@ -30,36 +31,61 @@ if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
 
 
+AROUND = 8192  # bytes of an operation around its message, at most: ids, of which the longest has 1,000 characters
+
+
+class Draft(NamedTuple):
+    """A task that was checked and can be submitted."""
+
+    spec: TaskSpec
+    message: bytes
+    terms: SubmitOptions | None
+
+
 def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
     """The submission for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
+    return built(draft(spec, queue, max_bytes), queue, max_bytes)
+
+
+def draft(spec: TaskSpec, queue: str, max_bytes: int) -> Draft:
+    """Check `spec`, with the size of its operation; raises InvalidTaskError."""
     check(spec)
     terms = checked_terms(spec)
+    message = encode_message(build_parts(spec.text, spec.data, spec.name, spec.kwargs), spec.metadata)
+    checked = Draft(spec, message, terms)
+    if len(message) > max_bytes - AROUND:
+        built(checked, queue, max_bytes)
+    return checked
+
+
+def built(checked: Draft, queue: str, max_bytes: int) -> Submission:
+    """The submission for a draft, with new ids where it has none; raises InvalidTaskError if it is too large."""
+    spec = checked.spec
     keyed = keyed_id(queue, spec.key) if spec.key is not None else None
     task_id = spec.task_id or keyed or uuid_text(urandom(16), 4)
     trace_id, span_id = current_trace()
-    built = build_run(
+    run = build_run_of(
         task_id,
-        build_parts(spec.text, spec.data, spec.name, spec.kwargs),
+        checked.message,
         context_id=spec.context_id,
         message_id=spec.message_id or keyed,
-        metadata=spec.metadata,
         trace_id=trace_id,
         span_id=span_id,
     )
-    if len(built.operation) > max_bytes:
-        raise InvalidTaskError(f"the message has {len(built.operation)} bytes: at most {max_bytes} are allowed")
+    if len(run.operation) > max_bytes:
+        raise InvalidTaskError(f"the message has {len(run.operation)} bytes: at most {max_bytes} are allowed")
     return Submission(
         task_id=task_id,
-        message_id=built.message_id,
-        digest=built.digest,
-        operation=built.operation,
+        message_id=run.message_id,
+        digest=run.digest,
+        operation=run.operation,
         lane=spec.lane or queue,
         due_ms=unix_ms(spec.at),
         delay_ms=ms(spec.delay),
         name=spec.name or "",
         max_attempts=spec.max_attempts,
         timeout_ms=ms(spec.timeout),
-        terms=terms,
+        terms=checked.terms,
         concurrency_key=spec.concurrency_key or "",
     )
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+import anyio.lowlevel
 
 from holdfast.client.arguments import check_batch
-from holdfast.client.submission import registered, submission
+from holdfast.client.submission import Draft, built, draft, registered
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.tasks import Receipt, Submission
@@ -18,6 +22,9 @@ if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
 
 CHUNK = 100  # submissions in one call of the store
+CHUNK_BYTES = 1 << 20  # of their operations, unless one alone has more
+
+T = TypeVar("T")
 
 _log = logging.getLogger("holdfast.client.manager")  # the application's own logging, silent unless it asks for debug
 
@@ -37,28 +44,95 @@ class Submitter:
 
     def prepare(self, spec: TaskSpec) -> Submission:
         """Check `spec` and make what `submit` takes: the same bytes each time it is submitted. InvalidTaskError."""
+        return self._built(self.draft(spec))
+
+    def draft(self, spec: TaskSpec) -> Draft:
+        """Check `spec`, as `prepare` does, and leave the rest to `submit_drafts`. InvalidTaskError."""
         if self._handlers is not None:
             spec = registered(spec, self._handlers)
-        return submission(spec, self._queue, self._max_bytes)
+        return draft(spec, self._queue, self._max_bytes)
 
     async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
         """The answer for each, refusals included; the batch may be submitted again after an error."""
         batch, answers = check_batch(batch), list[Receipt]()
-        try:
-            for start in range(0, len(batch), CHUNK):
-                answers += await self._submit(batch[start : start + CHUNK])
-                if _log.isEnabledFor(logging.DEBUG):
-                    _log_answers(batch[start : start + CHUNK], answers[start:])
-        except StoreError as error:
-            error.add_note(f"{len(answers)} of {len(batch)} tasks were accepted before")
-            raise
+        with _counting(answers, len(batch)):
+            for chunk in _chunks(batch, lambda one: len(one.operation)):
+                answers += await self._submit(chunk)
         return answers
+
+    async def submit_drafts(self, drafts: Sequence[Draft]) -> tuple[list[Submission], list[Receipt]]:
+        """The submission of each and its answer, refusals included. A chunk is made while the one before is on its way
+        to the store."""
+        batch, answers = list[Submission](), list[Receipt]()
+        chunks = _chunks(drafts, lambda one: len(one.message))
+        following = self._chunk(chunks)
+        with _counting(answers, len(drafts)):
+            while chunk := following:
+                batch += chunk
+                call = _Call(self._submit, chunk)
+                async with anyio.create_task_group() as group:
+                    group.start_soon(call.make)
+                    await anyio.lowlevel.checkpoint()  # now it is sent
+                    following = self._chunk(chunks)
+                answers += call.answered()
+        return batch, answers
+
+    def _chunk(self, chunks: Iterator[Sequence[Draft]]) -> list[Submission]:
+        return [self._built(one) for one in next(chunks, ())]
+
+    def _built(self, one: Draft) -> Submission:
+        return built(one, self._queue, self._max_bytes)
 
     async def _submit(self, chunk: Sequence[Submission]) -> list[Receipt]:
         if any(one.terms for one in chunk):
-            return await self._call(self._store.submit_on_terms, chunk)
-        answers = await self._call(self._store.submit, chunk)
-        return [Receipt(answer, one.task_id) for one, answer in zip(chunk, answers, strict=True)]
+            receipts = await self._call(self._store.submit_on_terms, chunk)
+        else:
+            answers = await self._call(self._store.submit, chunk)
+            receipts = [Receipt(answer, one.task_id) for one, answer in zip(chunk, answers, strict=True)]
+        if _log.isEnabledFor(logging.DEBUG):
+            _log_answers(chunk, receipts)
+        return receipts
+
+
+class _Call:
+    """A call in a task group, whose error is raised as it is."""
+
+    def __init__(self, submit: Callable[[Sequence[Submission]], Awaitable[list[Receipt]]], chunk: list[Submission]):
+        self._submit = submit
+        self._chunk = chunk
+        self._answers: list[Receipt] | Exception = []
+
+    async def make(self) -> None:
+        try:
+            self._answers = await self._submit(self._chunk)
+        except Exception as error:  # raised by `answered`, outside of the group
+            self._answers = error
+
+    def answered(self) -> list[Receipt]:
+        if isinstance(self._answers, Exception):
+            raise self._answers
+        return self._answers
+
+
+def _chunks(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """The items in order, in parts for one call of the store."""
+    start = 0
+    while start < len(items):
+        end, total = start + 1, size(items[start])
+        while end < min(start + CHUNK, len(items)) and (total := total + size(items[end])) <= CHUNK_BYTES:
+            end += 1
+        yield items[start:end]
+        start = end
+
+
+@contextmanager
+def _counting(answers: Sequence[Receipt], count: int) -> Generator[None]:
+    """Add to an error how many tasks were accepted before."""
+    try:
+        yield
+    except StoreError as error:
+        error.add_note(f"{len(answers)} of {count} tasks were accepted before")
+        raise
 
 
 def _log_answers(chunk: Sequence[Submission], answers: Sequence[Receipt]) -> None:

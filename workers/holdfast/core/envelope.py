@@ -21,6 +21,8 @@ __all__ = [
     "UnreadableError",
     "Built",
     "build_run",
+    "build_run_of",
+    "encode_message",
     "build_parts",
 ]
 
@@ -66,7 +68,33 @@ def build_run(
 ) -> Built:
     """A run operation. A missing message id is derived from the content and the task id, so the same call is the same
     message; a missing context id is the task id. Raises InvalidTaskError for values that JSON cannot carry."""
-    message = _encoded({"kind": "message", "role": "user", "parts": parts, "metadata": metadata or {}})
+    return build_run_of(
+        task_id,
+        encode_message(parts, metadata),
+        context_id=context_id,
+        message_id=message_id,
+        history_length=history_length,
+        trace_id=trace_id,
+        span_id=span_id,
+    )
+
+
+def encode_message(parts: Sequence[Part], metadata: Mapping[str, object] | None = None) -> bytes:
+    """A message without its id. Raises InvalidTaskError for values that JSON cannot carry."""
+    return _encoded({"kind": "message", "role": "user", "parts": parts, "metadata": metadata or {}})
+
+
+def build_run_of(
+    task_id: str,
+    message: bytes,
+    *,
+    context_id: str | None = None,
+    message_id: str | None = None,
+    history_length: int | None = None,
+    trace_id: str | None = None,
+    span_id: str | None = None,
+) -> Built:
+    """As `build_run`, of a message that is encoded already."""
     ids = b'{"task_id":"%b","context_id":%b,"message":{' % (_checked(task_id).encode(), _encoded(context_id or task_id))
     rest = (
         b"%b}" % message[1:] if history_length is None else b'%b,"history_length":%d}' % (message[1:], history_length)

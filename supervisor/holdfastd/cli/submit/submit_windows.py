@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.submission import refusal
+from holdfast.client.submission import Draft, refusal
 from holdfast.core.plurals import counted
 from holdfast.core.served import ServedState
 from holdfast.core.task_states import State
@@ -72,10 +72,10 @@ async def submit_all(
 
 
 async def _submit(manager: TaskManager, window: Sequence[Item], listener: SubmitListener, tally: Tally) -> list[str]:
-    batch = [_prepared(manager, item) for item in window]
     receipts: list[Receipt] = []
     new: list[Submission] = []
-    for each, answer in zip(batch, await manager.submit(batch), strict=True):
+    drafts = [_draft(manager, item) for item in window]
+    for each, answer in zip(*await manager.submitter.submit_drafts(drafts), strict=True):
         if error := refusal(each, answer):
             tally.refused += 1
             tally.unfit += isinstance(error, StoreRefusedError)
@@ -99,9 +99,9 @@ async def _warn(manager: TaskManager, new: Sequence[Submission], listener: Submi
                 listener.placed(await manager.service(*place))
 
 
-def _prepared(manager: TaskManager, item: Item) -> Submission:
+def _draft(manager: TaskManager, item: Item) -> Draft:
     try:
-        return manager.prepare(item.spec)
+        return manager.submitter.draft(item.spec)
     except InvalidTaskError as error:
         if item.number:
             raise BadLineError(item.number, error) from None
