@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 VARIABLE = "BENCH_RECORDS"  # names the file, for the processes that are measured
 _LAYOUT = struct.Struct("<qqqii")
-RAN, ENDED = 0, 1  # kinds: a handler began; one that takes long has ended
+RAN, ENDED, BEGUN = 0, 1, 2  # kinds: a handler ran; one that takes long has ended, has begun
 
 
 class Record(NamedTuple):

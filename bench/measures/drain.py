@@ -9,7 +9,7 @@ import time
 from collections import Counter
 
 from bench.measures import Figures
-from bench.records import ENDED, RAN
+from bench.records import BEGUN, ENDED
 from bench.site import Site, Subject, open_site
 
 TASKS = 24
@@ -25,9 +25,9 @@ def measure(subject: Subject) -> Figures:
         site.start()
         start = site.records.count()
         site.produce("slow", TASKS, TASK_SECONDS)
-        site.wait(lambda: site.records.count() > start, EMPTY_WITHIN, "a task starts")
+        site.wait(lambda: bool(site.since(start, BEGUN)), EMPTY_WITHIN, "a task starts")
         time.sleep(INTO)
-        running = {run.number for run in site.since(start, RAN)} - {run.number for run in site.since(start, ENDED)}
+        running = {run.number for run in site.since(start, BEGUN)} - {run.number for run in site.since(start, ENDED)}
         ended = _stop(site)
         finished = running & {run.number for run in site.since(start, ENDED)}
         site.tree.end()
@@ -59,6 +59,6 @@ def _empty(site: Site, start: int) -> None:
 
 
 def _counts(site: Site, start: int) -> Figures:
-    starts = Counter(run.number for run in site.since(start, RAN))
+    starts = Counter(run.number for run in site.since(start, BEGUN))
     ends = {run.number for run in site.since(start, ENDED)}
     return {"lost": TASKS - len(ends), "run_twice": sum(count > 1 for count in starts.values())}
