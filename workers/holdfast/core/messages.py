@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 Message = dict[str, Any]
 Part = dict[str, Any]
@@ -31,9 +31,18 @@ def with_parts(message: Message) -> Message:
     parts = message.get("parts")
     if parts is None:
         message["parts"] = _parts_of(message.get("content"))
-    elif not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):  # pyright: ignore[reportUnknownVariableType]  # JSON as it came
+    elif not _are_objects(parts):
         raise MessageShapeError("parts of a message is not a list of objects")
     return message
+
+
+def _are_objects(parts: object) -> bool:
+    if not isinstance(parts, list):
+        return False
+    for part in cast("list[object]", parts):  # noqa: SIM110 - a loop, as this is done for every task
+        if not isinstance(part, dict):
+            return False
+    return True
 
 
 def with_content(message: Message) -> Message:

@@ -57,8 +57,9 @@ class Exchange:
         A turn that is already running goes on under its new claim. Another turn of a task that runs is to be started,
         as its result is another; a store that has lost data may give an earlier turn, or another life of the id.
         """
-        sent = {(s.task_id, s.claim) for s in request.settlements}
-        self.unsettled = [s for s in self.unsettled if (s.task_id, s.claim) not in sent]
+        if request.settlements:
+            sent = {(s.task_id, s.claim) for s in request.settlements}
+            self.unsettled = [s for s in self.unsettled if (s.task_id, s.claim) not in sent]
         self.in_flight = None
         self.answered = max(self.answered, request.number)
         if pulled.standing not in {Standing.OK, Standing.APART, Standing.REPLAY}:

@@ -15,12 +15,14 @@ from holdfast.core.messages import Part, data_part, text_part
 from holdfast.core.outcomes import Completed, Failed, Failure, InputAsked, Outcome, Raised, Rejected
 from holdfast.core.result_document import NOTHING
 from holdfast.handler.failures import MESSAGE_BYTES, bounded
-from holdfast.handler.to_json import NotJsonError, to_json
+from holdfast.handler.to_json import NotJsonError, text_to_json, to_json
 
 STATES = frozenset({"completed", "failed", "rejected", "input-required", "auth-required"})
 TEXT_KEYS = ("prompt", "message", "text", "reason", "error")
 
 _NOTHING = Completed(NOTHING)
+
+_Returned = Completed | InputAsked | Failed | Rejected
 
 
 def outcome_of(value: object, max_bytes: int) -> Outcome:
@@ -28,7 +30,10 @@ def outcome_of(value: object, max_bytes: int) -> Outcome:
     if value is None:
         return _NOTHING
     try:
-        outcome = _ending(cast("dict[str, Any]", value)) if _is_ending(value) else _completed(_parts(value))
+        if type(value) is str:
+            outcome: _Returned = Completed(text_to_json({"state": "completed", "parts": [text_part(value)]}))
+        else:
+            outcome = _ending(cast("dict[str, Any]", value)) if _is_ending(value) else _completed(_parts(value))
     except NotJsonError as error:
         return _refused(f"the handler returned {_kind(value)} that cannot be kept: {error}")
     if len(outcome.result) > max_bytes:
@@ -49,7 +54,7 @@ def _completed(parts: list[Part]) -> Completed:
     return Completed(to_json({"state": "completed", "parts": parts}))
 
 
-def _ending(value: dict[str, Any]) -> Completed | InputAsked | Failed | Rejected:
+def _ending(value: dict[str, Any]) -> _Returned:
     state = value["state"]
     key = next((key for key in TEXT_KEYS if isinstance(value.get(key), str)), None)
     text = "" if key is None else value[key]

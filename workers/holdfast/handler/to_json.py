@@ -26,6 +26,14 @@ _encoder = msgspec.json.Encoder(enc_hook=_plain)
 _skim = msgspec.json.Decoder(msgspec.Raw).decode  # checks the whole, makes nothing of it
 
 
+def text_to_json(document: dict[str, Any]) -> bytes:
+    """As `to_json`, for a document of texts alone: there is nothing in it to look for. Raises NotJsonError."""
+    try:
+        return _encoder.encode(document)
+    except UnicodeEncodeError as error:
+        raise NotJsonError(f"a text in it is not Unicode: {error.reason}") from None
+
+
 def to_json(value: object) -> bytes:
     """Raises NotJsonError."""
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.delivery import Delivery
-from holdfast.core.envelope import Run, UnreadableError, read
+from holdfast.core.envelope import Control, Run, UnreadableError, read
 
 _NOTHING = Run(task_id="", message_id="")
 
@@ -34,14 +34,21 @@ def is_whole(delivery: Delivery) -> bool:
 def read_turn(delivery: Delivery, max_bytes: int) -> tuple[Run, str]:
     """All messages of the turn as one operation; or an empty one, and the reason why one of them cannot be read."""
     try:
+        if not delivery.history:
+            operation = read(delivery.operation, max_bytes)
+            return (operation, "") if isinstance(operation, Run) else _no_run(operation)
         operations = [read(raw, max_bytes) for raw in (*joined(delivery), delivery.operation)]
     except UnreadableError as error:
         return _NOTHING, str(error)
     runs = [operation for operation in operations if isinstance(operation, Run)]
     for operation in operations:
         if not isinstance(operation, Run):
-            return _NOTHING, f"a {operation.verb} is nothing to run"
+            return _no_run(operation)
     return (runs[0] if len(runs) == 1 else _as_one(runs)), ""
+
+
+def _no_run(operation: Control) -> tuple[Run, str]:
+    return _NOTHING, f"a {operation.verb} is nothing to run"
 
 
 def _as_one(runs: Sequence[Run]) -> Run:
