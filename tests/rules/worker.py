@@ -383,11 +383,11 @@ WORKER = [
         "tests/worker/test_both_ways.py::test_what_a_handlers_options_bound_takes_all_steps",
     ),
     Rule(
-        "a cancel is delivered through a scope, until it is obeyed",
+        "a cancel is delivered through a scope, which a handler's own shields stop",
         f"{_HERE}/run.py",
         "        self.scope.cancel()\n",
         "        self.runner and self.runner.cancel()\n",
-        "tests/worker/test_both_ways.py::test_a_handler_that_swallows_a_cancel_gets_it_again_until_it_obeys",
+        "tests/worker/test_both_ways.py::test_what_a_shield_protects_is_finished_first",
     ),
     Rule(
         "a handler that nothing bounds has no outcome when it is stopped",
