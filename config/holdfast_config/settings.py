@@ -85,7 +85,7 @@ class Settings(BaseSettings):
     concurrency: _Thousand = _field(10, "Number of tasks that one worker runs at the same time.")
     reload: values.Switch = _field(False, "Reload code and settings when one of their files changes, for development.")
     preload: values.Switch = _field(
-        False, "Import the handler once before workers are forked, so that they share memory."
+        True, "Import the handler once, in a process that forks the workers, so that they share its memory."
     )
     burst: values.Switch = _field(False, "Exit when no task is left to run; tasks delayed for later stay in the store.")
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import click
 import pytest
 
+from holdfastd.cli.command_table import cli as group
 from holdfastd.cli.common.lazy_command import LazyCommand
 from holdfastd.cli.common.session import Session
-from holdfastd.cli.main import cli as group
 from tests.cli.commands import SUPERVISOR, Cli, clean
 
 BASH = """

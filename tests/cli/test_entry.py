@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfastd.cli.command_table import COMMANDS
 from holdfastd.cli.common.lazy_command import LazyCommand
-from holdfastd.cli.main import COMMANDS
 from tests.cli.commands import SUPERVISOR, Cli, Inside, clean
 
 NOUNS = ["start", "stop", "status", "scale", "submit", "tasks", "queue", "workers", "version", "check", "doctor"]

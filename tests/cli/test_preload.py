@@ -1,4 +1,4 @@
-"""`supervisor start --preload`: the handler is imported once, before the fork, or refused in one line."""
+"""`supervisor start`: the handler is imported once for all workers, or in each of them, and the log says why."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from tests.cli.commands import Answer, Cli
+from tests.cli.commands import Cli
 from tests.cli.conftest import running
 
 HANDLER = """
@@ -48,16 +49,24 @@ import socket
 OURS, THEIRS = socket.socketpair()
 def handle(messages): ...
 """
+FILE = """
+NOTES = open("agent.py")
+def handle(messages): ...
+"""
+PYDANTIC = """
+from pydantic import BaseModel
+from holdfast import Handlers
+handlers = Handlers()
+class Order(BaseModel):
+    lines: list[str]
+@handlers.register("count")
+async def count(number: int, order: Order | None = None): return number
+"""
 BROKEN = """
 import threading
 threading.Thread(target=threading.Event().wait).start()
 raise LookupError("no model here")
 """
-
-
-def refused(cli: Cli, source: str) -> Answer:
-    (cli.folder / "agent.py").write_text(source)
-    return cli("start", "--preload", "--state-dir", str(cli.folder / "state"))
 
 
 @pytest.mark.parametrize(
@@ -67,43 +76,87 @@ def refused(cli: Cli, source: str) -> Answer:
         (NATIVE_THREAD, r"started 1 thread \(.+\), which a forked worker would not have"),
         (LOOP, "opened an event loop, which workers would share"),
         (CONNECTION, r"opened 2 connections \(socket:\[\d+\], socket:\[\d+\]\), which workers would share"),
+        (FILE, r"opened 1 file \(.+/agent.py\), whose position workers would share"),
         (THREADS + LOOP, "started 1 thread .* and opened an event loop, which workers would share"),
     ],
 )
-def test_an_import_that_a_fork_does_not_survive_is_refused_in_one_line(alone: Cli, source: str, problem: str) -> None:
-    answer = refused(alone, source)
-    assert (answer.status, answer.err.count("\n")) == (78, 1)
-    advice = "do that in the handler, or start without --preload"
-    line = f"supervisor: agent:handle cannot be preloaded: its import {problem}: {advice}\n"
-    assert re.fullmatch(line, answer.err)
+def test_an_import_that_a_fork_does_not_survive_is_made_in_each_worker(
+    short_path: Path, source: str, problem: str
+) -> None:
+    (short_path / "agent.py").write_text(source.replace("...", "return __import__('os').getpid()"))
+    with running(short_path, "--workers", "2", "--log-format", "json") as (cli, _):
+        status = cli("status", "--json").document
+        assert re.fullmatch(f"its import {problem}", status["not_preloaded"])
+        assert f"handler not preloaded: {status['not_preloaded']}" in cli("status").out
+        assert [each["kind"] for each in status["processes"]] == ["store", "steward", "worker", "worker"]
+        assert cli("submit", "a", "--wait").lines[0]["result"] in {each["pid"] for each in status["processes"]}
 
 
-def test_a_process_that_the_import_started_is_ended(alone: Cli) -> None:
-    answer = refused(alone, CHILD)
-    pid = int((alone.folder / "child").read_text())
-    assert (answer.status, answer.err.count("\n")) == (78, 1)
-    assert f"its import started 1 process ({pid}): " in answer.err
-    assert _has_ended(pid)
+def test_a_process_that_the_trial_import_started_is_ended(short_path: Path) -> None:
+    (short_path / "agent.py").write_text(CHILD)
+    with running(short_path, "--workers", "1") as (cli, _):
+        why = cli("status", "--json").document["not_preloaded"]
+        assert "its import started 1 process (" in why
+        first = int(re.findall(r"\d+", why)[-1])
+        assert _has_ended(first)
+        assert not _has_ended(int((short_path / "child").read_text()))  # of the worker
 
 
 def test_an_import_that_fails_is_shown_at_once_and_once(alone: Cli) -> None:
-    answer = refused(alone, BROKEN)
+    (alone.folder / "agent.py").write_text(BROKEN)
+    answer = alone("start", "--state-dir", str(alone.folder / "state"))
     assert answer.status == 78
-    assert answer.err.count("LookupError: no model here") == 2  # the traceback's last line, and the cause
     assert answer.err.count("Traceback") == 1
 
 
-def test_workers_share_the_one_import_and_its_files(short_path: Path) -> None:
+@pytest.mark.parametrize("flags", [(), ("--preload",)])
+def test_workers_share_the_one_import_and_its_files(short_path: Path, flags: tuple[str, ...]) -> None:
     (short_path / "agent.py").write_text(HANDLER)
-    with running(short_path, "--workers", "2", "--preload") as (cli, process):
+    with running(short_path, "--workers", "2", *flags) as (cli, process):
         results = [line["result"] for line in cli("submit", "a", "b", "c", "d", "--wait").lines]
-        workers = {row["pid"] for row in _processes(cli) if row["kind"] == "worker"}
-        assert {importer for importer, _ in results} == {process.pid}
+        workers = {one["pid"] for one in _processes(cli) if one["kind"] == "worker"}
+        loader = next(one["pid"] for one in _processes(cli) if one["kind"] == "loader")
+        assert {importer for importer, _ in results} == {loader}
         assert {runner for _, runner in results} <= workers
         assert (short_path / "notes").read_text() == "ran\n" * 4
-        assert len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1
-        steward = next(row["pid"] for row in _processes(cli) if row["kind"] == "steward")
-        assert str(short_path / "notes") not in _open_files(steward)
+        for pid in (loader, process.pid):
+            assert len(list(Path(f"/proc/{pid}/task").iterdir())) == 1
+        steward = next(one["pid"] for one in _processes(cli) if one["kind"] == "steward")
+        for pid in (steward, process.pid):
+            assert str(short_path / "notes") not in _open_files(pid)
+
+
+def test_workers_that_share_an_import_use_less_memory_of_their_own(short_path: Path) -> None:
+    (short_path / "agent.py").write_text(PYDANTIC)
+    private = {}
+    for flag in ("--no-preload", "--preload"):
+        with running(short_path, "agent:handlers", "--workers", "2", flag) as (cli, _):
+            for _ in range(4):
+                assert cli("submit", "--name", "count", "--data", '{"number": 1}', "--wait").lines[0]["result"] == 1
+            workers = [one["pid"] for one in _processes(cli) if one["kind"] == "worker"]
+            private[flag] = sum(map(_private_bytes, workers))
+    assert private["--preload"] < 0.9 * private["--no-preload"]
+
+
+def test_without_preload_each_worker_imports(short_path: Path) -> None:
+    (short_path / "agent.py").write_text(HANDLER)
+    with running(short_path, "--workers", "2", "--no-preload") as (cli, _):
+        results = [line["result"] for line in cli("submit", "a", "b", "c", "d", "--wait").lines]
+        assert all(importer == runner for importer, runner in results)
+        assert "loader" not in {one["kind"] for one in _processes(cli)}
+        assert cli("status", "--json").document["not_preloaded"] == ""
+
+
+def test_a_reload_brings_new_code_to_workers_that_share_an_import(short_path: Path) -> None:
+    (short_path / "agent.py").write_text("def handle(messages): return 'old'")
+    with running(short_path, "--workers", "2") as (cli, _):
+        assert cli("submit", "a", "--wait").lines[0]["result"] == "old"
+        (short_path / "agent.py").write_text("def handle(messages): return 'brand new'")
+        assert cli("reload", "--wait").status == 0
+        assert cli("submit", "a", "--wait").lines[0]["result"] == "brand new"
+        (short_path / "agent.py").write_text("1 / 0")
+        assert cli("reload", "--wait").status != 0
+        assert cli("submit", "a", "--wait").lines[0]["result"] == "brand new"
 
 
 def _processes(cli: Cli) -> list[dict[str, Any]]:
@@ -113,6 +166,10 @@ def _processes(cli: Cli) -> list[dict[str, Any]]:
 
 def _open_files(pid: int) -> set[str]:
     return {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
+
+
+def _private_bytes(pid: int) -> int:
+    return int(psutil.Process(pid).memory_full_info().uss)
 
 
 def _has_ended(pid: int) -> bool:

@@ -62,7 +62,13 @@ def test_a_delayed_task_is_waited_for(pool: Cli) -> None:
 def test_status_shows_processes_with_memory_and_the_store(pool: Cli) -> None:
     status = pool("status", "--json").document
     assert (status["state"], status["ready"], status["target"]) == ("running", 2, 2)
-    assert sorted(process["kind"] for process in status["processes"]) == ["steward", "store", "worker", "worker"]
+    assert sorted(process["kind"] for process in status["processes"]) == [
+        "loader",
+        "steward",
+        "store",
+        "worker",
+        "worker",
+    ]
     assert all(process["memory_bytes"] > 0 for process in status["processes"])
     assert status["counts"]["workers"] == 2
     text = pool("status").out

@@ -10,8 +10,8 @@ import click
 import pytest
 
 from holdfast.exits import Exit
+from holdfastd.cli.command_table import cli
 from holdfastd.cli.common.lazy_command import LazyCommand
-from holdfastd.cli.main import cli
 from tests.docs import settings_table
 
 ROOT = Path(__file__).parents[2]

@@ -128,7 +128,6 @@ def test_systemd_hears_of_it(tmp_path: Path, short_path: Path) -> None:
 REFUSED = {
     "--workers 2": "others would not see it",
     "--reload": "a reload would lose it",
-    "--preload": "nothing is forked",
     "--burst": "it is empty at the start, and nobody else can submit",
     "--max-tasks 5": "a successor would not see it",
     "--max-memory 1GB": "a successor would not see it",

@@ -11,6 +11,41 @@ _HERALD = "tests/supervisor/test_status_notifier.py"
 
 PARENT = [
     Rule(
+        "a worker of the loader is a child of the parent",
+        f"{_HERE}/loader.py",
+        "        pid = os.fork()\n        if pid == 0:\n",
+        "        pid = os.getpid()\n        if pid:\n",
+        "tests/supervisor/test_loader.py::test_workers_share_one_import_and_are_children_of_the_parent",
+    ),
+    Rule(
+        "a worker that the loader cannot fork is forked by the parent",
+        f"{_HERE}/execute.py",
+        "            except ConnectionError as error:\n",
+        "            except NotImplementedError as error:\n",
+        "tests/supervisor/test_loader.py::test_a_loader_that_dies_while_it_forks_costs_no_worker",
+    ),
+    Rule(
+        "an import with effects is not shared",
+        f"{_HERE}/preload_handler.py",
+        "    if why := not_shareable(before, after):\n",
+        "    if why := '':\n",
+        "tests/cli/test_preload.py::test_an_import_that_a_fork_does_not_survive_is_made_in_each_worker",
+    ),
+    Rule(
+        "the first workers wait for the loader",
+        "supervisor/holdfastd/core/fill.py",
+        " or loader.is_awaited(view):",
+        ":",
+        "tests/supervisor/test_loader.py::test_workers_wait_for_the_first_import_and_not_for_that_of_a_loader_that_has_died",
+    ),
+    Rule(
+        "a loader of earlier code leaves",
+        "supervisor/holdfastd/core/loader.py",
+        "child.leaving is None and child.generation != view.generation:\n        leaving",
+        "child.leaving is None and False:\n        leaving",
+        "tests/supervisor/test_loader.py::test_a_reload_loads_new_code_in_a_loader_of_its_own_and_there_is_one_at_a_time",
+    ),
+    Rule(
         "a child looks whether its parent lives",
         f"{_HERE}/child_setup.py",
         "    if os.getppid() != parent:",
@@ -139,8 +174,8 @@ PARENT = [
     Rule(
         "workers enter a working folder that was made anew",
         f"{_HERE}/main.py",
-        "        enter_again(folder)\n",
-        "",
+        "        enter_again(folder)\n        return work(",
+        "        return work(",
         "tests/cli/test_boot_errors.py"
         "::test_a_deleted_working_folder_is_a_boot_failure_with_its_cause_and_heals_when_it_is_back",
     ),

@@ -30,6 +30,8 @@ from holdfast.ipc.channel import (
     decode_from_parent,
     encode,
 )
+from holdfastd.parent import loader
+from holdfastd.parent.preload_handler import NotShareableError
 
 BEAT = 0.1
 IDLE = Beat()
@@ -281,10 +283,20 @@ def unfit_steward(log: Path, first: bool, channel: socket.socket) -> int:
     return ChildExit.UNAVAILABLE
 
 
+loaded_by: int | None = None  # the process that has imported the "handler"
+
+
+def loaded(incarnation: str, slot: int, channel: socket.socket) -> int:
+    """As plain, and says which process has imported what it runs."""
+    report("loaded", by=loaded_by, slot=slot, pid=os.getpid())
+    return plain(incarnation, slot, channel)
+
+
 WORKERS: dict[str, WorkerMain] = {
     each.__name__: each
     for each in (
         plain,
+        loaded,
         busy,
         finishing,
         deaf,
@@ -305,4 +317,51 @@ WORKERS: dict[str, WorkerMain] = {
 }
 STEWARDS: dict[str, Callable[[Path, bool, socket.socket], int]] = {
     each.__name__: each for each in (steward, mute_steward, unfit_steward, suspecting_steward)
+}
+
+
+def nothing() -> tuple[int, ...]:
+    """An import without effects."""
+    return ()
+
+
+def marking() -> tuple[int, ...]:
+    """An import that remembers its process."""
+    global loaded_by
+    loaded_by = os.getpid()
+    return ()
+
+
+def threading_import() -> tuple[int, ...]:
+    marking()
+    threading.Thread(target=threading.Event().wait).start()
+    raise NotShareableError("its import started 1 thread")
+
+
+def hanging_import() -> tuple[int, ...]:
+    marking()
+    time.sleep(1000)
+    return ()
+
+
+def crashing_import() -> tuple[int, ...]:
+    marking()
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return ()
+
+
+def dying_at_a_fork() -> tuple[int, ...]:
+    """The import is fine, and the loader dies when it is asked for its first worker."""
+
+    def die(*_: object) -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    loader._fork_orphan = die
+    return marking()
+
+
+LOADS: dict[str, Callable[[], tuple[int, ...]]] = {
+    each.__name__: each
+    for each in (nothing, marking, threading_import, hanging_import, crashing_import, dying_at_a_fork)
 }

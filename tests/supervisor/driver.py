@@ -18,8 +18,8 @@ from holdfastd.embedded.launch import StoreLaunch
 from holdfastd.parent.fork import Kernel
 from holdfastd.parent.make_folders import INCARNATIONS
 from holdfastd.parent.run import supervise
-from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerBody
-from tests.supervisor.children import STEWARDS, WORKERS
+from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
+from tests.supervisor.children import LOADS, STEWARDS, WORKERS
 
 
 def service_spec(options: dict[str, Any]) -> ServiceSpec:
@@ -27,7 +27,7 @@ def service_spec(options: dict[str, Any]) -> ServiceSpec:
     (folder / INCARNATIONS).mkdir(exist_ok=True)
     told = folder / "told"
 
-    def reread() -> WorkerBody:
+    def reread() -> WorkerCode:
         options.update(json.loads((folder / "reread").read_text()))
         return body(options)
 
@@ -46,14 +46,14 @@ def service_spec(options: dict[str, Any]) -> ServiceSpec:
     )
 
 
-def body(options: dict[str, Any]) -> WorkerBody:
+def body(options: dict[str, Any]) -> WorkerCode:
     """What a worker of the pool is, and one of quarantine."""
     mains = {ChildKind.WORKER: options.get("worker", "plain"), ChildKind.QUARANTINE: options.get("quarantine", "plain")}
 
     def run(incarnation: str, slot: Slot, channel: socket.socket) -> int:
         return WORKERS[mains[slot.kind]](incarnation, slot.number, channel)
 
-    return run
+    return WorkerCode(run, LOADS[options.get("load", "nothing")])
 
 
 def store(folder: Path, script: str) -> EmbeddedStore:

@@ -22,7 +22,7 @@ from holdfastd.core.events import (
 )
 from holdfastd.core.plan import begin, next_due, plan
 from holdfastd.core.policy import SupervisionPolicy
-from holdfastd.core.slots import STEWARD, STORE, Child, ChildKind, Slot
+from holdfastd.core.slots import LOADER, STEWARD, STORE, Child, ChildKind, Slot
 from holdfastd.core.view import View
 
 TERM = Signalled(signal.SIGTERM)
@@ -56,6 +56,8 @@ class History:
             self.event(StoreOpened())
             self.tick()
         self.hear(STEWARD, Ready())
+        if self.view.policy.preloaded:
+            self.hear(LOADER, Ready())
         self.tick()
         for slot in self.workers():
             self.hear(slot, Ready())

@@ -8,7 +8,6 @@ import pytest
 
 from holdfast.ipc.channel import Beat, Drain, Ready
 from holdfastd.control.report import ready as ready_workers
-from holdfastd.core import reload as reloading
 from holdfastd.core.commands import Command
 from holdfastd.core.events import ReloadAsked, ScaleAsked, Signalled
 from holdfastd.core.policy import SupervisionPolicy
@@ -191,14 +190,6 @@ def test_a_reload_is_refused_while_draining(event: Signalled | ReloadAsked) -> N
     history = History(1).started()
     history.event(TERM)
     assert said(history.event(event)) == ["reload refused"]
-
-
-@pytest.mark.parametrize("event", [HUP, ReloadAsked()])
-def test_a_reload_is_refused_where_forks_share_one_import(event: Signalled | ReloadAsked) -> None:
-    history = History(policy=SupervisionPolicy(preloaded=True)).started()
-    assert said(history.event(event)) == ["reload refused"]
-    assert reloading.refusal(history.view) == "the handler is preloaded: restart to load new code"
-    assert history.view.generations == 0
 
 
 def test_a_reload_is_refused_before_anybody_has_served() -> None:

@@ -58,3 +58,4 @@ class ChildExit(IntEnum):
     STUCK = 83  # a thread would not stop: the process had to end for its task to settle
     UNAVAILABLE = 69  # preflight: the store cannot be reached
     ORPHANED = 86  # the parent is gone
+    NOT_SHAREABLE = 87  # a loader: the import of the handler has effects that do not survive a fork

@@ -100,7 +100,8 @@ class QuarantineStatus(msgspec.Struct, frozen=True):
 
 class SupervisorStatus(msgspec.Struct, frozen=True):
     """The answer to AskStatus. `degraded` and `breaker` say why the service is impaired, or are empty; `generation`: of
-    the code that workers are forked with, increased by each reload."""
+    the code that workers are forked with, increased by each reload; `not_preloaded`: why each worker imports the
+    handler itself, empty if they share one import or need none."""
 
     version: str
     pid: int
@@ -116,6 +117,7 @@ class SupervisorStatus(msgspec.Struct, frozen=True):
     processes: list[ProcessStatus]
     deaths: Deaths
     quarantine: QuarantineStatus = QuarantineStatus()
+    not_preloaded: str = ""
     ok: bool = True
 
 

@@ -57,6 +57,7 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
         processes=[_process(child, usage.get(child.pid), moment.now) for child in sorted(children, key=_place)],
         deaths=Deaths(view.death_count, [_death(death, moment) for death in view.deaths]),
         quarantine=_quarantine(view, moment.now),
+        not_preloaded=view.not_shared.why if view.not_shared else "",
     )
 
 

@@ -12,11 +12,12 @@ from holdfastd.core.slots import Slot
 @dataclass(frozen=True, slots=True)
 class Fork:
     """Fork a child for this slot; answered by Forked or ForkFailed. `first`: no child of its kind has been ready
-    before."""
+    before. `by_loader`: the loader forks it, so that it shares the loader's import of the handler."""
 
     slot: Slot
     first: bool
     generation: int = 0
+    by_loader: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,12 @@ from holdfastd.core.slots import CLAIMING, REPLACED, Child, ChildKind, Forking, 
 from holdfastd.core.stop_child import ChildStep
 from holdfastd.core.view import Step, Stopping, View, removed, seated
 
-ORDER = (CLAIMING, frozenset({ChildKind.WATCHER}), frozenset({ChildKind.STEWARD}), frozenset({ChildKind.STORE}))
+ORDER = (
+    CLAIMING,
+    frozenset({ChildKind.WATCHER, ChildKind.LOADER}),
+    frozenset({ChildKind.STEWARD}),
+    frozenset({ChildKind.STORE}),
+)
 
 NEEDED = frozenset({ChildKind.STEWARD, ChildKind.STORE})  # by workers that finish
 

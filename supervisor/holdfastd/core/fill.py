@@ -1,9 +1,9 @@
-"""Fills vacant seats: the store before the steward, the steward before the workers, and no worker before the steward's
-first preflight has succeeded."""
+"""Fills vacant seats: the store before the steward, the steward before the workers. No worker starts before the
+steward's first preflight has succeeded, and the first ones of a generation wait for the loader's import."""
 
 from __future__ import annotations
 
-from holdfastd.core import crash_breaker, drain, quarantine
+from holdfastd.core import crash_breaker, drain, loader, quarantine
 from holdfastd.core.commands import Command, Fork
 from holdfastd.core.policy import BATCH
 from holdfastd.core.slots import CLAIMING, ChildKind, Forking, Slot, Vacant
@@ -18,7 +18,8 @@ def fill(view: View, now: float) -> Step:
         seat = view.seats[slot]
         assert isinstance(seat, Vacant)
         view = crash_breaker.mark_probe(seated(view, slot, Forking(seat.record, view.generation)), slot)
-        commands.append(Fork(slot, slot.kind not in view.ready_kinds, view.generation))
+        by_loader = slot.kind in CLAIMING and loader.serves(view)
+        commands.append(Fork(slot, slot.kind not in view.ready_kinds, view.generation, by_loader))
     return view, tuple(commands)
 
 
@@ -29,7 +30,7 @@ def openings(view: View) -> list[tuple[float, Slot]]:
         for slot, seat in view.seats.items()
         if slot.kind not in CLAIMING and isinstance(seat, Vacant) and _may_start(view, slot)
     ]
-    if view.stopping is not None or ChildKind.STEWARD not in view.ready_kinds:
+    if view.stopping is not None or ChildKind.STEWARD not in view.ready_kinds or loader.is_awaited(view):
         return services
     return services + crash_breaker.candidates(view) + quarantine.candidates(view)
 

@@ -28,7 +28,7 @@ class SupervisionPolicy:
     boot_timeout: float = 60.0
     embedded: bool = False
     watched: bool = False  # a watcher asks for reloads
-    preloaded: bool = False  # forks share the parent's import of the handler: no reload can bring new code
+    preloaded: bool = False  # a loader imports the handler once, and forks the workers
 
     @property
     def cancel_grace(self) -> float:

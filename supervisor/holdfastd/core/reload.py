@@ -21,8 +21,6 @@ def refusal(view: View) -> str:
     """The reason why nothing can be reloaded now, or empty."""
     if view.stopping is not None:
         return "the supervisor is draining: nothing is reloaded any more"
-    if view.policy.preloaded:
-        return "the handler is preloaded: restart to load new code"
     if ChildKind.WORKER not in view.ready_kinds:
         return "no worker has been ready yet: nothing serves that could be replaced"
     return ""

@@ -17,6 +17,7 @@ class ChildKind(StrEnum):
     STORE = "store"
     STEWARD = "steward"
     WATCHER = "watcher"
+    LOADER = "loader"
     WORKER = "worker"
     QUARANTINE = "quarantine"
 
@@ -35,6 +36,7 @@ class Slot(NamedTuple):
 STORE = Slot(ChildKind.STORE)
 STEWARD = Slot(ChildKind.STEWARD)
 WATCHER = Slot(ChildKind.WATCHER)
+LOADER = Slot(ChildKind.LOADER)
 
 
 class Why(StrEnum):

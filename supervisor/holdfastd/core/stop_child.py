@@ -27,6 +27,8 @@ _ENTER = {
     (ChildKind.STEWARD, StopStage.KILLING): signal.SIGKILL,
     (ChildKind.WATCHER, StopStage.ABORTING): signal.SIGABRT,
     (ChildKind.WATCHER, StopStage.KILLING): signal.SIGKILL,
+    (ChildKind.LOADER, StopStage.ABORTING): signal.SIGABRT,
+    (ChildKind.LOADER, StopStage.KILLING): signal.SIGKILL,
     (ChildKind.STORE, StopStage.KILLING): signal.SIGKILL,
 }
 
@@ -41,11 +43,11 @@ def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> Chi
     return replace(child, leaving=leaving), _asking(child, Drain(cancel_at, deadline))
 
 
-def ask_service(child: Child, now: float) -> ChildStep:
-    """Ask the steward or the watcher to finish and leave; the steward acknowledges all deaths first."""
+def ask_service(child: Child, now: float, why: Why = Why.STOP) -> ChildStep:
+    """Ask the steward, the watcher or the loader to finish and leave; the steward acknowledges all deaths first."""
     deadline = now + STEWARD_LEAVE
     abort_at = deadline + ABORT_SLACK
-    leaving = Leaving(Why.STOP, StopStage.ASKED, deadline, abort_at, abort_at + ABORT_GRACE)
+    leaving = Leaving(why, StopStage.ASKED, deadline, abort_at, abort_at + ABORT_GRACE)
     return replace(child, leaving=leaving), _asking(child, Leave(deadline))
 
 

@@ -114,6 +114,14 @@ class Quarantine:
 
 
 @dataclass(frozen=True, slots=True)
+class NotShared:
+    """The workers of this generation import the handler themselves, because of `why`."""
+
+    generation: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     policy: SupervisionPolicy
     target: int
@@ -130,6 +138,7 @@ class View:
     generations: int = 0  # the latest generation that was requested
     reload: Reload | None = None
     reloaded: Reloaded | None = None
+    not_shared: NotShared | None = None
     stopping: Stopping | None = None
     burst: Burst | None = None
     cut_off: int = 0

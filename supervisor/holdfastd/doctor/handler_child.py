@@ -25,7 +25,7 @@ from holdfast_config import Settings
 from holdfastd.doctor.handler_import import Function, Imported, NotImported, Trial
 from holdfastd.parent import fork_hazards
 from holdfastd.parent.fork_hazards import ForkHazards
-from holdfastd.parent.preload_handler import preload_handler
+from holdfastd.parent.preload_handler import is_preloaded, not_shareable
 
 STDOUT, STDERR = 1, 2
 
@@ -38,13 +38,7 @@ def import_handler(settings: Settings, channel: socket.socket) -> NoReturn:
     def answer(trial: Trial) -> None:
         channel.sendall(msgspec.json.encode(trial) + b"\n")
 
-    if settings.preload:
-        before = fork_hazards.look()
-        began = time.monotonic()
-        preload_handler(settings, lambda error: answer(NotImported(error)))  # ends this process where it is refused
-        answer(_result(settings, handler_of(settings), began, before))
-    else:
-        anyio.run(_import_in_loop, settings, answer, backend_options={"use_uvloop": True})
+    anyio.run(_import_in_loop, settings, answer, backend_options={"use_uvloop": True})
     os._exit(ChildExit.OK)
 
 
@@ -64,14 +58,16 @@ def _result(settings: Settings, handler: Handler, began: float, before: ForkHaza
     """The result. A handler whose import alone exceeds --max-memory is refused: a worker would be this large."""
     limits = recycle.RecycleLimits(memory=settings.max_memory)
     too_heavy = recycle.refusal(limits, psutil.Process().memory_info().rss)
-    return NotImported(too_heavy) if too_heavy else _imported(handler, began, before)
+    return NotImported(too_heavy) if too_heavy else _imported(settings, handler, began, before)
 
 
-def _imported(handler: Handler, began: float, before: ForkHazards) -> Imported:
+def _imported(settings: Settings, handler: Handler, began: float, before: ForkHazards) -> Imported:
     seconds, after = time.monotonic() - began, fork_hazards.look()
     threads = [name for task, name in after.threads.items() if task not in before.threads]
     functions = [Function(each.name, each.kind, list(each.takes), _chosen(each.options)) for each in describe(handler)]
-    return Imported(handler.target, functions, seconds, threads, sorted(after.children - before.children))
+    why = not_shareable(before, after) if is_preloaded(settings) else None
+    children = sorted(after.children - before.children)
+    return Imported(handler.target, functions, seconds, threads, children, why)
 
 
 def _chosen(options: HandlerOptions) -> dict[str, object]:

@@ -30,13 +30,15 @@ class Function(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Imported(msgspec.Struct, frozen=True, tag="imported"):
-    """The handler can run. The import took `seconds` and started `threads` (names) and `processes` (pids)."""
+    """The handler can run. The import took `seconds` and started `threads` (names) and `processes` (pids).
+    `not_preloaded`: why workers cannot share one import, empty if they can; None: they are not to."""
 
     handler: str
     functions: list[Function]
     seconds: float
     threads: list[str]
     processes: list[int]
+    not_preloaded: str | None = None
 
 
 class NotImported(msgspec.Struct, frozen=True, tag="not-imported"):
@@ -70,12 +72,15 @@ def judge(trial: Trial, *, is_named: bool) -> Iterator[Finding]:
 def judge_side_effects(imported: Imported) -> Iterator[Finding]:
     """Judges effects of the import that each worker will have, again at each restart."""
     if imported.seconds > SLOW:
-        fix = "import less, or import later; with --preload the supervisor imports it once"
-        yield _HANDLER.warning(f"the import takes {imported.seconds:.1f} s, at each start of a worker", fix)
+        when = "before the first worker starts" if imported.not_preloaded == "" else "at each start of a worker"
+        yield _HANDLER.warning(f"the import takes {imported.seconds:.1f} s, {when}", "import less, or import later")
+    if imported.not_preloaded:
+        text = f"the handler is not preloaded, each worker imports it: {imported.not_preloaded}"
+        yield _HANDLER.warning(text, "do that when the handler is first called")
     if imported.threads:
         names = ", ".join(imported.threads[:SHOWN])
         text = f"the import starts {counted(len(imported.threads), 'thread')} ({names})"
-        yield _HANDLER.warning(text, f"{ADVICE}; with --preload this is an error")
+        yield _HANDLER.warning(text, ADVICE)
     if imported.processes:
         text = f"the import starts {counted(len(imported.processes), 'process', 'processes')}"
         yield _HANDLER.warning(text, ADVICE)

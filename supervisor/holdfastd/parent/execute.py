@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,11 @@ from holdfast.os.kill_points import Point, reached
 from holdfast_config import ConfigError
 from holdfastd.core.commands import Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
 from holdfastd.core.events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
+from holdfastd.core.slots import LOADER
 from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.parent import fork, host
 from holdfastd.parent.children import ChildProcess, Children
+from holdfastd.parent.fork import ForkedChild
 from holdfastd.parent.spawn import ChildFactory
 
 _log = structlog.get_logger("holdfast.parent")
@@ -56,16 +59,28 @@ class CommandExecutor:
 
     def _fork(self, command: Fork) -> None:
         try:
-            setup = self._child_factory.create(command.slot, command.first, command.generation)
-            forked_child = fork.fork(setup, self._kernel)
+            incarnation, forked_child = self._forked(command)
             reached(Point.FORKED)
         except (OSError, StoreLaunchError) as error:
             reason = errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
             self._emit(ForkFailed(command.slot, f"{reason} {error}".strip(), random.uniform(-1, 1)))
             return
         self._child_factory.forked(command.slot)
-        self._watch(self._children.adopt(command.slot, setup.incarnation, forked_child))
-        self._emit(Forked(command.slot, setup.incarnation, forked_child.pid))
+        self._watch(self._children.adopt(command.slot, incarnation, forked_child))
+        self._emit(Forked(command.slot, incarnation, forked_child.pid))
+
+    def _forked(self, command: Fork) -> tuple[str, ForkedChild]:
+        """A new child and its incarnation. A worker that the loader cannot fork is forked here, under another name."""
+        if command.by_loader:
+            try:
+                return self._child_factory.fork_by_loader(command.slot, self._kernel)
+            except ConnectionError as error:
+                self._children.signal(LOADER, signal.SIGKILL)  # what hangs here would hold up each restart
+                _log.warning(
+                    "the loader was ended: the worker imports the handler", slot=str(command.slot), why=str(error)
+                )
+        setup = self._child_factory.create(command.slot, command.first, command.generation)
+        return setup.incarnation, fork.fork(setup, self._kernel)
 
     def _read_settings(self, command: ReadSettings) -> None:
         error = ""

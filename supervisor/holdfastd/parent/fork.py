@@ -13,6 +13,7 @@ from holdfast.exits import ChildExit
 from holdfastd.parent import child_setup, received_signals
 from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork_hazards import thread_count
+from holdfastd.parent.loader_requests import ForkRequest, LoaderClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,23 @@ def fork(setup: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
             raise
         if pid == 0:
             _run_in_child(setup, theirs, parent)
+    return _adopted(pid, ours, kernel)
+
+
+def fork_by_loader(request: ForkRequest, loader: LoaderClient, kernel: Kernel = LINUX) -> ForkedChild:
+    """Have the loader fork this worker, as a child of this process. On OSError no worker stays."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            return _adopted(loader.fork(request, theirs), ours, kernel)
+        except OSError:
+            ours.close()  # a worker that was forked nevertheless ends, as its channel does
+            raise
+
+
+def _adopted(pid: int, channel: socket.socket, kernel: Kernel) -> ForkedChild:
     _lead_group(pid)
-    return ForkedChild(pid, _pidfd(pid, kernel), ours)
+    return ForkedChild(pid, _pidfd(pid, kernel), channel)
 
 
 def _run_in_child(setup: ChildSetup, channel: socket.socket, parent: int) -> NoReturn:

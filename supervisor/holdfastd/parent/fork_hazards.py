@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import threading
 from collections.abc import Mapping
@@ -12,13 +13,34 @@ from pathlib import Path
 _SELF = Path("/proc/self")
 
 
+NULL = "/dev/null"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDescriptor:
+    """`target`: a path, or as in `socket:[1]`. `appends`: it can only be written to, always at the end of the file."""
+
+    target: str
+    appends: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """True for a path; `socket:[1]`, `pipe:[1]` and `anon_inode:…` are no paths."""
+        return self.target.startswith("/")
+
+    @property
+    def is_shareable(self) -> bool:
+        """True if several processes can use it without disturbing one another."""
+        return self.target == NULL or (self.is_file and self.appends)
+
+
 @dataclass(frozen=True, slots=True)
 class ForkHazards:
     """`threads`: names by kernel id, `children`: pids, `descriptors`: what each is open on."""
 
     threads: Mapping[int, str]
     children: frozenset[int]
-    descriptors: Mapping[int, str]
+    descriptors: Mapping[int, OpenDescriptor]
 
 
 def look() -> ForkHazards:
@@ -52,9 +74,13 @@ def _children() -> frozenset[int]:
     return frozenset(map(int, found))
 
 
-def _descriptors() -> dict[int, str]:
-    found: dict[int, str] = {}
+def _descriptors() -> dict[int, OpenDescriptor]:
+    found: dict[int, OpenDescriptor] = {}
     for link in (_SELF / "fd").iterdir():
         with contextlib.suppress(OSError):  # the listing's own descriptor is gone by now
-            found[int(link.name)] = os.readlink(link)  # noqa: PTH115 - `socket:[1]` is no path
+            target = os.readlink(link)  # noqa: PTH115 - `socket:[1]` is no path
+            flags = fcntl.fcntl(int(link.name), fcntl.F_GETFL)
+            found[int(link.name)] = OpenDescriptor(
+                target, bool(flags & os.O_APPEND) and flags & os.O_ACCMODE == os.O_WRONLY
+            )
     return found

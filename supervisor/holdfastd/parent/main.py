@@ -19,10 +19,10 @@ from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.embedded.launch import data_directory, prepare
 from holdfastd.embedded.start_failure import read_start_failure
 from holdfastd.parent import make_folders, preload
-from holdfastd.parent.preload_handler import preload_handler
+from holdfastd.parent.preload_handler import is_preloaded, preload_handler
 from holdfastd.parent.reload_settings import reloadable_settings
 from holdfastd.parent.run import Announce, supervise
-from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerBody
+from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.working_folder import enter_again, working_folder
 from holdfastd.steward.main import run as serve
@@ -50,25 +50,22 @@ def run(
         announce(why_not)
         return Exit.CONFIG
     preload.preload(telemetry=settings.otlp_endpoint is not None)
-    kept = preload_handler(settings, announce) if settings.preload else ()
     preload.freeze()
     if settings.reload:
         sys.dont_write_bytecode = True  # the age of bytecode is compared in whole seconds: too coarse for an editor
-    return supervise(service_spec(settings, reread, kept, files), announce)
+    return supervise(service_spec(settings, reread, files), announce)
 
 
 def service_spec(
     settings: Settings,
     reread: Callable[[], Settings] | None = None,
-    kept: tuple[int, ...] = (),
     files: Sequence[Path] = (),
 ) -> ServiceSpec:
-    """The service that these settings describe. After a reload workers use the settings of that time. `kept`:
-    descriptors that a preloaded handler has opened."""
+    """The service that these settings describe. After a reload workers use the settings of that time."""
 
     folder = working_folder()
 
-    def read_again() -> WorkerBody:
+    def read_again() -> WorkerCode:
         return _worker(reloadable_settings(settings, reread()) if reread else settings, folder)
 
     def steward(first: bool, channel: socket.socket) -> int:
@@ -82,7 +79,7 @@ def service_spec(
     )
     return ServiceSpec(
         policy=SupervisionPolicy(
-            settings.drain_timeout, settings.hang_timeout, settings.boot_timeout, preloaded=settings.preload
+            settings.drain_timeout, settings.hang_timeout, settings.boot_timeout, preloaded=is_preloaded(settings)
         ),
         workers=settings.workers,
         runtime_dir=settings.runtime_dir,
@@ -92,16 +89,19 @@ def service_spec(
         reread=read_again,
         store=store if settings.embedded else None,
         watcher=partial(watch, WatcherSpec.of(settings.app_dir, files)) if settings.reload else None,
-        kept=kept,
         queue=settings.queue_name,
         storage=settings.storage_type,
         group_verbs=settings.control_group_verbs,
     )
 
 
-def _worker(settings: Settings, folder: Path | None) -> WorkerBody:
+def _worker(settings: Settings, folder: Path | None) -> WorkerCode:
     def worker(incarnation: str, slot: Slot, channel: socket.socket) -> int:
         enter_again(folder)
         return work(WorkerSpec(incarnation, slot.number, settings, WORKER_KINDS[slot.kind]), channel)
 
-    return worker
+    def load() -> tuple[int, ...]:
+        enter_again(folder)
+        return preload_handler(settings)
+
+    return WorkerCode(worker, load)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 
 from holdfast.store.redis.scripts import product
+from holdfastd.parent import lean_imports, memory_image
 from holdfastd.version import installed
 
 MODULES = (
@@ -30,6 +30,7 @@ TELEMETRY = ("holdfast.telemetry.otlp", "opentelemetry.exporter.otlp.proto.http.
 
 def preload(*, telemetry: bool = False) -> None:
     """Import these modules, and compute the values that all children share."""
+    lean_imports.prepare(telemetry=telemetry)
     for name in (*MODULES, *TELEMETRY) if telemetry else MODULES:
         importlib.import_module(name)
     product()
@@ -37,6 +38,5 @@ def preload(*, telemetry: bool = False) -> None:
 
 
 def freeze() -> None:
-    """Exempt all existing objects from garbage collection: a collection in a child would copy shared pages."""
-    gc.collect()
-    gc.freeze()
+    """Make the memory of this process cheap to share with the children that it forks from now on."""
+    memory_image.freeze()

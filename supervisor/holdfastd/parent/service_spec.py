@@ -16,6 +16,15 @@ StewardBody = Callable[[bool, socket.socket], int]
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerCode:
+    """The code that workers of one generation run. `load` imports the handler in the loader; it returns the descriptors
+    that workers keep open for it, and raises NotShareableError. None: there is nothing to share."""
+
+    run: WorkerBody
+    load: Callable[[], tuple[int, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddedStore:
     """`prepare(first)` gives the command to run (StoreLaunchError if it cannot). Connections to `path` succeed once the
     store accepts them. `start_failure` of a process id: the error that kept it from starting, or empty."""
@@ -27,23 +36,22 @@ class EmbeddedStore:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """`worker(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` holds no
+    """`worker.run(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` holds no
     password.
 
-    `reread` gives the body of workers after a reload; it raises ConfigError. `kept`: descriptors that workers inherit.
-    `group_verbs`: requests that members of the service's group may send to the control socket.
+    `reread` gives the code of workers after a reload; it raises ConfigError. `group_verbs`: requests that members of
+    the service's group may send to the control socket.
     """
 
     policy: SupervisionPolicy
     workers: int
     runtime_dir: Path
     store_url: str
-    worker: WorkerBody
+    worker: WorkerCode
     steward: StewardBody
-    reread: Callable[[], WorkerBody]
+    reread: Callable[[], WorkerCode]
     store: EmbeddedStore | None = None
     watcher: Callable[[socket.socket], int] | None = None
-    kept: tuple[int, ...] = ()
     queue: str = ""
     storage: str = ""
     group_verbs: tuple[str, ...] = ()

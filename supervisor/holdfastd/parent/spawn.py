@@ -14,7 +14,10 @@ from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.embedded.launch import StoreLaunch
 from holdfastd.parent import child_setup
 from holdfastd.parent.child_setup import ChildSetup
-from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerBody
+from holdfastd.parent.fork import LINUX, ForkedChild, Kernel, fork_by_loader
+from holdfastd.parent.loader import Loader
+from holdfastd.parent.loader_requests import ForkRequest, LoaderClient
+from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 
 _SHORT = {ChildKind.WORKER: "w", ChildKind.QUARANTINE: "q"}  # the kernel keeps fifteen letters of a process's name
 
@@ -25,8 +28,10 @@ class ChildFactory:
 
     def __init__(self, spec: ServiceSpec) -> None:
         self._spec = spec
-        self._work: dict[int, WorkerBody] = {0: spec.worker}  # by generation
+        self._work: dict[int, WorkerCode] = {0: spec.worker}  # by generation
         self._launch: StoreLaunch | None = None
+        self._loader = LoaderClient()
+        self._requests: socket.socket | None = None  # the end of a loader that is about to be forked
 
     def prepare(self) -> None:
         """Prepare the first run of the embedded store, if there is one. Raises StoreLaunchError."""
@@ -38,26 +43,18 @@ class ChildFactory:
 
         Raises ConfigError, and changes nothing then.
         """
-        body = self._spec.reread()
-        self._work = {known: work for known, work in self._work.items() if known in needed} | {generation: body}
+        code = self._spec.reread()
+        self._work = {known: work for known, work in self._work.items() if known in needed} | {generation: code}
 
     def create(self, slot: Slot, first: bool, generation: int) -> ChildSetup:
         """A new incarnation for this slot. Raises StoreLaunchError."""
         incarnation = uuid.uuid4().hex
-        spec, body = self._spec, self._work[generation]
+        spec, code = self._spec, self._work[generation]
         match slot.kind:
             case ChildKind.WORKER | ChildKind.QUARANTINE:
-
-                def work(channel: socket.socket) -> int:
-                    return body(incarnation, slot, channel)
-
-                return ChildSetup(
-                    incarnation,
-                    f"holdfast: {_SHORT[slot.kind]}{slot.number}",
-                    f"holdfast: {slot}",
-                    work,
-                    spec.kept,
-                )
+                return worker_setup(code, incarnation, slot)
+            case ChildKind.LOADER:
+                return self._loader_setup(incarnation, slot, code)
             case ChildKind.STEWARD:
 
                 def serve(channel: socket.socket) -> int:
@@ -76,6 +73,14 @@ class ChildFactory:
             for descriptor in self._launch.inherit:
                 os.close(descriptor)
             self._launch = None
+        if slot.kind is ChildKind.LOADER and self._requests is not None:
+            self._requests.close()
+            self._requests = None
+
+    def fork_by_loader(self, slot: Slot, kernel: Kernel = LINUX) -> tuple[str, ForkedChild]:
+        """Have the loader fork a worker; its incarnation. Raises OSError."""
+        incarnation = uuid.uuid4().hex
+        return incarnation, fork_by_loader(ForkRequest(incarnation, slot.kind, slot.number), self._loader, kernel)
 
     def start_failure(self, slot: Slot, pid: int) -> BootFailed | None:
         """The error of a dead store from its log, as the store does not speak the channel protocol; None for other
@@ -83,6 +88,16 @@ class ChildFactory:
         store = self._spec.store
         words = store.start_failure(pid) if store is not None and slot.kind is ChildKind.STORE else ""
         return BootFailed(ChildExit.UNAVAILABLE, words) if words else None
+
+    def _loader_setup(self, incarnation: str, slot: Slot, code: WorkerCode) -> ChildSetup:
+        assert code.load is not None
+        requests = self._requests = self._loader.connect()
+
+        def make_setup(request: ForkRequest, kept: tuple[int, ...]) -> ChildSetup:
+            return worker_setup(code, request.incarnation, request.slot, kept)
+
+        body = Loader(code.load, make_setup, requests).run
+        return ChildSetup(incarnation, "holdfast: load", f"holdfast: {slot}", body, (requests.fileno(),))
 
     def _store(self, incarnation: str) -> ChildSetup:
         assert self._spec.store is not None
@@ -92,6 +107,15 @@ class ChildFactory:
             child_setup.execute(launch.argv, launch.inherit, incarnation)
 
         return ChildSetup(incarnation, "holdfast: store", "holdfast: store", serve, launch.inherit)
+
+
+def worker_setup(code: WorkerCode, incarnation: str, slot: Slot, kept: tuple[int, ...] = ()) -> ChildSetup:
+    """A worker of this incarnation. `kept`: descriptors that its handler needs."""
+
+    def work(channel: socket.socket) -> int:
+        return code.run(incarnation, slot, channel)
+
+    return ChildSetup(incarnation, f"holdfast: {_SHORT[slot.kind]}{slot.number}", f"holdfast: {slot}", work, kept)
 
 
 def accepts_connections(store: EmbeddedStore) -> bool:

@@ -10,7 +10,7 @@ from holdfastd.control.protocol import CONTROL_SOCKET
 from holdfastd.core import capacity
 from holdfastd.parent import host
 
-BOTH = "a preloaded handler is never loaded anew: leave out --preload or --reload"
+BOTH = "with --reload each worker imports the handler: leave out --preload or --reload"
 ELSEWHERE = "remove it, or choose another --runtime-dir"
 NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast-supervisor[reload]'"
 
@@ -22,7 +22,6 @@ _OTHERS = (
 _NEEDS_MORE = {
     "workers": "others would not see it",
     "reload": "a reload would lose it",
-    "preload": "nothing is forked",
     "burst": "it is empty at the start, and nobody else can submit",
     "max_tasks": "a successor would not see it",
     "max_memory": "a successor would not see it",
@@ -48,7 +47,7 @@ def refusal(settings: Settings) -> str:
         if (place := settings.runtime_dir / name).is_dir():
             return f"{place} is a folder, and the supervisor needs a socket there: {ELSEWHERE}"
     host.raise_descriptors()
-    if settings.reload and settings.preload:
+    if settings.reload and settings.preload and "preload" in settings.model_fields_set:
         return BOTH
     if settings.reload and find_spec("watchfiles") is None:
         return NO_LIBRARY

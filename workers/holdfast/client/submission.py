@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from os import urandom
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
-from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
 
 from holdfast.client.arguments import check
 from holdfast.client.option_checks import checked_terms, ms, unix_ms
@@ -139,6 +139,10 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
 
 def current_trace() -> tuple[str | None, str | None]:
     """The ids of the span in which the producer submits, so that the run appears in the same trace."""
+    if "opentelemetry.trace" not in sys.modules:  # who has not imported it has made no span, and it is not small
+        return None, None
+    from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
+
     span = get_current_span().get_span_context()
     if not span.is_valid:
         return None, None

@@ -28,7 +28,7 @@ def check(settings: Settings) -> str:
     """Check everything about the handler that needs no import; its name. Raises HandlerError."""
     if settings.exec is None:
         return target_of(settings.handler, settings.app_dir)
-    if settings.preload:
+    if settings.preload and "preload" in settings.model_fields_set:
         raise HandlerError(f"exec {settings.exec[:200]!a}: a command cannot be preloaded: leave preload out")
     command_line.find(settings.exec, search_path())
     return settings.exec

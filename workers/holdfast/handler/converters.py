@@ -21,9 +21,39 @@ class MisfitError(ValueError):
 
 
 def converters(parameters: Iterable[inspect.Parameter]) -> dict[str, Convert]:
-    """The converters of these parameters by name; parameters that get the JSON value are left out."""
-    made = {one.name: _converter(one.annotation) for one in parameters if one.annotation is not one.empty}
-    return {name: convert for name, convert in made.items() if convert is not None}
+    """The converters of these parameters by name. Each is made when it is first used, or by `prepare`: that is slow."""
+    home: dict[str, Convert] = {}
+    for one in parameters:
+        if _is_converted(one.annotation):
+            home[one.name] = _Unmade(home, one.name, one.annotation)
+    return home
+
+
+def prepare(convert: Mapping[str, Convert]) -> None:
+    """Make the converters that are not made yet."""
+    for unmade in [each for each in convert.values() if isinstance(each, _Unmade)]:
+        unmade.make()
+
+
+class _Unmade:
+    """Stands for a converter until its first use."""
+
+    __slots__ = ("_annotation", "_home", "_name")
+
+    def __init__(self, home: dict[str, Convert], name: str, annotation: Any) -> None:
+        self._home, self._name, self._annotation = home, name, annotation
+
+    def make(self) -> Convert:
+        by = _by_msgspec if _has_struct(self._annotation) else _by_pydantic
+        made = self._home[self._name] = by(self._annotation) or _unchanged
+        return made
+
+    def __call__(self, value: Any) -> Any:
+        return self.make()(value)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 def convert_all(convert: Mapping[str, Convert], kwargs: Mapping[str, object]) -> dict[str, Any]:
@@ -46,10 +76,8 @@ class _MismatchError(Exception):
         self.places = places
 
 
-def _converter(annotation: Any) -> Convert | None:
-    if isinstance(annotation, str) or annotation in (Any, object):
-        return None
-    return _by_msgspec(annotation) if _has_struct(annotation) else _by_pydantic(annotation)
+def _is_converted(annotation: Any) -> bool:
+    return not (annotation is inspect.Parameter.empty or isinstance(annotation, str) or annotation in (Any, object))
 
 
 def _has_struct(annotation: Any) -> bool:

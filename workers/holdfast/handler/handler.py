@@ -36,6 +36,12 @@ class Handler:
         """The function or runner of an operation that calls `name`. Without named handlers the name is ignored."""
         return self.named.get(name) if name is not None and self.named else self.default
 
+    def prepare(self) -> None:
+        """Make now what functions would make at their first call."""
+        for function in (self.default, *self.named.values()):
+            if isinstance(function, HandlerFunction):
+                function.signature.prepare()
+
     def options(self, name: str | None) -> HandlerOptions:
         """The options that the handler of an operation that calls `name` was registered with."""
         chosen = self.choose(name)

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 from holdfast.core.messages import Message
 from holdfast.errors import HandlerError
-from holdfast.handler.converters import Convert, MisfitError, convert_all, converters
+from holdfast.handler.converters import Convert, MisfitError, convert_all, converters, prepare
 from holdfast.handler.task import Task
 
 _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
@@ -35,6 +35,10 @@ class Signature:
         if misfit := self._misfit(kwargs):
             raise MisfitError(misfit)
         return convert_all(self.convert, kwargs)
+
+    def prepare(self) -> None:
+        """Make the converters now, as they are shared by processes that are forked later."""
+        prepare(self.convert)
 
     def _misfit(self, kwargs: Mapping[str, object]) -> str | None:
         if missing := self.required - kwargs.keys():

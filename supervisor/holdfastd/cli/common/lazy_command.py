@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,7 @@ class LazyCommand(rich_click.RichCommand):
         self.target = target
 
     def load(self) -> click.Command:
+        gc.enable()
         module, _, attribute = self.target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command

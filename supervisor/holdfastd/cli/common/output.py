@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sys
 
-import click
-
 LINE_END = "\n"
 LONGEST = 900  # characters of a line for people
 
@@ -22,12 +20,12 @@ def safe(value: str, keep: str = "") -> str:
 
 def document(value: object) -> None:
     """One JSON document: indented on a terminal."""
-    click.echo(json.dumps(value, indent=2 if sys.stdout.isatty() else None))
+    _print(json.dumps(value, indent=2 if sys.stdout.isatty() else None))
 
 
 def line(value: object) -> None:
     """One of many JSON documents, on a line of its own."""
-    click.echo(compact(value))
+    _print(compact(value))
 
 
 def compact(value: object) -> str:
@@ -42,12 +40,18 @@ def readable(value: object) -> str:
 
 def text(value: str, keep: str = "") -> None:
     """Prints a line for people; the characters of `keep` are not escaped."""
-    click.echo(safe(value, keep))
+    _print(safe(value, keep))
 
 
 def note(value: str) -> None:
     """Prints a remark on standard error."""
-    click.echo(f"supervisor: {shortened(safe(value, keep=LINE_END))}", err=True)
+    sys.stderr.write(f"supervisor: {shortened(safe(value, keep=LINE_END))}\n")
+    sys.stderr.flush()
+
+
+def _print(value: str) -> None:
+    sys.stdout.write(value + LINE_END)
+    sys.stdout.flush()
 
 
 def shortened(value: str) -> str:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """`flags` are settings by field name, as they were typed; `json`: documents instead of tables."""
+    """`flags` are settings by field name, as they were typed; `json`: documents instead of tables. `own_process`: this
+    process runs this command and nothing else."""
 
     flags: dict[str, object] = field(default_factory=dict[str, object])
     json: bool = False
     timeline: bool = False  # a timeline command: .redbike.conf has precedence over other settings files
     debug: bool = False
+    own_process: bool = False
 
     @cached_property
     def settings(self) -> Settings:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 import rich_click
 
-from holdfast_config import load, logging
+from holdfast_config import logging
 from holdfast_config.load import setting_files
+from holdfastd.cli import service_process
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.handler_name import check_name
 from holdfastd.cli.common.session import Session
@@ -43,6 +44,7 @@ def start(session: Session, /, handler: str | None) -> int:
         from holdfastd.single.main import run as run_single
 
         return run_single(settings, output.note)
-    from holdfastd.parent.main import run  # slow to import; errors of the settings come first
-
-    return run(settings, output.note, lambda: load(session.flags), setting_files(session.flags))
+    order = service_process.ServiceOrder(settings, session.flags, setting_files(session.flags))
+    if session.own_process:
+        service_process.replace_by(order)
+    return service_process.serve(order)

@@ -115,7 +115,8 @@ def _print(service: SupervisorStatus, store: StoreNumbers | str) -> None:
     up = duration(service.uptime)
     output.text(f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}")
     output.text(f"store {service.store.url}" + (", embedded" if service.store.embedded else ""))
-    for word, cause in (("degraded", service.degraded), ("held back", service.breaker)):
+    impaired = ("degraded", service.degraded), ("held back", service.breaker)
+    for word, cause in (*impaired, ("handler not preloaded", service.not_preloaded)):
         if cause:
             output.text(f"{word}: {cause}")
     if waiting := suspects_view.words(service.quarantine):

@@ -1,0 +1,105 @@
+"""The table of the commands of `supervisor`."""
+
+from __future__ import annotations
+
+import click
+import rich_click
+
+from holdfast.exits import Exit
+from holdfastd.cli.common import options
+from holdfastd.cli.common.click_version import set_version
+from holdfastd.cli.common.lazy_command import LazyCommand, lazy
+
+COMMANDS = [
+    lazy("start", "Start the supervisor and its workers, in the foreground.", "supervisor.start:start"),
+    lazy("demo", "Run a demonstration: processes are killed, and no task is lost."),
+    lazy("check", "Check the settings and the handler without starting anything.", "supervisor.check:check"),
+    lazy("doctor", "Find problems of this installation and suggest a remedy for each."),
+    lazy("stop", "Stop the supervisor after its running tasks have finished.", "supervisor.stop:stop"),
+    lazy("status", "Show the supervisor, its processes and the store.", "supervisor.status:status"),
+    lazy("reload", "Replace the workers by new ones that run the new code.", "supervisor.reload:reload"),
+    lazy("scale", "Change the number of workers.", "supervisor.scale:scale"),
+    lazy("quiet", "Let hosts claim no more tasks until `supervisor resume`.", "hosts.quiet:quiet"),
+    LazyCommand("resume", "holdfastd.cli.hosts.quiet:resume", "Let quiet hosts claim tasks again."),
+    LazyCommand(
+        "control",
+        "holdfastd.cli.hosts.quiet:control",
+        "HALT ends work and dispatch processes and holds pools back; RESUME.",
+    ),
+    lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
+    lazy("tasks", "List, show, cancel, pause, resume, retry, count and remove tasks.", "tasks.tasks:tasks"),
+    lazy("why", "Show what happened to a task and what will happen next.", "why.why:why"),
+    lazy("dead", "List, show, retry and delete dead letters.", "tasks.dead:dead"),
+    lazy("recover", "Put tasks of lost workers back into the queue.", "tasks.recover:recover"),
+    lazy("events", "Show the events of tasks and workers, past or live.", "events.events:events"),
+    lazy("schedules", "Set, list, pause and run schedules of recurring tasks.", "schedules.schedules:schedules"),
+    lazy("set", "Set the schedule of a job: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
+    lazy("unset", "Remove a job from its schedule.", "timeline.unset_job:unset"),
+    lazy("tell", "Print the status of a job as JSON.", "timeline.tell:tell"),
+    lazy("statuses", "Print the status of all jobs as CSV.", "timeline.statuses:statuses"),
+    lazy("work", "Run one worker in the foreground.", "timeline.work:work"),
+    lazy("dispatch", "Run one steward in the foreground: it fires schedules.", "timeline.dispatch:dispatch"),
+    lazy("lanes", "List, pause, resume and limit lanes.", "lanes.lanes:lanes"),
+    lazy("queue", "Inspect, clear or delete the queue.", "queue.queue:queue"),
+    lazy("db", "Create and check the tables in PostgreSQL."),
+    lazy("workers", "List the workers of all hosts.", "hosts.workers:workers"),
+    lazy("config", "Show the settings and the origin of each."),
+    lazy("service", "Show or install the systemd unit."),
+    lazy("completion", "Print the completion script for a shell."),
+    lazy("version", "Print the version."),
+]
+
+EPILOG = f"""
+Examples:
+
+supervisor demo
+
+supervisor start agent:handle --workers 8
+
+supervisor submit hello --wait
+
+supervisor why TASK
+
+Signals: TERM and INT stop the supervisor after running tasks have finished; a second one cancels these tasks; QUIT
+kills at once. HUP reloads, or stops if the terminal was closed. TTIN adds a worker and TTOU removes one. USR1 logs the
+state and all stacks.
+
+Exit status: {Exit.listed()}.
+
+Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order.
+Without a supervisor.toml they come from agent_config.json in the application's folder, or from ./.redbike.conf. If
+both exist, the timeline commands (set, unset, tell, statuses, control, work, dispatch, schedules) use .redbike.conf.
+"""
+
+
+def _version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:  # as everybody types it
+    if is_asked:
+        cli.main(["version"], prog_name="supervisor", standalone_mode=False, obj=context.obj)
+        context.exit()
+
+
+VERSION = click.Option(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version and exit.",
+)
+CONFIG = click.Option(
+    ["-c", "--config"],
+    metavar="FILE",
+    help=options.CONFIG_HELP,
+    expose_value=False,
+    callback=options.remember,
+)
+
+set_version()
+cli = rich_click.RichGroup(
+    name="supervisor",
+    commands=COMMANDS,
+    params=[VERSION, CONFIG],
+    help="Runs worker processes for the tasks of a Redis queue, restarts them when they die, and loses no task.",
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)

@@ -1,0 +1,62 @@
+"""Decides about the loader: a child that imports the handler once and forks the workers, which share its memory.
+
+The first workers of a generation wait until it is ready. Where it fails (its import cannot be shared, hangs or
+crashes), the workers of this generation import the handler themselves. So do workers that start while a loader that has
+died is being replaced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.exits import ChildExit
+from holdfastd.core import stop_child
+from holdfastd.core.commands import Log
+from holdfastd.core.death import Cause, Reason
+from holdfastd.core.slots import LOADER, Child, ChildKind, Vacant, Why
+from holdfastd.core.view import NotShared, Step, View, seated
+
+
+def renew(view: View, now: float) -> Step:
+    """Do one step: ask a loader of another generation to leave, or open the seat of the next one."""
+    if not view.policy.preloaded or view.stopping is not None:
+        return view, ()
+    child = view.child(LOADER)
+    if child is not None and child.leaving is None and child.generation != view.generation:
+        leaving, commands = stop_child.ask_service(child, now, Why.RELOADED)
+        return seated(view, LOADER, leaving), commands
+    if LOADER not in view.seats and not _is_given_up(view):
+        return seated(view, LOADER, Vacant(now)), ()
+    return view, ()
+
+
+def serves(view: View) -> bool:
+    """True if a loader is ready to fork workers; `renew` has asked one of another generation to leave."""
+    child = view.child(LOADER)
+    return child is not None and child.ready_at is not None and child.leaving is None
+
+
+def is_awaited(view: View) -> bool:
+    """True while the first workers of this generation wait for the loader."""
+    if not view.policy.preloaded or _is_given_up(view) or serves(view):
+        return False
+    return ChildKind.WORKER not in view.ready_kinds or (view.reload is not None and not view.reload.proven)
+
+
+def has_failed(child: Child) -> bool:
+    """True for a loader that has died before it was ready, and was not asked to leave for a newer one."""
+    is_replaced = child.leaving is not None and child.leaving.why in {Why.RELOADED, Why.STOP}
+    return child.slot.kind is ChildKind.LOADER and child.ready_at is None and not is_replaced
+
+
+def failed(view: View, child: Child, cause: Cause) -> Step:
+    """Have the workers of this generation import the handler themselves. An error of the import is theirs to report."""
+    why = cause.detail if cause.reason is Reason.BOOT_FAILURE else f"the import ended its process: {cause}"
+    is_reported = child.boot_error is not None and child.boot_error.code == ChildExit.BOOT_FAILED
+    level = "debug" if is_reported else "warning"
+    log = Log(level, "the handler is not preloaded: each worker imports it", {"why": why})
+    return replace(view, not_shared=NotShared(child.generation, why)), (log,)
+
+
+def _is_given_up(view: View) -> bool:
+    return view.not_shared is not None and view.not_shared.generation == view.generation

@@ -1,0 +1,133 @@
+"""Runs the loader process: it imports the handler once, and forks the workers, which share its memory.
+
+A worker becomes a child of the supervisor's parent: the loader forks a process that forks the worker and ends at once,
+and the kernel gives the orphan to the parent, which is a subreaper. So the parent sees its death and reaps it, and it
+ends with the parent. The death of the loader does not touch it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+from holdfast.errors import HandlerError
+from holdfast.exits import ChildExit
+from holdfast.handler.failures import summary
+from holdfast.ipc.channel import Beat, BootFailed, FromChild, Ready, encode
+from holdfastd.parent import child_setup, loader_requests, memory_image, received_signals
+from holdfastd.parent.child_setup import ChildSetup
+from holdfastd.parent.fork_hazards import thread_count
+from holdfastd.parent.loader_requests import ForkAnswer, ForkRequest
+from holdfastd.parent.preload_handler import NotShareableError
+
+BEAT_EVERY = 1.0  # seconds
+ADOPTION_POLL = 0.0002  # seconds between two looks for the new parent
+
+MakeSetup = Callable[[ForkRequest, tuple[int, ...]], ChildSetup]
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """`load` imports the handler; the descriptors that workers keep for it. `make_setup`: the worker of a request."""
+
+    load: Callable[[], tuple[int, ...]]
+    make_setup: MakeSetup
+    requests: socket.socket
+
+    def run(self, channel: socket.socket) -> int:
+        """Import the handler, then fork workers until told to leave or the parent is gone; the exit status."""
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
+        channel.setblocking(False)
+        try:
+            kept = self.load()
+        except Exception as error:  # of the user's code, which each worker meets again and reports
+            code = ChildExit.NOT_SHAREABLE if isinstance(error, NotShareableError) else ChildExit.BOOT_FAILED
+            known = isinstance(error, NotShareableError | HandlerError)
+            _send(channel, BootFailed(code, str(error) if known else summary(error)))
+            os._exit(code)  # threads that the import has started must not keep this process alive
+        memory_image.freeze()
+        _send(channel, Ready())
+        return self._serve(channel, kept)
+
+    def _serve(self, channel: socket.socket, kept: tuple[int, ...]) -> int:
+        poll = select.poll()
+        for listened in (channel, self.requests):
+            poll.register(listened, select.POLLIN)
+        while True:
+            _send(channel, Beat())
+            ready = {number for number, _ in poll.poll(BEAT_EVERY * 1000)}
+            if channel.fileno() in ready:  # the one message of a parent to a loader is to leave
+                return ChildExit.OK if channel.recv(1) else ChildExit.ORPHANED
+            if self.requests.fileno() in ready and not self._fork_next(kept):
+                return ChildExit.OK
+
+    def _fork_next(self, kept: tuple[int, ...]) -> bool:
+        """Fork the worker of the next request; False once there are no more."""
+        received = loader_requests.receive(self.requests)
+        if received is None:
+            return False
+        request, channel = received
+        with channel:
+            try:
+                made = ForkAnswer(pid=_fork_orphan(self.make_setup(request, kept), channel))
+            except OSError as error:
+                made = ForkAnswer(errno=error.errno or 0)
+        loader_requests.answer(self.requests, made)
+        return True
+
+
+def _fork_orphan(setup: ChildSetup, channel: socket.socket) -> int:
+    """Fork a worker that is the child of this process's parent; its pid. Raises OSError."""
+    assert thread_count() == 1, "a thread in the loader would be half a thread in the worker"
+    parent = os.getppid()
+    reading, writing = os.pipe()
+    try:
+        with received_signals.blocked():
+            middle = os.fork()
+            if middle == 0:
+                _fork_and_end(setup, channel, parent, writing)
+        os.close(writing)
+        told = int(os.read(reading, 32) or b"0")
+        os.waitpid(middle, 0)  # from here on the worker is the parent's child
+    finally:
+        os.close(reading)
+    if told <= 0:
+        raise OSError(-told, os.strerror(-told))
+    return told
+
+
+def _fork_and_end(setup: ChildSetup, channel: socket.socket, parent: int, writing: int) -> NoReturn:
+    """Fork the worker and end, so that the worker is an orphan. Tells its pid, or minus the number of an error."""
+    try:
+        middle = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _run_worker(setup, channel, parent, middle)
+        os.write(writing, str(pid).encode())
+    except OSError as error:
+        os.write(writing, str(-(error.errno or 1)).encode())
+    finally:
+        os._exit(0)
+
+
+def _run_worker(setup: ChildSetup, channel: socket.socket, parent: int, middle: int) -> NoReturn:
+    code = int(ChildExit.BUG)
+    try:
+        while os.getppid() == middle:
+            time.sleep(ADOPTION_POLL)
+        code = child_setup.run_child(setup, channel, parent)
+    finally:
+        os._exit(code)
+
+
+def _send(channel: socket.socket, message: FromChild) -> None:
+    with suppress(OSError):  # a parent that does not read, or is gone
+        channel.send(encode(message))
