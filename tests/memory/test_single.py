@@ -134,7 +134,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("flags", "command"), list(zip(REFUSED, ["start", "check"] * 3, strict=True)))
+@pytest.mark.parametrize(
+    ("flags", "command"), list(zip(REFUSED, ["start", "check", "start", "check", "start"], strict=True))
+)
 def test_what_needs_more_than_one_process_is_refused_with_the_reason(tmp_path: Path, flags: str, command: str) -> None:
     answer = supervisor(tmp_path, command, *flags.split())
     assert answer.status == 78
