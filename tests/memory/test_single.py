@@ -132,14 +132,10 @@ REFUSED = {
     "--max-tasks 5": "a successor would not see it",
     "--max-memory 1GB": "a successor would not see it",
 }
-
-
 COMMANDS = ["start", "check", "start", "check", "start"]
 
 
 @pytest.mark.parametrize(("flags", "command"), list(zip(REFUSED, COMMANDS, strict=True)))
-    ("flags", "command"), list(zip(REFUSED, ["start", "check", "start", "check", "start"], strict=True))
-)
 def test_what_needs_more_than_one_process_is_refused_with_the_reason(tmp_path: Path, flags: str, command: str) -> None:
     answer = supervisor(tmp_path, command, *flags.split())
     assert answer.status == 78
