@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from bench.records import VARIABLE
+
 GONE = (psutil.NoSuchProcess, psutil.ZombieProcess)
 ENDS_WITHIN = 10.0  # seconds
 
@@ -73,10 +75,18 @@ class WorkerTree:
             process.wait(ENDS_WITHIN)
 
     def end(self) -> None:
-        """Until none is left: a process may have started another one meanwhile."""
-        while self.alive():
-            self.kill()
-            psutil.wait_procs(list(self._known.values()), timeout=0.05)
+        """Until none is left; one whose parent was gone before it was seen is found by its environment."""
+        while left := [*self.alive(), *self._strays()]:
+            for process in left:
+                with suppress(*GONE):
+                    process.kill()
+            for process in self.started:
+                process.wait(ENDS_WITHIN)
+            psutil.wait_procs(left, timeout=0.05)
+
+    def _strays(self) -> list[psutil.Process]:
+        mark = self.environ.get(VARIABLE)
+        return [process for process in _running(psutil.process_iter()) if mark and _mark(process) == mark]
 
     def _look(self) -> None:
         for process in self.started:
@@ -87,6 +97,12 @@ class WorkerTree:
         while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
             pids |= more
         self._known = {pid: process for pid, process in running.items() if pid in pids}
+
+
+def _mark(process: psutil.Process) -> str | None:
+    with suppress(*GONE, psutil.AccessDenied, OSError):
+        return process.environ().get(VARIABLE)
+    return None
 
 
 def _parent(process: psutil.Process) -> int | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import psutil
 
+from bench.records import VARIABLE
 from bench.waiting import until
 from bench.worker_tree import WorkerTree
 
@@ -38,6 +40,14 @@ def test_none_is_left_at_the_end(tmp_path: Path) -> None:
     processes.end()
     assert processes.alive() == []
     assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids)
+
+
+def test_a_process_whose_parent_was_never_seen_is_ended_by_its_environment(tmp_path: Path) -> None:
+    environ = {**os.environ, VARIABLE: str(tmp_path / "records")}
+    stray = subprocess.Popen([sys.executable, "-c", CHILD], env=environ)
+    WorkerTree([], environ, tmp_path, tmp_path / "log").end()
+    stray.wait(20)  # it would sleep for a minute
+    assert not psutil.pid_exists(stray.pid)
 
 
 def test_memory_and_processor_time_are_those_of_all(tmp_path: Path) -> None:
