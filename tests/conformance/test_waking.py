@@ -70,7 +70,7 @@ async def test_a_foreign_entry_ends_a_peek_and_is_rung_for(stand: Stand) -> None
     assert not await stand.store.peek(stand.queue, 0.05)
     assert await meanwhile(lambda: stand.store.peek(stand.queue, LONG), lambda: stand.push(b"x"))
     assert await stand.store.peek_entries(stand.queue, 9) == [b"x"]
-    assert await stand.store.ring(stand.queue) == 1
+    assert await stand.store.ring(stand.queue) == (1, 0)
     assert await stand.store.listen("a", [stand.queue], 5.0) == Hint("bell")
 
 

@@ -47,10 +47,10 @@ async def test_pulls_promote_where_there_is_no_steward(space: Namespace) -> None
 
 async def test_a_lane_is_rung_only_if_something_waits(space: Namespace) -> None:
     bell = space.key(f"bell:{space.queue}")
-    assert await space.store.ring(space.queue) == 0
+    assert await space.store.ring(space.queue) == (0, 0)
     assert await space.do("LLEN", bell) == 0
     await space.push(run("f1"), run("f2"))
-    assert [await space.store.ring(space.queue) for _ in range(3)] == [2, 2, 2]
+    assert [await space.store.ring(space.queue) for _ in range(3)] == [(2, 0), (2, 1), (2, 1)]
     assert await space.do("LLEN", bell) == 1
 
 

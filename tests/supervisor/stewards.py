@@ -72,8 +72,8 @@ class FakeStore:
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
         return LaneHead()  # asked beside each peek, and not counted
 
-    async def ring(self, *lanes: str) -> int:
-        return self._answer("ring", 0, *lanes)
+    async def ring(self, *lanes: str) -> tuple[int, int]:
+        return self._answer("ring", (0, 0), *lanes)
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
         return self._answer("audit", (0, ""), lane, cursor)

@@ -36,7 +36,7 @@ class Lane:
         """Count the steward's calls, and tell of the next one that waits for an entry."""
         ring, peek = self.store.ring, self.store.peek
 
-        async def counted(*lanes: str) -> int:
+        async def counted(*lanes: str) -> tuple[int, int]:
             self.calls.append("ring")
             return await ring(*lanes)
 

@@ -60,21 +60,26 @@ async def test_an_empty_lane_is_peeked_at_and_rung_as_soon_as_it_holds_something
     surroundings: DutySurroundings,
 ) -> None:
     bell = Bell(surroundings.store, "lane")
-    surroundings.store.answers["ring"] = [0, 1]
+    surroundings.store.answers["ring"] = [(0, 0), (1, 0)]
     await bell.wait(await bell.run_once())
     await bell.run_once()
     assert surroundings.store.calls == [("ring", "lane"), ("peek", "lane"), ("ring", "lane")]
 
 
-async def test_a_lane_that_stays_full_is_looked_at_ever_more_rarely(surroundings: DutySurroundings) -> None:
-    surroundings.store.answers["ring"] = [5] * 12
-    pauses = await rings(Bell(surroundings.store, "lane"), 12)
+async def test_a_lane_whose_bells_nobody_hears_is_looked_at_ever_more_rarely(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["ring"] = [(5, 0), *[(5, 1)] * 12]
+    pauses = (await rings(Bell(surroundings.store, "lane"), 13))[1:]
     assert pauses[:4] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE, 8 * FIRST_PAUSE]
     assert pauses[-3:] == [LAST_PAUSE] * 3
 
 
+async def test_a_lane_whose_bells_are_heard_is_looked_at_soon_again(surroundings: DutySurroundings) -> None:
+    surroundings.store.answers["ring"] = [(5, 0), (5, 1), (5, 1), (1, 0), (1, 0), (1, 0)]
+    assert (await rings(Bell(surroundings.store, "lane"), 6))[-2:] == [FIRST_PAUSE] * 2
+
+
 async def test_a_lane_that_was_empty_in_between_is_looked_at_soon_again(surroundings: DutySurroundings) -> None:
-    surroundings.store.answers["ring"] = [5, 5, 5, 0, 1]
+    surroundings.store.answers["ring"] = [(5, 0), (5, 1), (5, 1), (0, 0), (1, 0)]
     assert (await rings(Bell(surroundings.store, "lane"), 5))[-1] == FIRST_PAUSE
 
 

@@ -184,8 +184,9 @@ class StewardStore(Protocol):
         empty."""
         ...
 
-    async def ring(self, *lanes: str) -> int:
-        """Ring the bell of each of these lanes that holds entries; the number of entries."""
+    async def ring(self, *lanes: str) -> tuple[int, int]:
+        """Ring the bell of each of these lanes that holds entries; the number of entries, and of the lanes among these
+        whose last bell no worker had heard."""
         ...
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:

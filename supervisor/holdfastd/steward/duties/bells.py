@@ -2,8 +2,9 @@
 
 While a lane is empty, the duty blocks in `peek`. For an entry of another producer it rings at once. Our own producers
 have rung already: for their entry it rings only if entries are still there 30 ms later, as the bell may have been lost.
-While a lane stays full, workers find the rest by themselves, and the duty checks less and less often. Where entries
-wait it also checks for pushes at the wrong end. Each lane that is peeked at takes a connection, so their number is
+While no worker hears its bells, all are busy and find the rest by themselves, and the duty checks less and less often.
+While bells are heard, workers are idle, and each new entry needs a bell soon. Where entries wait it also checks for
+pushes at the wrong end. Each lane that is peeked at takes a connection, so their number is
 limited; the lanes beyond it are checked in one call every 200 ms.
 """
 
@@ -64,14 +65,15 @@ class Bell:
             pause, self._pause = self._pause, 2 * self._pause
             return pause
         self._head = b""
-        self._empty = await self._store.ring(self._lane) == 0
+        waiting, unheard = await self._store.ring(self._lane)
+        self._empty = waiting == 0
         if self._empty:
             self._pause = FIRST_PAUSE
             return 0.0
         pause = self._pause
         if pause == LAST_PAUSE:  # entries wait: workers do not take them as they arrive
             await self._wrong_end.look()
-        self._pause = min(2 * pause, LAST_PAUSE)
+        self._pause = min(2 * pause, LAST_PAUSE) if unheard else FIRST_PAUSE
         return pause
 
     async def wait(self, seconds: float) -> None:

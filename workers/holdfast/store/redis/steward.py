@@ -62,8 +62,9 @@ class RedisSteward(RedisPart):
         entry: bytes | None = await self._connection.peek(timeout, "BLMOVE", key, key, "LEFT", "LEFT", timeout)
         return entry
 
-    async def ring(self, *lanes: str) -> int:
-        return await self._number("ring", *map(self._keys.name, lanes))
+    async def ring(self, *lanes: str) -> tuple[int, int]:
+        waiting, unheard = await self._run("ring", *map(self._keys.name, lanes))
+        return waiting, unheard
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
         return await look(self._connection, self._keys.name(lane), earlier)
