@@ -30,7 +30,8 @@ async def test_an_import_that_takes_longer_than_the_hang_timeout_is_waited_for(s
     (short_path / "slow_to_import.py").write_text(SLOW_ONCE)
     pipe = named_pipe(short_path)
     async with stage(short_path, workers=1) as scene:
-        scene.restart(workers=2, hang_timeout=3.0, handler="slow_to_import:act", app_dir=str(short_path))
+        slow = {"handler": "slow_to_import:act", "app_dir": str(short_path), "preload": False}
+        scene.restart(workers=2, hang_timeout=3.0, **slow)
         with pipe.open("w"):
             scene.pool.ready(1)
             await scene.submit("t", text="hang_once")

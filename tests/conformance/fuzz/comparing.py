@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from msgspec import Struct
+
 OWN = frozenset({"position", "address", "cursor", "beat_ago_ms"})
 
 
 def plain(answer: object) -> Any:
     """`answer` as lists and dicts that can be compared and printed."""
-    if is_dataclass(answer) and not isinstance(answer, type):
-        told = {field.name: plain(getattr(answer, field.name)) for field in fields(answer) if field.name not in OWN}
-        return {"": type(answer).__name__, **told}
+    if names := _fields(answer):
+        return {"": type(answer).__name__, **{name: plain(getattr(answer, name)) for name in names if name not in OWN}}
     if isinstance(answer, Mapping):
         return {str(key): plain(value) for key, value in sorted(answer.items())}
     if isinstance(answer, list | tuple):
@@ -21,6 +22,13 @@ def plain(answer: object) -> Any:
     if isinstance(answer, set | frozenset):
         return sorted(plain(each) for each in answer)
     return str(answer) if isinstance(answer, str) else answer
+
+
+def _fields(answer: object) -> tuple[str, ...]:
+    """The names of the fields of a struct or of a dataclass; none of anything else."""
+    if isinstance(answer, Struct):
+        return answer.__struct_fields__
+    return tuple(field.name for field in fields(answer)) if is_dataclass(answer) and not isinstance(answer, type) else ()
 
 
 def difference(one: Any, other: Any, path: str = "") -> str:
