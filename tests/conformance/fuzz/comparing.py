@@ -28,7 +28,9 @@ def _fields(answer: object) -> tuple[str, ...]:
     """The names of the fields of a struct or of a dataclass; none of anything else."""
     if isinstance(answer, Struct):
         return answer.__struct_fields__
-    return tuple(field.name for field in fields(answer)) if is_dataclass(answer) and not isinstance(answer, type) else ()
+    if is_dataclass(answer) and not isinstance(answer, type):
+        return tuple(field.name for field in fields(answer))
+    return ()
 
 
 def difference(one: Any, other: Any, path: str = "") -> str:
