@@ -259,7 +259,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("resumed and still counted", "task_record", "    tally(state, -1)\n", ""),
     ("a late result ends a pause", "settlement", "not OPEN[state]", "TERMINAL[state]", control.test_a_late_result_does_not_end_a_pause),
     ("a result stays behind", "deletion", "math.max(1, turns - room + 1), -1 do", "math.max(2, turns - room + 1), -1 do", upkeep.test_trimming_leaves_no_key_of_the_task),
-    ("nobody says that a bell was not heard", "ring", "unheard = unheard + 1", "unheard = 0", upkeep.test_a_lane_is_rung_only_if_something_waits),
+    ("nobody says that a bell was not heard", "ring", "unrung = unrung + 1", "unrung = 0", upkeep.test_a_lane_is_rung_only_if_something_waits),
     ("trimmed too early", "trim", "NOW - tonumber(ARGV[1])", "NOW", upkeep.test_trimming_leaves_no_key_of_the_task),
     ("trimmed and not counted", "deletion", "if forgotten > 0 then count('trimmed', forgotten) end", ""),
     ("a new message is not accepted twice", "submit", "if call('EXISTS', KEY.task .. id) == 1 then return deliver_message(id, operation, message, digest) end", "", submit.test_the_same_submit_twice_is_one_task),

@@ -169,7 +169,7 @@ async def test_a_paused_lane_accepts_and_starts_nothing(space: Namespace) -> Non
     assert await space.store.pause_lane(space.queue, "the bank is closed")
     assert not await space.store.pause_lane(space.queue, "the bank is closed")
     await space.submit("t2")
-    await space.store.ring(space.queue)
+    assert await space.store.ring(space.queue) == (2, 1)
     assert await ring_of(space) == 0
     assert await taken(space) == []
     state = await lane(space)

@@ -199,14 +199,14 @@ STEWARD = [
     Rule(
         "a lane whose bells are heard is looked at soon again",
         f"{_HERE}/duties/bells.py",
-        "min(2 * pause, LAST_PAUSE) if unheard else FIRST_PAUSE",
+        "min(2 * pause, LAST_PAUSE) if unrung else FIRST_PAUSE",
         "min(2 * pause, LAST_PAUSE)",
         f"{_LANES}::test_a_lane_whose_bells_are_heard_is_looked_at_soon_again",
     ),
     Rule(
         "a lane whose bells nobody hears is looked at more rarely",
         f"{_HERE}/duties/bells.py",
-        "min(2 * pause, LAST_PAUSE) if unheard else FIRST_PAUSE",
+        "min(2 * pause, LAST_PAUSE) if unrung else FIRST_PAUSE",
         "FIRST_PAUSE",
         f"{_LANES}::test_a_lane_whose_bells_nobody_hears_is_looked_at_ever_more_rarely",
     ),

@@ -329,11 +329,11 @@ async def test_a_store_that_forgets_a_turn_gets_that_turn_and_not_the_result_of_
         assert await store.submit([message]) == [Accepted.PENDING]
         client.rpush("go:first", "1")
         assert started(client)[0] == "second"
-        await store.connection.command(
-            "DEL", *await store.connection.command("KEYS", f"*{store.connection.keys.queue}*")
-        )
-        for key, value in before.items():
-            await store.connection.command("RESTORE", key, 0, value)
+        with client.pipeline() as setting_back:  # at one moment, as the worker goes on writing
+            setting_back.delete(*client.keys(f"*{store.connection.keys.queue}*"))
+            for key, value in before.items():
+                setting_back.restore(key, 0, value, replace=True)
+            setting_back.execute()
         assert client.blpop(["stopped"], timeout=PATIENCE) == ("stopped", "second")
         assert started(client)[0] == "first"
         client.rpush("go:first", "1")

@@ -185,8 +185,8 @@ class StewardStore(Protocol):
         ...
 
     async def ring(self, *lanes: str) -> tuple[int, int]:
-        """Ring the bell of each of these lanes that holds entries; the number of entries, and of the lanes among these
-        whose last bell no worker had heard."""
+        """Ring the bell of each of these lanes that holds entries. Answers the number of entries, and the number of
+        lanes that hold some and were not rung: no worker had heard their last bell yet, or they start nothing now."""
         ...
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:

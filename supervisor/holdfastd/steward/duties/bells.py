@@ -2,7 +2,8 @@
 
 While a lane is empty, the duty blocks in `peek`. For an entry of another producer it rings at once. Our own producers
 have rung already: for their entry it rings only if entries are still there 30 ms later, as the bell may have been lost.
-While no worker hears its bells, all are busy and find the rest by themselves, and the duty checks less and less often.
+While no worker hears its bells, all are busy and find the rest by themselves, and the duty checks less and less often;
+likewise while the lane starts nothing.
 While bells are heard, workers are idle, and each new entry needs a bell soon. Where entries wait it also checks for
 pushes at the wrong end. Each lane that is peeked at takes a connection, so their number is
 limited; the lanes beyond it are checked in one call every 200 ms.
@@ -65,7 +66,7 @@ class Bell:
             pause, self._pause = self._pause, 2 * self._pause
             return pause
         self._head = b""
-        waiting, unheard = await self._store.ring(self._lane)
+        waiting, unrung = await self._store.ring(self._lane)
         self._empty = waiting == 0
         if self._empty:
             self._pause = FIRST_PAUSE
@@ -73,7 +74,7 @@ class Bell:
         pause = self._pause
         if pause == LAST_PAUSE:  # entries wait: workers do not take them as they arrive
             await self._wrong_end.look()
-        self._pause = min(2 * pause, LAST_PAUSE) if unheard else FIRST_PAUSE
+        self._pause = min(2 * pause, LAST_PAUSE) if unrung else FIRST_PAUSE
         return pause
 
     async def wait(self, seconds: float) -> None:

@@ -63,8 +63,8 @@ class RedisSteward(RedisPart):
         return entry
 
     async def ring(self, *lanes: str) -> tuple[int, int]:
-        waiting, unheard = await self._run("ring", *map(self._keys.name, lanes))
-        return waiting, unheard
+        waiting, unrung = await self._run("ring", *map(self._keys.name, lanes))
+        return waiting, unrung
 
     async def look_at_front(self, lane: str, earlier: LaneHead) -> LaneHead:
         return await look(self._connection, self._keys.name(lane), earlier)

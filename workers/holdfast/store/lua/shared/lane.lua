@@ -1,6 +1,6 @@
 -- use: task_record clock limits journal agenda gate_keys workers
 -- provides: list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
--- provides: is_list
+-- provides: is_list rung
 -- A lane: a list of entries, a bell, a sequence. Own entries are the producer's bytes with one more key in front.
 local function list_of(lane)
   if lane == QUEUE or string.find(lane, ':', 1, true) then return lane end
