@@ -67,7 +67,8 @@ class DirectClient:
     async def _take(self) -> Any:
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_connected and not connection.should_reconnect() and not await connection.can_read():
+            # can_read, its name since redis-py 8, is missing in 7.4, which the extra `bindu` brings.
+            if connection.is_connected and not connection.should_reconnect() and not await connection.can_read_destructive():
                 return connection
             await self._give_back(connection)
         return await self._take_from_pool()
