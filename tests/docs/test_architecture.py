@@ -100,7 +100,7 @@ def test_every_file_and_symbol_exists() -> None:
     ("text", "wrong"),
     [
         ("`holdfastd/core/plam.py`", "holdfastd/core/plam.py"),
-        ("`holdfastd/core/plan.py::planned`", "holdfastd/core/plan.py::planned"),
+        ("`holdfastd/core/decisions.py::decided`", "holdfastd/core/decisions.py::decided"),
         ("`holdfastd/steward/steward.py::Steward.begone`", "holdfastd/steward/steward.py::Steward.begone"),
         ("`holdfastd/dutiez/`", "holdfastd/dutiez/"),
         ("`TaskMonger`", "TaskMonger"),

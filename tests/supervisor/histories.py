@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Drained, FromChild, Ready
 from holdfastd.core.capacity import BOUNDLESS, Host
 from holdfastd.core.commands import Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
+from holdfastd.core.decisions import begin, decide, next_due
 from holdfastd.core.events import (
     Event,
     Exited,
@@ -20,7 +21,6 @@ from holdfastd.core.events import (
     StoreOpened,
     Tick,
 )
-from holdfastd.core.plan import begin, next_due, plan
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import LOADER, STEWARD, STORE, Child, ChildKind, Slot
 from holdfastd.core.view import View
@@ -68,7 +68,7 @@ class History:
     def event(self, event: Event) -> list[Command]:
         """What this event alone brings about; forks are answered."""
         before = len(self.done)
-        self.view, commands = plan(self.view, event, self.now)
+        self.view, commands = decide(self.view, event, self.now)
         self.done += commands
         for command in commands:
             if isinstance(command, Fork):

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.exits import Exit
 from holdfast.ipc.channel import Beat
-from holdfastd.core.plan import begin
+from holdfastd.core.decisions import begin
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import ChildKind
 from holdfastd.core.view import Breaker, Reload, Stopping, View

@@ -26,8 +26,8 @@ from holdfastd.control.protocol import (
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
 from holdfastd.core import reload, scale
+from holdfastd.core.decisions import begin, decide, next_due
 from holdfastd.core.events import Event, ReloadAsked, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
-from holdfastd.core.plan import begin, next_due, plan
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import STORE
 from holdfastd.core.view import View
@@ -94,7 +94,7 @@ class Parent:
         self._inbox.append(Tick())
         before = self.view
         while self._inbox:
-            self.view, commands = plan(self.view, self._inbox.popleft(), clock())
+            self.view, commands = decide(self.view, self._inbox.popleft(), clock())
             for command in commands:
                 self._executor.perform(command)
         now = clock()

@@ -1,4 +1,4 @@
-"""Keeps the signals that the parent has received until its loop takes them. What they do: `holdfastd/core/plan.py`.
+"""Keeps the signals that the parent receives until its loop takes them. Their effects: `holdfastd/core/decisions.py`.
 
 The handlers do nothing: the interpreter writes the number of a signal to a socket, which wakes the loop.
 

@@ -68,7 +68,11 @@ class DirectClient:
         while self._idle:
             connection = self._idle.pop()
             # can_read, its name since redis-py 8, is missing in 7.4, which the extra `bindu` brings.
-            if connection.is_connected and not connection.should_reconnect() and not await connection.can_read_destructive():
+            if (
+                connection.is_connected
+                and not connection.should_reconnect()
+                and not await connection.can_read_destructive()
+            ):
                 return connection
             await self._give_back(connection)
         return await self._take_from_pool()

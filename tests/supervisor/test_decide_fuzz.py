@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the plan stays within its rules, and a stop ends."""
+"""The decisions of the parent keep their rules under any order of events, and a stop ends."""
 
 from __future__ import annotations
 

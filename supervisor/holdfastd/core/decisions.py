@@ -1,4 +1,4 @@
-"""`plan(view, event, now) -> (view, commands)`: every decision of the parent, as a table from event to function.
+"""`decide(view, event, now) -> (view, commands)`: every decision of the parent, as a table from event to function.
 
 Pure: no clock, no randomness, no I/O. Other events only update the view; Tick, at the end of every turn of the loop,
 acts on the whole: it fills seats, ends children whose time has come, and ends the service.
@@ -55,7 +55,7 @@ def begin(policy: SupervisionPolicy, workers: int, now: float) -> View:
     return View(policy, workers, now, seats={slot: Vacant(now) for slot in services})
 
 
-def plan(view: View, event: Event, now: float) -> Step:
+def decide(view: View, event: Event, now: float) -> Step:
     """The view after `event`, and the commands that follow from it; `now` in monotonic seconds."""
     return _HANDLERS[type(event)](view, event, now)
 
