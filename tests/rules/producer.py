@@ -63,7 +63,7 @@ PRODUCER = [
     Rule(
         "a connection that the server has closed is not used again",
         f"{_REDIS}/direct_client.py",
-        " and not await connection.can_read_destructive()",
+        " and not await _can_read(connection)",
         "",
         f"{_DIRECT}::test_a_connection_that_the_server_has_closed_is_not_used_again",
     ),

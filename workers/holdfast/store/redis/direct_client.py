@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from operator import methodcaller
 from typing import Any, cast
 
 import hiredis
+from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import DataError
 from redis.exceptions import TimeoutError as NoAnswerError
 
 _pack: Callable[[tuple[Any, ...]], bytes] = cast("Any", hiredis).pack_command  # the library types no length
+# The name since redis-py 8, which deprecates the other; the extra `bindu` brings 7.4, which has that one alone.
+_can_read: Callable[[Any], Awaitable[bool]] = methodcaller(
+    "can_read" if hasattr(AbstractConnection, "can_read") else "can_read_destructive"
+)
 
 
 class DirectClient:
@@ -67,12 +73,7 @@ class DirectClient:
     async def _take(self) -> Any:
         while self._idle:
             connection = self._idle.pop()
-            # can_read, its name since redis-py 8, is missing in 7.4, which the extra `bindu` brings.
-            if (
-                connection.is_connected
-                and not connection.should_reconnect()
-                and not await connection.can_read_destructive()
-            ):
+            if connection.is_connected and not connection.should_reconnect() and not await _can_read(connection):
                 return connection
             await self._give_back(connection)
         return await self._take_from_pool()
