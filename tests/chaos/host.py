@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError
-from holdfastd.control.protocol import AskReload, AskScale, AskStatus, ProcessStatus, SupervisorStatus
+from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, ProcessStatus, SupervisorStatus
 from tests.chaos.handler import FAULTS, HOST, RUNS
 from tests.faults.proxy import Proxy
 

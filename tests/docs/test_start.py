@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskStatus
+from holdfastd.control.socket_protocol import AskStatus
 from tests.cli.conftest import running
 
 PAGE = Path(__file__).parents[2] / "docs/start.md"

@@ -12,7 +12,7 @@ from typing import Any
 from holdfast_config import load, logging
 from holdfastd.parent import make_folders, preload
 from holdfastd.parent.main import service_spec
-from holdfastd.parent.run import supervise
+from holdfastd.parent.supervise import supervise
 from tests.faults import clock, handlers, other_scripts
 
 CHANGES = {"hooked_clock": clock.hook, "other_scripts": other_scripts.use}  # flags of this program's own

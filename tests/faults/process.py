@@ -22,7 +22,7 @@ import psutil
 
 from holdfast_config.kill_spec import VARIABLE
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskScale, AskStatus, Scaled, SupervisorStatus
+from holdfastd.control.socket_protocol import AskScale, AskStatus, Scaled, SupervisorStatus
 from tests.faults.handlers import URL
 from tests.faults.kin import marked, writing_to
 from tests.forked import popen

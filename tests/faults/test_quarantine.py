@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.task_states import State
-from holdfastd.control.protocol import ProcessStatus
+from holdfastd.control.socket_protocol import ProcessStatus
 from tests.faults.process import PATIENCE
 from tests.faults.scene import Scene, stage
 from tests.faults.work import QUEUE

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.core.task_states import State
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskStatus
+from holdfastd.control.socket_protocol import AskStatus
 from tests.faults.scene import Scene, stage
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from holdfast.client.running_supervisor import CONTROL_SOCKET, RunningSupervisor
 from holdfast.core.task_states import State
 from holdfast.errors import StoreUnavailableError, UnservedTasksError
 from holdfast_config import ConfigError, RedisSettings, Settings
-from holdfastd.control import protocol
+from holdfastd.control import socket_protocol
 from tests.cli.conftest import running
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +111,7 @@ async def test_a_supervisor_that_answers_nonsense_is_no_reason_for_memory(short_
             await stream.send(b"what?\n")
 
     (short_path / "run").mkdir()
-    listener = await anyio.create_unix_listener(short_path / "run" / protocol.CONTROL_SOCKET)
+    listener = await anyio.create_unix_listener(short_path / "run" / socket_protocol.CONTROL_SOCKET)
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, answer)
         with pytest.raises(StoreUnavailableError, match="cannot be asked"):
@@ -202,4 +202,4 @@ async def test_what_has_ended_or_was_served_may_be_left() -> None:
 
 
 def test_client_and_server_name_one_socket() -> None:
-    assert CONTROL_SOCKET == protocol.CONTROL_SOCKET
+    assert CONTROL_SOCKET == socket_protocol.CONTROL_SOCKET

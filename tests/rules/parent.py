@@ -7,7 +7,7 @@ from tests.rules.rule import Rule
 _HERE = "supervisor/holdfastd/parent"
 _DEATHS = "tests/supervisor/test_parent_deaths.py"
 _ENDS = "tests/supervisor/test_parent_ends.py"
-_HERALD = "tests/supervisor/test_status_notifier.py"
+_NOTIFIER = "tests/supervisor/test_status_notifier.py"
 
 PARENT = [
     Rule(
@@ -96,7 +96,7 @@ PARENT = [
     ),
     Rule(
         "the parent adopts what its children have left",
-        f"{_HERE}/run.py",
+        f"{_HERE}/supervise.py",
         "    prctl.become_subreaper()\n",
         "",
         f"{_DEATHS}::test_what_a_dead_child_has_started_is_killed_however_it_fled",
@@ -117,7 +117,7 @@ PARENT = [
     ),
     Rule(
         "the last words of a dead child are read",
-        f"{_HERE}/listen.py",
+        f"{_HERE}/child_listener.py",
         "        if not process.lines.ended:\n            self._listen(process)\n",
         "",
         "tests/supervisor/test_listen.py::test_what_a_child_said_before_its_death_is_heard_before_its_end",
@@ -138,7 +138,7 @@ PARENT = [
     ),
     Rule(
         "one supervisor a runtime folder",
-        f"{_HERE}/run.py",
+        f"{_HERE}/supervise.py",
         "    if lock is None:\n",
         "    if False:\n",
         f"{_ENDS}::test_a_second_start_is_refused_and_the_first_untouched",
@@ -148,21 +148,21 @@ PARENT = [
         f"{_HERE}/status.py",
         "if not self._is_ready and ChildKind.WORKER in view.ready_kinds:",
         "if not self._is_ready:",
-        f"{_HERALD}::test_a_start_that_makes_headway_asks_for_time_until_it_is_ready",
+        f"{_NOTIFIER}::test_a_start_that_makes_headway_asks_for_time_until_it_is_ready",
     ),
     Rule(
         "what systemd could not hear is said again",
         f"{_HERE}/systemd_notify.py",
         "        except OSError:\n            return False\n",
         "        except OSError:\n            return True\n",
-        f"{_HERALD}::test_what_systemd_could_not_hear_is_said_again",
+        f"{_NOTIFIER}::test_what_systemd_could_not_hear_is_said_again",
     ),
     Rule(
         "a status is one line",
         f"{_HERE}/systemd_notify.py",
         'return " ".join(str(value).split())[:LONGEST]',
         "return str(value)[:LONGEST]",
-        f"{_HERALD}::test_a_handlers_error_cannot_speak_in_our_name",
+        f"{_NOTIFIER}::test_a_handlers_error_cannot_speak_in_our_name",
     ),
     Rule(
         "SIGHUP that was ignored at the start stays ignored",

@@ -17,8 +17,8 @@ from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.embedded.launch import StoreLaunch
 from holdfastd.parent.fork import Kernel
 from holdfastd.parent.make_folders import INCARNATIONS
-from holdfastd.parent.run import supervise
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
+from holdfastd.parent.supervise import supervise
 from tests.supervisor.children import LOADS, STEWARDS, WORKERS
 
 

@@ -9,7 +9,7 @@ from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Drained, FromCh
 from holdfastd.core.capacity import BOUNDLESS, Host
 from holdfastd.core.commands import Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
 from holdfastd.core.decisions import begin, decide, next_due
-from holdfastd.core.events import (
+from holdfastd.core.parent_events import (
     Event,
     Exited,
     Forked,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskScale, AskStatus, Scaled, SupervisorStatus
+from holdfastd.control.socket_protocol import AskScale, AskStatus, Scaled, SupervisorStatus
 from tests.forked import popen
 
 PATIENCE = 20.0

@@ -12,7 +12,7 @@ import pytest
 
 from holdfastd.control import client
 from holdfastd.control.errors import ControlError, NotRunningError
-from holdfastd.control.protocol import AskStatus
+from holdfastd.control.socket_protocol import AskStatus
 from tests.supervisor.service import Service
 
 Start = Callable[..., Service]

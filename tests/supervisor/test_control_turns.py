@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import Answer, AskScale, AskStatus, Request, Scaled
 from holdfastd.control.server import ControlServer
+from holdfastd.control.socket_protocol import Answer, AskScale, AskStatus, Request, Scaled
 from holdfastd.parent.callback_selector import CallbackSelector
 from tests.supervisor.service import Service
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.ipc.channel import Beat, Died, Drained, Ready
 from holdfastd.core.commands import Command
-from holdfastd.core.events import Event, Exited, ScaleAsked
+from holdfastd.core.parent_events import Event, Exited, ScaleAsked
 from tests.supervisor.histories import STEWARD, TERM, History, sent, worker
 
 W = worker(0)

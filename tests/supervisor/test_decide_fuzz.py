@@ -10,7 +10,7 @@ import pytest
 from holdfast.ipc.channel import Acknowledged, Beat, BootFailed, Drained, Ready, SuspectsWaiting
 from holdfastd.core import quarantine
 from holdfastd.core.capacity import BOUNDLESS, Host
-from holdfastd.core.events import ChildStopped, Event, ScaleAsked, Signalled, StopAsked, StoreOpened
+from holdfastd.core.parent_events import ChildStopped, Event, ScaleAsked, Signalled, StopAsked, StoreOpened
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import GIVEN_UP, STORE, Child, ChildKind, Forking, StopStage, Vacant
 from holdfastd.core.view import View

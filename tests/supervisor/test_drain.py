@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from holdfast.ipc.channel import Beat, Drain, Leave
-from holdfastd.core.events import Event, ScaleAsked, Signalled, StopAsked
+from holdfastd.core.parent_events import Event, ScaleAsked, Signalled, StopAsked
 from holdfastd.core.policy import SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, TERM, History, forks, kills, said, sent, worker
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from holdfast.ipc.channel import Beat
 from holdfastd.core.commands import Command, Kill, Log
-from holdfastd.core.events import Signalled
+from holdfastd.core.parent_events import Signalled
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
 from tests.supervisor.histories import STEWARD, History, worker

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from holdfast.ipc.channel import Beat, Ready
-from holdfastd.core.events import ChildStopped
+from holdfastd.core.parent_events import ChildStopped
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
 from tests.supervisor.histories import STEWARD, STORE, TERM, History, kills, said, worker

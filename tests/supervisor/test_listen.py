@@ -7,12 +7,12 @@ import socket
 
 from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, encode
-from holdfastd.core.events import Event, Exited, MessageReceived
+from holdfastd.core.parent_events import Event, Exited, MessageReceived
 from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.parent.callback_selector import CallbackSelector
+from holdfastd.parent.child_listener import ChildListener
 from holdfastd.parent.children import Children
 from holdfastd.parent.fork import ForkedChild
-from holdfastd.parent.listen import ChildListener
 
 LAST = BootFailed(ChildExit.BOOT_FAILED, "no such module")
 SLOT = Slot(ChildKind.WORKER, 0)

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.ipc.channel import BootFailed, Ready
 from holdfastd.core.commands import Fork
-from holdfastd.core.events import Signalled
+from holdfastd.core.parent_events import Signalled
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import LOADER, STEWARD, ChildKind
 from tests.supervisor.histories import History, worker

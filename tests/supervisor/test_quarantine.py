@@ -10,11 +10,11 @@ import pytest
 
 from holdfast.ipc.channel import Beat, BootFailed, Born, Died, Drain, Ready, SuspectsWaiting
 from holdfastd.cli.supervisor.suspects_view import words
-from holdfastd.control.protocol import QuarantineStatus
+from holdfastd.control.socket_protocol import QuarantineStatus
 from holdfastd.core import quarantine as rules
 from holdfastd.core import reload
 from holdfastd.core.capacity import Host
-from holdfastd.core.events import ReloadAsked, ScaleAsked, StopAsked
+from holdfastd.core.parent_events import ReloadAsked, ScaleAsked, StopAsked
 from holdfastd.core.policy import SUSPECTS_FRESH
 from holdfastd.core.slots import Child, ChildKind, Forking, Slot
 from holdfastd.parent.status import summary

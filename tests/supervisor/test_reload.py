@@ -9,7 +9,7 @@ import pytest
 from holdfast.ipc.channel import Beat, Drain, Ready
 from holdfastd.control.report import ready as ready_workers
 from holdfastd.core.commands import Command
-from holdfastd.core.events import ReloadAsked, ScaleAsked, Signalled
+from holdfastd.core.parent_events import ReloadAsked, ScaleAsked, Signalled
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Child, Slot
 from holdfastd.core.view import Reloaded

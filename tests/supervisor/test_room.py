@@ -13,7 +13,7 @@ import pytest
 from holdfastd.control.errors import ControlError
 from holdfastd.core.capacity import MIB, WORKER_MEMORY, Host, refusal
 from holdfastd.core.commands import Log
-from holdfastd.core.events import ScaleAsked, Signalled
+from holdfastd.core.parent_events import ScaleAsked, Signalled
 from holdfastd.parent import host
 from holdfastd.parent.cgroup import groups
 from tests.supervisor.histories import History, worker

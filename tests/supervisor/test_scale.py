@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.ipc.channel import Beat, Born, Died, Drain
 from holdfastd.core.commands import Command
-from holdfastd.core.events import ScaleAsked, Signalled
+from holdfastd.core.parent_events import ScaleAsked, Signalled
 from holdfastd.core.scale import refusal
 from holdfastd.core.slots import Slot
 from tests.supervisor.histories import STEWARD, TERM, History, forks, said, sent, worker

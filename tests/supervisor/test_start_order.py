@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.ipc.channel import Beat, BootFailed, Born, Ready
 from holdfastd.core.commands import Log
-from holdfastd.core.events import Exited, MessageReceived, StoreOpened
+from holdfastd.core.parent_events import Exited, MessageReceived, StoreOpened
 from holdfastd.core.policy import BATCH, SupervisionPolicy
 from tests.supervisor.histories import STEWARD, STORE, History, forks, kills, said, sent, shown, worker
 

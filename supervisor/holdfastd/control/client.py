@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.exits import Exit
 from holdfastd.control.errors import ControlError, DeniedError, NotRunningError
-from holdfastd.control.protocol import (
+from holdfastd.control.socket_protocol import (
     CONTROL_SOCKET,
     AskReload,
     AskScale,

@@ -8,7 +8,7 @@ import socket
 import struct
 from collections.abc import Collection
 
-from holdfastd.control.protocol import AskReload, AskScale, AskStatus, AskStop, Request
+from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, AskStop, Request
 
 ROOT = 0
 NOBODY = -1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from holdfastd.control.protocol import (
+from holdfastd.control.socket_protocol import (
     Deaths,
     DeathStatus,
     ProcessStatus,

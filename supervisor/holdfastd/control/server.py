@@ -21,7 +21,7 @@ import msgspec
 
 from holdfastd.control import permissions
 from holdfastd.control.line_socket import LineSocket
-from holdfastd.control.protocol import (
+from holdfastd.control.socket_protocol import (
     Answer,
     AskReload,
     AskStop,

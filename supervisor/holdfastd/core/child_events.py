@@ -16,7 +16,7 @@ from holdfast.ipc.channel import (
     SuspectsWaiting,
 )
 from holdfastd.core import (
-    boot,
+    boot_failures,
     burst,
     crash_breaker,
     death,
@@ -30,7 +30,7 @@ from holdfastd.core import (
 )
 from holdfastd.core.commands import Command, Log
 from holdfastd.core.death import Cause, Reason
-from holdfastd.core.events import ChildStopped, Exited, Forked, ForkFailed, MessageReceived, StoreOpened
+from holdfastd.core.parent_events import ChildStopped, Exited, Forked, ForkFailed, MessageReceived, StoreOpened
 from holdfastd.core.slots import CLAIMING, GIVEN_UP, STORE, BootError, Child, ChildKind, Forking
 from holdfastd.core.view import NAMED, RECENT, Death, Step, View, known, removed, seated
 
@@ -71,7 +71,7 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
             return seated(view, child.slot, child), ()
         case BootFailed(code=code, error=error, traceback=traceback):
             failed = replace(child, boot_error=BootError(code, error, traceback))
-            return (view, ()) if boot.has_served(view, child) else (seated(view, child.slot, failed), ())
+            return (view, ()) if boot_failures.has_served(view, child) else (seated(view, child.slot, failed), ())
         case Drained(released=released):
             view = replace(view, cut_off=view.cut_off + (released if view.stopping else 0))
             return seated(view, child.slot, replace(child, drained=True, running=())), ()
@@ -121,7 +121,7 @@ def exited(view: View, event: Exited, now: float) -> Step:
         return view, ()
     cause = death.classify(child, event.status, event.out_of_memory)
     young = restart.is_young(child, cause, now)
-    is_repeated = boot.is_repeated_failure(view, child) or loader.has_failed(child)
+    is_repeated = boot_failures.is_repeated_failure(view, child) or loader.has_failed(child)
     reported = _report(child, cause, now, is_repeated=is_repeated)
     view = quarantine.failed(view, child.slot, str(cause)) if young else view
     view = _vacate(_record(view, child, cause, event, now), child, young, event.jitter, now)
@@ -145,9 +145,9 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
         view, counted = crash_breaker.young_death(view, child, str(cause), jitter, now)
     if loader.has_failed(child):
         return loader.failed(view, child, cause)
-    if boot.has_served(view, child) or child.slot.kind is ChildKind.LOADER:
+    if boot_failures.has_served(view, child) or child.slot.kind is ChildKind.LOADER:
         return view, counted
-    view, ended = boot.never_ready(view, child, cause, now)
+    view, ended = boot_failures.never_ready(view, child, cause, now)
     view, failed = reload.never_ready(view, child, cause)
     return view, (*counted, *ended, *failed)
 

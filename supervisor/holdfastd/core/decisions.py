@@ -27,7 +27,7 @@ from holdfastd.core import (
     stop_child,
 )
 from holdfastd.core.commands import Command
-from holdfastd.core.events import (
+from holdfastd.core.parent_events import (
     ChildStopped,
     Event,
     Exited,

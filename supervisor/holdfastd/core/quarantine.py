@@ -11,7 +11,7 @@ from dataclasses import replace
 from holdfast.ipc.channel import SuspectsWaiting
 from holdfastd.core import capacity, replacement, scale
 from holdfastd.core.commands import Command, MeasureHost
-from holdfastd.core.events import HostMeasured
+from holdfastd.core.parent_events import HostMeasured
 from holdfastd.core.policy import QUARANTINE_SHARE, ROUND, SUSPECTS_FRESH
 from holdfastd.core.slots import Child, ChildKind, Seat, Slot, Vacant
 from holdfastd.core.view import Step, View, removed

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from holdfastd.core.commands import Log, ReadSettings
 from holdfastd.core.death import Cause, Reason
-from holdfastd.core.events import SettingsRead
+from holdfastd.core.parent_events import SettingsRead
 from holdfastd.core.slots import Child, ChildKind
 from holdfastd.core.view import Reload, Reloaded, Step, View
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from holdfastd.control.protocol import ProcessStatus
+from holdfastd.control.socket_protocol import ProcessStatus
 from holdfastd.demo.supervisor_process import SupervisorProcess
 
 GROWN_UP = 1.5  # seconds: an earlier death counts towards a crash loop, and the successor waits

@@ -18,7 +18,7 @@ from holdfast_config import Settings, load
 from holdfast_config.errors import ConfigError
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError
-from holdfastd.control.protocol import AskStatus, ProcessStatus
+from holdfastd.control.socket_protocol import AskStatus, ProcessStatus
 from holdfastd.demo.errors import DemoError
 from holdfastd.parent import prctl
 

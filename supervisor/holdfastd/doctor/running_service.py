@@ -10,7 +10,7 @@ from holdfast.core.tasks import WorkerKind
 from holdfast_config.trust import ServiceFolder
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError, NotRunningError
-from holdfastd.control.protocol import AskStatus, DeathStatus, SupervisorStatus
+from holdfastd.control.socket_protocol import AskStatus, DeathStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED
 from holdfastd.doctor.finding import Check, Finding
 

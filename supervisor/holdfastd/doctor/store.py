@@ -14,7 +14,7 @@ from holdfast.core.store_info import QueueInfo, StoreInfo
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
-from holdfastd.doctor import clients, durability, queue_health, rights, server
+from holdfastd.doctor import durability, queue_health, redis_clients, redis_server, rights
 from holdfastd.doctor.finding import Check, Finding
 
 SAMPLE_SECONDS = 1.0  # for which the lanes are watched
@@ -64,7 +64,7 @@ def judge(info: StoreInfo | StoreError, expected: Expectation) -> Iterator[Findi
     yield from _judge_server(info)
     if info.clients is not None:
         local = info.url.startswith("unix:")
-        yield from clients.judge(info.clients, expected.connections, running=expected.running, local=local)
+        yield from redis_clients.judge(info.clients, expected.connections, running=expected.running, local=local)
     if info.rights is not None:
         yield from rights.judge(info.rights, expected.queue)
     if info.queue is not None:
@@ -87,9 +87,9 @@ def _judge_error(error: StoreError, expected: Expectation) -> Finding:
 
 def _judge_server(info: StoreInfo) -> Iterator[Finding]:
     if info.server is not None:
-        yield from server.judge(info.server)
+        yield from redis_server.judge(info.server)
     if info.timing is not None:
-        yield from server.judge_timing(info.timing)
+        yield from redis_server.judge_timing(info.timing)
     if info.memory is not None:
         yield from durability.judge_memory(info.memory)
     if info.persistence is not None:
@@ -99,7 +99,7 @@ def _judge_server(info: StoreInfo) -> Iterator[Finding]:
 def _judge_consumers(info: StoreInfo, queue: QueueInfo) -> Iterator[Finding]:
     stolen = queue.counts.counters.get("stolen", 0)
     missing = sum(lane.suspects for lane in queue.lanes)
-    yield from clients.judge_strangers(info.clients.strangers if info.clients else None, stolen, missing)
+    yield from redis_clients.judge_strangers(info.clients.strangers if info.clients else None, stolen, missing)
 
 
 def _judge_unseen(part: str, reason: str, expected: Expectation) -> Finding:

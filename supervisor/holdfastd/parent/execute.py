@@ -14,7 +14,7 @@ from holdfast.ipc.channel import encode
 from holdfast.os.kill_points import Point, reached
 from holdfast_config import ConfigError
 from holdfastd.core.commands import Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
-from holdfastd.core.events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
+from holdfastd.core.parent_events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
 from holdfastd.core.slots import LOADER
 from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.parent import fork, host

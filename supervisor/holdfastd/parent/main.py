@@ -21,9 +21,9 @@ from holdfastd.embedded.start_failure import read_start_failure
 from holdfastd.parent import make_folders, preload
 from holdfastd.parent.preload_handler import is_preloaded, preload_handler
 from holdfastd.parent.reload_settings import reloadable_settings
-from holdfastd.parent.run import Announce, supervise
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.parent.start_checks import refusal
+from holdfastd.parent.supervise import Announce, supervise
 from holdfastd.parent.working_folder import enter_again, working_folder
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec

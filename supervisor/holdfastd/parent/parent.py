@@ -8,7 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from holdfastd.control.protocol import (
+from holdfastd.control.report import Moment, report
+from holdfastd.control.server import ControlServer
+from holdfastd.control.socket_protocol import (
     CONTROL_SOCKET,
     Answer,
     AskReload,
@@ -23,21 +25,19 @@ from holdfastd.control.protocol import (
     StopAnswer,
     StoreStatus,
 )
-from holdfastd.control.report import Moment, report
-from holdfastd.control.server import ControlServer
 from holdfastd.core import reload, scale
 from holdfastd.core.decisions import begin, decide, next_due
-from holdfastd.core.events import Event, ReloadAsked, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
+from holdfastd.core.parent_events import Event, ReloadAsked, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import STORE
 from holdfastd.core.view import View
 from holdfastd.parent import host, spawn
 from holdfastd.parent.callback_selector import CallbackSelector
+from holdfastd.parent.child_listener import ChildListener
 from holdfastd.parent.child_stats import Stats
 from holdfastd.parent.children import Children
 from holdfastd.parent.execute import CommandExecutor
 from holdfastd.parent.fork import LINUX, Kernel
-from holdfastd.parent.listen import ChildListener
 from holdfastd.parent.received_signals import ReceivedSignals
 from holdfastd.parent.service_spec import ServiceSpec
 from holdfastd.parent.spawn import ChildFactory

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import structlog
 
-from holdfastd.core.events import ChildStopped, Event, Exited
+from holdfastd.core.parent_events import ChildStopped, Event, Exited
 from holdfastd.parent.children import ChildProcess, Children
 from holdfastd.parent.leftover_processes import kill_leftovers
 from holdfastd.parent.oom_kills import OomKills

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
-from holdfastd.control.protocol import CONTROL_SOCKET
+from holdfastd.control.socket_protocol import CONTROL_SOCKET
 from holdfastd.core import capacity
 from holdfastd.parent import host
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast.core import begun_page
 from holdfast.os import mapped_file
-from holdfast.os.boot import boot_id
+from holdfast.os.boot_id import boot_id
 from holdfast.os.locks import is_free, outlived
 
 SUFFIX = ".lock"

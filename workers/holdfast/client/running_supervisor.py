@@ -11,7 +11,7 @@ import msgspec
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast_config import ConfigError, Settings
 
-CONTROL_SOCKET = "control.sock"  # the name that holdfastd.control.protocol gives it
+CONTROL_SOCKET = "control.sock"  # the name that holdfastd.control.socket_protocol gives it
 ASK_STATUS = b'{"do":"status"}\n'
 ANSWER_TIMEOUT = 5.0  # seconds; a supervisor answers at once unless it is stopped
 MASKED = "***"

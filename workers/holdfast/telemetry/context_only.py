@@ -11,7 +11,7 @@ from opentelemetry.context import attach, detach
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Outcome
-from holdfast.telemetry.origin import context, producer
+from holdfast.telemetry.producer_span import context, producer
 
 if TYPE_CHECKING:
     from holdfast.handler.task import Task

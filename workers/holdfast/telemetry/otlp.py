@@ -13,7 +13,7 @@ from opentelemetry.util.types import AttributeValue
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Outcome
 from holdfast.telemetry import semantic_names
-from holdfast.telemetry.origin import context, producer, traceparent
+from holdfast.telemetry.producer_span import context, producer, traceparent
 from holdfast.telemetry.providers import Providers
 from holdfast.telemetry.span_results import CANCELLED, SpanResult, result
 

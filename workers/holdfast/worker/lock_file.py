@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast.core import begun_page
 from holdfast.core.begun_page import BegunTasks
 from holdfast.os import locks, mapped_file
-from holdfast.os.boot import boot_id
+from holdfast.os.boot_id import boot_id
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import service_folders
 

@@ -13,7 +13,7 @@ from holdfast.core.delivery import Standing
 from holdfast.core.served import ServedLane, ServedLimits, ServedWork
 from holdfast.core.tasks import Introduction
 from holdfast.handler.handler import Handler
-from holdfast.os.boot import boot_id
+from holdfast.os.boot_id import boot_id
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings

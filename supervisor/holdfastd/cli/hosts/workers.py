@@ -19,7 +19,7 @@ from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.common.tables import table
 from holdfastd.cli.views import death_views, host_views, process_names
 from holdfastd.control import client
-from holdfastd.control.protocol import AskStatus
+from holdfastd.control.socket_protocol import AskStatus
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("host", "slot", "pid", "state", "heard", "running", "incarnation")

@@ -11,7 +11,7 @@ from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import WAIT
 from holdfastd.cli.common.session import Session
 from holdfastd.control import client
-from holdfastd.control.protocol import AskReload, ReloadResult
+from holdfastd.control.socket_protocol import AskReload, ReloadResult
 
 
 @rich_click.command(

@@ -9,7 +9,7 @@ from holdfast.core.plurals import counted
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskScale
+from holdfastd.control.socket_protocol import AskScale
 
 
 @rich_click.command(epilog="Example: supervisor scale 12")

@@ -23,7 +23,7 @@ from holdfastd.cli.supervisor import suspects_view
 from holdfastd.cli.views import death_views, host_views, ledger_status, process_names
 from holdfastd.cli.views.waiting_reasons import missing
 from holdfastd.control.client import ask
-from holdfastd.control.protocol import AskStatus, ProcessStatus, SupervisorStatus
+from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, SupervisorStatus
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("process", "pid", "state", "up", "running", "settled", "restarts", "cpu %", "MiB")

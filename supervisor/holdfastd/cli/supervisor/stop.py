@@ -19,7 +19,7 @@ from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.parameter_types import WAIT
 from holdfastd.cli.common.session import Session
 from holdfastd.control import client
-from holdfastd.control.protocol import AskStatus
+from holdfastd.control.socket_protocol import AskStatus
 
 
 @rich_click.command(epilog="Example: supervisor stop --timeout 120")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.plurals import counted
-from holdfastd.control.protocol import QuarantineStatus
+from holdfastd.control.socket_protocol import QuarantineStatus
 
 
 def words(status: QuarantineStatus) -> str:

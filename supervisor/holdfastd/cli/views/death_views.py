@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from holdfastd.cli.views import process_names
 from holdfastd.cli.views.times import moment
-from holdfastd.control.protocol import DeathStatus
+from holdfastd.control.socket_protocol import DeathStatus
 from holdfastd.core.duration_words import duration
 
 COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "peak MiB", "last tasks")

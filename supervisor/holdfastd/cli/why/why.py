@@ -30,7 +30,7 @@ from holdfastd.cli.why import history
 from holdfastd.cli.why.outlook import TaskSnapshot, outlook
 from holdfastd.control import client
 from holdfastd.control.errors import ControlError
-from holdfastd.control.protocol import AskStatus, SupervisorStatus
+from holdfastd.control.socket_protocol import AskStatus, SupervisorStatus
 from holdfastd.core.duration_words import duration
 
 PARENTS = 3  # shown for a waiting task

@@ -18,7 +18,7 @@ from math import lcm
 from holdfast.core.cadence.every import Every
 from holdfast.core.cadence.moments import exists, local, moment_at
 from holdfast.core.cadence.rule_parts import Parts, dates_only, days, each_day
-from holdfast.core.cadence.times import STEPS, Clock, clock
+from holdfast.core.cadence.times_of_day import STEPS, Clock, clock
 
 _DAYS = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(weeks=1)}
 _EMPTY = 4000  # days in a row, of those that the date parts name, which are searched for a time

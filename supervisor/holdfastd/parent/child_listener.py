@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from holdfast.ipc.channel import BootFailed, decode_from_child
-from holdfastd.core.events import Event, MessageReceived
+from holdfastd.core.parent_events import Event, MessageReceived
 from holdfastd.core.slots import Slot
 from holdfastd.parent.callback_selector import READ, WRITE, CallbackSelector
 from holdfastd.parent.children import ChildProcess, Children
