@@ -120,7 +120,8 @@ def popen(
 
 def _read_at_start(environ: Mapping[str, str]) -> dict[str, Collection[str]]:
     """The variables that an interpreter reads; the server adds paths, and has ROOT in any case."""
-    found: dict[str, Collection[str]] = {name: environ[name] for name in environ if name.startswith(READ_AT_START)}
+    read = (name for name in environ if name.startswith(READ_AT_START) and environ[name])  # empty is as if unset
+    found: dict[str, Collection[str]] = {name: environ[name] for name in read}
     paths = {path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path}
     return found | {"PYTHONPATH": paths - {str(ROOT)}}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import PIPES, Cli, clean
-from tests.forked import COMMAND, popen
+from tests.forked import COMMAND, Process, popen
 
 WORDS = [
     ("version", "--json"),
@@ -41,6 +41,12 @@ def test_what_is_read_at_the_start_gets_an_interpreter_of_its_own(name: str) -> 
     new = popen(COMMAND, ["version"], env=clean({name: "2"}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert isinstance(new, subprocess.Popen)
     new.wait(60)
+
+
+def test_an_empty_variable_is_as_if_it_were_unset() -> None:
+    forked = popen(COMMAND, ["version"], env=clean({"HOLDFAST_KILL_AT": ""}), stdout=subprocess.DEVNULL)
+    assert isinstance(forked, Process)
+    assert forked.wait(60) == 0
 
 
 def test_a_command_that_a_signal_ends_has_its_negative_number(tmp_path: Path) -> None:
