@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from holdfast.os import kill_points
+from holdfast_config import kill_spec
 from holdfastd.parent.preload import preload
 from holdfastd.parent.process_title import set_title
 
@@ -27,7 +29,8 @@ LONGEST_REQUEST = 1 << 17  # bytes: arguments and environment
 MOST_DESCRIPTORS = 16
 HIGH = 200  # the numbers of descriptors that programs ask for are lower
 COMMANDS = ("holdfastd.cli", "holdfastd.control", "holdfast.client", "holdfast.store")
-PACKAGES = {"commands": COMMANDS, "services": (*COMMANDS, "holdfastd", "holdfast.worker", "holdfast.handler")}
+SERVICES = (*COMMANDS, "holdfastd", "holdfast.worker", "holdfast.handler")
+PACKAGES = {"commands": COMMANDS, "services": SERVICES, "killed": SERVICES}
 
 
 class Server:
@@ -92,6 +95,7 @@ def _set_environment(environ: dict[str, str]) -> None:
     sys.path[1 : 1 + here] = _paths(environ.get("PYTHONPATH", ""))
     os.environ.clear()
     os.environ.update(environ)
+    kill_points.watch.asked = kill_spec.parse(environ.get(kill_spec.VARIABLE, ""))
     time.tzset()
 
 
@@ -119,7 +123,7 @@ if __name__ == "__main__":
     kind, requests = sys.argv[1:3]
     for package in PACKAGES[kind]:
         _import(package)
-    if kind == "services":
+    if kind != "commands":
         preload()
     gc.freeze()  # the pages stay shared, and no program looks through what it has not made
     _run(Server(socket.socket(fileno=int(requests))).serve())

@@ -29,10 +29,11 @@ from tests.fork_server import LONGEST_REQUEST
 ROOT = Path(__file__).parents[1]
 SUPERVISOR = Path(sys.executable).with_name("supervisor")
 COMMAND = "holdfastd.cli.main:main"  # what `supervisor` runs
-READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", kill_spec.VARIABLE)
+READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_")
+KILL_POINTS = {kill_spec.VARIABLE: kill_spec.Point.FORK}  # any: a server of processes that are to die has them built in
 TITLES = "-" * 400  # an argument of the server: processes write their titles over the arguments
 
-Kind = Literal["commands", "services"]
+Kind = Literal["commands", "services", "killed"]  # killed: services with kill points
 
 
 class Process:
@@ -101,6 +102,8 @@ def popen(
 ) -> Program:
     """`program`: a module, or COMMAND. `fork`: False for a new interpreter in any case. The rest is as of
     `subprocess.Popen`."""
+    if env.get(kill_spec.VARIABLE):
+        fork, kind = fork and kind == "services", "killed"
     if not fork or _read_at_start(env) != _read_at_start(os.environ):
         words = [SUPERVISOR] if program == COMMAND else [sys.executable, "-m", program]
         streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
@@ -161,6 +164,7 @@ def _server(kind: Kind) -> socket.socket:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.fork_server", kind, str(theirs.fileno()), TITLES],
             cwd=ROOT,
+            env={**os.environ, **(KILL_POINTS if kind == "killed" else {})},
             stdin=DEVNULL,
             stdout=DEVNULL,
             pass_fds=[theirs.fileno()],

@@ -38,7 +38,8 @@ def test_a_command_says_what_a_new_interpreter_says(tmp_path: Path, words: tuple
 
 @pytest.mark.parametrize("name", ["PYTHONUNBUFFERED", "PYTHONPATH", "LANG", "HOLDFAST_KILL_AT"])
 def test_what_is_read_at_the_start_gets_an_interpreter_of_its_own(name: str) -> None:
-    new = popen(COMMAND, ["version"], env=clean({name: "2"}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    env = clean({name: "2"})
+    new = popen(COMMAND, ["version"], kind="commands", env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert isinstance(new, subprocess.Popen)
     new.wait(60)
 

@@ -9,19 +9,19 @@ from collections.abc import Callable, Sequence
 from holdfast_config import environment, kill_spec
 from holdfast_config.kill_spec import KillPoint, Point
 
-__all__ = ["Point", "KillWatch", "armed", "reached"]
+__all__ = ["Point", "KillWatch", "armed", "reached", "watch"]
 
 
 class KillWatch:
     """Counts how often this process, with what it was forked from, has come by each point."""
 
     def __init__(self, asked: Sequence[KillPoint]) -> None:
-        self._asked = asked
+        self.asked = asked
         self._times: Counter[Point] = Counter()
 
     def reached(self, point: Point) -> None:
         self._times[point] += 1
-        for each in self._asked:
+        for each in self.asked:
             if each.point is point and _is_due(each, self._times[point]):
                 os.kill(os.getpid(), each.signal)
 
@@ -46,6 +46,6 @@ def _pass(point: Point) -> None:
     """Used if no kill point is asked for."""
 
 
-_asked = kill_spec.parse(environment.kill_at())
-armed = bool(_asked)
-reached: Callable[[Point], None] = KillWatch(_asked).reached if armed else _pass
+watch = KillWatch(kill_spec.parse(environment.kill_at()))
+armed = bool(watch.asked)
+reached: Callable[[Point], None] = watch.reached if armed else _pass
