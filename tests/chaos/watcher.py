@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
-from tests.lua.history import History
+from tests.lua.history import History, apart
 from tests.lua.invariants import breaches
 from tests.lua.view import View
 
@@ -53,7 +53,7 @@ class Watcher:
         page: list[tuple[str, Event]] = await client.xrange(f"{{{self.queue}}}:events", f"({self._after}", "+", PAGE)
         for name, event in page:
             self._after = name
-            self.events.append({"at": name.partition("-")[0], **event})
+            self.events += [{"at": name.partition("-")[0], **each} for each in apart([event])]
         self.history.tell(event for _, event in page)
         return len(page)
 

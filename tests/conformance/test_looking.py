@@ -105,7 +105,8 @@ async def test_the_trail_tells_what_happened_to_a_task(stand: Stand) -> None:
 
 
 async def test_events_come_in_order_from_a_position(stand: Stand) -> None:
-    await stand.submit("t1", "t2")
+    await stand.submit("t1")
+    await stand.submit("t2")
     first = await stand.store.events("", 1)
     assert ([(event.event, event.subject) for event in first.events], first.missed) == ([("accepted", "t1")], False)
     rest = await stand.store.events(first.events[0].position, 10)

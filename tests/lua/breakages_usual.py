@@ -1,10 +1,14 @@
-"""Ways in which the parts that answer usual calls are broken on purpose; that the operation answers or writes something else notices."""
+"""Ways in which the parts that answer usual calls are broken on purpose; that the operation answers or writes something else notices, or the test that is named."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from tests.lua import test_story as story
+
 # ruff: noqa: E501 - a table: one row, one breakage
 # fmt: off
-BREAKAGES: list[tuple[str, str, str, str]] = [
+BREAKAGES: list[tuple[Any, ...]] = [
     ("another field is usual", "usual_record", "call('HLEN', key) ~= fields", "false"),
     ("any number is usual", "usual_pull", "lane == LANE and number == seq and", "lane == LANE and"),
     ("any claim is usual", "usual_record", " or (r[11] or nil) ~= claim", ""),
@@ -22,6 +26,11 @@ BREAKAGES: list[tuple[str, str, str, str]] = [
     ("the index of what has ended is forgotten", "usual_pull", "  call('ZADD', KEY.finished, unpack(finished))\n", ""),
     ("the trail of a claim is forgotten", "usual_pull", "    add_to_trail('claimed', id, CLAIM)\n", ""),
     ("the head of the lane is forgotten", "usual_pull", "  call('HSET', KEY.heads, LANE, highest)\n", ""),
+    ("what differs is told in one event", "journal", "if details[i] ~= details[first] or", "if not ids[i] or", story.test_an_event_names_only_tasks_with_the_same_detail),
+    ("an event names any number of tasks", "journal", " or i - first == most then", " then", story.test_an_event_of_several_tasks_is_one_of_each),
+    ("an event names several tasks for a ledger", "journal", "(ledgers[1] or ledgers[2]) and 1 or", "ledgers[2] and 1 or", story.test_while_a_ledger_follows_each_event_names_one_task, ("ledger",)),
+    ("an event names several tasks while a ledger rebuilds", "journal", "(ledgers[1] or ledgers[2]) and 1 or", "ledgers[1] and 1 or", story.test_while_a_ledger_follows_each_event_names_one_task, ("rebuilding",)),
+    ("a ledger reads one task of an event", "follow", "for id in string.gmatch(e.id, '%S+') do name_task(id) end", "name_task(string.match(e.id, '%S+'))", story.test_a_ledger_reads_each_task_that_an_event_names),
     ("others are not told of the rest", "usual_pull", "  if waiting > share then ring(LANE) end\n", ""),
     ("a known task is new", "usual_submit", "call('EXISTS', unpack(keys)) == 0 and ", ""),
     ("a task twice is new twice", "usual_submit", "if met[id] or ", "if "),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.core.task_states import TERMINAL, TRANSITIONS, IllegalTransitionError, State, TaskEvent, next_state
+from holdfast.core.trail import TOLD_TOGETHER
 
 Row = tuple[State, TaskEvent]
 
@@ -37,6 +38,13 @@ TURNS = ("settled completed ", "settled input-required ", "settled auth-required
 STATE_AFTER = {event: leads.pop() for event, leads in _leads().items() if len(leads) == 1}
 
 
+def apart(entries: Iterable[Mapping[str, str]]) -> Iterator[Mapping[str, str]]:
+    """The events of entries of the stream: one for each task that an entry names."""
+    for entry in entries:
+        several = entry["event"] in TOLD_TOGETHER
+        yield from ({**entry, "id": each} for each in entry["id"].split(" ")) if several else [entry]
+
+
 @dataclass(slots=True)
 class Life:
     """One task so far; `last` is the event before, `before` the state that it found. None: not known."""
@@ -60,8 +68,8 @@ class History:
     breaches: list[str] = field(default_factory=list[str])
     rows: set[Row] = field(default_factory=set[Row])
 
-    def tell(self, events: Iterable[Mapping[str, str]]) -> None:
-        for event in events:
+    def tell(self, entries: Iterable[Mapping[str, str]]) -> None:
+        for event in apart(entries):
             if not event["event"].startswith(OTHERS):
                 self._one(event["event"], event["id"], event["detail"])
 

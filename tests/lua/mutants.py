@@ -66,7 +66,7 @@ USUAL = [Mutant(*breakage) for breakage in breakages_usual.BREAKAGES]
 async def noticed(mutant: Mutant, url: str) -> str:
     """What noticed the mutant; empty where nothing did."""
     if mutant.test:
-        return await _by_test(mutant, url)
+        return await _by_test(mutant, url, mutant.replaced)
     for seed in range(1, SEEDS + 1):
         try:
             await play(url, seed, STEPS, replaced=mutant.replaced)
@@ -76,7 +76,10 @@ async def noticed(mutant: Mutant, url: str) -> str:
 
 
 async def differs(mutant: Mutant, url: str) -> str:
-    """The difference between a broken part for usual calls and its operation; empty where none was found."""
+    """What noticed a broken part for usual calls: its test, or a difference between it and its operation; empty where
+    nothing did."""
+    if mutant.test:
+        return await _by_test(mutant, url, {mutant.script: mutant.replaced[mutant.script]})
     for seed in range(1, TWIN_SEEDS + 1):
         try:
             await play_twins(url, seed, TWIN_STEPS, {mutant.script: mutant.replaced[mutant.script]})
@@ -85,10 +88,10 @@ async def differs(mutant: Mutant, url: str) -> str:
     return ""
 
 
-async def _by_test(mutant: Mutant, url: str) -> str:
+async def _by_test(mutant: Mutant, url: str, replaced: dict[str, str]) -> str:
     assert mutant.test
     try:
-        async with namespace(url, mutant.replaced) as space:
+        async with namespace(url, replaced) as space:
             with anyio.fail_after(ENDLESS):
                 await mutant.test(space, *mutant.args)
     except (*NOTICED, TimeoutError) as failure:  # of the test, or of what its history says at its end

@@ -7,7 +7,8 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.tasks import Place
-from tests.lua.namespace import CAUSE, Namespace
+from holdfast.store.redis.ledger import RedisLedger
+from tests.lua.namespace import CAUSE, Namespace, read_fields, settlement
 from tests.lua.operations import run, submission
 
 pytestmark = pytest.mark.anyio
@@ -98,7 +99,8 @@ async def test_tasks_that_wait_to_run_alone_are_counted_among_each_other(space: 
 
 
 async def test_events_are_read_from_a_position_on(space: Namespace) -> None:
-    await space.submit("t1", "t2", "t3")
+    for task_id in ("t1", "t2", "t3"):
+        await space.submit(task_id)
     first = await space.store.events("", 2)
     assert [(one.event, one.subject, one.detail) for one in first.events] == [
         ("accepted", "t1", "own"),
@@ -110,6 +112,47 @@ async def test_events_are_read_from_a_position_on(space: Namespace) -> None:
     before = await space.store.events_before(rest.events[0].position, 10)
     assert [one.subject for one in before] == ["t2", "t1"]
     assert (await space.store.events_before("", 1))[0] == rest.events[0]
+
+
+async def test_an_event_of_several_tasks_is_one_of_each(space: Namespace) -> None:
+    ids = [f"t{number}" for number in range(1, 21)]
+    await space.submit(*ids)
+    assert await space.do("XLEN", space.key("events")) == 2  # entries: an entry names 16 tasks at most
+    told = await space.store.events("", 10)
+    assert [(one.event, one.subject, one.detail) for one in told.events] == [("accepted", each, "own") for each in ids]
+    assert await space.store.events_before("", 10) == told.events[::-1]
+    [second] = {one.position for one in told.events[16:]}
+    assert [one.subject for one in await space.store.events_before(second, 10)] == ids[15::-1]
+
+
+async def test_an_event_names_only_tasks_with_the_same_detail(space: Namespace) -> None:
+    await space.register("w")
+    await space.submit("t1", "t2", "t3")
+    taken = await space.take("w", 3)
+    outcomes = [settlement(one, Settle.COMPLETED, reason=why) for one, why in zip(taken, ("", "", "why"), strict=True)]
+    await space.pull("w", 0, *outcomes)
+    told = [(one.event, one.subject, one.detail) for one in (await space.store.events("", 20)).events][-3:]
+    claim = taken[0].claim
+    assert told == [
+        ("settled", "t1", f"completed 1 {claim} "),
+        ("settled", "t2", f"completed 1 {claim} "),
+        ("settled", "t3", f"completed 1 {claim} why"),
+    ]
+
+
+@pytest.mark.parametrize("mark", ["ledger", "rebuilding"])
+async def test_while_a_ledger_follows_each_event_names_one_task(space: Namespace, mark: str) -> None:
+    await space.do("HSET", space.key("meta"), mark, "an epoch")
+    await space.submit("t1", "t2", "t3")
+    entries = await space.do("XRANGE", space.key("events"), "-", "+")
+    assert [read_fields(entry)["id"] for entry in entries] == ["t1", "t2", "t3"]
+
+
+async def test_a_ledger_reads_each_task_that_an_event_names(space: Namespace) -> None:
+    await space.submit("t1", "t2", "t3")
+    await space.do("HSET", space.key("meta"), "ledger", "an epoch")
+    page = await RedisLedger(space.store.connection).follow("an epoch", "", "", 10)
+    assert (page.word, list(page.ids)) == ("ok", ["t1", "t2", "t3"])
 
 
 async def test_waiting_for_events_ends_with_the_first_one(space: Namespace) -> None:
@@ -125,7 +168,8 @@ async def test_waiting_for_events_ends_with_the_first_one(space: Namespace) -> N
 
 async def test_what_was_trimmed_before_it_was_read_is_told(space: Namespace) -> None:
     stream = space.key("events")
-    await space.submit("t1", "t2", "t3", "t4")
+    for task_id in ("t1", "t2", "t3", "t4"):
+        await space.submit(task_id)
     [first, second] = (await space.store.events("", 2)).events
     assert not (await space.store.events("0-1", 9)).missed  # before the first of all
     await space.do("XTRIM", stream, "MAXLEN", 3)

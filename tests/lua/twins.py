@@ -22,6 +22,7 @@ from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.tasks import Introduction, Submission
 from holdfast.errors import StoreError
 from holdfast.store.redis.scripts import text
+from tests.lua.history import apart
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import introduction, run, submission
 
@@ -87,6 +88,8 @@ def _plain(snapshot: dict[str, Any], queue: str) -> dict[str, Any]:
         key["ttl"] = key["ttl"] >= 0
         if key["type"] == "set":
             key["content"] = sorted(key["content"])
+        if key["type"] == "stream":
+            key["content"] = [*apart(key["content"])]
     return found
 
 

@@ -205,7 +205,8 @@ class UnreadableEntry:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One entry of the events stream. `position` is its place in it; `subject` a task's or a worker's id."""
+    """An event. `position`: of its entry in the stream, which may tell the same of several tasks; `subject`: a task's
+    or a worker's id."""
 
     position: str
     event: str

@@ -74,6 +74,8 @@ EVENTS = (
     *(f"schedule-{what}" for what in CHRONICLE),
 )
 
+TOLD_TOGETHER = frozenset({"accepted", "claimed", "settled"})  # one entry of the stream may name several tasks
+
 _PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.items()}
 
 

@@ -421,7 +421,8 @@ class EventStore(Protocol):
     """The calls that read the event stream."""
 
     async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
-        """Events after a position ('' from the first one kept), once there are some, at most `timeout` seconds."""
+        """Events after a position ('' from the first one kept), once there are some, at most `timeout` seconds. `limit`
+        counts entries of the stream: one may name several tasks, and is an event of each."""
         ...
 
     async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:

@@ -46,7 +46,7 @@ def events(
     task_id: str | None,
     kinds: tuple[str, ...],
 ) -> None:
-    """Show the events of tasks and workers in the order of the store. About 100,000 events are kept.
+    """Show the events of tasks and workers in the order of the store. At least the last 100,000 are kept.
 
     With --json it prints one document per line. --follow continues after the store was away, and reports events that
     were deleted before it could read them.

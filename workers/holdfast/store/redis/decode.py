@@ -10,6 +10,7 @@ from holdfast.core.delivery import Delivery, Pulled, Standing, Verdict
 from holdfast.core.identity import sha1_hex
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Happening, TaskRecord, UnreadableEntry, WorkerKind, WorkerRecord
+from holdfast.core.trail import TOLD_TOGETHER
 from holdfast.errors import UnreadableRecordError
 
 
@@ -144,10 +145,13 @@ def worker_record(
     )
 
 
-def happening(entry: list[Any]) -> Happening:
+def happenings(entry: list[Any]) -> Iterator[Happening]:
+    """The events of one entry of the stream, in their order: one for each task that it names."""
     position, flat = entry
     fields = {name: value.decode(errors="replace") for name, value in pairs(flat)}
-    return Happening(position.decode(), fields.get("event", ""), fields.get("id", ""), fields.get("detail", ""))
+    event, subject, detail = (fields.get(name, "") for name in ("event", "id", "detail"))
+    for named in subject.split(" ") if event in TOLD_TOGETHER else [subject]:
+        yield Happening(position.decode(), event, named, detail)
 
 
 def unreadable(item: bytes) -> UnreadableEntry:

@@ -13,9 +13,9 @@ class RedisEvents(RedisPart):
             wait = ("COUNT", 1, "BLOCK", max(1, round(timeout * 1000)))
             await self._block(timeout, "XREAD", *wait, "STREAMS", self._keys.events, after or "0-0")
         missed, entries = await self._run("events", after, limit)
-        return Happenings(tuple(decode.happening(entry) for entry in entries), missed == 1)
+        return Happenings(tuple(each for entry in entries for each in decode.happenings(entry)), missed == 1)
 
     async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
         newest = f"({position}" if position else "+"
         entries = await self._command("XREVRANGE", self._keys.events, newest, "-", "COUNT", limit)
-        return tuple(decode.happening(entry) for entry in entries)
+        return tuple(each for entry in entries for each in reversed(tuple(decode.happenings(entry))))

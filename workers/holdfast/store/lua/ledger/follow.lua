@@ -41,7 +41,7 @@ local function read_event(fields)
   if of == 'lane' then return name_fact('rules|') end
   if of == 'host' then return name_fact('quiet|') end
   if e.event == 'webhook-set' then return name_fact('webhook|') end
-  name_task(e.id)
+  for id in string.gmatch(e.id, '%S+') do name_task(id) end   -- see tell_each
 end
 
 local events = call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', limit)

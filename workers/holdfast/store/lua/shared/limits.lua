@@ -3,7 +3,7 @@
 -- provides: GO_ON_AT_ONCE GATES GATES_AT_ONCE SUSPECT_CRASHES SUSPECT_RECOVERIES SUSPECTS MOVED BELLS WRONG_END_KEPT_MS
 -- provides: COUNTS_FOR_MS
 -- Bounds of what is kept and of what is read here.
-local EVENTS_KEPT = 100000        -- entries of the events stream, about
+local EVENTS_KEPT = 100000        -- entries of the events stream, about; one may name several tasks
 local TRAIL_KEPT = 64             -- transitions kept per task
 local UNREADABLE_KEPT = 1000      -- entries set aside
 local UNREADABLE_BYTES = 65536    -- bytes kept of each
