@@ -55,7 +55,7 @@ def breaches(evidence: Evidence) -> list[str]:
     return [*evidence.broken, *(breach for check in checks for breach in check(evidence))]
 
 
-def told(evidence: Evidence) -> dict[str, Line]:
+def tasks_accepted(evidence: Evidence) -> dict[str, Line]:
     """Tasks that a client was told are accepted."""
     return {
         line["id"]: line
@@ -87,14 +87,14 @@ def ends(evidence: Evidence) -> dict[str, str]:
 
 def _all_end(evidence: Evidence) -> Iterator[str]:
     ended = ends(evidence)
-    for task_id, line in told(evidence).items():
+    for task_id, line in tasks_accepted(evidence).items():
         if not ended.get(task_id):
             yield f"lost: {task_id} was accepted ({line['what']}) and has not ended"
 
 
 def _all_accepted_end(evidence: Evidence) -> Iterator[str]:
     """What the store took in by itself, too: the tasks of schedules."""
-    ended, asked = ends(evidence), told(evidence)
+    ended, asked = ends(evidence), tasks_accepted(evidence)
     for task_id in {event["id"] for event in evidence.events if event["event"] == "accepted"} - asked.keys():
         if not ended.get(task_id):
             yield f"lost: {task_id} was accepted by the store and has not ended"
@@ -104,7 +104,7 @@ def _all_heard(evidence: Evidence) -> Iterator[str]:
     """Of each task that has a webhook and has ended it was told; one whose record was spoilt is given up."""
     given_up = {event["id"] for event in evidence.events if event["event"] == "webhook-dropped"}
     ended = ends(evidence)
-    for task_id, line in told(evidence).items():
+    for task_id, line in tasks_accepted(evidence).items():
         if line.get("webhook") and ended.get(task_id) and task_id not in evidence.heard | given_up:
             yield f"{task_id} is {ended[task_id]}, and its webhook was never told"
 
@@ -114,7 +114,7 @@ def _all_messages(evidence: Evidence) -> Iterator[str]:
     ran = {line["message"] for line in evidence.runs if line["what"] == "start"} | causes.joined(evidence.runs)
     ended = ends(evidence)
     for line in evidence.clients:
-        if line["what"] != "submit" or line["told"] in {"ended", "conflict", "refused"} or line["message"] in ran:
+        if line["what"] != "submit" or line["answer"] in {"ended", "conflict", "refused"} or line["message"] in ran:
             continue
         if line["message"] not in evidence.aside and ended.get(line["id"]) != "canceled":
             yield f"message {line['message']} of {line['id']} neither ran nor was it set aside"
@@ -185,7 +185,7 @@ def _overlaps(evidence: Evidence) -> Iterator[str]:
 def _canceled(evidence: Evidence) -> Iterator[str]:
     ended = ends(evidence)
     for line in evidence.clients:
-        if line["what"] == "cancel" and line["told"] == "canceled" and ended.get(line["id"]) != "canceled":
+        if line["what"] == "cancel" and line["answer"] == "canceled" and ended.get(line["id"]) != "canceled":
             yield f"{line['id']}: a client was told that it is canceled, it is {ended.get(line['id']) or 'going on'}"
 
 
@@ -196,7 +196,7 @@ def _fifo(evidence: Evidence) -> Iterator[str]:
     stolen = {event["id"] for event in evidence.events if event["event"] == "put-back"}
     own = {
         line["id"]: line["lane"]
-        for line in told(evidence).values()
+        for line in tasks_accepted(evidence).values()
         if line["own"] and not line["delayed"] and line["id"] not in stolen and accepted[line["id"]] == 1
     }
     for began, ended in peace(evidence):

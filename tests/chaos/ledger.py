@@ -23,7 +23,7 @@ def figures(outcome: Outcome) -> dict[str, float]:
         "done": sum(bool(state) for state in ended.values()) - kinds["dead-letter"],
         "going on": sum(not state for state in ended.values()),
         "set aside": evidence.set_aside,
-        "refused": sum(line.get("told") == "refused" for line in evidence.clients),
+        "refused": sum(line.get("answer") == "refused" for line in evidence.clients),
         "starts": sum(line["what"] == "start" for line in evidence.runs),
         "crashed": kinds["crashed"],
         "recovered": kinds["recovered"],

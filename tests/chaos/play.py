@@ -123,7 +123,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                     group.start_soon(workload.serve, until, early_until)
                     group.start_soon(nemesis.serve, until, plan.pause, plan.faults, early_until)
                 unfinished = await _until_ended(workload, watcher, began + plan.seconds + IN_PEACE)
-                await _until_told_of(stand.url)
+                await _until_webhooks_posted(stand.url)
                 await watcher.compare_states()
                 aside = [entry.raw for entry in await store.unreadable(1000)]
                 await watcher.look_once()
@@ -241,7 +241,7 @@ async def _until_trimmed(store: RedisStore, host: Host) -> int:
     return left
 
 
-async def _until_told_of(url: str) -> None:
+async def _until_webhooks_posted(url: str) -> None:
     """Peace: until no webhook waits to be told."""
     async with redis.asyncio.Redis.from_url(url) as client:
         deadline, waiting = time.monotonic() + LAST_WEBHOOK, True
@@ -260,8 +260,8 @@ class Heard:
 
     def tasks(self) -> set[str]:
         while not self._receiver.requests.empty():
-            _, told = self._receiver.next()
-            self._tasks.add(str(told["task_id"]))
+            _, notice = self._receiver.next()
+            self._tasks.add(str(notice["task_id"]))
         return self._tasks
 
 

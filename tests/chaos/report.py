@@ -67,13 +67,13 @@ def _wall(line: dict[str, Any]) -> float:
 
 def page(outcome: Outcome) -> str:
     """Readable without anything else."""
-    told = document(outcome)
+    figures = document(outcome)
     rows = "".join(
-        f"<tr><td>{html.escape(str(key))}<td>{html.escape(str(value))}" for key, value in told["figures"].items()
+        f"<tr><td>{html.escape(str(key))}<td>{html.escape(str(value))}" for key, value in figures["figures"].items()
     )
     recovery = "".join(
         f"<tr><td>{html.escape(name)}<td>{each['times']}<td>{each['p50'] * 1000:.0f} ms<td>{each['p99'] * 1000:.0f} ms"
-        for name, each in told["recovery seconds"].items()
+        for name, each in figures["recovery seconds"].items()
     )
     broken = "".join(f"<li>{html.escape(breach)}" for breach in outcome.breaches) or "<li>none"
     return (

@@ -20,8 +20,8 @@ def summary(plays: list[dict[str, Any]]) -> str:
     for play in plays:
         figures.update(play["figures"])
         struck.update(play["faults"])
-        for fault, told in play["recovery seconds"].items():
-            times[fault] += told["each"]
+        for fault, recoveries in play["recovery seconds"].items():
+            times[fault] += recoveries["each"]
     counted = [f"| {name} | {number:,} |" for name, number in figures.items()]
     faults = [f"| {name} | {struck[name]} | {_quantiles(times[name])} |" for name in FAULTS if struck[name]]
     seeds = ", ".join(str(play["seed"]) for play in plays)

@@ -63,11 +63,11 @@ async def webhook_impossible(nemesis: Nemesis) -> None:
             await workload.submit(task_id, "nap 1.0", webhook=nemesis.webhook)
             if task_id == bad:
                 await nemesis.do("HSET", f"{{{nemesis.queue}}}:task:{bad}", "webhook", url)
-        if await _until(lambda: _told(nemesis, good)):
+        if await _until(lambda: _have_webhooks(nemesis, good)):
             nemesis.recovered("webhook impossible", since)
 
 
-async def _told(nemesis: Nemesis, ids: Sequence[str]) -> bool:
+async def _have_webhooks(nemesis: Nemesis, ids: Sequence[str]) -> bool:
     return nemesis.heard() >= set(ids)
 
 

@@ -52,7 +52,7 @@ def event(at: int, name: str, task_id: str, detail: str = "") -> dict[str, str]:
 
 
 def pushed(task_id: str, **more: object) -> Line:
-    usual = {"what": "submit", "told": None, "own": True, "delayed": False, "lane": "q"}
+    usual = {"what": "submit", "answer": None, "own": True, "delayed": False, "lane": "q"}
     return {"at": 0.0, "wall": 0.0, "id": task_id, "message": f"m-{task_id}", **usual, **more}
 
 
@@ -165,7 +165,7 @@ def test_a_message_that_joined_a_turn_ran_with_the_one_that_came_after_it() -> N
             "began while 1 still ran",
         ),
         (
-            Evidence(GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", what="cancel", told="canceled")], []),
+            Evidence(GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", what="cancel", answer="canceled")], []),
             "told that it is canceled, it is completed",
         ),
         (
@@ -204,7 +204,7 @@ def test_each_breach_is_named(evidence: Evidence, breach: str) -> None:
     [
         Evidence(GOOD.events, GOOD.runs, [pushed("t", webhook=True)], [], heard={"t"}),
         Evidence([*GOOD.events, event(4, "webhook-dropped", "t")], GOOD.runs, [pushed("t", webhook=True)], []),
-        Evidence(GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", message="f1-t", told="refused")], []),
+        Evidence(GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", message="f1-t", answer="refused")], []),
         Evidence(
             GOOD.events, GOOD.runs, [*GOOD.clients, pushed("t", message="f1-t")], [], aside="['f1-t']", set_aside=1
         ),
@@ -285,8 +285,8 @@ def test_a_recovery_is_measured_from_the_strike_to_the_next_start() -> None:
 
 
 def test_a_recovery_that_the_nemesis_waited_for_is_measured_by_it() -> None:
-    told = [{"at": 2.0, "fault": "schedule gone", "what": "recovered", "seconds": 1.5}]
-    assert recoveries([], told, []) == {"schedule gone": [1.5]}
+    recovered = [{"at": 2.0, "fault": "schedule gone", "what": "recovered", "seconds": 1.5}]
+    assert recoveries([], recovered, []) == {"schedule gone": [1.5]}
 
 
 def test_a_healing_is_measured_to_the_next_start_on_the_healed_host() -> None:

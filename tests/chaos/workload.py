@@ -127,9 +127,9 @@ class Workload:
                     text, task_id=task_id, message_id=message_id, lane=lane, delay=delay, webhook=webhook
                 )
 
-        told = await self._until_told(submit)
+        answer = await self._answer_to(submit)
         about = {"own": True, "delayed": delay is not None, "lane": lane, "webhook": webhook is not None}
-        self._write("submit", id=task_id, message=message_id, told=told, **about)
+        self._write("submit", id=task_id, message=message_id, answer=answer, **about)
 
     async def push(
         self, foreign: Any, task_id: str, text: str, message_id: str | None = None, *, lane: str | None = None
@@ -138,16 +138,16 @@ class Workload:
         message = {"message_id": message_id, "kind": "message", "role": "user", "metadata": {}}
         message["parts"] = [{"kind": "text", "text": text}]
         entry = json.dumps({"operation": "run", "params": {"task_id": task_id, "message": message}})
-        told = await self._until_told(lambda: foreign.rpush(lane, *[entry] * (2 if self.dice.random() < 0.05 else 1)))
-        self._write("push", id=task_id, message=message_id, told=told, own=False, delayed=False, lane=lane)
+        answer = await self._answer_to(lambda: foreign.rpush(lane, *[entry] * (2 if self.dice.random() < 0.05 else 1)))
+        self._write("push", id=task_id, message=message_id, answer=answer, own=False, delayed=False, lane=lane)
 
     async def _nothing(self, task_id: str) -> None:
         pass
 
     async def _cancel(self, task_id: str) -> None:
         await anyio.sleep(self.dice.uniform(0.0, 0.5))
-        told = await self._until_told(lambda: self._known(self.manager.cancel_task(task_id)))
-        self._write("cancel", id=task_id, told=told)
+        answer = await self._answer_to(lambda: self._known(self.manager.cancel_task(task_id)))
+        self._write("cancel", id=task_id, answer=answer)
 
     async def _speak(self, task_id: str) -> None:
         """One more message, which waits for the turn that runs."""
@@ -157,7 +157,7 @@ class Workload:
     async def _answer(self, task_id: str) -> None:
         """It asks for something: tell it, once it does."""
         for _ in range(600):
-            state = await self._until_told(lambda: self._state(task_id))
+            state = await self._answer_to(lambda: self._state(task_id))
             if state == State.INPUT_REQUIRED:
                 await self.submit(task_id, "nap 0.01", f"m2-{task_id}")
                 return
@@ -171,15 +171,15 @@ class Workload:
         await self.resume(task_id)
 
     async def pause(self, task_id: str) -> None:
-        await self._until_told(lambda: self._known(self.manager.pause_task(task_id)))
+        await self._answer_to(lambda: self._known(self.manager.pause_task(task_id)))
 
     async def resume(self, task_id: str) -> None:
-        told = await self._until_told(lambda: self._known(self.manager.resume_task(task_id)))
-        self._write("pause", id=task_id, told=told)
+        answer = await self._answer_to(lambda: self._known(self.manager.resume_task(task_id)))
+        self._write("pause", id=task_id, answer=answer)
 
     async def set_schedule(self, schedule_id: str) -> None:
         """Every second a task, whatever the one before it does."""
-        await self._until_told(
+        await self._answer_to(
             lambda: self.manager.schedules.upsert(
                 schedule_id, every=1, overlap="allow", text="nap 0.01", lane=self.queue
             )
@@ -190,14 +190,14 @@ class Workload:
             with suppress(UnknownScheduleError):
                 await self.manager.schedules.remove(schedule_id)
 
-        await self._until_told(remove)
+        await self._answer_to(remove)
 
     async def wake_the_parked(self) -> int:
         """At the end: whatever waits for somebody goes on; how many did."""
-        page = await self._until_told(lambda: self.manager.list_tasks(*PARKED, limit=1000))
+        page = await self._answer_to(lambda: self.manager.list_tasks(*PARKED, limit=1000))
         for task in page.tasks:
             if task.state is State.SUSPENDED:
-                await self._until_told(lambda task_id=task.task_id: self._known(self.manager.resume_task(task_id)))
+                await self._answer_to(lambda task_id=task.task_id: self._known(self.manager.resume_task(task_id)))
             else:
                 await self.submit(task.task_id, "nap 0.01", f"m9-{task.task_id}-{task.turn}")
         return len(page.tasks)
@@ -214,7 +214,7 @@ class Workload:
         except UnknownTaskError:
             return "unknown"
 
-    async def _until_told(self, call: Callable[[], Awaitable[T]]) -> T | str:
+    async def _answer_to(self, call: Callable[[], Awaitable[T]]) -> T | str:
         """The answer; a refusal in a word."""
         while True:
             try:

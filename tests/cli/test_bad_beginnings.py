@@ -26,7 +26,7 @@ def start(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Answer:
     return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def told(answer: Answer) -> str:
+def error_line(answer: Answer) -> str:
     """The one line for people, among those of the log."""
     (line,) = (line for line in answer.err.splitlines() if line.startswith("supervisor: "))
     return line
@@ -73,8 +73,8 @@ def test_what_keeps_the_embedded_store_from_starting_is_told_once_in_its_own_wor
     log.write_text("this is no log\n" * 9)
     answer = start(short_path)
     assert answer.status == 69
-    assert "the embedded store cannot start: Bad file format reading the append only file" in told(answer)
-    assert told(answer).endswith(f"; see {short_path / 'state' / 'store' / 'server.log'}")
+    assert "the embedded store cannot start: Bad file format reading the append only file" in error_line(answer)
+    assert error_line(answer).endswith(f"; see {short_path / 'state' / 'store' / 'server.log'}")
     assert answer.err.count("Bad file format") == 2  # that line, and the first death in the log
 
 

@@ -65,7 +65,7 @@ def following(cli: Cli, *options: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def said(process: subprocess.Popen[str]) -> dict[str, Any]:
+def next_event(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert process.stdout is not None
     line: dict[str, Any] = json.loads(process.stdout.readline())
     return line
@@ -74,10 +74,10 @@ def said(process: subprocess.Popen[str]) -> dict[str, Any]:
 def test_events_are_followed_as_they_come(cli: Cli) -> None:
     cli("submit", "x", "--task-id", "before")
     with following(cli, "--kind", "accepted") as process:
-        assert said(process)["id"] == "before"
+        assert next_event(process)["id"] == "before"
         for task_id in ("a", "b"):
             cli("submit", "x", "--task-id", task_id)
-            assert said(process)["id"] == task_id
+            assert next_event(process)["id"] == task_id
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
 
@@ -89,7 +89,7 @@ def test_following_goes_on_when_the_store_was_away(short_path: Path) -> None:
         cli = Cli(short_path, ("--redis-url", server.url, "--queue-name", "q"))
         cli("submit", "x", "--task-id", "before")
         with following(cli) as process:
-            assert said(process)["id"] == "before"
+            assert next_event(process)["id"] == "before"
             os.kill(server.pid, signal.SIGKILL)
             assert process.stderr is not None
             assert "waiting until it is back" in process.stderr.readline()
@@ -97,4 +97,4 @@ def test_following_goes_on_when_the_store_was_away(short_path: Path) -> None:
             with serve(folder):
                 assert "the store is back" in process.stderr.readline()
                 cli("submit", "x", "--task-id", "after")
-                assert said(process)["id"] == "after"
+                assert next_event(process)["id"] == "after"

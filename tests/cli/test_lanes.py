@@ -9,14 +9,14 @@ import pytest
 from tests.cli.commands import Cli
 
 
-def told(inside: Cli, lane: str) -> dict[str, Any]:
-    [found] = [row for row in inside("lanes", "list", "--json").document["lanes"] if row["lane"] == lane]
-    return found
+def row_of(inside: Cli, lane: str) -> dict[str, Any]:
+    [row] = [row for row in inside("lanes", "list", "--json").document["lanes"] if row["lane"] == lane]
+    return row
 
 
 def test_a_lane_is_listed_with_what_waits_in_it(inside: Cli) -> None:
     inside("submit", "a", "b", "--lane", "slow")
-    row = told(inside, "slow")
+    row = row_of(inside, "slow")
     assert (row["waiting"], row["running"], row["paused"]) == (2, 0, False)
     assert row["oldest_seconds"] >= 0
     assert "slow" in inside("lanes", "list").out
@@ -26,8 +26,8 @@ def test_what_a_shell_says_of_a_lane_that_nobody_serves_is_not_shown(inside: Cli
     queue = inside.options[-1]
     (inside.folder / "mine.toml").write_text(f'lanes = "{queue}=3;timeout=90s,slow"\n')
     given = ["--config", str(inside.folder / "mine.toml")]
-    [found] = [lane for lane in inside("lanes", "list", "--json", *given).document["lanes"] if lane["lane"] == queue]
-    assert (found["weight"], found["timeout"], found["workers"]) == (None, None, 0)
+    [row] = [lane for lane in inside("lanes", "list", "--json", *given).document["lanes"] if lane["lane"] == queue]
+    assert (row["weight"], row["timeout"], row["workers"]) == (None, None, 0)
     assert "no worker serves it" in inside("lanes", "list", *given).out
 
 
@@ -36,20 +36,20 @@ def test_a_pause_is_shown_with_its_reason_until_it_ends(inside: Cli) -> None:
     assert (first.status, first.out) == (0, "slow paused\n")
     assert inside("lanes", "pause", "slow").out == "slow was paused already\n"
     inside("submit", "a", "--lane", "slow")
-    assert told(inside, "slow")["waiting"] == 1
+    assert row_of(inside, "slow")["waiting"] == 1
     assert "paused: paused by an operator" in inside("lanes", "list").out
     assert inside("lanes", "resume", "slow").out == "slow resumed\n"
     assert inside("lanes", "resume", "slow").out == "slow was not paused\n"
-    assert told(inside, "slow")["paused"] is False
+    assert row_of(inside, "slow")["paused"] is False
 
 
 def test_bounds_are_set_shown_and_taken_back(inside: Cli) -> None:
     assert inside("lanes", "limit", "slow", "--running", "5", "--rate", "100/m", "--burst", "9").out == "slow bounded\n"
-    row = told(inside, "slow")
+    row = row_of(inside, "slow")
     assert (row["limit"]["value"], row["rate"]["asked"]) == ("5", "100/60000/9")
     assert "100/m burst 9" in inside("lanes", "list").out
     inside("lanes", "limit", "slow", "--running", "none")
-    assert told(inside, "slow")["limit"]["value"] == ""
+    assert row_of(inside, "slow")["limit"]["value"] == ""
     assert inside("lanes", "limit", "slow", "--reset").out == "slow bounded\n"
     assert "slow" not in inside("lanes", "list").out
 

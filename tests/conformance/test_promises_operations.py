@@ -44,7 +44,7 @@ async def asking(request: pytest.FixtureRequest, stand: Stand, shop: Shop) -> As
     return Asking(request.param, stand, shop)
 
 
-async def said(stand: Stand, task_id: str) -> object:
+async def result_of(stand: Stand, task_id: str) -> object:
     return read_result((await stand.task(task_id)).result).value
 
 
@@ -52,7 +52,7 @@ async def test_run_comes_to_its_result(asking: Asking, shop: Shop, stand: Stand)
     await asking.run("t1", "hello")
     await asking.run("t1", "hello")
     assert await shop.work() == 1
-    assert (await stand.state("t1"), await said(stand, "t1")) == (State.COMPLETED, "hello")
+    assert (await stand.state("t1"), await result_of(stand, "t1")) == (State.COMPLETED, "hello")
 
 
 async def test_cancel_ends_a_waiting_task(asking: Asking, shop: Shop, stand: Stand) -> None:
@@ -73,7 +73,7 @@ async def test_cancel_ends_a_working_task_and_its_result_does_not_count(
     assert hint is not None
     assert (hint.kind, hint.task_id, hint.claim) == ("cancel", "t1", delivery.claim)
     assert await shop.finish(delivery) == "LOST"
-    assert (await stand.state("t1"), await said(stand, "t1")) == (State.CANCELED, None)
+    assert (await stand.state("t1"), await result_of(stand, "t1")) == (State.CANCELED, None)
 
 
 async def test_cancel_of_a_task_that_comes_later_is_remembered(asking: Asking, shop: Shop, stand: Stand) -> None:
@@ -92,7 +92,7 @@ async def test_pause_parks_and_resume_goes_on(asking: Asking, shop: Shop, stand:
     assert await stand.state("t1") == State.SUSPENDED
     await asking.manager.resume_task("t1")
     assert await shop.work() == 1
-    assert await said(stand, "t1") == "hello"
+    assert await result_of(stand, "t1") == "hello"
 
 
 async def test_a_working_task_is_asked_to_pause_and_goes_on_from_its_checkpoint(
@@ -119,7 +119,7 @@ async def test_a_resume_that_carries_a_message_answers(stand: Stand, asking: Ask
     shop = Shop(stand, inquire)
     await asking.run("t1", state)
     await shop.work()
-    assert (await stand.state("t1"), await said(stand, "t1")) == (state, "which one?")
+    assert (await stand.state("t1"), await result_of(stand, "t1")) == (state, "which one?")
     await stand.store.recover("clerk", "over", False)
     await stand.register("clerk2")
     if asking.way == "API":
@@ -127,7 +127,7 @@ async def test_a_resume_that_carries_a_message_answers(stand: Stand, asking: Ask
     else:
         await stand.push(asking.envelope("resume", "t1", "this one"))
     assert await shop.work() == 1
-    assert await said(stand, "t1") == [state, "which one?", "this one"]
+    assert await result_of(stand, "t1") == [state, "which one?", "this one"]
     assert (await stand.task("t1")).turn == 2
 
 
@@ -150,7 +150,7 @@ async def test_a_task_that_asks_has_as_many_turns_as_it_needs(stand: Stand, stat
         assert await shop.work() == 1
         record = await stand.task("t1")
         assert (record.turn, record.state) == (turn, state if turn < 3 else State.COMPLETED)
-    assert await said(stand, "t1") == ["one", "and after one?", "two", "and after two?", "three"]
+    assert await result_of(stand, "t1") == ["one", "and after one?", "two", "and after two?", "three"]
 
 
 async def test_a_message_for_a_working_task_waits_its_turn(asking: Asking, shop: Shop, stand: Stand) -> None:
@@ -164,7 +164,7 @@ async def test_a_message_for_a_working_task_waits_its_turn(asking: Asking, shop:
     assert await shop.work() == 1
     record = await stand.task("t1")
     assert (record.turn, record.state) == (2, State.COMPLETED)
-    assert await said(stand, "t1") == "first + first + second"
+    assert await result_of(stand, "t1") == "first + first + second"
 
 
 async def test_a_message_for_a_suspended_task_joins_its_turn(shop: Shop, stand: Stand) -> None:
@@ -173,7 +173,7 @@ async def test_a_message_for_a_suspended_task_joins_its_turn(shop: Shop, stand: 
     await manager.pause_task("t1")
     assert await manager.resume_task("t1", "second") == State.SUBMITTED
     assert await shop.work() == 1
-    assert await said(stand, "t1") == "first + second"
+    assert await result_of(stand, "t1") == "first + second"
 
 
 @pytest.mark.parametrize("way", ["drain", "on demand"])

@@ -73,7 +73,7 @@ class Pool:
     def until(self, event: str, **fields: object) -> Line:
         """The next line of the log that says this; lines before it are passed over."""
 
-        def said() -> Line | None:
+        def next_line() -> Line | None:
             while self._cursor < len(self.log):
                 line = self.log[self._cursor]
                 self._cursor += 1
@@ -82,30 +82,30 @@ class Pool:
             return None
 
         with self._grown:
-            line = self._grown.wait_for(said, PATIENCE)
-        assert line, f"never said: {event} {fields}\n{self.told()}"
+            line = self._grown.wait_for(next_line, PATIENCE)
+        assert line, f"never said: {event} {fields}\n{self.log_text()}"
         return line
 
-    def told_of(self, event: str, times: int = 1) -> Line:
-        """The log's line that says this, for the so manieth time since its beginning."""
+    def wait_for(self, event: str, times: int = 1) -> Line:
+        """The log's line that says this, that many times since its beginning: the last of them."""
         with self._grown:
-            found = self._grown.wait_for(lambda: self.said(event)[times - 1 : times], PATIENCE)
-        assert found, f"never said: {event}\n{self.told()}"
-        return found[0]
+            last = self._grown.wait_for(lambda: self.lines(event)[times - 1 : times], PATIENCE)
+        assert last, f"never said: {event}\n{self.log_text()}"
+        return last[0]
 
     def ready(self, workers: int) -> Pool:
         """Once this many workers are ready."""
-        while sum(line["slot"].startswith("worker") for line in self.said("ready")) < workers:
+        while sum(line["slot"].startswith("worker") for line in self.lines("ready")) < workers:
             self.until("ready")
         return self
 
-    def said(self, event: str, **fields: object) -> list[Line]:
+    def lines(self, event: str, **fields: object) -> list[Line]:
         with self._grown:
             return [line for line in self.log if line.get("event") == event and fields.items() <= line.items()]
 
     def pid_of(self, slot: str) -> int:
         """The child that was last ready in this slot."""
-        return int(self.said("ready", slot=slot)[-1]["pid"])
+        return int(self.lines("ready", slot=slot)[-1]["pid"])
 
     def send(self, number: int = signal.SIGTERM) -> None:
         self.process.send_signal(number)
@@ -113,7 +113,7 @@ class Pool:
     def ended(self) -> int:
         """The exit status of the parent, once it and whoever came from it are gone."""
         self._reader.join(PATIENCE)
-        assert not self._reader.is_alive(), f"still there: {self.leftovers()}\n{self.told()}"
+        assert not self._reader.is_alive(), f"still there: {self.leftovers()}\n{self.log_text()}"
         return self.process.wait(PATIENCE)
 
     def stop(self) -> int:
@@ -131,20 +131,20 @@ class Pool:
         deadline = time.monotonic() + PATIENCE
         while True:
             self._notices.settimeout(max(0.0, deadline - time.monotonic()))
-            told = self._notices.recv(65536).decode()
-            for line in told.splitlines():
+            text = self._notices.recv(65536).decode()
+            for line in text.splitlines():
                 if line.startswith("STATUS=") and holds(line.removeprefix("STATUS=")):
                     return line.removeprefix("STATUS=")
 
     def deaths(self) -> list[str]:
         """Of what its children died, those aside that were asked to leave."""
-        return [f"{line['slot']}: {line['cause']}" for line in self.said("died")]
+        return [f"{line['slot']}: {line['cause']}" for line in self.lines("died")]
 
     def leftovers(self) -> list[psutil.Process]:
         """Living processes that came from this pool: they have its standard error, or its environment."""
         return [*{*marked(MARK, self._mark), *writing_to(self._pipe)}]
 
-    def told(self) -> str:
+    def log_text(self) -> str:
         with self._grown:
             return "\n".join(json.dumps(line) for line in self.log)
 

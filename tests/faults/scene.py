@@ -78,7 +78,7 @@ class Scene:
     def started(self, task_id: str) -> list[int]:
         """Waits for the next run of this task: its delivery, its process id, what else it told."""
         popped = self.client.blpop([f"run:{task_id}{self.again}"], timeout=PATIENCE)
-        assert popped, f"{task_id} was not started\n{self.pool.told()}"
+        assert popped, f"{task_id} was not started\n{self.pool.log_text()}"
         return [int(word) for word in popped[1].split()]
 
     def go(self, *task_ids: str) -> None:
@@ -93,7 +93,7 @@ class Scene:
         """Waits until this has happened so often to this task."""
         wanted = (event, task_id + self.again)
         while len(found := [e for e in self._events if (e["event"], e["id"]) == wanted]) < times:
-            assert self.news(PATIENCE), f"never happened: {event} of {task_id}\n{self.pool.told()}"
+            assert self.news(PATIENCE), f"never happened: {event} of {task_id}\n{self.pool.log_text()}"
         return found[times - 1]
 
     async def settled(self, *task_ids: str) -> list[TaskRecord]:
@@ -132,7 +132,7 @@ class Scene:
             if sum(row["cmd"] == "blpop" and "b" in row["flags"] for row in self.client.client_list()) >= workers:
                 return
             self.news(0.02)
-        raise AssertionError(f"nobody listens\n{self.pool.told()}")
+        raise AssertionError(f"nobody listens\n{self.pool.log_text()}")
 
     def signal_server(self, number: int) -> None:
         assert self.server, "an embedded store is the pool's own"
@@ -171,11 +171,11 @@ class Scene:
             if self.client.hexists(f"{{{QUEUE}}}:rules", field):
                 return
             self.news(0.05)
-        raise AssertionError(f"nobody says {field}\n{self.pool.told()}")
+        raise AssertionError(f"nobody says {field}\n{self.pool.log_text()}")
 
     async def says_that_it_came_back_empty(self) -> None:
         """The log, the status and the doctor, each in its way."""
-        self.pool.told_of("the store is empty after a restart or a flush: all its data is lost")
+        self.pool.wait_for("the store is empty after a restart or a flush: all its data is lost")
         self.pool.until_status(lambda status: "came back empty" in status)
         assert "came back empty" in self.pool.status().degraded
         facts = await PATIENT.call(self.store.examine, [QUEUE], 0.0)
@@ -228,7 +228,7 @@ async def stage(
                     yield scene
                     await _close_books(scene, embedded)
                 except BaseException:
-                    print(scene.pool.told())
+                    print(scene.pool.log_text())
                     raise
                 finally:
                     scene.pool.close()

@@ -147,7 +147,7 @@ async def test_second_start_is_refused_and_the_first_untouched(short_path: Path)
         second = Pool(short_path, scene.url, **scene.flags)
         assert second.ended() == Exit.RUNNING
         second.close()
-        (line,) = second.said("announce")
+        (line,) = second.lines("announce")
         assert str(short_path / "run") in line["line"]
         await scene.submit("t")
         await scene.completed("t")

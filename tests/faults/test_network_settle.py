@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 VERDICT = b"\r\n*1\r\n$%d\r\n%s\r\n"  # the one settlement's
 
 
-def said(verdict: bytes) -> bytes:
+def answer_of(verdict: bytes) -> bytes:
     return VERDICT % (len(verdict), verdict)
 
 
@@ -40,11 +40,11 @@ async def test_settle_commits_once(scene: Scene, action: Action) -> None:
     rule.wait()
     rule.release()
     if action in UNTOLD:
-        assert said(b"OK") in rule.answer()
+        assert answer_of(b"OK") in rule.answer()
     if action in LATE:
-        assert said(b"ALREADY") in rule.answer()
+        assert answer_of(b"ALREADY") in rule.answer()
     await scene.check()
-    assert scene.pool.said("an outcome came too late") == []
+    assert scene.pool.lines("an outcome came too late") == []
 
 
 async def test_settle_that_comes_when_another_has_run_the_task_is_refused(scene: Scene) -> None:
@@ -55,7 +55,7 @@ async def test_settle_that_comes_when_another_has_run_the_task_is_refused(scene:
     others.end()
     record = await scene.completed("again")
     rule.release()
-    assert said(b"LOST") in rule.answer()
+    assert answer_of(b"LOST") in rule.answer()
     assert (record.deliveries, record.crashes, scene.runs("again")) == (2, 1, 2)
     await scene.check()
 
@@ -70,7 +70,7 @@ async def test_settle_that_comes_while_another_runs_the_task_is_refused(scene: S
     others.end()
     assert scene.started("running")[0] == 2
     rule.release()
-    assert said(b"LOST") in rule.answer()
+    assert answer_of(b"LOST") in rule.answer()
     scene.go("running")
     record = await scene.completed("running")
     assert (record.deliveries, record.crashes, scene.runs("running")) == (2, 1, 2)
@@ -85,7 +85,7 @@ async def test_settle_that_comes_after_recover_counts_as_long_as_nobody_has_clai
     kill_worker(scene)
     pulls.wait()
     rule.release()
-    assert said(b"OK") in rule.answer()
+    assert answer_of(b"OK") in rule.answer()
     pulls.end()
     others.end()
     record = await scene.completed("late")

@@ -30,7 +30,7 @@ async def test_next_start_leaves_an_orphan_that_still_works_alone(short_path: Pa
         scene.pool = Pool(short_path, scene.url, **scene.flags)
         try:
             scene.pool.until("orphaned worker recovered", incarnation=LAST)
-            assert not scene.pool.said("orphaned worker recovered", incarnation=orphan)
+            assert not scene.pool.lines("orphaned worker recovered", incarnation=orphan)
             scene.pool.ready(1)
             scene.go("t")
             record = await scene.completed("t")

@@ -26,7 +26,7 @@ NEVER = 600.0  # seconds of a lease: no renewal tells of anything while a test l
 async def quiet(scene: Scene) -> None:
     """And every worker has heard of it."""
     answer = await scene.store.quiet_host(ALL_HOSTS, "op@desk", "why")
-    scene.pool.told_of(NOTED, answer.workers)
+    scene.pool.wait_for(NOTED, answer.workers)
 
 
 async def test_what_runs_is_finished_and_nothing_more_is_begun_until_it_is_resumed(short_path: Path) -> None:
@@ -46,10 +46,10 @@ async def test_a_restart_and_a_death_do_not_undo_it(short_path: Path) -> None:
     async with stage(short_path, workers=1) as scene:
         await quiet(scene)
         assert scene.pool.stop() == 0
-        scene.restart().ready(1).told_of(NOTED)
+        scene.restart().ready(1).wait_for(NOTED)
         await scene.submit("t1")
         os.kill(scene.pool.pid_of("worker 0"), signal.SIGKILL)
-        scene.pool.told_of(NOTED, 2)
+        scene.pool.wait_for(NOTED, 2)
         assert scene.runs("t1") == 0
         await scene.store.resume_host(ALL_HOSTS, "op@desk")
         await scene.completed("t1")
@@ -104,9 +104,9 @@ async def test_a_halted_pool_makes_no_fires_and_claims_nothing_until_the_halt_en
     async with stage(short_path, workers=1) as scene:
         manager = TaskManager(scene.store, queue=QUEUE)
         answer = await scene.store.halt_host(ALL_HOSTS, "op@desk", "why")
-        scene.pool.told_of(NOTED, answer.workers)
+        scene.pool.wait_for(NOTED, answer.workers)
         due = await manager.schedules.upsert("j", every=0.1, limit=1, text="echo")
-        scene.pool.told_of("this host is halted: no fires are made")
+        scene.pool.wait_for("this host is halted: no fires are made")
         await scene.submit("t1")
         while await scene.store.clock_ms() < due.timestamp() * 1000 + 200:
             scene.client.blpop(["nothing"], timeout=0.02)
@@ -124,7 +124,7 @@ async def test_a_pool_that_is_started_into_a_halt_says_how_it_ends(short_path: P
         await scene.store.quiet_host(ALL_HOSTS, "op@desk", "because")
         assert scene.pool.stop() == 0
         pool = scene.restart().ready(1)
-        marks = [str(pool.told_of("this host is quiet or halted", times)["mark"]) for times in (1, 2)]
+        marks = [str(pool.wait_for("this host is quiet or halted", times)["mark"]) for times in (1, 2)]
         assert marks[0].endswith("op@desk said so: because; to go on: supervisor resume")
         assert marks[1].endswith("op@desk said so: why; to go on: supervisor control RESUME")
 
@@ -135,7 +135,7 @@ async def test_a_hint_that_was_lost_costs_no_more_than_a_renewal(short_path: Pat
         told, marked = f"{{{QUEUE}}}:quiet", f"{{{QUEUE}}}:worker:{worker.incarnation}"
         scene.client.hset(told, ALL_HOSTS, "0\nop@desk\nwhy")
         scene.client.hset(marked, "quiet", "1")
-        scene.pool.told_of(NOTED)
+        scene.pool.wait_for(NOTED)
         await scene.submit("t1")
         scene.client.delete(told)
         scene.client.hdel(marked, "quiet")

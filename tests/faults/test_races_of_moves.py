@@ -73,7 +73,7 @@ async def test_a_crash_during_a_reload_is_recovered_and_the_reload_goes_on(short
         os.kill(pid, signal.SIGKILL)
         assert scene.started("a")[0] == 2
         scene.go("a", "b")
-        scene.pool.told_of("reloaded")
+        scene.pool.wait_for("reloaded")
         assert ((await scene.completed("a")).crashes, (await scene.completed("b")).deliveries) == (1, 1)
         while {each.generation for each in scene.pool.status().processes if each.kind == "worker"} != {1}:
             scene.news(0.1)

@@ -101,7 +101,7 @@ async def test_a_reload_removes_what_the_code_no_longer_declares_and_a_failed_on
     hosts.write("one", "a", "c")
     pool.send(signal.SIGHUP)
     assert pool.until(REMOVED)["schedule"] == "b"
-    assert pool.said(REMOVED)[0]["application"] == "shop"
+    assert pool.lines(REMOVED)[0]["application"] == "shop"
     await hosts.until("a", "c")
     assert await hosts.generations() == {"a": 1, "c": 1}
     assert pool.stop() == 0
@@ -123,7 +123,7 @@ async def test_an_old_host_and_another_application_beside_a_deployment(hosts: Ho
     for pool in lasting:
         assert pool.stop() == 0
         assert await hosts.generations() == {"a": 1, "c": 1}
-    removals = [line for pool in (first, second, *lasting) for line in pool.said(REMOVED)]
+    removals = [line for pool in (first, second, *lasting) for line in pool.lines(REMOVED)]
     assert [(line["schedule"], line["application"]) for line in removals] == [("b", "shop")] * 2
 
 
@@ -164,5 +164,5 @@ async def test_one_moves_to_another_application_and_stays_when_that_gets_another
     renamed.send(signal.SIGHUP)
     await hosts.until()
     assert [bank.stop(), renamed.stop()] == [0, 0]
-    removals = [line for pool in (bank, renamed, shop) for line in pool.said(REMOVED)]
+    removals = [line for pool in (bank, renamed, shop) for line in pool.lines(REMOVED)]
     assert sorted((line["schedule"], line["application"]) for line in removals) == [("a", "bank"), ("b", "store")]

@@ -103,9 +103,9 @@ async def test_failover_to_a_replica_that_lags_loses_what_it_had_not_heard_and_s
             scene.go("kept")
             record = await scene.completed("kept")
             assert (record.deliveries, scene.runs("kept")) == (1, 1)
-            scene.pool.told_of("the store has lost its latest writes")
+            scene.pool.wait_for("the store has lost its latest writes")
             scene.pool.until_status(lambda status: "the store went back by" in status)
-            scene.pool.told_of("stopped a handler")  # of the lost one: its worker does not own it any more
+            scene.pool.wait_for("stopped a handler")  # of the lost one: its worker does not own it any more
             assert [await PATIENT.call(scene.store.get, task_id) for task_id in ("lost", "forgotten")] == [None, None]
             assert await PATIENT.call(scene.store.get, "waiting") is not None
             await PATIENT.call(scene.submit, "lost", text="echo")  # who knows of it submits it again

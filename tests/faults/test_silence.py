@@ -38,9 +38,9 @@ async def test_an_import_that_takes_longer_than_the_hang_timeout_is_waited_for(s
             hung = scene.pool.until("died")
             assert hung["cause"].startswith("hung: silent")
             assert (await scene.completed("t")).deliveries == 2
-            assert len(scene.pool.said("died")) == 1
+            assert len(scene.pool.lines("died")) == 1
         scene.pool.ready(3)
-        assert len(scene.pool.said("died")) == 1
+        assert len(scene.pool.lines("died")) == 1
 
 
 async def test_a_silence_that_the_parent_could_not_hear_the_end_of_is_excused(short_path: Path) -> None:

@@ -26,10 +26,10 @@ async def test_unreachable_at_boot_ends_with_its_masked_url(short_path: Path) ->
     pool = Pool(short_path, "", redis_url="redis://user:hunter2@127.0.0.1:1/0", workers=2)
     try:
         assert pool.ended() == Exit.UNAVAILABLE
-        (shown,) = [line["line"] for line in pool.said("announce")]
+        (shown,) = [line["line"] for line in pool.lines("announce")]
         assert "127.0.0.1:1" in shown
-        assert "hunter2" not in pool.told()
-        assert [line["slot"] for line in pool.said("ready") if line["slot"] != "loader"] == []
+        assert "hunter2" not in pool.log_text()
+        assert [line["slot"] for line in pool.lines("ready") if line["slot"] != "loader"] == []
     finally:
         pool.close()
 
@@ -67,8 +67,8 @@ async def test_a_death_while_the_store_is_away_is_recovered_once_when_it_is_back
         _, pid = scene.started("t")
         with frozen(scene):
             os.kill(pid, signal.SIGKILL)
-            scene.pool.told_of("died")
-            scene.pool.told_of("steward is degraded")  # named is the duty that met the trouble first: any of them
+            scene.pool.wait_for("died")
+            scene.pool.wait_for("steward is degraded")  # named is the duty that met the trouble first: any of them
         assert scene.started("t")[1] != pid
         scene.go("t")
         record = await scene.completed("t")

@@ -61,7 +61,7 @@ async def test_flushed_store_is_a_new_beginning(short_path: Path) -> None:
             await scene.submit("new")
             await scene.completed("new")
             end.write("nobody asks for this any more")
-        scene.pool.told_of("the store has lost this worker; it registers anew", times=len(workers))
+        scene.pool.wait_for("the store has lost this worker; it registers anew", times=len(workers))
         await scene.says_that_it_came_back_empty()
         while {worker.incarnation for worker in await scene.store.workers()} != workers:
             scene.news(1.0)

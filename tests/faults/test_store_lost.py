@@ -50,7 +50,7 @@ async def test_a_killed_store_that_keeps_nothing_is_begun_anew_loudly(short_path
             scene.signal_server(signal.SIGKILL)
             scene.pool.until_status(lambda status: "cannot be reached" in status)
             scene.serve_again()
-            scene.pool.told_of("the store has lost this worker; it registers anew", times=len(workers))
+            scene.pool.wait_for("the store has lost this worker; it registers anew", times=len(workers))
             end.write("nobody asks for this any more")
         await scene.says_that_it_came_back_empty()
         await PATIENT.call(scene.submit, "new")
@@ -65,7 +65,7 @@ async def test_bounds_of_lanes_are_kept_again_after_a_loss(short_path: Path) -> 
         scene.bounded("limit")
         workers = {worker.incarnation for worker in await scene.store.workers()}
         scene.client.flushall()
-        scene.pool.told_of("the store has lost this worker; it registers anew", times=len(workers))
+        scene.pool.wait_for("the store has lost this worker; it registers anew", times=len(workers))
         scene.bounded("limit")
         await scene.submit("a", "b", text="wait")
         scene.started("a")
@@ -84,9 +84,9 @@ def test_a_queue_of_another_schema_is_refused_and_left_as_it_is(short_path: Path
         pool = Pool(short_path, url, redis_url=url, queue_name=QUEUE, workers=2)
         try:
             assert pool.ended() == Exit.CONFIG
-            (shown,) = [line["line"] for line in pool.said("announce")]
+            (shown,) = [line["line"] for line in pool.lines("announce")]
             assert "schema '999'" in shown
-            assert [line["slot"] for line in pool.said("ready") if line["slot"] != "loader"] == []
+            assert [line["slot"] for line in pool.lines("ready") if line["slot"] != "loader"] == []
             assert client.hgetall(meta) == {"schema": "999"}
             assert client.keys() == [meta]
         finally:

@@ -101,7 +101,7 @@ async def test_a_queue_key_of_another_type_is_refused_at_the_start_by_its_name(s
         scene.client.set(QUEUE, "x")
         try:
             assert scene.restart().ended() == 78
-            assert f"key {QUEUE} is a string, and queue {QUEUE} keeps a list there" in scene.pool.told()
+            assert f"key {QUEUE} is a string, and queue {QUEUE} keeps a list there" in scene.pool.log_text()
         finally:
             scene.client.delete(QUEUE)
         scene.restart().ready(1)

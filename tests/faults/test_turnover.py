@@ -149,6 +149,6 @@ async def test_a_limit_below_a_workers_own_memory_is_told_at_boot(short_path: Pa
         pool = scene.restart(max_memory="20MB")
         assert pool.ended() == 78
         scene.stopped = True
-        lines = [line["line"] for line in pool.said("announce") if "max_memory" in line["line"]]
+        lines = [line["line"] for line in pool.lines("announce") if "max_memory" in line["line"]]
         assert lines
         assert all("before its first task" in line for line in lines)

@@ -33,13 +33,13 @@ async def test_end_of_a_task_is_told_with_its_result_and_a_signature(short_path:
             notice = ear.next_signed(SECRET)
             assert (notice["type"], notice["task_id"], notice["turn"]) == ("task.completed", "t", 1)
             assert notice["result"]["state"] == "completed"
-            assert SECRET not in scene.pool.told()
+            assert SECRET not in scene.pool.log_text()
 
 
 async def test_queue_s_own_webhook_hears_of_every_task(short_path: Path) -> None:
     with receiver() as ear:
         async with stage(short_path, webhook_url=ear.url, **REACHABLE) as scene:
-            scene.pool.told_of("the webhook of the queue was set")
+            scene.pool.wait_for("the webhook of the queue was set")
             await scene.submit("t", text="echo")
             assert ear.next()[1]["task_id"] == "t"
 
@@ -120,7 +120,7 @@ async def test_url_that_cannot_be_is_given_up_alone(short_path: Path) -> None:
                 assert "must be http" in scene.happened("webhook-dropped", f"bad-{number}")["detail"]
             await scene.submit_on("good", SubmitOptions(webhook=ear.url))
             assert ear.next()[1]["task_id"] == "good"
-            assert "Traceback" not in scene.pool.told()
+            assert "Traceback" not in scene.pool.log_text()
 
 
 @pytest.mark.parametrize("spoilt", ["gone", "half", "other"])

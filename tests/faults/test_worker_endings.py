@@ -54,7 +54,7 @@ async def test_worker_whose_loop_does_not_turn_is_ended_with_its_stacks_shown(ve
         assert (record.deliveries, record.crashes) == (2, 1)
         scene.pool.ready(3)
         assert "hung: silent" in scene.pool.deaths()[0]
-        stacks = [line["text"] for line in scene.pool.said("raw")]
+        stacks = [line["text"] for line in scene.pool.lines("raw")]
         assert any(text.endswith(f"in {verb}") for text in stacks)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from tests.lua.view import View
 
 
-def said(view: View, bound: str, subject: str) -> str:
+def bound_of(view: View, bound: str, subject: str) -> str:
     """The bound in force, empty for none."""
     rules: dict[str, Any] = view.index("rules")
     value: str = rules.get(f"asked:{bound}:{subject}") or rules.get(f"set:{bound}:{subject}", "").partition("@")[0]
@@ -59,7 +59,7 @@ def _unknown(view: View) -> Iterator[str]:
 
 def _turned(view: View) -> Iterator[str]:
     subjects = {field.split(":", 2)[2] for field in view.index("rules") if field.split(":")[1] == "end"}
-    wanted = {lane for lane in subjects if said(view, "end", lane) == "tail"}
+    wanted = {lane for lane in subjects if bound_of(view, "end", lane) == "tail"}
     if wanted != set(view.items("turned")):
         yield f"I17 turned are {view.items('turned')}, the rules say {sorted(wanted)}"
 
@@ -71,7 +71,7 @@ def _permits_of_lanes(view: View) -> Iterator[str]:
             running[task["lane"]].add(task_id)
     lanes = {name.removeprefix("active:") for name in view.rest if name.startswith("active:")}
     for lane in lanes | running.keys():
-        limit, permits = said(view, "limit", lane), set(view.items(f"active:{lane}"))
+        limit, permits = bound_of(view, "limit", lane), set(view.items(f"active:{lane}"))
         if permits != (running[lane] if limit else set()):
             yield f"I16 in {lane} runs {sorted(running[lane])}, limit {limit!r}, permits {sorted(permits)}"
         if limit and len(running[lane]) > int(limit):
@@ -87,7 +87,7 @@ def _permits_of_keys(view: View) -> Iterator[str]:
     for key in keys | running.keys():
         if set(view.items(f"keyed:{key}")) != running[key]:
             yield f"I16 with key {key} runs {sorted(running[key])}, permits {view.items(f'keyed:{key}')}"
-        most = max((int(said(view, "keys", view.tasks[one]["lane"]) or 1) for one in running[key]), default=1)
+        most = max((int(bound_of(view, "keys", view.tasks[one]["lane"]) or 1) for one in running[key]), default=1)
         if len(running[key]) > most:
             yield f"I16 with key {key} run {len(running[key])}, bound {most}"
 
@@ -116,7 +116,7 @@ def _gates(view: View) -> Iterator[str]:
                 continue  # open to workers of an earlier version
             if not view.index(held_at(lane, gate)):
                 yield f"I17 nobody waits at gate {gate} of {lane}"
-            bound = int(said(view, "keys", lane) or 1)
+            bound = int(bound_of(view, "keys", lane) or 1)
             if math.isinf(float(at)) and len(view.items(f"keyed:{gate.removeprefix('key:')}")) < bound:
                 yield f"I17 gate {gate} of {lane} is closed for good, and nothing runs that opens it"
     held = {name for name in view.rest if name.startswith(("held:", "held@")) and ":unknown:" not in name}

@@ -243,7 +243,7 @@ STEWARD = [
         f"{_HERE}/duties/lane_limits.py",
         "if not self._is_declared or (self._rules and self._is_silent(await self._store.lanes([]))):",
         "if not self._is_declared:",
-        "tests/supervisor/test_steward_bounds.py::test_a_store_that_was_emptied_is_told_again",
+        "tests/supervisor/test_steward_bounds.py::test_a_store_that_was_emptied_gets_them_again",
     ),
     Rule(
         "without its parent a steward ends",

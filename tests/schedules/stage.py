@@ -96,7 +96,7 @@ class Stage:
         delivery = self.running.pop(task_id)
         await self.space.settle("w", delivery, kind, reason=reason, delay_ms=round(backoff * 1000))
 
-    async def told(self, schedule_id: str) -> list[str]:
+    async def fates(self, schedule_id: str) -> list[str]:
         """What the history says, oldest first, without when it was set."""
         lines = reversed(await self.schedules.history(schedule_id, 100))
         return [line.what for line in lines if line.what != "set"]

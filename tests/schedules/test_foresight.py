@@ -105,8 +105,8 @@ async def test_what_was_made_ready_counts_for_its_moment_alone(stage: Stage, wat
     await stage.space.advance(600_000)
     assert await stage.round() == []
     assert watched.answers[:2] == ["stale", "stale"]
-    assert await stage.told("skipped") == ["missed"]
-    assert await stage.told("useless") == ["missed"]
+    assert await stage.fates("skipped") == ["missed"]
+    assert await stage.fates("useless") == ["missed"]
 
 
 async def test_a_clock_that_was_put_back_makes_nothing_early(stage: Stage, watched: Watched) -> None:

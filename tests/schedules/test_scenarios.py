@@ -237,7 +237,7 @@ async def test_a_fire_that_waited_is_made_once(stage: Stage) -> None:
     orders = [order for record in due.records if (order := stage.firing.order(record, due.now))]
     assert await stage.space.store.fire(orders) == ["fired"]
     assert await stage.space.store.fire(orders) == ["changed"]
-    assert await stage.told("j") == ["fired", "waits", "ended", "fired"]
+    assert await stage.fates("j") == ["fired", "waits", "ended", "fired"]
 
 
 async def test_a_run_of_before_a_change_has_no_say(stage: Stage) -> None:
@@ -265,7 +265,7 @@ async def test_20_now_while_it_runs(stage: Stage, overlap: str, at_once: int, te
     await stage.space.advance(1000)
     await stage.set("j", schedule="NOW", overlap=overlap, lane=None, metadata={"second": True})
     assert len(await stage.round()) == at_once
-    assert await stage.told("j") == text
+    assert await stage.fates("j") == text
     assert await stage.state(first) == (State.CANCELED if overlap == "replace" else State.WORKING)
     if overlap == "queue-one":
         await stage.end(first)
@@ -285,7 +285,7 @@ async def test_21_forbid_skips_and_says_so(stage: Stage) -> None:
             ends = second + 5
             assert await stage.work() == new
     assert len(made) == 2
-    assert (await stage.told("j")).count("skipped") == 8
+    assert (await stage.fates("j")).count("skipped") == 8
 
 
 async def test_22_two_stewards_make_one_task(stage: Stage) -> None:
@@ -295,7 +295,7 @@ async def test_22_two_stewards_make_one_task(stage: Stage) -> None:
         for _ in range(10):
             group.start_soon(stage.firing.round)
     assert len(await stage.work()) == 1
-    assert await stage.told("j") == ["fired"]
+    assert await stage.fates("j") == ["fired"]
     assert (await stage.schedules.get("j")).fires == 1
 
 
@@ -319,7 +319,7 @@ async def test_what_was_decided_for_another_moment_is_decided_anew(stage: Stage)
     await stage.space.advance(600_001)
     assert await stage.space.store.fire(orders) == ["stale"]
     assert await stage.round() == []
-    assert await stage.told("j") == ["missed"]
+    assert await stage.fates("j") == ["missed"]
 
 
 async def test_a_fire_that_waits_is_made_also_when_the_next_is_due(stage: Stage) -> None:
@@ -421,7 +421,7 @@ async def test_26_beyond_the_start_deadline_it_is_recorded_and_not_run(stage: St
     await stage.set("j", cron="0 * * * *", start_deadline=60)
     await stage.space.advance(3_600_000 + 61_000)
     assert await stage.round() == []
-    assert await stage.told("j") == ["missed"]
+    assert await stage.fates("j") == ["missed"]
     assert len(await stage.until(7200, step=3600)) == 1
 
 
@@ -429,7 +429,7 @@ async def test_27_a_year_away_is_bounded_work(stage: Stage) -> None:
     await stage.set("j", every=1, misfire="all:5", overlap="allow")
     await stage.space.advance(365 * 86_400_000)
     assert len(await stage.round()) == 5
-    assert len(await stage.told("j")) == 6
+    assert len(await stage.fates("j")) == 6
 
 
 async def test_28_slow_handlers_do_not_make_it_drift(stage: Stage) -> None:
@@ -575,4 +575,4 @@ async def test_a_fire_whose_handler_nobody_has_waits_fails_and_the_schedule_goes
     record = await space.task(fire)
     assert (record.state, record.dead) == ("failed", True)
     assert len(await stage.until(180)) == 1
-    assert await stage.told("j") == ["fired", "skipped", "ended", "fired"]
+    assert await stage.fates("j") == ["fired", "skipped", "ended", "fired"]

@@ -86,7 +86,7 @@ async def test_history_that_is_no_list_is_begun_anew(stage: Stage) -> None:
     await stage.set("j", every=60)
     await stage.space.do("SET", stage.space.key("fires:j"), "no list")
     assert len(await stage.until(60)) == 1
-    assert await stage.told("j") == ["fired"]
+    assert await stage.fates("j") == ["fired"]
 
 
 async def test_end_of_a_task_is_settled_though_its_schedule_cannot_be_read(stage: Stage) -> None:

@@ -229,12 +229,12 @@ def curious(incarnation: str, slot: int, channel: socket.socket) -> int:
 
 
 def steward(log: Path, first: bool, channel: socket.socket) -> int:
-    """Writes down what it is told, acknowledges deaths."""
+    """Writes down its messages, acknowledges deaths."""
     talk = Talk(channel)
     talk.say(Ready())
     for message in talk.hear():
         with log.open("a") as file:
-            print(os.getpid(), first, encode_told(message), file=file)
+            print(os.getpid(), first, encode_message(message), file=file)
         if isinstance(message, Died):
             talk.say(Acknowledged(message.incarnation, int(message.cause.startswith("signal"))))  # others owned nothing
         if isinstance(message, Leave):
@@ -254,7 +254,7 @@ def suspecting_steward(log: Path, first: bool, channel: socket.socket) -> int:
     return ChildExit.ORPHANED
 
 
-def encode_told(message: FromParent) -> str:
+def encode_message(message: FromParent) -> str:
     match message:
         case Born(incarnation=incarnation):
             return f"born {incarnation}"
@@ -267,12 +267,12 @@ def encode_told(message: FromParent) -> str:
 
 
 def mute_steward(log: Path, first: bool, channel: socket.socket) -> int:
-    """Writes down what it is told and acknowledges nothing."""
+    """Writes down its messages and acknowledges nothing."""
     talk = Talk(channel)
     talk.say(Ready())
     for message in talk.hear():
         with log.open("a") as file:
-            print(os.getpid(), first, encode_told(message), file=file)
+            print(os.getpid(), first, encode_message(message), file=file)
         if isinstance(message, Leave):
             return ChildExit.OK
     return ChildExit.ORPHANED

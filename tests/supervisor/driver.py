@@ -25,14 +25,14 @@ from tests.supervisor.children import LOADS, STEWARDS, WORKERS
 def service_spec(options: dict[str, Any]) -> ServiceSpec:
     folder = Path(options["dir"])
     (folder / INCARNATIONS).mkdir(exist_ok=True)
-    told = folder / "told"
+    messages = folder / "messages"
 
     def reread() -> WorkerCode:
         options.update(json.loads((folder / "reread").read_text()))
         return body(options)
 
     def steward(first: bool, channel: socket.socket) -> int:
-        return STEWARDS[options.get("steward", "steward")](told, first, channel)
+        return STEWARDS[options.get("steward", "steward")](messages, first, channel)
 
     return ServiceSpec(
         policy=SupervisionPolicy(**options.get("policy", {})),

@@ -153,7 +153,7 @@ def sent(commands: Iterable[Command], slot: Slot) -> list[object]:
     return [command.message for command in commands if isinstance(command, Send) and command.slot == slot]
 
 
-def said(commands: Iterable[Command]) -> list[str]:
+def events_logged(commands: Iterable[Command]) -> list[str]:
     return [command.event for command in commands if isinstance(command, Log)]
 
 
@@ -170,7 +170,7 @@ __all__ = [
     "forks",
     "kills",
     "quarantine",
-    "said",
+    "events_logged",
     "sent",
     "shown",
     "worker",

@@ -54,7 +54,7 @@ class Service:
                 line = self._unread.pop(0)
                 if line.get("event") == event and fields.items() <= line.items():
                     return line
-            assert self._read(deadline), f"never said: {event} {fields}\n{self.told()}"
+            assert self._read(deadline), f"never said: {event} {fields}\n{self.log_text()}"
 
     def ever(self, event: str, **fields: object) -> Line:
         """A line that says this, wherever in the log: for what may come before or after what was waited for."""
@@ -100,15 +100,15 @@ class Service:
         os.kill(pid, number)
         return pid
 
-    def said(self, event: str) -> list[Line]:
+    def lines(self, event: str) -> list[Line]:
         return [line for line in self.log if line.get("event") == event]
 
-    def told(self) -> str:
+    def log_text(self) -> str:
         return "\n".join(json.dumps(line) for line in self.log)
 
-    def steward_told(self) -> list[str]:
-        """`<steward's pid> <first> <what it was told>`."""
-        path = self.folder / "told"
+    def steward_messages(self) -> list[str]:
+        """`<steward's pid> <first> <message>`."""
+        path = self.folder / "messages"
         return path.read_text().splitlines() if path.exists() else []
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class Service:
     def _read(self, deadline: float) -> bool:
         """Whether there was something; False at the end of the stream. Fails when nothing comes in time."""
         readable, _, _ = select.select([self._stream], [], [], max(0.0, deadline - time.monotonic()))
-        assert readable, f"nothing more was said\n{self.told()}"
+        assert readable, f"nothing more was said\n{self.log_text()}"
         chunk = os.read(self._stream.fileno(), 65536)
         *lines, self._torn = (self._torn + chunk).split(b"\n")
         parsed = [self._parse(line) for line in lines]

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.ipc.channel import Left, Ready
 from holdfastd.steward.duties.burst_progress import burst_progress
-from tests.supervisor.histories import STEWARD, History, said, shown, worker
+from tests.supervisor.histories import STEWARD, History, events_logged, shown, worker
 from tests.supervisor.stewards import AWAY, DutySurroundings, run_until
 
 NOTHING = Left(False, {"completed": 5, "failed": 1})
@@ -17,8 +17,8 @@ SOMETHING = Left(True, {"completed": 2})
 
 def test_two_looks_in_a_row_that_find_nothing_end_the_service_with_zero() -> None:
     history = History(workers=1).started()
-    assert said(history.hear(STEWARD, NOTHING)) == []
-    assert said(history.hear(STEWARD, NOTHING)) == ["draining"]
+    assert events_logged(history.hear(STEWARD, NOTHING)) == []
+    assert events_logged(history.hear(STEWARD, NOTHING)) == ["draining"]
     history.tick()
     history.leave(worker(0))
     history.acknowledge(next(iter(history.view.unacknowledged)), recovered=0)
@@ -78,8 +78,8 @@ def test_the_last_words_tell_what_this_run_did_and_what_it_leaves(last: Left, wo
 
 @pytest.mark.anyio
 async def test_a_store_that_is_away_is_not_taken_for_empty(tmp_path: Path) -> None:
-    surroundings, told = DutySurroundings(tmp_path), list[Left]()
+    surroundings, left = DutySurroundings(tmp_path), list[Left]()
     surroundings.store.answers["left"] = [AWAY, AWAY, (False, 1500, 0)]
-    await run_until(burst_progress(surroundings.store, ["a"], told.append), surroundings.health, lambda: bool(told))
-    assert told == [Left(False, {"canceled": 0, "completed": 0, "failed": 0, "rejected": 0}, 0, 1.5)]
+    await run_until(burst_progress(surroundings.store, ["a"], left.append), surroundings.health, lambda: bool(left))
+    assert left == [Left(False, {"canceled": 0, "completed": 0, "failed": 0, "rejected": 0}, 0, 1.5)]
     assert len(surroundings.called("left")) == 3

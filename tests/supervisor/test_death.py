@@ -14,7 +14,7 @@ from tests.supervisor.histories import STEWARD, TERM, History, sent, worker
 W = worker(0)
 
 
-def told(commands: list[Command]) -> list[tuple[str, bool]]:
+def reported_deaths(commands: list[Command]) -> list[tuple[str, bool]]:
     return [(each.cause, each.charged) for each in sent(commands, STEWARD) if isinstance(each, Died)]
 
 
@@ -35,13 +35,13 @@ def told(commands: list[Command]) -> list[tuple[str, bool]]:
     ],
 )
 def test_an_unasked_end_is_classified(status: int, oom: bool, cause: str, charged: bool) -> None:
-    assert told(History(1).started().die(W, status, oom=oom)) == [(cause, charged)]
+    assert reported_deaths(History(1).started().die(W, status, oom=oom)) == [(cause, charged)]
 
 
 def test_draining_by_a_signal_of_its_own_is_not_charged_and_replaced_at_once() -> None:
     history = History(1).started()
     history.hear(W, Drained(1))
-    assert told(history.die(W, 0)) == [("requested: drained by a signal of its own", False)]
+    assert reported_deaths(history.die(W, 0)) == [("requested: drained by a signal of its own", False)]
     assert history.workers() == [W]
 
 
@@ -53,7 +53,7 @@ def test_an_order_explains_a_clean_end_and_no_other(order: Event, status: int, c
     history = History(2).started()
     history.event(order)
     history.tick()
-    assert told(history.die(worker(1), status))[0][1] is charged
+    assert reported_deaths(history.die(worker(1), status))[0][1] is charged
 
 
 def test_a_kill_by_the_parent_itself_is_not_charged() -> None:
@@ -61,19 +61,21 @@ def test_a_kill_by_the_parent_itself_is_not_charged() -> None:
     for _ in range(3):
         history.event(TERM)
         history.tick()
-    assert told(history.die(W, -signal.SIGKILL)) == [("requested: stop, SIGKILL", False)]
+    assert reported_deaths(history.die(W, -signal.SIGKILL)) == [("requested: stop, SIGKILL", False)]
 
 
 def test_a_boot_error_names_its_line() -> None:
     history = History(2).started()
     history.die(W, -signal.SIGKILL)
-    assert told(history.boot_failed(W, 78, "no module named agent")) == [("boot failure: no module named agent", False)]
+    assert reported_deaths(history.boot_failed(W, 78, "no module named agent")) == [
+        ("boot failure: no module named agent", False)
+    ]
 
 
 def test_a_hung_worker_is_charged() -> None:
     history = History(1).started()
     history.pass_time(65.0, silent=[W])
-    assert told(history.die(W, -signal.SIGABRT)) == [("hung: silent, SIGABRT", True)]
+    assert reported_deaths(history.die(W, -signal.SIGABRT)) == [("hung: silent, SIGABRT", True)]
 
 
 def test_a_death_tells_how_it_lived() -> None:

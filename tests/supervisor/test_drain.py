@@ -9,7 +9,7 @@ import pytest
 from holdfast.ipc.channel import Beat, Drain, Leave
 from holdfastd.core.parent_events import Event, ScaleAsked, Signalled, StopAsked
 from holdfastd.core.policy import SupervisionPolicy
-from tests.supervisor.histories import STEWARD, STORE, TERM, History, forks, kills, said, sent, worker
+from tests.supervisor.histories import STEWARD, STORE, TERM, History, events_logged, forks, kills, sent, worker
 
 W = worker(0)
 QUIT = Signalled(signal.SIGQUIT)
@@ -204,7 +204,7 @@ def test_reload_and_scaling_change_nothing_while_draining(number: int) -> None:
     history.tick()
     before = history.view
     commands = history.event(Signalled(number))
-    assert len(said(commands)) == len(commands) == 1
+    assert len(events_logged(commands)) == len(commands) == 1
     assert history.view == before
     assert history.event(ScaleAsked(9))
     assert forks(history.pass_time(5.0)) == []

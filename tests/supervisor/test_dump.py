@@ -83,7 +83,7 @@ def test_parent_steward_and_workers_show_their_stacks_and_all_live_on(start: Sta
         assert service.until("stacks follow", slot=slot)["pid"] in before
         while frame not in service.until("raw")["text"]:
             pass
-    assert "in run" in service.told().partition('"state"')[0]  # the parent's own, first
+    assert "in run" in service.log_text().partition('"state"')[0]  # the parent's own, first
     assert {process.pid for process in service.status().processes} == before
     assert service.stopped() == 0
 
@@ -94,7 +94,7 @@ def test_a_worker_signalled_by_itself_shows_its_own_stacks_alone(start: Start) -
     while "in plain" not in service.until("raw")["text"]:
         pass
     assert service.stopped() == 0
-    assert not service.said("state")
+    assert not service.lines("state")
     assert sum("in plain" in line.get("text", "") for line in service.log) == 1
 
 
@@ -105,4 +105,4 @@ def test_one_that_boots_is_not_ended_by_it(start: Start) -> None:
     service.until("state")
     service.until("stacks follow", slot="steward")
     assert service.stopped() == 0
-    assert not service.said("died")
+    assert not service.lines("died")

@@ -10,7 +10,7 @@ from holdfast.ipc.channel import Beat, Ready
 from holdfastd.core.parent_events import ChildStopped
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
-from tests.supervisor.histories import STEWARD, STORE, TERM, History, kills, said, worker
+from tests.supervisor.histories import STEWARD, STORE, TERM, History, events_logged, kills, worker
 
 W = worker(0)
 
@@ -60,7 +60,7 @@ def test_a_parent_that_was_late_accuses_nobody() -> None:
     history = History(2).started()
     commands = history.tick(after=300.0)
     assert kills(commands) == []
-    assert said(commands) == ["the parent was delayed: this round of checks is skipped"]
+    assert events_logged(commands) == ["the parent was delayed: this round of checks is skipped"]
     assert kills(history.pass_time(61.5, silent=[W])) == [signal.SIGUSR1, signal.SIGABRT]
 
 

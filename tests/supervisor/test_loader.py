@@ -42,13 +42,13 @@ def served(service: Service) -> Service:
 def test_workers_share_one_import_and_are_children_of_the_parent(start: Start) -> None:
     service = served(loading(start))
     loader = service.pid_of("loader")
-    assert {line["by"] for line in service.said("loaded")} == {loader}
+    assert {line["by"] for line in service.lines("loaded")} == {loader}
     for slot in ("worker 0", "worker 1"):
         process = psutil.Process(service.pid_of(slot))
         assert process.ppid() == service.pid
         assert os.getpgid(process.pid) == process.pid
     assert psutil.Process(loader).children() == []
-    assert service.said("died") == []
+    assert service.lines("died") == []
     assert service.stopped() == 0
 
 
@@ -97,8 +97,8 @@ def test_a_loader_that_dies_while_it_forks_costs_no_worker(start: Start) -> None
     for _ in range(2):
         assert service.until("loaded")["by"] is None
     served(service)
-    assert service.said("cannot fork") == []
-    assert len(service.said("died")) == len([line for line in service.said("died") if line["slot"] == "loader"])
+    assert service.lines("cannot fork") == []
+    assert len(service.lines("died")) == len([line for line in service.lines("died") if line["slot"] == "loader"])
     assert service.stopped() == 0
 
 
@@ -116,11 +116,11 @@ def test_an_import_that_cannot_be_shared_is_told_once_and_made_in_each_worker(
     service = loading(start, load=load, policy={"boot_timeout": 0.5})
     assert service.until(NOT_PRELOADED)["why"] == why
     served(service)
-    assert {line["by"] for line in service.said("loaded")} == {None}
+    assert {line["by"] for line in service.lines("loaded")} == {None}
     status = service.status()
     assert status.not_preloaded == why
     assert {each.kind for each in status.processes} == {"steward", "worker"}
-    assert len(service.said(NOT_PRELOADED)) == 1
+    assert len(service.lines(NOT_PRELOADED)) == 1
     assert service.stopped() == 0
 
 
@@ -133,7 +133,7 @@ def test_a_reload_loads_new_code_in_a_loader_of_its_own_and_there_is_one_at_a_ti
     new = service.pid_of("loader")
     assert new != old
     wait_dead(old)
-    assert {line["by"] for line in service.said("loaded")[2:]} == {new}
+    assert {line["by"] for line in service.lines("loaded")[2:]} == {new}
     assert [each.pid for each in service.status().processes if each.kind == "loader"] == [new]
     assert service.stopped() == 0
 

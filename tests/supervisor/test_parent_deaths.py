@@ -25,8 +25,8 @@ def test_a_killed_worker_is_replaced_and_its_death_told(start: Start, number: si
     assert service.until("ready", slot="worker 0")["pid"] != gone
     assert service.ever("recovered")["tasks"] == 1
     assert service.stopped() == 0
-    told = [line.split(" ", 2)[2] for line in service.steward_told()]
-    assert f"charged signal: {number.name}" in told[2]
+    messages = [line.split(" ", 2)[2] for line in service.steward_messages()]
+    assert f"charged signal: {number.name}" in messages[2]
 
 
 def test_an_exit_with_zero_that_nobody_asked_for_is_a_death(start: Start) -> None:
@@ -39,7 +39,7 @@ def test_an_exit_with_zero_that_nobody_asked_for_is_a_death(start: Start) -> Non
 def test_a_bug_in_a_child_is_shown_and_stays_in_the_child(start: Start) -> None:
     service = start(worker="raising", workers=1)
     assert service.until("died", slot="worker 0")["cause"] == "exit: status 70"
-    assert any("a bug in the child" in line["text"] for line in service.said("raw"))
+    assert any("a bug in the child" in line["text"] for line in service.lines("raw"))
     assert service.stopped() == 0
 
 
@@ -48,13 +48,13 @@ def test_a_stopped_child_is_continued(start: Start) -> None:
     service.kill("worker 0", signal.SIGSTOP)
     service.until("child was stopped by a signal: it is continued", slot="worker 0")
     assert service.stopped() == 0
-    assert service.said("left")[0]["cause"] == "requested: stop"
+    assert service.lines("left")[0]["cause"] == "requested: stop"
 
 
 def test_a_hung_child_is_aborted_and_shows_its_stack(start: Start) -> None:
     service = start(worker="hung", workers=1, policy={"hang_timeout": 0.5})
     assert service.until("died", slot="worker 0")["cause"] == "hung: silent, SIGABRT"
-    assert any("in hung" in line["text"] for line in service.said("raw"))
+    assert any("in hung" in line["text"] for line in service.lines("raw"))
     service.until("ready", slot="worker 0")
 
 
@@ -88,7 +88,7 @@ def test_the_end_of_a_stranger_is_noted_and_changes_nothing(start: Start) -> Non
     service = start(worker="daemonizing", workers=1)
     service.until("reaped an adopted process")
     assert service.stopped() == 0
-    assert not service.said("died")
+    assert not service.lines("died")
 
 
 def test_a_steward_is_replaced_and_told_of_the_living(start: Start) -> None:
@@ -96,9 +96,9 @@ def test_a_steward_is_replaced_and_told_of_the_living(start: Start) -> None:
     service.kill("steward")
     pid = service.until("ready", slot="steward")["pid"]
     assert service.stopped() == 0
-    told = [line.split() for line in service.steward_told() if line.startswith(f"{pid} ")]
-    assert [words[2] for words in told[:2]] == ["born", "born"]
-    assert {words[1] for words in told} == {"False"}
+    messages = [line.split() for line in service.steward_messages() if line.startswith(f"{pid} ")]
+    assert [words[2] for words in messages[:2]] == ["born", "born"]
+    assert {words[1] for words in messages} == {"False"}
 
 
 def test_unacknowledged_deaths_are_told_to_the_next_steward(start: Start) -> None:
@@ -108,8 +108,8 @@ def test_unacknowledged_deaths_are_told_to_the_next_steward(start: Start) -> Non
     service.kill("steward")
     pid = service.until("ready", slot="steward")["pid"]
     assert service.stopped() == 0
-    assert any(line.startswith(f"{pid} ") and "charged signal: SIGKILL" in line for line in service.steward_told())
-    assert service.said("ended")[0]["unacknowledged_deaths"] == 3
+    assert any(line.startswith(f"{pid} ") and "charged signal: SIGKILL" in line for line in service.steward_messages())
+    assert service.lines("ended")[0]["unacknowledged_deaths"] == 3
 
 
 def test_a_refused_fork_is_tried_again_and_siblings_live(start: Start) -> None:
@@ -134,7 +134,7 @@ def test_a_signal_between_fork_and_reset_ends_the_child_and_not_the_parent(start
     service = start(trouble="signalled", workers=1)
     assert service.until("died", slot="worker 0")["cause"] == "signal: SIGTERM"
     service.until("ready", slot="worker 0")
-    assert not service.said("draining")
+    assert not service.lines("draining")
     service.ever("recovered")
     assert service.stopped() == 0
 

@@ -29,19 +29,19 @@ def test_a_drain_that_cuts_nothing_off_ends_with_zero(start: Start, worker: str,
     service = start(worker=worker).started()
     service.send(number)
     assert service.ended() == 0
-    assert service.said("ended")[0]["unacknowledged_deaths"] == 0
+    assert service.lines("ended")[0]["unacknowledged_deaths"] == 0
 
 
 def test_a_drain_that_overruns_releases_and_ends_with_75(start: Start) -> None:
     service = start(worker="busy", policy={"drain_timeout": 0.5}).started()
     assert service.stopped() == 75
-    assert {line["cause"] for line in service.said("left")} == {"requested: stop"}
+    assert {line["cause"] for line in service.lines("left")} == {"requested: stop"}
 
 
 def test_a_worker_that_ignores_everything_is_killed_at_the_end_of_the_drain(start: Start) -> None:
     service = start(worker="deaf", workers=1, policy={"drain_timeout": 0.1}).started(1)
     assert service.stopped() == 75
-    assert service.said("left")[0]["cause"] == "requested: stop, SIGKILL"
+    assert service.lines("left")[0]["cause"] == "requested: stop, SIGKILL"
 
 
 def test_a_second_signal_hastens_to_cancelling(start: Start) -> None:
@@ -50,7 +50,7 @@ def test_a_second_signal_hastens_to_cancelling(start: Start) -> None:
     service.until("asked to drain")
     service.send(signal.SIGTERM)
     assert service.ended() == 75
-    assert service.said("left")[0]["cause"] == "requested: stop"
+    assert service.lines("left")[0]["cause"] == "requested: stop"
 
 
 def test_a_third_signal_kills_now(start: Start) -> None:
@@ -84,7 +84,7 @@ def test_a_signal_while_starting_leaves_no_orphan(start: Start) -> None:
 def test_a_handler_that_cannot_be_booted_ends_with_78_and_its_traceback_once(start: Start) -> None:
     service = start(worker="unbootable", workers=4)
     assert service.ended() == 78
-    assert [line["line"] for line in service.said("announce")] == [
+    assert [line["line"] for line in service.lines("announce")] == [
         "Traceback: the handler's own\nno module named agent"
     ]
 
@@ -92,15 +92,15 @@ def test_a_handler_that_cannot_be_booted_ends_with_78_and_its_traceback_once(sta
 def test_a_store_that_fails_preflight_ends_with_69_before_any_worker(start: Start) -> None:
     service = start(steward="unfit_steward")
     assert service.ended() == 69
-    assert service.said("announce")[0]["line"] == "the store at redis://elsewhere cannot be reached"
-    assert not service.said("ready")
+    assert service.lines("announce")[0]["line"] == "the store at redis://elsewhere cannot be reached"
+    assert not service.lines("ready")
 
 
 def test_a_second_start_is_refused_and_the_first_untouched(start: Start) -> None:
     first = start().started()
     second = start()
     assert second.ended() == 73
-    assert "runs already" in second.said("announce")[0]["line"]
+    assert "runs already" in second.lines("announce")[0]["line"]
     assert first.status().ready == 2
     assert first.stopped() == 0
 
@@ -125,7 +125,7 @@ def test_a_bug_in_the_parent_ends_with_70_and_leaves_no_child(start: Start) -> N
     service = start(worker="stone", trouble="bug", first=4).started()
     service.kill("worker 0")
     assert service.ended() == 70
-    assert "a bug in the parent" in service.said("announce")[-1]["line"]
+    assert "a bug in the parent" in service.lines("announce")[-1]["line"]
 
 
 def test_an_embedded_store_is_first_and_last_and_replaced(start: Start) -> None:
@@ -137,7 +137,7 @@ def test_an_embedded_store_is_first_and_last_and_replaced(start: Start) -> None:
     status = service.status()
     assert (status.store.embedded, status.store.pid) == (True, service.pid_of("store"))
     assert service.stopped() == 0
-    assert [line["slot"] for line in service.said("left")][-2:] == ["steward", "store"]
+    assert [line["slot"] for line in service.lines("left")][-2:] == ["steward", "store"]
 
 
 def test_an_embedded_store_that_cannot_run_ends_with_69(start: Start) -> None:

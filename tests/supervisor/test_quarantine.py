@@ -18,7 +18,7 @@ from holdfastd.core.parent_events import ReloadAsked, ScaleAsked, StopAsked
 from holdfastd.core.policy import SUSPECTS_FRESH
 from holdfastd.core.slots import Child, ChildKind, Forking, Slot
 from holdfastd.parent.status import summary
-from tests.supervisor.histories import STEWARD, TERM, History, forks, kills, quarantine, said, sent, worker
+from tests.supervisor.histories import STEWARD, TERM, History, events_logged, forks, kills, quarantine, sent, worker
 
 Q = quarantine(0)
 QUIET = "quiet: supervisor resume"
@@ -316,7 +316,7 @@ def test_a_reload_that_fails_leaves_it_alone() -> None:
     history.event(ReloadAsked())
     history.tick()
     history.boot_failed(Slot(ChildKind.WORKER, 4))
-    assert "reload failed: the old code goes on serving" in said(history.done)
+    assert "reload failed: the old code goes on serving" in events_logged(history.done)
     assert sent(history.done[before:], Q) == []
 
 

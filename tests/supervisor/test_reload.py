@@ -13,7 +13,7 @@ from holdfastd.core.parent_events import ReloadAsked, ScaleAsked, Signalled
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Child, Slot
 from holdfastd.core.view import Reloaded
-from tests.supervisor.histories import STEWARD, TERM, History, forks, kills, said, sent, shown, worker
+from tests.supervisor.histories import STEWARD, TERM, History, events_logged, forks, kills, sent, shown, worker
 
 HUP = Signalled(signal.SIGHUP)
 
@@ -107,7 +107,7 @@ def test_code_that_does_not_boot_leaves_the_old_generation_serving() -> None:
     history = History(2).started()
     reload(history)
     commands = history.boot_failed(worker(2), error="no module agent", traceback="Traceback: of the user\n")
-    assert "reload failed: the old code goes on serving" in said(commands)
+    assert "reload failed: the old code goes on serving" in events_logged(commands)
     assert shown(commands) == ["Traceback: of the user\nno module agent"]
     history.pass_time(120.0)
     assert generations(history) == [0, 0]
@@ -189,7 +189,7 @@ def test_settings_that_cannot_be_read_change_nothing() -> None:
 def test_a_reload_is_refused_while_draining(event: Signalled | ReloadAsked) -> None:
     history = History(1).started()
     history.event(TERM)
-    assert said(history.event(event)) == ["reload refused"]
+    assert events_logged(history.event(event)) == ["reload refused"]
 
 
 def test_a_reload_is_refused_before_anybody_has_served() -> None:
@@ -197,7 +197,7 @@ def test_a_reload_is_refused_before_anybody_has_served() -> None:
     history.tick()
     history.hear(STEWARD, Ready())
     history.tick()
-    assert said(history.event(HUP)) == ["reload refused"]
+    assert events_logged(history.event(HUP)) == ["reload refused"]
 
 
 def test_scaling_down_during_a_reload_keeps_to_the_new_target() -> None:

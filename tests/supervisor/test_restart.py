@@ -10,7 +10,7 @@ import pytest
 from holdfast.ipc.channel import Beat, Ready
 from holdfastd.core.restart import delay
 from holdfastd.core.slots import Vacant
-from tests.supervisor.histories import STEWARD, History, forks, said, worker
+from tests.supervisor.histories import STEWARD, History, events_logged, forks, worker
 
 W = worker(0)
 
@@ -173,7 +173,7 @@ def test_a_probe_that_lives_a_minute_closes_the_breaker() -> None:
     history.pass_time(59.0)
     assert history.workers() == [probe]
     commands = history.pass_time(2.0)
-    assert "the crash loop has ended: all workers are started again" in said(commands)
+    assert "the crash loop has ended: all workers are started again" in events_logged(commands)
     assert len(history.workers()) == 4
     assert not history.view.breaker.is_open
 

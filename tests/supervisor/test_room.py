@@ -53,10 +53,10 @@ def test_a_bound_that_is_less_than_nothing_is_told_as_none() -> None:
 @pytest.mark.parametrize("event", [ScaleAsked(3, FULL), Signalled(signal.SIGTTIN, FULL)])
 def test_a_full_host_takes_no_more(event: ScaleAsked | Signalled) -> None:
     history = History(2).started()
-    (said,) = history.event(event)
-    assert isinstance(said, Log)
-    assert said.event == "scaling refused"
-    assert "2 at most" in str(said.fields["why"])
+    (refusal,) = history.event(event)
+    assert isinstance(refusal, Log)
+    assert refusal.event == "scaling refused"
+    assert "2 at most" in str(refusal.fields["why"])
     assert history.view.target == 2
 
 

@@ -11,7 +11,7 @@ from holdfastd.core.commands import Command
 from holdfastd.core.parent_events import ScaleAsked, Signalled
 from holdfastd.core.scale import refusal
 from holdfastd.core.slots import Slot
-from tests.supervisor.histories import STEWARD, TERM, History, forks, said, sent, worker
+from tests.supervisor.histories import STEWARD, TERM, History, events_logged, forks, sent, worker
 
 W = worker(0)
 
@@ -89,7 +89,7 @@ def test_terminal_signals_scale_by_one(number: int, target: int) -> None:
 def test_an_impossible_size_is_refused_in_words(workers: int) -> None:
     history = History(1).started()
     assert refusal(history.view, workers) == f"workers is {workers}; it must be between 1 and 10000"
-    assert said(history.event(ScaleAsked(workers))) == ["scaling refused"]
+    assert events_logged(history.event(ScaleAsked(workers))) == ["scaling refused"]
     assert history.view.target == 1
 
 
@@ -105,7 +105,7 @@ def test_a_death_is_told_until_it_is_acknowledged() -> None:
     died = Died(incarnation, "signal: SIGKILL", True)
     assert died in sent(history.die(W, -signal.SIGKILL), STEWARD)
     assert sent(history.pass_time(25.0), STEWARD) == [died, died]
-    assert said(history.acknowledge(incarnation)) == ["recovered"]
+    assert events_logged(history.acknowledge(incarnation)) == ["recovered"]
     assert sent(history.pass_time(60.0), STEWARD) == []
 
 
@@ -114,8 +114,8 @@ def test_a_new_steward_is_told_of_the_living_and_of_all_unacknowledged_deaths() 
     gone = history.child(W).incarnation
     history.die(W, -signal.SIGKILL)
     living = [history.child(slot).incarnation for slot in history.workers()]
-    told = sent(history.die(STEWARD, -signal.SIGKILL), STEWARD)
-    assert told == [*map(Born, living), Died(gone, "signal: SIGKILL", True)]
+    messages = sent(history.die(STEWARD, -signal.SIGKILL), STEWARD)
+    assert messages == [*map(Born, living), Died(gone, "signal: SIGKILL", True)]
 
 
 def test_a_death_without_a_steward_is_told_to_the_next() -> None:
@@ -125,8 +125,8 @@ def test_a_death_without_a_steward_is_told_to_the_next() -> None:
     gone = history.child(W).incarnation
     history.die(W, -signal.SIGKILL)
     history.fork_fails = False
-    told = sent(history.pass_time(5.0), STEWARD)
-    assert Died(gone, "signal: SIGKILL", True) in told
+    messages = sent(history.pass_time(5.0), STEWARD)
+    assert Died(gone, "signal: SIGKILL", True) in messages
 
 
 def test_replacing_a_worker_does_not_wait_for_the_acknowledgement() -> None:

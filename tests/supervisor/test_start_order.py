@@ -10,7 +10,7 @@ from holdfast.ipc.channel import Beat, BootFailed, Born, Ready
 from holdfastd.core.commands import Log
 from holdfastd.core.parent_events import Exited, MessageReceived, StoreOpened
 from holdfastd.core.policy import BATCH, SupervisionPolicy
-from tests.supervisor.histories import STEWARD, STORE, History, forks, kills, said, sent, shown, worker
+from tests.supervisor.histories import STEWARD, STORE, History, events_logged, forks, kills, sent, shown, worker
 
 
 def test_no_worker_before_the_steward_has_found_the_store_fit() -> None:
@@ -202,4 +202,4 @@ def test_a_store_death_is_answered_with_a_new_store_only() -> None:
     history = History(policy=SupervisionPolicy(embedded=True)).started()
     commands = history.die(STORE, -signal.SIGKILL)
     assert forks(commands) == [STORE]
-    assert said(commands) == ["died"]
+    assert events_logged(commands) == ["died"]

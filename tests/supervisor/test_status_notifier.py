@@ -105,17 +105,17 @@ def test_a_drain_asks_for_time_as_long_as_it_takes(systemd: Systemd, status_noti
 
 
 def test_a_drain_says_once_what_it_waits_for(notifier: Notifier) -> None:
-    said: list[str] = []
-    status_notifier = StatusNotifier(notifier, said.append, "redis://nowhere")
+    statuses: list[str] = []
+    status_notifier = StatusNotifier(notifier, statuses.append, "redis://nowhere")
     history = History(2).started()
     history.hear(worker(0), Beat(["a", "b"], 0))
     busy, idle = history.view, History(2).started().view
     stopping = Stopping(history.now + 85.0, history.now + 90.0, Exit.OK)
     for view in (busy, replace(idle, stopping=stopping), replace(busy, stopping=stopping)):
-        said.clear()
+        statuses.clear()
         for _ in range(2):
             status_notifier.update(view, history.now)
-    assert said == [
+    assert statuses == [
         "waiting up to 90 s for 2 tasks that run; a second Ctrl-C cancels, a third kills: what is cut off runs again"
     ]
 

@@ -40,13 +40,13 @@ class Lane:
             self.calls.append("ring")
             return await ring(*lanes)
 
-        async def told(lane: str, timeout: float) -> bytes | None:
+        async def noted(lane: str, timeout: float) -> bytes | None:
             self.calls.append("peek")
             if await self.length() == 0:
                 self.peeked.set()
             return await peek(lane, timeout)
 
-        self.store.ring, self.store.peek = counted, told  # type: ignore[method-assign]
+        self.store.ring, self.store.peek = counted, noted  # type: ignore[method-assign]
 
     def begin(self) -> None:
         """Count anew; `peeked` tells when the steward has come back to the empty lane."""

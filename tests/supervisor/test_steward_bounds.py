@@ -25,21 +25,21 @@ RULES = (
 
 @dataclass
 class Store:
-    """What the store is told, and what it says then."""
+    """Keeps the limits that it gets, and answers with `order`."""
 
-    told: list[tuple[str, tuple[LaneLimit, ...]]] = field(default_factory=list[tuple[str, tuple[LaneLimit, ...]]])
-    said: LimitOrder = field(default_factory=LimitOrder)
+    orders: list[tuple[str, tuple[LaneLimit, ...]]] = field(default_factory=list[tuple[str, tuple[LaneLimit, ...]]])
+    order: LimitOrder = field(default_factory=LimitOrder)
     most: int = 0
 
     async def declare(self, host: str, rules: tuple[LaneLimit, ...]) -> int:
-        self.told.append((host, rules))
+        self.orders.append((host, rules))
         return len(rules)
 
     async def limit_messages(self, most: int) -> None:
         self.most = most
 
     async def lanes(self, _: object) -> Lanes:
-        return Lanes(0, (LaneState("a", 0, 0, 0, None, limit=self.said),), {})
+        return Lanes(0, (LaneState("a", 0, 0, 0, None, limit=self.order),), {})
 
 
 async def turns(store: Any, count: int, **settings: Any) -> None:
@@ -48,28 +48,28 @@ async def turns(store: Any, count: int, **settings: Any) -> None:
         await bounding.run_once()
 
 
-async def test_what_the_settings_say_is_told_once() -> None:
-    store = Store(said=LimitOrder(told="5", host="here"))
+async def test_the_limits_of_the_settings_are_sent_once() -> None:
+    store = Store(order=LimitOrder(told="5", host="here"))
     await turns(store, 3, **SETTINGS)
-    assert store.told == [(socket.gethostname(), RULES)]
+    assert store.orders == [(socket.gethostname(), RULES)]
 
 
 async def test_settings_that_say_nothing_take_back_what_was_said_and_are_silent_then() -> None:
     store = Store()
     await turns(store, 3)
-    assert store.told == [(socket.gethostname(), ())]
+    assert store.orders == [(socket.gethostname(), ())]
 
 
-async def test_a_store_that_was_emptied_is_told_again() -> None:
+async def test_a_store_that_was_emptied_gets_them_again() -> None:
     store = Store()
     await turns(store, 2, **SETTINGS)
-    assert len(store.told) == 2
+    assert len(store.orders) == 2
 
 
 async def test_what_another_host_said_later_stays() -> None:
-    store = Store(said=LimitOrder(told="7", host="elsewhere"))
+    store = Store(order=LimitOrder(told="7", host="elsewhere"))
     await turns(store, 3, **SETTINGS)
-    assert len(store.told) == 1
+    assert len(store.orders) == 1
 
 
 async def test_how_many_messages_may_wait_is_told_too() -> None:

@@ -143,14 +143,14 @@ async def test_nothing_is_recovered_while_a_child_that_bears_no_name_holds_the_l
     assert surroundings.called("recover") == [(A, "orphaned", False)]
 
 
-def _die(path: Path, told: int, title: str) -> None:
+def _die(path: Path, ready: int, title: str) -> None:
     worker = os.fork()
     if worker == 0:
-        _leave_a_child(path, told, title)
+        _leave_a_child(path, ready, title)
     os.waitpid(worker, 0)
 
 
-def _leave_a_child(path: Path, told: int, title: str) -> NoReturn:
+def _leave_a_child(path: Path, ready: int, title: str) -> NoReturn:
     """A worker that has forked and ended; its child bears its title."""
     descriptor = hold(path)
     assert descriptor is not None
@@ -161,7 +161,7 @@ def _leave_a_child(path: Path, told: int, title: str) -> NoReturn:
         signal.alarm(LONGEST)
         signal.pause()
         os._exit(1)
-    os.write(told, str(child).encode())
+    os.write(ready, str(child).encode())
     os._exit(0)
 
 
@@ -169,13 +169,13 @@ def _signal_that_ended(pid: int) -> int:
     return os.WTERMSIG(os.waitpid(pid, 0)[1])
 
 
-def _live(path: Path, told: int) -> NoReturn:
+def _live(path: Path, ready: int) -> NoReturn:
     """A worker that goes on without its parent."""
     descriptor = hold(path)
     assert descriptor is not None
     mark_process(descriptor)
     set_title(f"holdfast: worker 0 {A}")
     signal.alarm(LONGEST)
-    os.write(told, b"1")
+    os.write(ready, b"1")
     signal.pause()
     os._exit(1)

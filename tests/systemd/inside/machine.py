@@ -39,19 +39,19 @@ class Unit:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def told(self, name: str) -> str:
+    def show(self, name: str) -> str:
         """One of its properties."""
         return run("systemctl", "show", self.name, "--value", "-p", name).stdout.strip()
 
     def number(self, name: str) -> int:
-        return int(self.told(name))
+        return int(self.show(name))
 
     @property
     def pid(self) -> int:
         return self.number("MainPID")
 
     def is_(self, state: str) -> bool:
-        return self.told("ActiveState") == state
+        return self.show("ActiveState") == state
 
     def do(self, verb: str, *options: str, status: int | None = 0) -> subprocess.CompletedProcess[str]:
         return run("systemctl", verb, *options, self.name, status=status)
@@ -62,7 +62,7 @@ class Unit:
 
     def journal(self) -> list[str]:
         """What it has said since it was last started, by hand or by systemd; JSON or plain."""
-        invocation = self.told("InvocationID")
+        invocation = self.show("InvocationID")
         return run("journalctl", "-o", "cat", f"_SYSTEMD_INVOCATION_ID={invocation}").stdout.splitlines()
 
     def history(self) -> str:

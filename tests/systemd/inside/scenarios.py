@@ -29,11 +29,11 @@ def installing_without_rights_is_refused_in_one_line(_: Scene) -> None:
 def installed_it_is_started_and_ready(scene: Scene) -> None:
     run(*INSTALL, "--now")
     assert scene.unit.is_("active")
-    until("status", lambda: scene.unit.told("StatusText") == "running: 2 of 2 workers ready, 0 tasks running")
+    until("status", lambda: scene.unit.show("StatusText") == "running: 2 of 2 workers ready, 0 tasks running")
     assert scene.tasks.answer("version") == 1
     lost = run("env", "-u", "XDG_RUNTIME_DIR", SUPERVISOR, "status", status=1)
     assert lost.stderr.endswith("name its --runtime-dir (there is /run/holdfast)\n")
-    assert (scene.unit.told("User"), scene.unit.told("OOMPolicy")) == ("holdfast", "continue")
+    assert (scene.unit.show("User"), scene.unit.value_of("OOMPolicy")) == ("holdfast", "continue")
 
 
 def members_of_its_group_see_and_do_no_more(scene: Scene) -> None:
@@ -120,12 +120,12 @@ def stopped_while_busy_it_is_given_the_time_it_asks_for(scene: Scene) -> None:
         ids, gate = scene.tasks.waiting(2)
         began = time.monotonic()
         scene.unit.do("stop", "--no-block")
-        until("draining", lambda: scene.unit.told("StatusText").startswith("draining: "))
+        until("draining", lambda: scene.unit.show("StatusText").startswith("draining: "))
         until("beyond its time", lambda: not scene.unit.is_("deactivating") or time.monotonic() - began > 5)
         assert scene.unit.is_("deactivating")
         gate.touch()
         until("stopped", lambda: scene.unit.is_("inactive"))
-        assert (scene.unit.told("Result"), scene.unit.told("ExecMainStatus")) == ("success", "0")
+        assert (scene.unit.show("Result"), scene.unit.value_of("ExecMainStatus")) == ("success", "0")
     scene.tasks.finished(ids, gate)
     assert all(len(scene.tasks.starts(task)) == 1 for task in ids)
 
@@ -134,7 +134,7 @@ def what_a_drain_cuts_off_is_no_failure_and_runs_again(scene: Scene) -> None:
     with scene.altered("Environment=HOLDFAST_DRAIN_TIMEOUT=0.5"):
         ids, gate = scene.tasks.waiting(2)
         scene.unit.do("stop")
-        assert (scene.unit.told("Result"), scene.unit.told("ExecMainStatus")) == ("success", "75")
+        assert (scene.unit.show("Result"), scene.unit.value_of("ExecMainStatus")) == ("success", "75")
     scene.tasks.finished(ids, gate)
 
 
@@ -160,7 +160,7 @@ def reloading_brings_new_code_while_tasks_run(scene: Scene) -> None:
     until("reloaded", lambda: scene.tasks.answer("version") == 3)
     scene.tasks.finished(ids, gate)
     assert all(len(scene.tasks.starts(task)) == 1 for task in ids)
-    assert (scene.unit.pid, scene.unit.told("ActiveState")) == (main, "active")
+    assert (scene.unit.pid, scene.unit.show("ActiveState")) == (main, "active")
 
 
 def reloading_broken_code_fails_and_changes_nothing(scene: Scene) -> None:
@@ -201,7 +201,11 @@ def _fails(scene: Scene, status: int, told: str, *lines: str) -> list[str]:
     scene.unit.do("stop")
     with scene.unit.altered(*lines):
         scene.unit.do("start", status=1)
-        ended = (scene.unit.told("ActiveState"), scene.unit.number("ExecMainStatus"), scene.unit.number("NRestarts"))
+        ended = (
+            scene.unit.show("ActiveState"),
+            scene.unit.number("ExecMainStatus"),
+            scene.unit.number("NRestarts"),
+        )
         assert ended == ("failed", status, 0)
         said = scene.unit.journal()
         assert any(told in line for line in said), said
