@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import redis
+from msgspec.structs import replace
 
 from holdfast.core.task_states import State
 from holdfast.exits import Exit

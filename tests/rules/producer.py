@@ -7,7 +7,7 @@ from tests.rules.rule import Rule
 _REDIS = "workers/holdfast/store/redis"
 _JOINED = "tests/worker/test_joined_submits.py"
 _DIRECT = "tests/worker/test_direct_client.py"
-
+_PROTOCOL = "tests/worker/test_command_protocol.py"
 _SUBMITTER = "tests/worker/test_submitter.py"
 
 PRODUCER = [
@@ -56,16 +56,58 @@ PRODUCER = [
     Rule(
         "a connection goes back where a caller waits for one",
         f"{_REDIS}/direct_client.py",
-        "if self._callers_of_pool or not",
-        "if not",
+        "if self._callers_of_pool or ",
+        "if ",
         f"{_DIRECT}::test_more_callers_than_connections_are_all_answered",
     ),
     Rule(
         "a connection that the server has closed is not used again",
-        f"{_REDIS}/direct_client.py",
-        " and not await _can_read(connection)",
+        f"{_REDIS}/command_protocol.py",
+        "self._transport.is_closing() or ",
         "",
         f"{_DIRECT}::test_a_connection_that_the_server_has_closed_is_not_used_again",
+    ),
+    Rule(
+        "an answer that comes with the one before it belongs to no command",
+        f"{_REDIS}/command_protocol.py",
+        "            self.is_spoiled = self._reader.has_data()\n",
+        "",
+        f"{_PROTOCOL}::test_an_answer_of_no_command_is_nobodys",
+    ),
+    Rule(
+        "an answer that nobody waits for belongs to no command",
+        f"{_REDIS}/command_protocol.py",
+        "            self.is_spoiled = True\n            return\n",
+        "            pass\n",
+        f"{_PROTOCOL}::test_an_answer_of_no_command_is_nobodys",
+    ),
+    Rule(
+        "a command that was given up closes its connection",
+        f"{_REDIS}/direct_client.py",
+        "            protocol.is_spoiled = True\n",
+        "",
+        f"{_DIRECT}::test_no_answer_reaches_another_command_where_callers_are_cancelled",
+    ),
+    Rule(
+        "the time of each command counts from its own beginning",
+        f"{_REDIS}/command_protocol.py",
+        "        if left > 0:\n",
+        "        if False:\n",
+        f"{_PROTOCOL}::test_no_answer_in_time_ends_the_command_and_its_connection",
+    ),
+    Rule(
+        "a connection that was silent for long is pinged before its next command",
+        f"{_REDIS}/direct_client.py",
+        "            if not protocol.is_fresh:\n                await protocol.ping()\n",
+        "",
+        f"{_PROTOCOL}::test_a_connection_that_was_silent_for_long_is_pinged_before_its_next_command",
+    ),
+    Rule(
+        "the pool gets its connection back with the library's protocol",
+        f"{_REDIS}/direct_client.py",
+        "        protocol.leave()\n",
+        "",
+        f"{_PROTOCOL}::test_a_connection_goes_back_to_the_pool_as_it_was",
     ),
     Rule(
         "the first failure of a call counts as its first attempt",

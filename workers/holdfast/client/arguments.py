@@ -153,7 +153,8 @@ def _check_content(spec: TaskSpec) -> None:
         ("kwargs", spec.kwargs, dict, "names with values"),
         ("metadata", spec.metadata, dict, "names with values"),
     ):
-        _check_kind(what, value, kind, expected)
+        if value is not None:
+            _check_kind(what, value, kind, expected)
     if spec.name is not None:
         check_name(spec.name)
     for what, content in (("data", spec.data), ("kwargs", spec.kwargs), ("metadata", spec.metadata)):
@@ -161,8 +162,6 @@ def _check_content(spec: TaskSpec) -> None:
 
 
 def _check_kind(what: str, value: object, kind: type, expected: str) -> None:
-    if value is None:
-        return
     if not isinstance(value, kind):
         raise InvalidTaskError(f"{what} {shown(value)}: {expected} expected")
     if isinstance(value, str):

@@ -21,7 +21,7 @@ from holdfast.client.dead_letters import DeadLetters
 from holdfast.client.delegate import delegate
 from holdfast.client.query import TaskQueries
 from holdfast.client.queue_control import QueueControl
-from holdfast.client.submission import raise_refusals
+from holdfast.client.submission import raise_refusals, refusal
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.submitter import Submitter
 from holdfast.client.task_control import TaskControl
@@ -151,8 +151,11 @@ class TaskManager:
             unique_for=unique_for,
             webhook=webhook,
         )
-        batch = [self.submitter.prepare(spec)]
-        return _accepted(batch, await self.submitter.submit(batch))[0]
+        one = self.submitter.prepare(spec)
+        receipt = await self.submitter.submit_one(one)
+        if error := refusal(one, receipt):
+            raise error
+        return receipt.task_id
 
     async def run_tasks(self, specs: Iterable[TaskSpec]) -> list[str]:
         """Submit a batch, which is held in memory; the ids in its order. All are checked before the first is written.

@@ -116,6 +116,8 @@ def raise_refusals(batch: Sequence[Submission], answers: Sequence[Receipt]) -> N
 
 def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
     match answer.accepted:
+        case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
+            return None
         case Accepted.CONFLICT:
             text = f"message {one.message_id} of task {one.task_id} was sent before with other content"
             return MessageConflictError(f"{text}; give new content a new message_id")
@@ -133,8 +135,6 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             key = f"key {one.lane}" if ":" in one.lane else f"key, which ends in }}:lane:{one.lane},"
             text = f"lane {shown(one.lane)}: its {key} holds something else than a list"
             return LaneTypeError(f"{text}; rename it (RENAME), or name another lane")
-        case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
-            return None
 
 
 def current_trace() -> tuple[str | None, str | None]:

@@ -6,13 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+
 from holdfast.core.served import ServedWork
 from holdfast.core.submit_options import SubmitOptions
 from holdfast.core.task_states import State
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(msgspec.Struct, frozen=True):
     """One operation to accept. `digest` identifies the message's content whatever its trace ids are."""
 
     task_id: str
@@ -44,8 +45,7 @@ class Accepted(StrEnum):
     NO_LIST = "no-list"  # its lane is a key that holds something else; nothing changed
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True):
     """The answer to a submission. `task_id`: the task that stands for it, which for a duplicate by its unique key is
     another one; or the unknown parent."""
 

@@ -10,7 +10,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from holdfast.errors import StoreRefusedError, UnreadableRecordError
 from holdfast.store.redis.clients import Clients, clients_of
-from holdfast.store.redis.error_mapping import explained
+from holdfast.store.redis.error_mapping import Explained
 from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.notifications import Notifications
 from holdfast.store.redis.redirects import Redirecting
@@ -18,7 +18,7 @@ from holdfast.store.redis.scripts import ReplacedScripts, Script, build, operati
 from holdfast_config import redis_topology
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
 
     from holdfast_config import RedisSettings
 
@@ -37,6 +37,8 @@ class Connection:
         self.in_cluster = redis_topology.is_cluster(settings.url)
         self.keys = Keys(settings.queue, in_cluster=self.in_cluster)
         self.url = settings.masked_url
+        self._explained = Explained(self.url)
+        self._declared = self.keys.declared
         self._answer_timeout = settings.answer_timeout
         made = clients or clients_of(settings)
         self.client, self.blocking, self._locator = made.commands, made.blocking, made.locator
@@ -54,9 +56,9 @@ class Connection:
         self._guarded: dict[str, Script] = {}
         self.notices = Notifications(self)
 
-    async def run(self, name: str, *args: Value) -> Any:
+    def run(self, name: str, *args: Value) -> Awaitable[Any]:
         """Run one Lua operation; load it first where the server does not know it."""
-        return await self._evaluated(self._scripts[name], *args)
+        return self._evaluated(self._scripts[name], *args)
 
     async def run_behind(self, guard: str, name: str, *args: Value) -> Any:
         """Run an operation behind a shared part, which may answer in its place and takes the last arguments."""
@@ -66,12 +68,12 @@ class Connection:
 
     async def _evaluated(self, script: Script, *args: Value) -> Any:
         try:
-            with explained(self.url):
+            with self._explained:
                 try:
-                    return await self._execute("EVALSHA", script.sha, *self.keys.declared, *args)
+                    return await self._execute("EVALSHA", script.sha, *self._declared, *args)
                 except NoScriptError:
                     await self._execute("SCRIPT", "LOAD", script.source)
-                    return await self._execute("EVALSHA", script.sha, *self.keys.declared, *args)
+                    return await self._execute("EVALSHA", script.sha, *self._declared, *args)
         except StoreRefusedError as error:
             if "WRONGTYPE" in str(error):
                 await self.check_types()
@@ -132,17 +134,17 @@ class Connection:
 
     async def command(self, *args: Value) -> Any:
         """Run one plain command."""
-        with explained(self.url):
+        with self._explained:
             return await self._execute(*args)
 
     async def block(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
-        with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
+        with self._explained, anyio.fail_after(seconds + self._answer_timeout):
             return await self._execute_blocking(*args)
 
     async def peek(self, seconds: float, *args: Value) -> Any:
         """Run a command that blocks on a lane, over the connections for peeks."""
-        with explained(self.url), anyio.fail_after(seconds + self._answer_timeout):
+        with self._explained, anyio.fail_after(seconds + self._answer_timeout):
             return await self._execute_peeking(*args)
 
     async def aclose(self) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from redis import exceptions
 
 from holdfast.errors import ConnectionLimitError, StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
@@ -95,12 +92,19 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
     return StoreError(f"Redis at {url} answers: {text}")
 
 
-@contextmanager
-def explained(url: str) -> Generator[None, None, None]:
-    """Raise Redis's errors as ours; `url` without its password."""
-    try:
-        yield
-    except exceptions.RedisError as error:
-        raise _meaning(error, url) from _behind(error)
-    except (OSError, TimeoutError) as error:
-        raise StoreUnavailableError(f"Redis at {url} cannot be reached: {error or type(error).__name__}") from error
+class Explained:
+    """Raises Redis's errors as ours; `url` without its password. One may be entered any number of times at once: it
+    stands around every command, and a generator would take as long as building the command."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, exceptions.RedisError):
+            raise _meaning(error, self._url) from _behind(error)
+        if isinstance(error, OSError):  # TimeoutError is one
+            text = f"Redis at {self._url} cannot be reached: {error or type(error).__name__}"
+            raise StoreUnavailableError(text) from error

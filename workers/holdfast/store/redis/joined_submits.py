@@ -42,12 +42,18 @@ class JoinedSubmits:
         self._is_sending = False
 
     async def submit(self, submission: Submission) -> Accepted:
-        caller = Caller(submission)
         if self._is_sending:
-            self._waiting.append(caller)
-            await self._wait(caller)
-        else:
-            self._is_sending = caller.leads = True
+            return await self._submit_with_others(submission)
+        self._is_sending = True
+        try:
+            return (await self._send((submission,)))[0]
+        finally:
+            self._pass_on()
+
+    async def _submit_with_others(self, submission: Submission) -> Accepted:
+        caller = Caller(submission)
+        self._waiting.append(caller)
+        await self._wait(caller)
         if caller.leads:
             await self._lead(caller)
         return caller.answer or await self._alone(caller)

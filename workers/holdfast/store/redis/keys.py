@@ -36,6 +36,8 @@ class Keys:
 
     def name(self, lane: str) -> str:
         """The canonical name of a lane: a lane of the namespace may also be named by its list."""
+        if lane == self.queue:
+            return lane
         name = lane.removeprefix(self._key("lane"))
         if self.in_cluster and ":" in name and name != self.queue:
             raise InvalidTaskError(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from holdfast.errors import StoreError
-from holdfast.store.redis.error_mapping import explained
+from holdfast.store.redis.error_mapping import Explained
 
 if TYPE_CHECKING:
     from holdfast.store.redis.connection import Connection
@@ -110,7 +110,7 @@ class Notifications:
         subscribe = channel.subscribe if waiter.names == waiter.channels else channel.psubscribe
         self._asked.update(new)
         try:
-            with explained(self._connection.url):
+            with Explained(self._connection.url):
                 await self._unsubscribe()
                 if new:
                     await subscribe(*new)
@@ -169,7 +169,7 @@ class Notifications:
     async def _read(self) -> None:
         channel = self._channel
         try:
-            with explained(self._connection.url):
+            with Explained(self._connection.url):
                 notice = await channel.get_message(timeout=None)
         except StoreError as error:
             await self._break(channel, error)

@@ -43,8 +43,9 @@ class RedisProducer(RedisPart):
         self._joined = JoinedSubmits(self._submit)
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
-        if any(one.terms for one in submissions):
-            raise ValueError("a submission with terms: submit_on_terms is for those")
+        for one in submissions:
+            if one.terms:
+                raise ValueError("a submission with terms: submit_on_terms is for those")
         return [await self._joined.submit(*submissions)] if len(submissions) == 1 else await self._submit(submissions)
 
     async def _submit(self, submissions: Sequence[Submission]) -> list[Accepted]:

@@ -250,4 +250,4 @@ def _waiting(row: Any) -> Waiting:
 
 def _later(one: Submission, age_ms: int) -> Submission:
     """The submission with its delay counted from its acceptance."""
-    return one if one.delay_ms is None else replace(one, delay_ms=max(0, one.delay_ms - age_ms))
+    return one if one.delay_ms is None else msgspec.structs.replace(one, delay_ms=max(0, one.delay_ms - age_ms))
