@@ -15,7 +15,7 @@ import pytest
 from typing_extensions import TypedDict
 
 from holdfast.core.outcomes import Completed, Raised, Rejected
-from holdfast.handler.converters import MisfitError
+from holdfast.handler.converters import PLAIN, MisfitError
 from holdfast.handler.registry import Handlers
 from holdfast.handler.signature import inspect_signature
 from tests.worker.handlers import delivery_of, document, run_handler
@@ -91,6 +91,22 @@ def test_a_value_becomes_what_its_annotation_says(annotation: Any, value: object
     made = given(annotation, value)
     assert made == got
     assert type(made) is type(got)
+
+
+JSON: list[object] = [True, False, 0, 1, -1, 2**63, 10**30, 0.0, 1.0, 2.5, -1e308, "", "ß", "3", "2.5", "true", None, [1]]
+
+
+@pytest.mark.parametrize("value", JSON, ids=repr)
+@pytest.mark.parametrize("plain", PLAIN)
+def test_a_plain_type_takes_what_pydantic_takes(plain: type, value: object) -> None:
+    try:
+        wanted: object = pydantic.TypeAdapter(plain).validate_python(value)
+    except pydantic.ValidationError:
+        with pytest.raises(MisfitError):
+            given(plain, value)
+    else:
+        made = given(plain, value)
+        assert (type(made), made) == (type(wanted), wanted)
 
 
 @pytest.mark.parametrize(

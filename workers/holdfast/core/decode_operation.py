@@ -62,15 +62,16 @@ def read(raw: bytes, max_bytes: int) -> Operation:
     if len(raw) > max_bytes:
         raise UnreadableError(f"too large: {len(raw)} bytes, at most {max_bytes} are read")
     envelope = _decode(raw)
-    verb = envelope.type if envelope.operation is None else envelope.operation
-    params = envelope if envelope.operation is None else envelope.params
+    verb, params = envelope.operation, envelope.params
+    if verb is None:
+        verb, params = envelope.type, envelope
     if verb != "run" and verb not in _VERBS:
         raise UnreadableError("no operation" if verb is None else "unknown operation")
     if params is None:
         raise UnreadableError("no params")
     task_id = _task_id(params)
     if verb == "run" or (verb == "resume" and (params.message or params.messages)):
-        return _run(raw, envelope, params, task_id)
+        return _run(raw, envelope, params, task_id, resumes=verb == "resume")
     return Control(cast("Verb", verb), task_id)
 
 
@@ -93,7 +94,7 @@ def _task_id(params: _Params) -> str:
     return params.task_id
 
 
-def _run(raw: bytes, envelope: _Envelope, params: _Params, task_id: str) -> Run:
+def _run(raw: bytes, envelope: _Envelope, params: _Params, task_id: str, *, resumes: bool) -> Run:
     messages = _messages(params)
     name, kwargs = call_of(messages)
     given = params.message.get("message_id") if params.message else None
@@ -108,7 +109,7 @@ def _run(raw: bytes, envelope: _Envelope, params: _Params, task_id: str) -> Run:
         span_id=_matching(_SPAN_ID, envelope.span_id),
         history_length=_length(params.history_length),
         metadata=_metadata(params),
-        resumes=(envelope.type if envelope.operation is None else envelope.operation) == "resume",
+        resumes=resumes,
     )
 
 
@@ -118,10 +119,10 @@ def _messages(params: _Params) -> list[Message]:
         messages.append(params.message)
     try:
         for message in messages:
-            with_parts(message)
+            with_content(with_parts(message))
     except MessageShapeError as error:
         raise UnreadableError(str(error)) from None
-    return [with_content(message) for message in messages]
+    return messages
 
 
 def _metadata(params: _Params) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Checks the JSON arguments of named handlers against their annotations, and converts them.
 
 pydantic converts the types it knows (numbers, texts, dates, dataclasses, typed dicts, its own models), msgspec its
-Structs. A parameter without an annotation, or with one that neither knows, gets the JSON value.
+Structs. A parameter without an annotation, or with one that neither knows, gets the JSON value. So does one of the types
+in PLAIN for a value of exactly that type, which pydantic would give back unchanged: it is not asked.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, get_args
 import msgspec
 
 Convert = Callable[[Any], Any]
+PLAIN = (str, int, float, bool)
 SHOWN = 5  # mismatches named in one reason
 
 
@@ -44,12 +46,21 @@ class _Unmade:
         self._home, self._name, self._annotation = home, name, annotation
 
     def make(self) -> Convert:
-        by = _by_msgspec if _has_struct(self._annotation) else _by_pydantic
-        made = self._home[self._name] = by(self._annotation) or _unchanged
+        made = self._home[self._name] = _converter(self._annotation)
         return made
 
     def __call__(self, value: Any) -> Any:
         return self.make()(value)
+
+
+def _converter(annotation: Any) -> Convert:
+    by = _by_msgspec if _has_struct(annotation) else _by_pydantic
+    made = by(annotation) or _unchanged
+    return _unless_plain(annotation, made) if any(annotation is plain for plain in PLAIN) else made
+
+
+def _unless_plain(plain: type, convert: Convert) -> Convert:
+    return lambda value: value if type(value) is plain else convert(value)
 
 
 def _unchanged(value: Any) -> Any:
@@ -58,10 +69,11 @@ def _unchanged(value: Any) -> Any:
 
 def convert_all(convert: Mapping[str, Convert], kwargs: Mapping[str, object]) -> dict[str, Any]:
     """The arguments as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
-    fitting, misfits = dict(kwargs), list[str]()
-    for name in kwargs.keys() & convert.keys():
+    fitting, misfits = dict[str, Any](kwargs), list[str]()
+    for name, value in kwargs.items():
         try:
-            fitting[name] = convert[name](kwargs[name])
+            if name in convert:
+                fitting[name] = convert[name](value)
         except _MismatchError as mismatch:
             misfits += [f"{name}{place}: {why}" for place, why in mismatch.places]
     if misfits:

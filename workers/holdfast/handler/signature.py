@@ -41,6 +41,8 @@ class Signature:
         prepare(self.convert)
 
     def _misfit(self, kwargs: Mapping[str, object]) -> str | None:
+        if self.required <= kwargs.keys() <= self.known:
+            return None
         if missing := self.required - kwargs.keys():
             return f"missing arguments: {', '.join(sorted(missing))}"
         reserved = {"messages", self.task} if self.messages else {self.task}
@@ -49,14 +51,13 @@ class Signature:
             return f"unexpected arguments: {', '.join(sorted(strange))}"
         return None
 
-    def arguments(self, messages: list[Message], task: Task, kwargs: Mapping[str, object]) -> dict[str, Any]:
-        """The arguments of a call, all by keyword."""
-        arguments: dict[str, Any] = dict(kwargs)
+    def arguments(self, messages: list[Message], task: Task, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call, all by keyword: what `fit` has made of the kwargs, with the others added."""
         if self.messages:
-            arguments["messages"] = messages
+            kwargs["messages"] = messages
         if self.task is not None:
-            arguments[self.task] = task
-        return arguments
+            kwargs[self.task] = task
+        return kwargs
 
 
 def inspect_signature(function: Callable[..., object], what: str, *, named: bool) -> Signature:
