@@ -26,8 +26,9 @@ class Page:
     def __len__(self) -> int:
         return len(self.memory)
 
-    def __setitem__(self, at: slice, content: bytes) -> None:
-        for place, byte in zip(range(*at.indices(len(self))), content, strict=True):
+    def __setitem__(self, at: int | slice, content: int | bytes) -> None:
+        places = range(len(self))[at] if isinstance(at, slice) else (at,)
+        for place, byte in zip(places, content if isinstance(content, bytes) else (content,), strict=True):
             if not self.bytes_left:
                 raise Killed
             self.bytes_left -= 1

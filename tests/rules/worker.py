@@ -13,9 +13,9 @@ WORKER = [
         "a note of what has begun counts once it is whole",
         "workers/holdfast/core/begun_page.py",
         """        self.page[place + 1 : place + 1 + len(name)] = name
-        self.page[place : place + 1] = bytes((len(name),))
+        self.page[place] = len(name)
 """,
-        """        self.page[place : place + 1] = bytes((len(name),))
+        """        self.page[place] = len(name)
         self.page[place + 1 : place + 1 + len(name)] = name
 """,
         f"{_PAGE}::test_a_writer_that_dies_amid_a_note_has_noted_all_of_it_or_nothing",
@@ -23,7 +23,7 @@ WORKER = [
     Rule(
         "a page without room for all is not believed",
         "workers/holdfast/core/begun_page.py",
-        '            self.page[INCOMPLETE : INCOMPLETE + 1] = b"\\1"\n',
+        "            self.page[INCOMPLETE] = 1\n",
         "            pass\n",
         f"{_PAGE}::test_a_page_that_is_too_small_is_not_believed",
     ),
@@ -312,8 +312,8 @@ WORKER = [
     Rule(
         "a turn begins when the earlier one has ended",
         f"{_HERE}/run.py",
-        "            await running.await_earlier()\n",
-        "",
+        "                await running.await_earlier()\n",
+        "                pass\n",
         "tests/worker/test_running.py"
         "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
     ),

@@ -93,7 +93,26 @@ def test_a_value_becomes_what_its_annotation_says(annotation: Any, value: object
     assert type(made) is type(got)
 
 
-JSON: list[object] = [True, False, 0, 1, -1, 2**63, 10**30, 0.0, 1.0, 2.5, -1e308, "", "ß", "3", "2.5", "true", None, [1]]
+JSON: list[object] = [
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2**63,
+    10**30,
+    0.0,
+    1.0,
+    2.5,
+    -1e308,
+    "",
+    "ß",
+    "3",
+    "2.5",
+    "true",
+    None,
+    [1],
+]
 
 
 @pytest.mark.parametrize("value", JSON, ids=repr)

@@ -7,7 +7,7 @@ noted by its id first and the length last, one byte: a worker that dies in betwe
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, overload
 
 SUFFIX = ".begun"  # of the file's name
 MAGIC = b"begun 1\n"
@@ -17,6 +17,9 @@ ENTRY = 136  # bytes: the length and an id, of 128 bytes at most
 
 
 class Buffer(Protocol):
+    @overload
+    def __setitem__(self, at: int, content: int, /) -> None: ...
+    @overload
     def __setitem__(self, at: slice, content: bytes, /) -> None: ...
     def __len__(self) -> int: ...
 
@@ -59,16 +62,16 @@ class BegunTasks:
         place = self._places[task_id] = self._free.pop()
         name = task_id.encode()
         self.page[place + 1 : place + 1 + len(name)] = name
-        self.page[place : place + 1] = bytes((len(name),))
+        self.page[place] = len(name)
 
     def remove(self, task_id: str) -> None:
         """The store knows how the task has ended, or it waits again."""
         place = self._places.pop(task_id, None)
         if place is not None:
-            self.page[place : place + 1] = b"\0"
+            self.page[place] = 0
             self._free.append(place)
 
     def _overflow(self) -> None:
         """From now on the page names too few, so it is not believed."""
         if len(self.page):
-            self.page[INCOMPLETE : INCOMPLETE + 1] = b"\1"
+            self.page[INCOMPLETE] = 1

@@ -61,14 +61,10 @@ def call_of(messages: Iterable[Message]) -> tuple[str | None, dict[str, Any]]:
     """The name and arguments of the handler that the messages call, or None and no arguments."""
     for message in messages:
         for part in message["parts"]:
-            data = part.get("data") if part.get("kind") == "data" else None
-            if isinstance(data, dict) and _is_call(cast("dict[str, Any]", data)):
+            data: dict[str, Any] | None = part.get("data") if part.get("kind") == "data" else None
+            if isinstance(data, dict) and isinstance(data.get("name"), str) and isinstance(data.get("kwargs"), dict):
                 return data["name"], data["kwargs"]
     return None, {}
-
-
-def _is_call(data: dict[str, Any]) -> bool:
-    return isinstance(data.get("name"), str) and isinstance(data.get("kwargs"), dict)
 
 
 def _parts_of(content: object) -> list[Part]:

@@ -1,8 +1,8 @@
 """Checks the JSON arguments of named handlers against their annotations, and converts them.
 
 pydantic converts the types it knows (numbers, texts, dates, dataclasses, typed dicts, its own models), msgspec its
-Structs. A parameter without an annotation, or with one that neither knows, gets the JSON value. So does one of the types
-in PLAIN for a value of exactly that type, which pydantic would give back unchanged: it is not asked.
+Structs. A parameter without an annotation, or with one that neither knows, gets the JSON value. So does a parameter of
+a type in PLAIN if the value is of just that type: pydantic would give it back unchanged.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _unchanged(value: Any) -> Any:
 
 def convert_all(convert: Mapping[str, Convert], kwargs: Mapping[str, object]) -> dict[str, Any]:
     """The arguments as the handler gets them. Raises MisfitError, and any error of the user's own validators."""
-    fitting, misfits = dict[str, Any](kwargs), list[str]()
+    fitting: dict[str, Any] = dict(kwargs)
+    misfits: list[str] = []
     for name, value in kwargs.items():
         try:
             if name in convert:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
@@ -24,16 +24,18 @@ class FunctionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HandlerFunction:
+    """`is_unbounded`: True for a coroutine without limits of its own."""
+
     function: Callable[..., Any]
     kind: FunctionKind
     signature: Signature
     options: HandlerOptions
+    is_unbounded: bool = field(init=False)
 
-    @property
-    def is_unbounded(self) -> bool:
-        """True for a coroutine without limits of its own."""
-        options = self.options
-        return self.kind is FunctionKind.COROUTINE and options.timeout is None and options.concurrency is None
+    def __post_init__(self) -> None:
+        options, is_coroutine = self.options, self.kind is FunctionKind.COROUTINE
+        is_unbounded = is_coroutine and options.timeout is None and options.concurrency is None
+        object.__setattr__(self, "is_unbounded", is_unbounded)  # once: it is asked for each task
 
 
 def callee(function: object, what: str, *, named: bool, options: HandlerOptions | None = None) -> HandlerFunction:

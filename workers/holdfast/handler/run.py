@@ -23,7 +23,7 @@ from holdfast.handler.invoke import FINISHED, call, finished
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
-from holdfast.os.kill_points import Point, reached
+from holdfast.os.kill_points import Point, armed, reached
 
 OWN_TASK_CANCELLED = "the handler's own asyncio task was cancelled, but not by a timeout, a cancel or a drain"
 
@@ -77,7 +77,8 @@ async def run_unbounded(
     if type(arguments) is not dict:
         return cast("Outcome", arguments)
     try:
-        reached(Point.HANDLER)
+        if armed:
+            reached(Point.HANDLER)
         value = await callee.function(**arguments)
         if type(value) not in FINISHED:
             value = await finished(value, task.notes, threads)

@@ -10,11 +10,14 @@ import structlog
 
 from holdfast.core.delivery import Pulled, Standing, Verdict
 from holdfast.core.pull_protocol import Request
-from holdfast.os.kill_points import Point, reached
+from holdfast.os.kill_points import Point, armed, reached
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.continued_schedules import ContinuedSchedules
 from holdfast.worker.run import RunningTasks
 from holdfast.worker.state import slots_to_claim
+
+_TOO_LATE = frozenset({Verdict.LOST, Verdict.GONE})
+_ANSWERED = frozenset({Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES})
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -76,7 +79,8 @@ class Puller:
         if request.settlements:
             reached(Point.SETTLED)
         for delivery in started:
-            reached(Point.PULLED)
+            if armed:
+                reached(Point.PULLED)
             self.running.start(delivery)
         self._take_standing(pulled.standing)
         if pulled.inbox:
@@ -84,14 +88,14 @@ class Puller:
 
     def _take_verdicts(self, request: Request, pulled: Pulled) -> None:
         for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
-            if verdict is Verdict.LOST or verdict is Verdict.GONE:
+            if verdict in _TOO_LATE:
                 _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
             self.context.on_verdict(settlement, verdict)
             if settlement.task_id not in self.context.exchange.held:
                 self.context.begun.remove(settlement.task_id)
 
     def _take_standing(self, standing: Standing) -> None:
-        if standing in {Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES}:
+        if standing in _ANSWERED:
             self.context.state.is_quiet = standing is Standing.QUIET
             self.context.state.is_apart = standing is Standing.APART
         elif standing is Standing.DEAD:

@@ -1,7 +1,7 @@
 """Runs the deliveries that this worker holds, each in a scope of its own; outcomes go with the next pull.
 
 There are two ways, side by side here. A coroutine that nothing bounds, of a delivery that has all its messages, runs in
-few steps (`_run_unbounded`). A delivery that has a timeout, a limit, a thread, a span, an earlier turn or more messages
+few steps (`run_unbounded`). A delivery that has a timeout, a limit, a thread, a span, an earlier turn or more messages
 to wait for takes all of them (`_run_within_limit`). In both ways a handler that ends in the same manner has the same
 outcome, and a cancel is delivered again and again until it is obeyed.
 
@@ -44,6 +44,8 @@ from holdfast.worker.handler_limits import HandlerLimits
 from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.task_log import TaskLog
+
+_RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -96,6 +98,8 @@ class RunningTasks:
     _threads: Threads = field(init=False)
     _scopes: type[anyio.CancelScope] = field(init=False)
     _is_traced: bool = field(init=False)
+    _is_quarantine: bool = field(init=False)
+    _max_bytes: int = field(init=False)
     _retry_policy: RetryPolicy = field(init=False)
     _limits: HandlerLimits = field(init=False)
     _task_log: TaskLog = field(init=False)
@@ -104,6 +108,8 @@ class RunningTasks:
         settings = self.context.spec.settings
         self._threads = Threads(anyio.CapacityLimiter(settings.concurrency), self.context.stuck.set)
         self._scopes = type(anyio.CancelScope())
+        self._is_quarantine = self.context.spec.quarantine
+        self._max_bytes = settings.max_message_bytes
         self._is_traced = not isinstance(self.telemetry, DisabledTelemetry)
         self._task_log = TaskLog(self.context.incarnation, settings.log_level)
         self._limits = HandlerLimits(settings.concurrency, time.monotonic)
@@ -126,9 +132,9 @@ class RunningTasks:
         """Begin this delivery. The parent knows of a suspect first: it may end this process at once."""
         self.context.begun.add(delivery.task_id)
         self.recycler.task_begun()
-        if self.context.spec.quarantine:
+        if self._is_quarantine:
             self.heartbeat.send()
-        task = Task(delivery, self.context.spec.settings.max_message_bytes)
+        task = Task(delivery, self._max_bytes)
         earlier = self._running.get(delivery.task_id)
         if earlier:
             earlier.stop("another-turn")
@@ -168,12 +174,14 @@ class RunningTasks:
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
         outcome: Outcome | Deferred | None = None
         try:
-            await running.await_earlier()
+            if running.earlier is not None:
+                await running.await_earlier()
             with running.scope:
                 if unbounded is None:
                     outcome = await self._run_within_limit(delivery, running)
-                else:
-                    outcome = await self._run_unbounded(delivery, running, unbounded)
+                else:  # at once, without a place, a time limit, earlier messages or a span
+                    self._task_log.consumed(delivery, running.task)
+                    outcome = await run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
         except BaseException as error:
             # Border of a task: no error may keep the slot, or end the other deliveries.
             outcome = None if running.stopped_by else _escaped(error, delivery)
@@ -207,11 +215,6 @@ class RunningTasks:
         if lane not in self._timeouts:
             self._timeouts[lane] = self.context.spec.settings.timeout_of(lane)
         return self._timeouts[lane]
-
-    async def _run_unbounded(self, delivery: Delivery, running: RunningTask, function: HandlerFunction) -> Outcome:
-        """Run it at once, without a place, a time limit, earlier messages or a span."""
-        self._task_log.consumed(delivery, running.task)
-        return await run_unbounded(self.handler, function, delivery, running.task, self._threads)
 
     async def _run_within_limit(self, delivery: Delivery, running: RunningTask) -> Outcome | Deferred:
         """Run it if its handler has a place; else wait for one, or defer the task."""
@@ -270,7 +273,7 @@ class RunningTasks:
         policy = self._retry_policy_of(running) if isinstance(outcome, Raised) else self._retry_policy
         report = settlement(outcome, delivery, policy, random.random(), checkpoint)
         self._task_log.ended(delivery, running.task, outcome, report)
-        if report and report.kind is Settle.RELEASE:
+        if report and report.kind is _RELEASE:
             self.released += 1
         if is_latest:
             self._forget(delivery.task_id)

@@ -25,13 +25,9 @@ _STANDINGS = {str(standing).encode(): standing for standing in Standing}
 _VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
 
 
-def _optional(value: bytes) -> int | None:
-    return int(value) if value else None
-
-
 def _delivery(row: list[Any]) -> Delivery:
-    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, operation, checkpoint, *past = row
-    history, earlier = past
+    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, *contents = row
+    operation, checkpoint, history, earlier = contents
     return Delivery(
         task_id.decode(),
         claim.decode(),
@@ -41,11 +37,11 @@ def _delivery(row: list[Any]) -> Delivery:
         int(delivery),
         int(attempts),
         int(crashes),
-        _optional(limit),
-        _optional(timeout),
+        int(limit) if limit else None,
+        int(timeout) if timeout else None,
         solo == b"1",
         checkpoint or None,
-        tuple(history),
+        tuple(history) if history else (),
         earlier,
     )
 
