@@ -13,13 +13,21 @@ def seconds(value: object) -> float:
     """Returns the duration in seconds. Raises ValueError if the value is not a duration or not finite."""
     match value:
         case bool():
-            raise ValueError("a truth value is no duration")
+            raise ValueError("true and false are not durations")
         case int() | float():
             return _finite(float(value))
         case str():
             return _finite(_written(value.strip().lower()))
         case _:
             raise ValueError("no duration")
+
+
+def shortest(seconds: float) -> str:
+    """A text that is read as so many seconds, in the largest unit without a remainder: 7d, 90s, 0.05s."""
+    for unit, size in _UNITS.items():
+        if seconds and seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
 
 
 def _written(text: str) -> float:

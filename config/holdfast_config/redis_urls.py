@@ -89,7 +89,7 @@ def _check_server(host: str | None, path: str, fragment: str) -> None:
     if not host or fragment:
         raise ValueError(f"must be {ALLOWED}")
     if "," in host:
-        raise ValueError("names several servers: say what they are, redis+sentinel:// or redis+cluster://")
+        raise ValueError("names several servers: use redis+sentinel:// or redis+cluster://")
     if not re.fullmatch(r"/?\d*", path, re.ASCII):
         raise ValueError("the path of the URL must be the number of a database, as in redis://host:6379/0")
 

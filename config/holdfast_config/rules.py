@@ -30,7 +30,7 @@ def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
     if "redis_url" in given or "redis_host" in given or named == "memory":
         return []
     problems = [
-        f"{given[field].key}: {shown(field, given[field].value)}: belongs to a server, but none is named; "
+        f"{given[field].key}: {shown(field, given[field].value)}: needs a server: "
         "set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
         for field in _SERVER_PARTS
         if field in given
@@ -107,7 +107,7 @@ def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | Non
             with suppress(PermissionError):
                 context.load_verify_locations(file)
         except (ssl.SSLError, ValueError):
-            yield f"{label}: holds no certificates; PEM is understood"
+            yield f"{label}: holds no certificates in PEM"
     if "redis_cert_file" in named:
         label, file = named["redis_cert_file"]
         key = named.get("redis_key_file", (label, file))
@@ -122,7 +122,7 @@ def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | Non
 def _two_handlers(given: Mapping[str, ValueWithOrigin]) -> list[str]:
     """A handler and a command are an error if one source has both: neither overrides the other."""
     keys = [given[field].key for field in ("handler", "exec") if field in given]
-    return [f"{' and '.join(keys)} both say what runs the tasks: keep one"] if len(keys) > 1 else []
+    return [f"{' and '.join(keys)} both name what runs the tasks: keep one"] if len(keys) > 1 else []
 
 
 def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:
@@ -144,7 +144,7 @@ def outside_slot(settings: Settings) -> list[str]:
     if not redis_topology.is_cluster(settings.store_url):
         return []
     return [
-        f"lane {lane!r}: a Cluster keeps this list apart from the queue {settings.queue_name!r}; "
+        f"lane {lane!r}: a Cluster may keep this list on another node than the queue {settings.queue_name!r}; "
         f"in a Cluster a lane is {{{settings.queue_name}}}:lane:NAME, or NAME without a colon"
         for lane in settings.lane_names
         if ":" in lane and lane != settings.queue_name and not lane.startswith(f"{{{settings.queue_name}}}:")

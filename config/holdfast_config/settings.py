@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     task_timeout: _Positive | None = _field(None, "Maximum run time of a task; then it is canceled. Default: no limit.")
     max_attempts: _Thousand = _field(3, "Maximum number of runs of a task that fails.")
     max_crashes: Annotated[int, integer(2, 1_000)] = _field(
-        3, "Runs of a task after the first death of its worker; one more death makes it a dead letter."
+        3, "Runs of a task after the first death of its worker; after one more death it is not run again."
     )
     retry_base: _Duration = _field(1.0, "Pause before the first retry of a task; it doubles with each retry.")
     retry_cap: _Duration = _field(300.0, "Maximum pause before a retry of a task.")
@@ -174,13 +174,13 @@ class Settings(BaseSettings):
         60.0, "Kill a process whose event loop does not respond for this time, at least 2 s."
     )
     boot_timeout: _Positive = _field(60.0, "Maximum time that a worker takes to become ready.")
-    lease: _Positive = _field(15.0, "Time without heartbeats of a worker or its host before it is suspected dead.")
-    lease_grace: _Duration = _field(5.0, "Further time without heartbeats before the worker's tasks are recovered.")
+    lease: _Positive = _field(15.0, "Time for which a worker without heartbeats is believed to be alive.")
+    lease_grace: _Duration = _field(5.0, "Further time without heartbeats before its tasks are put back.")
     unknown_handler_timeout: _Positive = _field(
         600.0, "Time that a task waits for a worker with its handler before it fails."
     )
     webhook_url: values.Webhook | None = _field(
-        None, "URL called when a task ends or needs input, if the task has none of its own. off: none, for all hosts."
+        None, "URL called when a task ends or needs input, if the task has none of its own; off removes it."
     )
     webhook_secret: values.WebhookSecret | None = _field(
         None, "Key that signs webhook calls: whsec_ and base64, or any text. Prefer a credential file."

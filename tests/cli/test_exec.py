@@ -16,8 +16,8 @@ from tests.cli.conftest import running
         (("--exec", "no-such-command"), "exec 'no-such-command': no command 'no-such-command' on PATH ("),
         (("--exec", "./tool"), "exec './tool': no file 'tool' in "),
         (("--exec", "cat 'a"), "no closing quotation: quote it as for a shell"),
-        (("--exec", "cat", "agent:handle"), "HANDLER and --exec both say what runs the tasks: keep one"),
-        (("--exec", "cat", "--preload"), "exec 'cat': a command cannot be preloaded: leave preload out"),
+        (("--exec", "cat", "agent:handle"), "HANDLER and --exec both name what runs the tasks: keep one"),
+        (("--exec", "cat", "--preload"), "exec 'cat': a command cannot be preloaded: leave --preload out"),
     ],
 )
 @pytest.mark.parametrize("command", ["start", "check"])

@@ -60,7 +60,7 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         (("set", "j", "--every", "5"), "nothing to run"),
         (("set", "j\nj", "x", "--every", "5"), "schedule id 'j\\nj'"),
         (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
-        (("set", "j", "x", "--every", "5", "--backoff", "2"), "backoff '2' is for CONTINUE alone"),
+        (("set", "j", "x", "--every", "5", "--backoff", "2"), "backoff '2' is for schedules with CONTINUE only"),
         (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data with --name"),
         (("set", "j", "x", "--every", "5", "--timeout", "5x"), "'5x' is not a duration"),
         (("next", "--rrule", "FREQ=DAILY;BYHOUR=25"), "BYHOUR is '25'"),

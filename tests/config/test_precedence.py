@@ -96,7 +96,7 @@ def test_what_runs_the_tasks_is_what_the_strongest_layer_says(
 
 
 def test_a_handler_and_a_command_in_one_place_are_refused_both_named(problems: Problems, tmp_path: Path) -> None:
-    both = "both say what runs the tasks: keep one"
+    both = "both name what runs the tasks: keep one"
     assert problems(handler="a:b", exec="cat") == (f"HANDLER and --exec {both}",)
     environ = {"HOLDFAST_HANDLER": "a:b", "HOLDFAST_EXEC": "cat"}
     assert problems(environ) == (f"HOLDFAST_HANDLER and HOLDFAST_EXEC {both}",)

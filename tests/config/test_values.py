@@ -19,9 +19,7 @@ URLS = (
 DATABASE = "the path of the URL must be the number of a database, as in redis://host:6379/0"
 STORAGE = "must be redis or postgres; redis keeps task data where the queue is, postgres keeps it in a database, too"
 SCHEDULER = "must be redis or memory; leave it out to use the embedded store"
-SERVER = (
-    "belongs to a server, but none is named; set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
-)
+SERVER = "needs a server: set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
 WEBHOOK = f"{webhook_url.ALLOWED}; or off"
 WEBHOOK_SECRET = "must be whsec_ followed by base64, or another text that is not empty"
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic.fields import FieldInfo
 
-from holdfast_config import names
+from holdfast_config import durations, names
 from holdfast_config.settings import Settings
 
 HEADER = "| flag | environment | default | meaning |\n|---|---|---|---|\n"
@@ -41,7 +41,7 @@ def _default(info: FieldInfo) -> str:
         return ""
     if isinstance(info.default, bool):
         return "`true`" if info.default else "`false`"
-    return f"`{info.default:g}`" if isinstance(info.default, float) else f"`{_place(info.default)}`"
+    return f"`{durations.shortest(info.default)}`" if isinstance(info.default, float) else f"`{_place(info.default)}`"
 
 
 def _place(default: object) -> str:

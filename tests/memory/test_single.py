@@ -126,7 +126,7 @@ def test_systemd_hears_of_it(tmp_path: Path, short_path: Path) -> None:
 
 
 REFUSED = {
-    "--workers 2": "others would not see it",
+    "--workers 2": "other processes would not see it",
     "--reload": "a reload would lose it",
     "--burst": "it is empty at the start, and nobody else can submit",
     "--max-tasks 5": "a successor would not see it",

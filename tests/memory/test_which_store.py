@@ -167,7 +167,7 @@ async def test_leaving_tasks_behind_that_nobody_has_served_raises(options: dict[
     with pytest.raises(UnservedTasksError) as raised:
         async with create_broker(type="memory") as broker:
             ids.append(await broker.manager.run_task("x", **options))
-    assert f"1 task waits in memory, no `working` block has served them, and they end with this one: {ids[0]}" in str(
+    assert f"1 task waits in memory and will be lost at the end of this block (the first: {ids[0]})" in str(
         raised.value
     )
 

@@ -41,7 +41,7 @@ def test_an_unasked_end_is_classified(status: int, oom: bool, cause: str, charge
 def test_draining_by_a_signal_of_its_own_is_not_charged_and_replaced_at_once() -> None:
     history = History(1).started()
     history.hear(W, Drained(1))
-    assert reported_deaths(history.die(W, 0)) == [("requested: drained by a signal of its own", False)]
+    assert reported_deaths(history.die(W, 0)) == [("requested: drained by a signal sent to it", False)]
     assert history.workers() == [W]
 
 

@@ -221,7 +221,7 @@ HELD_BACK: list[tuple[Callable[[History], None], str]] = [
     (draining, "the supervisor is draining"),
     (quiet, f"this host is {QUIET}"),
     (breaker_open, "workers are in a crash loop: exit: status 1"),
-    (canary_unproven, "a reload has not proved its code yet"),
+    (canary_unproven, "a reload has not shown yet that its code works"),
     (
         without_room,
         "this host has no room for it: its control group may have 8 more processes; raise pids.max (TasksMax=)",

@@ -116,7 +116,7 @@ def test_a_drain_says_once_what_it_waits_for(notifier: Notifier) -> None:
         for _ in range(2):
             status_notifier.update(view, history.now)
     assert statuses == [
-        "waiting up to 90 s for 2 tasks that run; a second Ctrl-C cancels, a third kills: what is cut off runs again"
+        "waiting up to 90 s for 2 tasks that run; a second Ctrl-C cancels, a third kills; interrupted tasks rerun"
     ]
 
 

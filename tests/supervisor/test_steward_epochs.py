@@ -33,7 +33,7 @@ async def test_one_life_is_nothing_to_speak_of() -> None:
 async def test_another_life_is_said_once_with_what_was_known_of_the_last() -> None:
     logged, health = await losses_logged(Epoch("a", 7), Epoch("b", 0, 0, 7), Epoch("b", 1, 1000, 7))
     assert logged == [7]
-    assert health.degraded == "the store came back empty: what it held is lost (7 tasks were known)"
+    assert health.degraded == "the store came back empty: all its data is lost (7 tasks were known)"
 
 
 async def test_who_starts_later_shows_it_as_well_for_a_while() -> None:

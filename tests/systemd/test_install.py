@@ -189,7 +189,7 @@ def test_without_rights_it_says_so_in_one_line(cli: Cli) -> None:
         (("--redis-url", "redis://:secret@h"), 78, "/etc/holdfast/credentials/redis_password"),
         (("--app-dir", "/srv/100% mine"), 2, "a unit file cannot carry '%' safely"),
         (("--now",), 2, "--now"),
-        (("--exec", "cat"), 78, "HANDLER and --exec both say what runs the tasks"),
+        (("--exec", "cat"), 78, "HANDLER and --exec both name what runs the tasks"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

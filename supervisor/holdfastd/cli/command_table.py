@@ -24,7 +24,7 @@ COMMANDS = [
     LazyCommand(
         "control",
         "holdfastd.cli.hosts.quiet:control",
-        "HALT ends work and dispatch processes and holds pools back; RESUME.",
+        "End all work and dispatch processes (HALT), or let hosts claim tasks again (RESUME).",
     ),
     lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
     lazy("tasks", "List, show, cancel, pause, resume, retry, count and remove tasks.", "tasks.tasks:tasks"),
@@ -34,7 +34,7 @@ COMMANDS = [
     lazy("events", "Show the events of tasks and workers, past or live.", "events.events:events"),
     lazy("schedules", "Set, list, pause and run schedules of recurring tasks.", "schedules.schedules:schedules"),
     lazy("set", "Set the schedule of a job: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
-    lazy("unset", "Remove a job from its schedule.", "timeline.unset_job:unset"),
+    lazy("unset", "Remove a job and its schedule.", "timeline.unset_job:unset"),
     lazy("tell", "Print the status of a job as JSON.", "timeline.tell:tell"),
     lazy("statuses", "Print the status of all jobs as CSV.", "timeline.statuses:statuses"),
     lazy("work", "Run one worker in the foreground.", "timeline.work:work"),

@@ -53,7 +53,7 @@ def upgrade(session: Session, /) -> int:
 @options.store
 @options.pass_session
 def status(session: Session, /) -> int:
-    """Show the version of the tables, and how far the ledger is behind Redis.
+    """Show the version of the tables, and how far the copy in PostgreSQL is behind Redis.
 
     The exit status is 1 if the tables need an upgrade.
     """
@@ -72,7 +72,7 @@ def status(session: Session, /) -> int:
 @options.store
 @options.pass_session
 def adopt(session: Session, /, yes: bool) -> int:
-    """Make this database the ledger of a queue whose ledger was another database until now.
+    """Let this database keep the copy of a queue that another database has kept until now.
 
     The steward then treats Redis as if it had lost data: tasks that this database has and Redis has not are put back.
     """

@@ -84,7 +84,7 @@ def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
 
 
 def _clean_exit_detail(child: Child) -> str:
-    return "no suspect waits" if child.slot.kind is ChildKind.QUARANTINE else "drained by a signal of its own"
+    return "no suspect waits" if child.slot.kind is ChildKind.QUARANTINE else "drained by a signal sent to it"
 
 
 def _was_ordered(child: Child, status: int) -> bool:

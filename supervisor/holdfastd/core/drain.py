@@ -116,7 +116,7 @@ def _cut_off_line(view: View) -> str:
     """A line that explains the exit status where tasks were cut off; else empty."""
     if not view.cut_off:
         return ""
-    return "ended; what was cut off unfinished runs again: after the next start, or on another host"
+    return "ended; interrupted tasks run again after the next start, or on another host"
 
 
 def _kill_all(view: View, now: float) -> Step:

@@ -9,9 +9,9 @@ from holdfastd.core.duration_words import duration
 def line(mark: Quiet, now_ms: int, seen: int = 0) -> str:
     """A line about one mark. `seen`: the last halt that no longer applies to this process; 0: all halts apply."""
     ago = duration(max(0, now_ms - mark.since_ms) / 1000)
-    spite = "; this process runs in spite of it" if mark.is_halt and mark.since_ms <= seen else ""
+    spite = "; this process runs nevertheless" if mark.is_halt and mark.since_ms <= seen else ""
     word = "HALTED" if mark.is_halt else "QUIET"
-    return f"{word} for {ago}: {who(mark)}; {mark.by} said so: {mark.reason}; to go on: {remedy(mark)}{spite}"
+    return f"{word} for {ago}: {who(mark)}; by order of {mark.by}: {mark.reason}; to end it: {remedy(mark)}{spite}"
 
 
 def who(mark: Quiet) -> str:

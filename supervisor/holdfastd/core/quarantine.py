@@ -98,7 +98,7 @@ def _obstacle(view: View) -> str:
     if view.breaker.is_open:
         return f"workers are in a crash loop: {view.breaker.cause}"
     if view.reload is not None and not view.reload.proven:
-        return "a reload has not proved its code yet"
+        return "a reload has not shown yet that its code works"
     return f"this host is {view.quarantine.quiet}" if view.quarantine.quiet else ""
 
 

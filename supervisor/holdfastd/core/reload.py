@@ -22,7 +22,7 @@ def refusal(view: View) -> str:
     if view.stopping is not None:
         return "the supervisor is draining: nothing is reloaded any more"
     if ChildKind.WORKER not in view.ready_kinds:
-        return "no worker has been ready yet: nothing serves that could be replaced"
+        return "no worker has been ready yet: there is nothing to replace"
     return ""
 
 

@@ -93,7 +93,7 @@ class DataFolder:
         if writer is None:
             raise StoreLaunchError(
                 f"{self._engine_file} holds {line[:80]!r}, expected like 'valkey 9.1.2': "
-                "write there which engine the data is of, or remove it to let the server try",
+                "write the engine of the data into it, or remove it to let the server try",
                 Exit.CONFIG,
             )
         return writer

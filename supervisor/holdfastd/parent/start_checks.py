@@ -20,7 +20,7 @@ _OTHERS = (
     "SCHEDULER_TYPE memory keeps the queue inside one process: {what}; leave {flag} out, or name a Redis (REDIS_URL)"
 )
 _NEEDS_MORE = {
-    "workers": "others would not see it",
+    "workers": "other processes would not see it",
     "reload": "a reload would lose it",
     "burst": "it is empty at the start, and nobody else can submit",
     "max_tasks": "a successor would not see it",

@@ -105,7 +105,7 @@ def drain_line(view: View, now: float) -> str:
         return ""
     tasks = counted(running, "task that runs", "tasks that run")
     left = max(0.0, view.stopping.deadline - now)
-    return f"waiting up to {left:.0f} s for {tasks}; a second Ctrl-C cancels, a third kills: what is cut off runs again"
+    return f"waiting up to {left:.0f} s for {tasks}; a second Ctrl-C cancels, a third kills; interrupted tasks rerun"
 
 
 def start_lines(view: View, store_url: str) -> list[str]:

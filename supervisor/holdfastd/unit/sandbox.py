@@ -34,7 +34,7 @@ class Sandbox:
         if self._needs_root:
             return ["# Not hidden altogether: the program it runs lies in /root.", "ProtectHome=read-only", *shown]
         if any(_lies_in(path, HOMES) for path in self.bound):
-            return ["# Hidden but for what it runs from.", "ProtectHome=tmpfs", *shown]
+            return ["# Hidden, except for the folder that it runs from.", "ProtectHome=tmpfs", *shown]
         return ["ProtectHome=yes", *shown]
 
 

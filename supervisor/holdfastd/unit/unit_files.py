@@ -70,7 +70,7 @@ def _toml(settings: Mapping[str, object]) -> str:
     """The settings file. It must exist, as the unit names it; it may contain no settings."""
     lines = [
         "# The settings of the service; `supervisor start --help` lists them all. Everybody can read this file:",
-        f"# secrets belong in {ETC}/credentials. Environment files beside it are stronger.",
+        f"# secrets belong in {ETC}/credentials. Environment files beside it override it.",
         *(f"{field} = {json.dumps(_plain(value))}" for field, value in settings.items()),
     ]
     return "\n".join(lines) + "\n"
@@ -79,7 +79,7 @@ def _toml(settings: Mapping[str, object]) -> str:
 def _variables(site: Site) -> str:
     settings = {"queue_name": f"{site.instance}:tasks", **site.settings}
     lines = [
-        f"# The settings of {site.unit}; they are stronger than those of {SETTINGS}, which all instances share.",
+        f"# The settings of {site.unit}; they override those of {SETTINGS}, which all instances share.",
         *(f"{names.own(field)}={json.dumps(str(value))}" for field, value in settings.items()),
     ]
     return "\n".join(lines) + "\n"

@@ -143,7 +143,7 @@ def _check_content(spec: TaskSpec) -> None:
     if spec.text is None and spec.data is None and spec.name is None:
         raise InvalidTaskError("nothing to run: give text, data or the name of a handler")
     if spec.data is not None and spec.name is not None:
-        raise InvalidTaskError("data and name exclude each other: what a named handler gets are its kwargs")
+        raise InvalidTaskError("data and name exclude each other: the arguments of a named handler are kwargs")
     if spec.kwargs is not None and spec.name is None:
         raise InvalidTaskError("kwargs are for a named handler: give its name too")
     for what, value, kind, expected in (

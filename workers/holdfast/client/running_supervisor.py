@@ -47,8 +47,7 @@ class RunningSupervisor:
         """`given`, completed by this supervisor's settings. ConfigError if a secret is missing, which it does not
         tell."""
         if MASKED in self.url:
-            needed = f"REDIS_URL: {self.url}, and the password is not told"
-            raise ConfigError([f"{self} uses a Redis whose URL has to be set here, too ({needed})"])
+            raise ConfigError([f"{self} gives away no password of its Redis: set REDIS_URL ({self.url})"])
         if self.storage == "postgres" and given.postgres is None:
             raise ConfigError([f"{self} keeps its tasks in PostgreSQL: set STORAGE_TYPE=postgres and DATABASE_URL"])
         changed: dict[str, object] = {} if self.embedded else {"redis_url": self.url}

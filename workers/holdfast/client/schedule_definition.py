@@ -62,7 +62,7 @@ def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = N
     )
     expected = first_expected(definition, now if after is None else after)
     if expected is None and not isinstance(cadence, Stop):
-        raise InvalidScheduleError("it never fires: no moment of it lies ahead, within its start, end and dates")
+        raise InvalidScheduleError("it never fires: it has no time in the future within its start, end and dates")
     return ScheduleChange(definition, expected)
 
 
@@ -99,7 +99,7 @@ def _checked(spec: object) -> ScheduleSpec:
     values = msgspec.structs.asdict(spec)
     for name, value in values.items():
         if isinstance(value, str) and not _is_text(value):
-            raise InvalidScheduleError(f"{name} {shown(value)}: half a character of UTF-16 is no text")
+            raise InvalidScheduleError(f"{name} {shown(value)}: not Unicode text: it has half of a surrogate pair")
     read = read_spec(values)
     check_owner(read.owner)
     return read
@@ -151,7 +151,7 @@ def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
         text = " and ".join(given) or "nothing"
         raise InvalidScheduleError(f"when: {text} given; give one of {', '.join(_WAYS)}")
     if spec.anchor is not None and spec.every is None:
-        raise InvalidScheduleError("anchor is for every alone: cron and rules have their own beginning")
+        raise InvalidScheduleError("anchor can only be given with every: cron and rules have their own beginning")
     if spec.cron is not None:
         return cron(spec.cron, spec.timezone)
     if spec.every is not None:
@@ -172,7 +172,7 @@ def _within(cadence: Cadence, bounds: Bounds) -> Cadence:
         case Continue(first):
             return Continue(max(first, bounds.start or 0))
         case At(moment) if not (bounds.start or 0) <= moment <= (moment if bounds.end is None else bounds.end):
-            raise InvalidScheduleError("its one moment lies before start or after end: it never fires")
+            raise InvalidScheduleError("its only time is before start or after end: it never fires")
         case _:
             return cadence
 
@@ -180,7 +180,7 @@ def _within(cadence: Cadence, bounds: Bounds) -> Cadence:
 def _bounds(spec: ScheduleSpec) -> Bounds:
     start, end = _moment("start", spec.start, spec.timezone), _moment("end", spec.end, spec.timezone)
     if start is not None and end is not None and end < start:
-        raise InvalidScheduleError(f"end {spec.end!r} lies before start {spec.start!r}")
+        raise InvalidScheduleError(f"end {spec.end!r} is before start {spec.start!r}")
     if spec.limit is not None and not 1 <= spec.limit <= _MOST_FIRES:
         raise InvalidScheduleError(f"limit {shown(spec.limit)}: a whole number from 1 to {_MOST_FIRES} is allowed")
     return Bounds(start, end, spec.limit)
@@ -202,7 +202,7 @@ def _policy(spec: ScheduleSpec, cadence: Cadence) -> SchedulePolicy:
 def _backoff(spec: ScheduleSpec, cadence: Cadence) -> int:
     backoff = _length("backoff", spec.backoff)
     if backoff and not isinstance(cadence, Continue | Stop):
-        raise InvalidScheduleError(f"backoff {spec.backoff!r} is for CONTINUE alone: the others have their own times")
+        raise InvalidScheduleError(f"backoff {spec.backoff!r} is for schedules with CONTINUE only")
     return backoff
 
 

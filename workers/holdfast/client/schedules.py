@@ -182,7 +182,7 @@ class Schedules:
         """Make no fires until it is resumed or `until` has come. UnknownScheduleError."""
         moment, why = _moment(until), check_reason(reason) or "paused"
         if until is not None and moment is not None and moment <= await self._now():
-            raise InvalidScheduleError(f"until {until.isoformat()} has passed: a moment that is to come is allowed")
+            raise InvalidScheduleError(f"until {until.isoformat()} has passed: a time in the future is allowed")
         word = await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), why, moment)
         _known(schedule_id, word)
 
@@ -257,10 +257,10 @@ def _known(schedule_id: str, word: str) -> None:
         case "unknown" | "gone":
             raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
         case "changed" | "stale":
-            raise ScheduleBusyError(f"schedule {schedule_id} was changed by somebody else meanwhile; try again")
+            raise ScheduleBusyError(f"schedule {schedule_id} was changed by another caller meanwhile; try again")
         case "no-list":
             raise InvalidScheduleError(
-                f"schedule {schedule_id}: its lane names a key that holds no list; nothing was submitted"
+                f"schedule {schedule_id}: the key of its lane is not a list; nothing was submitted"
             )
         case _:
             pass

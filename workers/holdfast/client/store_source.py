@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 IN_MEMORY = (
     "no store is named, and no supervisor runs in {}: tasks are kept in the memory of this process and end with it; "
-    'set REDIS_URL, start a supervisor, or say create_broker(type="memory")'
+    'set REDIS_URL, start a supervisor, or call create_broker(type="memory")'
 )
 
 PLACES = ("runtime_dir", "state_dir")  # the worker's values count, which may come from flags of its supervisor

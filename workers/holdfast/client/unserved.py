@@ -31,8 +31,8 @@ class UnservedTasks:
         if self.counts and (lost := sorted(await _waiting(store) - self._served)):
             number = counted(len(lost), "task waits", "tasks wait")
             raise UnservedTasksError(
-                f"{number} in memory, no `working` block has served them, and they end with this one: {lost[0]} "
-                "is the first; enter `broker.working(handler)`, name a store (REDIS_URL), or cancel them"
+                f"{number} in memory and will be lost at the end of this block (the first: {lost[0]}); no `working` "
+                "block has served them; enter `broker.working(handler)`, name a store (REDIS_URL), or cancel them"
             )
 
 

@@ -29,6 +29,6 @@ def check(settings: Settings) -> str:
     if settings.exec is None:
         return target_of(settings.handler, settings.app_dir)
     if settings.preload and "preload" in settings.model_fields_set:
-        raise HandlerError(f"exec {settings.exec[:200]!a}: a command cannot be preloaded: leave preload out")
+        raise HandlerError(f"exec {settings.exec[:200]!a}: a command cannot be preloaded: leave --preload out")
     command_line.find(settings.exec, search_path())
     return settings.exec

@@ -92,7 +92,7 @@ class Handlers:
     def default(self, function: F) -> F:
         """A decorator: operations that name no handler run this function."""
         if self._default is not None:
-            raise HandlerError("a second default handler: there can be one")
+            raise HandlerError("a second default handler: only one is allowed")
         self._default = callee(function, "the default handler", named=False)
         return function
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic.fields import FieldInfo
 
-from holdfast_config import Settings, names
+from holdfast_config import Settings, durations, names
 from holdfastd.cli.common import options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,4 +51,5 @@ def _metavar(default: object) -> str:
 
 
 def _default(value: object) -> str:
-    return f"[default: {value}]" if isinstance(value, int | float | str) else ""
+    shown = durations.shortest(value) if isinstance(value, float) else value
+    return f"[default: {shown}]" if isinstance(shown, int | str) else ""

@@ -72,7 +72,9 @@ def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> No
 
 @queue.command(epilog="Example: supervisor queue obliterate --yes")
 @click.option(
-    "--force", is_flag=True, help="Even while workers are registered: the results of their running tasks are lost."
+    "--force",
+    is_flag=True,
+    help="Delete while workers are registered, too; results of their running tasks are lost.",
 )
 @yes_option
 @options.store

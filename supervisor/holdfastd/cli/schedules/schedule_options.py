@@ -60,7 +60,7 @@ def what(command: F) -> F:
             "--max-attempts",
             type=int,
             metavar="N",
-            help="Number of attempts before a failing task becomes a dead letter.",
+            help="Maximum number of runs of a task that fails.",
         ),
         click.option("--lane", help="Lane of its tasks. Default: the queue itself."),
         click.option(

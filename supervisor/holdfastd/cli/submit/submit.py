@@ -67,9 +67,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 @click.option("--task-id", help="Id of the task. Submitting the same id and content again adds no second task.")
 @click.option("--message-id", help="Id of the message. A new id sends the same content to a task again.")
 @click.option("--lane", help="Lane of the task. Default: the queue itself.")
-@click.option(
-    "--max-attempts", type=int, metavar="N", help="Number of attempts before a failing task becomes a dead letter."
-)
+@click.option("--max-attempts", type=int, metavar="N", help="Maximum number of runs of a task that fails.")
 @click.option("--timeout", type=DURATION, help="Maximum time of one run.")
 @click.option(
     "--after",

@@ -39,7 +39,7 @@ supervisor tasks list --lane high --name billing.send_statement --limit 20"""
 @options.store
 @options.pass_session
 def list_tasks(session: Session, /, states: tuple[str, ...], limit: int, cursor: str, **wanted: Any) -> None:
-    """List tasks: first running ones, then waiting, delayed and parked ones, then ended ones, the latest first.
+    """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first.
 
     With --json it prints one document per line. If there are more tasks, standard error has the cursor to continue.
     """

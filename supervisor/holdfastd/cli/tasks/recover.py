@@ -42,8 +42,8 @@ WHY = {
 def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int:
     """Put tasks back into the queue that are marked as working but whose workers are dead, unknown or silent.
 
-    Stewards do this all the time. Use it for a queue without a running steward, or for tasks that an older system left
-    behind. A worker that was only disconnected cancels these tasks when it is back.
+    Supervisors do this all the time. Use it for a queue without a running supervisor, or for tasks that an older system
+    left behind. A worker that was only disconnected cancels these tasks when it is back.
     """
     settings = session.settings
     silence = settings.lease + settings.lease_grace if silent_for is None else silent_for

@@ -28,7 +28,7 @@ from holdfastd.cli.views import times
     type=click.Choice(["stop", "continue"]),
     default="stop",
     show_default=True,
-    help="What to do after a failed run.",
+    help="After a failed run: stop or continue.",
 )
 @click.option(
     "--max-attempts", type=int, default=1, show_default=True, metavar="N", help="Number of attempts of one run."

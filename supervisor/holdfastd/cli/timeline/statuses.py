@@ -15,7 +15,7 @@ from holdfastd.cli.views.job_csv import print_row
 
 
 @rich_click.command(epilog="Example: supervisor statuses --before $(date -d -1day +%s)")
-@click.option("-b", "--before", metavar="TIME", help="Only jobs that have had their status since this time or longer.")
+@click.option("-b", "--before", metavar="TIME", help="Only jobs that got their status at this time or before.")
 @options.store
 @options.pass_timeline_session
 def statuses(session: Session, /, before: str | None) -> None:

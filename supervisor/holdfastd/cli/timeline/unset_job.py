@@ -16,7 +16,7 @@ from holdfastd.cli.common.store_session import manage
 @options.store
 @options.pass_timeline_session
 def unset(session: Session, /, jobid: str) -> None:
-    """Remove a job from its schedule. A running run is completed, a waiting one is canceled."""
+    """Remove a job and its schedule. A run in progress completes, a waiting one is canceled."""
     manage(session, lambda manager: unset_job(manager, jobid))
     if session.json:
         output.document({"jobid": jobid, "word": "unset"})

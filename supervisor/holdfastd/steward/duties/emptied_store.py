@@ -48,6 +48,6 @@ class EmptiedStore:
     def _show(self, epoch: Epoch) -> None:
         if epoch.emptied_ago_ms is not None and epoch.emptied_ago_ms < LOUD_FOR * 1000:
             known = counted(epoch.lost, "task was", "tasks were")
-            self._health.report(_TROUBLE, f"the store came back empty: what it held is lost ({known} known)")
+            self._health.report(_TROUBLE, f"the store came back empty: all its data is lost ({known} known)")
         else:
             self._health.clear(_TROUBLE)

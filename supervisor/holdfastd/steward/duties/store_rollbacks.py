@@ -42,7 +42,7 @@ class StoreRollbacks:
                 at_least_s=round(gone_ms / 1000, 3),
                 seen=self._seen,
             )
-            trouble = f"the store went back by {gone_ms / 1000:.1f} s or more: what it accepted in that time is lost"
+            trouble = f"the store went back by {gone_ms / 1000:.1f} s or more: tasks accepted in that time are lost"
             self._health.report(_TROUBLE, trouble)
             self._quiet_at = self._clock() + LOUD_FOR
         elif self._clock() >= self._quiet_at:

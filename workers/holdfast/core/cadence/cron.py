@@ -119,7 +119,7 @@ def _fault(message: str, text: str) -> str:
     """The error's field, its value and the values allowed; cronsim names the field alone."""
     fields = text.split()
     if len(fields) not in (5, 6):
-        return f"{len(fields)} fields, wanted are five (minute hour day month weekday) or six (with seconds first)"
+        return f"{len(fields)} fields; five (minute hour day month weekday) or six (with seconds first) are needed"
     name = message.removeprefix("Bad ")
     number = list(_FIELDS)[6 - len(fields) :].index(name)
     if name == "day-of-month" and _well_formed(fields[number]):

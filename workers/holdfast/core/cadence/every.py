@@ -36,7 +36,7 @@ def every(value: float | str, anchor: int) -> Every:
         length = 0.0
     if not SHORTEST <= length <= LONGEST:
         raise InvalidScheduleError(
-            f"interval {value!r} is none: give seconds, 5m, 1h30m or PT5M, from 0.1 s to 3660 days"
+            f"interval {value!r} cannot be read: give seconds, 5m, 1h30m or PT5M, from 0.1 s to 3660 days"
         )
     return Every(round(length * 1000), anchor)
 

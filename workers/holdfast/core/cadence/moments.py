@@ -84,7 +84,8 @@ def read_moment(text: str, name: str) -> int:
         found = -1
     if not 0 <= found <= LATEST:
         raise InvalidScheduleError(
-            f"time {text!r} is none: give seconds since 1970 or ISO 8601, from 1970 to 9999, as in 2026-12-24T18:00:00Z"
+            f"time {text!r} cannot be read: give seconds since 1970 or ISO 8601, from 1970 to 9999, "
+            "as in 2026-12-24T18:00:00Z"
         )
     return found
 

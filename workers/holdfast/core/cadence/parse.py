@@ -33,7 +33,8 @@ def read(text: str, timezone: str, now: int) -> Cadence:
             return rule(text, timezone, now)
         case _:
             raise InvalidScheduleError(
-                f"schedule {text!r} is none: give NOW, AT:<time>, CONTINUE, STOP or a rule such as RRULE:FREQ=DAILY"
+                f"schedule {text!r} cannot be read: give NOW, AT:<time>, CONTINUE, STOP or a rule "
+                "such as RRULE:FREQ=DAILY"
             )
 
 

@@ -102,7 +102,7 @@ def _allowed(name: str) -> str:
 def _count(value: str | None) -> int | None:
     if value is not None and int(value) > MOST:
         raise InvalidScheduleError(
-            f"rule: COUNT is {value}, allowed: {_allowed('COUNT')}; a limit of fires has no such bound"
+            f"rule: COUNT is {value}, allowed: {_allowed('COUNT')}; the limit of a schedule has no such bound"
         )
     return None if value is None else int(value)
 

@@ -141,7 +141,7 @@ def _wall(text: str) -> tuple[datetime, bool]:
     if _DATE.fullmatch(text):
         with suppress(ValueError):  # no such date or time
             return datetime.fromisoformat(text.removesuffix("Z")), text.endswith("Z")
-    raise InvalidScheduleError(f"rule date {text!r} is none: write 20270131T093000, with Z for UTC")
+    raise InvalidScheduleError(f"rule date {text!r} cannot be read: write 20270131T093000, with Z for UTC")
 
 
 def _dates(moments: tuple[int, ...]) -> str:

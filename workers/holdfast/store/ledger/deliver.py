@@ -103,7 +103,7 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
     except StoreUnavailableError:
         raise
     except StoreError as error:  # it will never succeed, and others wait behind it
-        _log.warning("a change was refused when its turn came", setting=one.setting, reason=str(error))
+        _log.warning("Redis refused a kept change", setting=one.setting, reason=str(error))
         return await requests.drop(sql, [one.request])
     if answer == ELSEWHERE:
         raise StoreUnavailableError("this Redis is not the one that the ledger follows, any more")
@@ -112,5 +112,5 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
 
 async def _refused(sql: Any, one: Waiting, word: Accepted) -> None:
     message = one.submission.message_id if one.submission else ""
-    _log.warning("a message was refused when its turn came", task=one.task_id, message=message, reason=str(word))
+    _log.warning("Redis refused a kept message", task=one.task_id, message=message, reason=str(word))
     await requests.refused(sql, one.request, word)

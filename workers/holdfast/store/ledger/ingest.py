@@ -75,4 +75,4 @@ class Ingestion:
 
 
 def _forgotten() -> StoreUnavailableError:
-    return StoreUnavailableError("Redis has lost data while it was read: what was read is not believed")
+    return StoreUnavailableError("Redis lost data while it was read: the data read is discarded")

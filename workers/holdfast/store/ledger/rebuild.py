@@ -49,7 +49,7 @@ class Rebuild:
         await kept_settings.lost(sql, self._name, only_events=only_events)
         log_fields = {"queue": self._name, "postgres": self._where}
         if only_events:
-            _log.warning("events were trimmed before they were ingested; everything is read anew", **log_fields)
+            _log.warning("events were trimmed before they were copied: all tasks are read again", **log_fields)
         else:
             _log.error(
                 "REDIS HAS LOST DATA: it is rebuilt from PostgreSQL", since=look.position or "ever", **log_fields

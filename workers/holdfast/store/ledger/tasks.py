@@ -112,8 +112,8 @@ class LedgerTasks:
 
     async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
         raise StoreRefusedError(
-            "PostgreSQL keeps these tasks, and would put back what Redis alone loses; clear the lanes, and clean "
-            "away what has ended"
+            "a queue with storage in PostgreSQL cannot be obliterated: its tasks would be put back; clear the lanes, "
+            "and delete the tasks that have ended"
         )
 
     async def trim(self, keep_ms: int, limit: int) -> int:

@@ -89,15 +89,13 @@ class WriteAhead:
             raise StoreUnavailableError(_kept(setting, "Redis is another one, or is being rebuilt"))
         if answer == OVERTAKEN:
             raise StoreError(
-                f"what was asked of {_named(setting)} was carried out long ago, and its answer is forgotten"
+                f"the request for {_named(setting)} was carried out long ago, and its answer is no longer kept"
             )
         return answer
 
 
 def _kept(setting: str, why: str) -> str:
-    return (
-        f"{why}; what was asked of {_named(setting)} is kept in PostgreSQL and is carried out as soon as that is over"
-    )
+    return f"{why}; the request for {_named(setting)} is kept in PostgreSQL and is carried out as soon as that is over"
 
 
 def _named(setting: str) -> str:

@@ -41,7 +41,7 @@ class Keys:
         name = lane.removeprefix(self._key("lane"))
         if self.in_cluster and ":" in name and name != self.queue:
             raise InvalidTaskError(
-                f"lane {lane!r} is another list than {self.queue!r}, and a Cluster may keep it elsewhere; "
+                f"a Cluster may keep lane {lane!r} on another node than queue {self.queue!r}; "
                 f"in a Cluster a lane is {self._key('lane')}NAME, or NAME without a colon"
             )
         return name

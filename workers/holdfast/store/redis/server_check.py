@@ -52,6 +52,6 @@ class RedisServer(RedisPart):
         schema = (found or b"").decode(errors="replace")
         if schema != str(SCHEMA):
             raise StoreRefusedError(
-                f"queue {self._keys.queue} holds schema {schema!r}, this version speaks {SCHEMA}; "
+                f"queue {self._keys.queue} holds schema {schema!r}, this version needs {SCHEMA}; "
                 "run the version that wrote it, or use another queue name"
             )

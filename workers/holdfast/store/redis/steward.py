@@ -86,7 +86,7 @@ class RedisSteward(RedisPart):
     async def run_id(self) -> str:
         report = info(await self._command("INFO", "server"))
         if "run_id" not in report:
-            raise StoreError(f"Redis at {self._connection.url} tells no run id")
+            raise StoreError(f"Redis at {self._connection.url} gives no run id")
         return report["run_id"]
 
     async def epoch(self, known: Epoch, fresh: str) -> Epoch:
