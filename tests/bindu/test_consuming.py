@@ -20,7 +20,8 @@ from holdfast.bindu import connect
 from holdfast.store import open_store
 from tests.bindu.asking import shown, submit
 from tests.bindu.recorder import Recorder
-from tests.cli.commands import ROOT, SUPERVISOR, clean
+from tests.cli.commands import ROOT, clean
+from tests.forked import SUPERVISOR
 
 if TYPE_CHECKING:
     from holdfast.bindu import SchedulerAndStorage

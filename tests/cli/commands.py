@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfastd.cli.main import run
-from tests.forked import COMMAND, SUPERVISOR, popen
+from tests.forked import COMMAND, Program, popen
 
 ROOT = Path(__file__).parents[2]
 NOBODY = "supervisor: warning: accepted tasks must wait: no worker runs: supervisor start\n"
@@ -47,16 +47,7 @@ class Cli:
     forked: bool = True
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> Answer:
-        words = [*arguments, *self.options]
-        process = popen(
-            COMMAND,
-            words,
-            kind="commands",
-            fork=self.forked and SERVICES.isdisjoint(words),
-            cwd=self.folder,
-            env=clean(self.environ),
-            **PIPES,
-        )
+        process = self._started([*arguments, *self.options], clean(self.environ), **PIPES)
         try:
             out, err = process.communicate(stdin, 60)
         finally:
@@ -67,14 +58,17 @@ class Cli:
         """Standard output and error are one terminal, of 100 columns."""
         ours, theirs = pty.openpty()
         environ = clean({"COLUMNS": "100", "TERM": "xterm-256color"} | dict(self.environ))
-        command = [SUPERVISOR, *arguments, *self.options]
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=self.folder, env=environ
-        )
+        words = [*arguments, *self.options]
+        streams = {"stdin": subprocess.DEVNULL, "stdout": theirs, "stderr": theirs}
+        process = self._started(words, environ, **streams)
         os.close(theirs)
         shown = b"".join(_read(ours))
         os.close(ours)
         return Answer(process.wait(60), shown.decode().replace("\r\n", "\n"), "")
+
+    def _started(self, words: Sequence[str], environ: Mapping[str, str], **streams: int) -> Program:
+        fork = self.forked and SERVICES.isdisjoint(words)
+        return popen(COMMAND, words, kind="commands", fork=fork, cwd=self.folder, env=environ, **streams)
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.commands import SUPERVISOR, Cli, Inside, clean
+from tests.cli.commands import Cli, Inside, clean
+from tests.forked import COMMAND, SUPERVISOR, Program, popen
 
 if TYPE_CHECKING:
     from holdfast_config import RedisSettings
@@ -37,17 +39,11 @@ def inside(cli: Cli, capsys: pytest.CaptureFixture[str]) -> Inside:
 
 
 @contextmanager
-def running(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Iterator[tuple[Cli, subprocess.Popen[str]]]:
+def running(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Iterator[tuple[Cli, Program]]:
     """`supervisor start` on the embedded store, all workers ready; commands that find it. `before`: what runs it."""
     places = ("--runtime-dir", str(folder / "run"))
-    process = subprocess.Popen(
-        [*before, SUPERVISOR, "start", *options, *places, "--state-dir", str(folder / "state")],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env=clean({}),
-    )
+    words = ["start", *options, *places, "--state-dir", str(folder / "state")]
+    process = _started(words, before, cwd=folder, env=clean({}), stdin=DEVNULL, stderr=PIPE, text=True)
     assert process.stderr is not None
     seen: list[str] = []
     for line in process.stderr:
@@ -64,6 +60,10 @@ def running(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Iterat
         process.wait(60)
         rest.join()
         process.stderr.close()
+
+
+def _started(words: Sequence[str], before: Sequence[str], **given: Any) -> Program:
+    return subprocess.Popen([*before, SUPERVISOR, *words], **given) if before else popen(COMMAND, words, **given)
 
 
 @pytest.fixture(scope="package")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import SUPERVISOR, Answer, Cli, clean
+from tests.cli.commands import Answer, Cli, clean
 from tests.cli.conftest import running
 from tests.cli.limits import limited
+from tests.forked import SUPERVISOR
 
 HANDLER = "examples.wordcount:handle"
 

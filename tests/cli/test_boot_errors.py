@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands import SUPERVISOR, Answer, Cli, clean
+from tests.cli.commands import Answer, Cli, clean
 from tests.cli.conftest import running
+from tests.forked import SUPERVISOR
 
 AGENT = "async def handle(messages):\n    return 'done'\n"
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from holdfastd.cli.submit.submit_windows import Tally
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
 from tests.cli.conftest import running
+from tests.forked import SUPERVISOR
 
 HANDLER = """
 import asyncio

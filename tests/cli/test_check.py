@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
+from tests.forked import SUPERVISOR
 
 FINE = """
 async def handle(messages, task):

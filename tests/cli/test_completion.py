@@ -13,7 +13,8 @@ import pytest
 from holdfastd.cli.command_table import cli as group
 from holdfastd.cli.common.lazy_command import LazyCommand
 from holdfastd.cli.common.session import Session
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
+from tests.forked import SUPERVISOR
 
 BASH = """
 source /dev/stdin <<< "$(supervisor completion bash)"

@@ -13,8 +13,9 @@ import pytest
 
 from holdfastd.demo import sample_texts, word_count
 from holdfastd.demo.result import ALL_KEPT, DemoResult, percentile
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
 from tests.faults.kin import marked
+from tests.forked import SUPERVISOR
 
 MARK = "DEMO_TEST"
 SMALL = ("--tasks", "150", "--seconds", "3", "--workers", "4")

@@ -11,7 +11,8 @@ import pytest
 
 from holdfastd.cli.command_table import COMMANDS
 from holdfastd.cli.common.lazy_command import LazyCommand
-from tests.cli.commands import SUPERVISOR, Cli, Inside, clean
+from tests.cli.commands import Cli, Inside, clean
+from tests.forked import SUPERVISOR
 
 NOUNS = ["start", "stop", "status", "scale", "submit", "tasks", "queue", "workers", "version", "check", "doctor"]
 BELOW = [("tasks", noun) for noun in ("list", "show", "cancel", "count")]

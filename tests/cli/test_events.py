@@ -13,7 +13,8 @@ from typing import Any
 
 import redis
 
-from tests.cli.commands import SUPERVISOR, Cli, Inside, clean
+from tests.cli.commands import Cli, Inside, clean
+from tests.forked import SUPERVISOR
 from tests.servers import serve
 
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
+from tests.forked import SUPERVISOR
 
 SAVED = 1_700_000_000
 TERMINAL_RETRIES = 60.0  # seconds until a test that hears nothing is ended

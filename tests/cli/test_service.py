@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import RedisSettings
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
 from tests.cli.conftest import running
+from tests.forked import SUPERVISOR
 
 SLOW = '''
 import asyncio
@@ -193,8 +195,10 @@ def test_status_names_the_store_that_only_the_supervisor_was_told(
 def test_after_stop_another_can_start_at_once(short_path: Path) -> None:
     for _ in range(3):
         with running(short_path, "examples.wordcount:handle", "--workers", "1") as (cli, process):
+            end = os.pidfd_open(process.pid)
             assert cli("stop").status == 0
-            assert os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            assert select.select([end], [], [], 0)[0]  # it has ended
+            os.close(end)
 
 
 def test_more_workers_than_the_host_can_hold_are_refused_in_one_line(alone: Cli) -> None:

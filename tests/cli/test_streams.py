@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import NOBODY, SUPERVISOR, Answer, Cli, clean
+from tests.cli.commands import NOBODY, Answer, Cli, clean
+from tests.forked import SUPERVISOR
 
 FULL = Path("/dev/full")
 

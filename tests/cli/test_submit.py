@@ -10,7 +10,8 @@ import pytest
 import redis
 
 from holdfastd.cli.main import run
-from tests.cli.commands import NOBODY, SUPERVISOR, Cli, clean
+from tests.cli.commands import NOBODY, Cli, clean
+from tests.forked import SUPERVISOR
 
 
 def operations(cli: Cli, limit: int = 1000) -> list[Any]:

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.exits import Exit
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
 from tests.cli.conftest import running
+from tests.forked import SUPERVISOR
 
 HANDLER = """
 import os

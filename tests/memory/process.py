@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tests.cli.commands import SUPERVISOR, clean
+from tests.cli.commands import clean
+from tests.forked import SUPERVISOR
 
 PATIENCE = 60.0  # seconds; reached only by a test that fails
 
