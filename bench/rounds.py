@@ -21,7 +21,6 @@ from bench.measures import Figures
 from bench.site import Subject
 
 QUIET_ROUNDS = 3
-MOST_ROUNDS = 6
 Measure = Callable[[Subject], Figures]
 FAILURES = (TimeoutError, RuntimeError, OSError)
 

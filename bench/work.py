@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.envelope import build_parts, build_run
 
@@ -39,10 +37,6 @@ def text(number: int, sent_ns: int = 0) -> str:
 
 def task_id(number: int) -> str:
     return _ID.format(number)
-
-
-def sent_now(number: int) -> TaskSpec:
-    return spec(number, time.monotonic_ns())
 
 
 def read(text: str) -> tuple[int, int]:

@@ -10,7 +10,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError
@@ -104,14 +103,3 @@ def strike(pid: int, number: int) -> None:
     """It may be gone already."""
     with suppress(ProcessLookupError):
         os.kill(pid, number)
-
-
-def log_lines(host: Host) -> list[dict[str, Any]]:
-    """What its supervisor has logged, what is no JSON left out."""
-    lines: list[dict[str, Any]] = []
-    for raw in host.log.read_bytes().splitlines() if host.log.exists() else []:
-        with suppress(ValueError):
-            line = json.loads(raw)
-            if isinstance(line, dict):
-                lines.append(line)
-    return lines

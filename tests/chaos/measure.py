@@ -9,7 +9,6 @@ from typing import Any
 Line = dict[str, Any]
 
 STILL_FED = 2.0  # seconds for which clients must go on after a healing, so that something could start
-STRUCK_WHOLE = frozenset({"begins", "over"})
 
 
 def recoveries(runs: list[Line], faults: list[Line], clients: list[Line]) -> dict[str, list[float]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OWN = re.compile(r'^\{"_b":"([^:"]+):(\d+)",')
-INBOX_ENTRY = re.compile(r"^[^\n]*\n")
 
 
 @dataclass(frozen=True, slots=True)

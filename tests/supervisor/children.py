@@ -37,7 +37,6 @@ BEAT = 0.1
 IDLE = Beat()
 
 WorkerMain = Callable[[str, int, socket.socket], int]
-StewardMain = Callable[[bool, socket.socket], int]
 
 
 def report(event: str, **fields: object) -> None:

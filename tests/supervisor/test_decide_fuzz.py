@@ -60,7 +60,7 @@ def speak(history: History, child: Child, chance: random.Random) -> None:
         Ready(),
         Ready(),
         Beat(["task"], 1),
-        Beat([], 2, worn="old"),
+        Beat([], 2, recycle_reason="old"),
         Drained(chance.randrange(2)),
         Acknowledged("somebody", 0),
     ]

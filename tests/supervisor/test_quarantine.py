@@ -335,7 +335,7 @@ def test_one_that_leaves_counts_until_it_has_gone() -> None:
     history = History(4).started()
     tell(history, 1)
     run(history, Q, "a")
-    history.hear(Q, Beat(["a"], 0, worn="old"))
+    history.hear(Q, Beat(["a"], 0, recycle_reason="old"))
     assert wait_while(history, 1, 3) == []
     assert history.child(Q).leaving is not None
 

@@ -1,4 +1,4 @@
-"""Reloading: a canary first, then one by one; and recycling those that are worn."""
+"""Reloading: a canary first, then one by one; and recycling workers at their limits."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_scaling_down_during_a_reload_keeps_to_the_new_target() -> None:
 
 def test_a_worn_worker_leaves_when_its_successor_is_ready() -> None:
     history = History(2).started()
-    history.hear(worker(1), Beat([], 100, worn="100 tasks"))
+    history.hear(worker(1), Beat([], 100, recycle_reason="100 tasks"))
     assert forks(history.tick()) == [worker(2)]
     assert drained(history) == []
     boot(history, worker(2))
@@ -231,7 +231,7 @@ def test_a_worn_worker_leaves_when_its_successor_is_ready() -> None:
 def test_all_worn_at_once_are_replaced_one_at_a_time() -> None:
     history = History(3).started()
     for slot in history.workers():
-        history.hear(slot, Beat([], 100, worn="100 tasks"))
+        history.hear(slot, Beat([], 100, recycle_reason="100 tasks"))
     history.tick()
     for _ in range(3):
         booting = [slot for slot in history.workers() if history.child(slot).ready_at is None]
@@ -245,7 +245,7 @@ def test_a_recycled_worker_is_no_crash_loop() -> None:
     history = History(1).started()
     for _ in range(40):
         (slot,) = history.workers()
-        history.hear(slot, Beat([], 1, worn="1 task"))
+        history.hear(slot, Beat([], 1, recycle_reason="1 task"))
         history.tick()
         (booting,) = [slot for slot in history.workers() if history.child(slot).ready_at is None]
         boot(history, booting)

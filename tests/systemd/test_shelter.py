@@ -12,7 +12,6 @@ from holdfastd.unit import access
 from holdfastd.unit.access import ServiceUser
 from holdfastd.unit.sandbox import Sandbox, outermost
 
-VENV = Path("/home/ada/app/.venv")
 NOBODY = ServiceUser(-1, frozenset())
 
 

@@ -63,7 +63,7 @@ def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
     match message:
         case Ready():
             return ready(view, child, now)
-        case Beat(running=running, settled=settled, degraded=degraded, worn=recycle_reason):
+        case Beat(running=running, settled=settled, degraded=degraded, recycle_reason=recycle_reason):
             view = quarantine.task_started(view, child, running)
             child = replace(
                 child, running=tuple(running), settled=settled, degraded=degraded, recycle_reason=recycle_reason

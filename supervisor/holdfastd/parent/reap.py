@@ -10,7 +10,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 import structlog
 
@@ -24,16 +23,12 @@ MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes the
 _log = structlog.get_logger("holdfast.parent")
 
 
-class DeathListener(Protocol):
-    """Called with a dead child before it is reaped."""
-
-    def __call__(self, process: ChildProcess) -> None: ...
-
-
 class Reaper:
     """`emit` takes the events; `before_removal` reads the messages left in a dead child's channel, and unwatches it."""
 
-    def __init__(self, children: Children, emit: Callable[[Event], None], before_removal: DeathListener) -> None:
+    def __init__(
+        self, children: Children, emit: Callable[[Event], None], before_removal: Callable[[ChildProcess], None]
+    ) -> None:
         self._children = children
         self._emit = emit
         self._before_removal = before_removal

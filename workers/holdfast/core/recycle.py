@@ -14,8 +14,8 @@ import msgspec
 from holdfast.core.plurals import counted
 from holdfast.core.pull_protocol import UNBOUNDED
 
-WORN = 0.8  # share of the memory limit at which a successor is asked for
-SPREAD = 0.1  # share of the tasks by which lives are shorter, so that a pool does not wear out all at once
+RECYCLE_AT = 0.8  # share of the memory limit at which a successor is asked for
+SPREAD = 0.1  # share of the tasks by which limits differ, so that the workers of a pool are not replaced all at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class WorkerUse(msgspec.Struct, frozen=True):
         return max(0.0, (self.memory - self.first) / max(1, self.done))
 
 
-def worn(limits: RecycleLimits, wear: WorkerUse) -> str:
+def recycle_reason(limits: RecycleLimits, use: WorkerUse) -> str:
     """The reason to replace the worker, or empty. Memory counts if two samples in a row exceed the limit."""
-    if limits.tasks is not None and wear.done >= limits.tasks:
-        return counted(wear.done, "task")
-    if limits.memory is None or not heavy(limits, wear) or not _heavy(limits.memory, wear.growth, wear.before):
+    if limits.tasks is not None and use.done >= limits.tasks:
+        return counted(use.done, "task")
+    if limits.memory is None or not heavy(limits, use) or not _heavy(limits.memory, use.growth, use.before):
         return ""
-    return f"memory {_size(wear.memory)} of {_size(limits.memory)}"
+    return f"memory {_size(use.memory)} of {_size(limits.memory)}"
 
 
 def refusal(limits: RecycleLimits, memory: int) -> str:
@@ -72,26 +72,26 @@ def _size(count: int) -> str:
     return f"{count >> 20} MiB" if count >> 20 else f"{count} bytes"
 
 
-def heavy(limits: RecycleLimits, wear: WorkerUse) -> bool:
+def heavy(limits: RecycleLimits, use: WorkerUse) -> bool:
     """True if the last sample of its memory exceeds the limit."""
-    return limits.memory is not None and _heavy(limits.memory, wear.growth, wear.memory)
+    return limits.memory is not None and _heavy(limits.memory, use.growth, use.memory)
 
 
 def _heavy(limit: int, growth: float | None, memory: int) -> bool:
-    return memory >= WORN * limit or memory + (growth or 0.0) > limit
+    return memory >= RECYCLE_AT * limit or memory + (growth or 0.0) > limit
 
 
-def appetite(limits: RecycleLimits, wear: WorkerUse, held: int) -> int:
+def claimable(limits: RecycleLimits, use: WorkerUse, held: int) -> int:
     """The number of tasks that may be claimed beside those held."""
-    tasks = UNBOUNDED if limits.most_tasks is None else limits.most_tasks - wear.done
-    return max(0, min(tasks, _room(limits, wear)) - held)
+    tasks = UNBOUNDED if limits.most_tasks is None else limits.most_tasks - use.done
+    return max(0, min(tasks, _room(limits, use)) - held)
 
 
-def _room(limits: RecycleLimits, wear: WorkerUse) -> int:
+def _room(limits: RecycleLimits, use: WorkerUse) -> int:
     """The number of tasks for which there is memory at once."""
     if limits.memory is None:
         return UNBOUNDED
-    growth = wear.growth
+    growth = use.growth
     if growth is None:
         return 1
-    return int((limits.memory - wear.memory) / growth) if growth else UNBOUNDED
+    return int((limits.memory - use.memory) / growth) if growth else UNBOUNDED

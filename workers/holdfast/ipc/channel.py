@@ -26,14 +26,14 @@ class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
 class Beat(msgspec.Struct, frozen=True, tag="beat"):
     """Child: my event loop turns. Every second, and whenever running drops to none while draining.
 
-    `running` ids (at most 100), `settled` since the fork, `degraded`: why the store cannot be used, or empty; `worn`:
-    why this worker should be replaced, or empty.
+    `running` ids (at most 100), `settled` since the fork, `degraded`: why the store cannot be used, or empty;
+    `recycle_reason`: why this worker should be replaced, or empty.
     """
 
     running: list[str] = []
     settled: int = 0
     degraded: str = ""
-    worn: str = ""
+    recycle_reason: str = ""
 
 
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):

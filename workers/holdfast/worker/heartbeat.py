@@ -28,4 +28,6 @@ class Heartbeat:
         state = self.context.state
         ids = list(state.exchange.held)[:MOST_IDS]
         degraded = self.context.retries.degraded
-        self.link.send(Beat(running=ids, settled=state.use.done, degraded=degraded, worn=state.recycle_reason))
+        self.link.send(
+            Beat(running=ids, settled=state.use.done, degraded=degraded, recycle_reason=state.recycle_reason)
+        )

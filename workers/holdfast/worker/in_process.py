@@ -22,7 +22,7 @@ from holdfast.store.protocol import Store
 from holdfast.telemetry import open_inside
 from holdfast.worker.context import WorkerContext, ignore_verdict
 from holdfast.worker.spec import WorkerSpec
-from holdfast.worker.worker import CANCEL_SHARE, Worker
+from holdfast.worker.worker import CANCEL_SHARE, QueueWorker
 from holdfast_config import Settings
 
 GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
@@ -99,7 +99,7 @@ async def open_worker(
     async def run() -> None:
         belong_to_context(settings, store)
         async with anyio.create_task_group() as parts:
-            running = Worker(worker.context, handler, worker.link, telemetry, parts, own_process=False)
+            running = QueueWorker(worker.context, handler, worker.link, telemetry, parts, own_process=False)
             worker.code = await running.run()
             parts.cancel_scope.cancel()
         worker.over.set()

@@ -26,7 +26,7 @@ from holdfast.telemetry import open_telemetry
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.lock_file import hold_lock, open_page
 from holdfast.worker.spec import WorkerSpec
-from holdfast.worker.worker import Worker
+from holdfast.worker.worker import QueueWorker
 
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach the parent
 
@@ -68,7 +68,7 @@ async def _serve(spec: WorkerSpec, channel: socket.socket, begun: BegunTasks) ->
     telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker", spec.settings.otlp_protocol)
     code = ChildExit.BUG
     async with open_store(spec.settings.redis) as store, anyio.create_task_group() as group:
-        code = await Worker(WorkerContext(spec, store, begun=begun), handler, link, telemetry, group).run()
+        code = await QueueWorker(WorkerContext(spec, store, begun=begun), handler, link, telemetry, group).run()
         await link.flush(LAST_MESSAGES_TIMEOUT)
         group.cancel_scope.cancel()
     telemetry.shutdown()

@@ -66,7 +66,7 @@ class Recycler:
         state.use = replace(before, done=before.done + done, before=before.memory, memory=self._memory())
         if recycle.heavy(state.limits, state.use):
             self._heavy.set()
-        if not state.recycle_reason and (reason := recycle.worn(state.limits, state.use)):
+        if not state.recycle_reason and (reason := recycle.recycle_reason(state.limits, state.use)):
             state.recycle_reason = reason
             _log.info("this worker is to be recycled", why=reason)
             self.heartbeat.send()

@@ -62,7 +62,7 @@ def slots_to_claim(state: WorkerState, now: float) -> int:
     """
     if state.is_draining or not state.lease.holds(now) or not state.is_ready:
         return 0
-    within_limits = recycle.appetite(state.limits, state.use, len(state.exchange.held))
+    within_limits = recycle.claimable(state.limits, state.use, len(state.exchange.held))
     return min(state.exchange.free, within_limits)
 
 

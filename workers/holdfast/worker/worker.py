@@ -37,7 +37,7 @@ LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach store and 
 _log = structlog.get_logger("holdfast.worker")
 
 
-class Worker:
+class QueueWorker:
     """`group` is the task group in which every part runs; its owner cancels it at the end. `own_process`: the signals
     of this process are for this worker, and the worker may end the process; else others share the process."""
 

@@ -1,4 +1,4 @@
-"""When a worker is worn, and how much it may still take on."""
+"""When a worker is recycled, and how many tasks it may still claim until then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.core.pull_protocol import UNBOUNDED
-from holdfast.core.recycle import RecycleLimits, WorkerUse, appetite, heavy, refusal, worn
+from holdfast.core.recycle import RecycleLimits, WorkerUse, claimable, heavy, recycle_reason, refusal
 
 MIB = 1 << 20
 MEMORY = RecycleLimits(memory=100 * MIB)
@@ -17,10 +17,10 @@ def weighed(done: int, first: int, before: int, memory: int) -> WorkerUse:
     return WorkerUse(done, first * MIB, before * MIB, memory * MIB)
 
 
-def test_without_limits_nothing_is_worn_or_bounded() -> None:
-    wear = weighed(10**9, 1, 10**6, 10**6)
-    assert worn(RecycleLimits(), wear) == ""
-    assert appetite(RecycleLimits(), wear, 7) == UNBOUNDED - 7
+def test_without_limits_no_worker_is_recycled_or_bounded() -> None:
+    use = weighed(10**9, 1, 10**6, 10**6)
+    assert recycle_reason(RecycleLimits(), use) == ""
+    assert claimable(RecycleLimits(), use, 7) == UNBOUNDED - 7
 
 
 @pytest.mark.parametrize(("chance", "tasks"), [(0.0, 100), (0.5, 95), (1.0, 90)])
@@ -28,16 +28,16 @@ def test_lives_are_spread_below_the_most_tasks(chance: float, tasks: int) -> Non
     assert RecycleLimits.of(100, None, chance) == RecycleLimits(tasks, 100, None)
 
 
-def test_a_life_is_worn_by_its_tasks_but_may_go_on_to_the_most() -> None:
+def test_a_worker_is_recycled_after_its_tasks_and_may_go_on_to_the_most() -> None:
     limits = RecycleLimits(90, 100)
-    assert worn(limits, WorkerUse(89)) == ""
-    assert worn(limits, WorkerUse(90)) == "90 tasks"
-    assert appetite(limits, WorkerUse(90), 3) == 7
-    assert appetite(limits, WorkerUse(100), 0) == 0
+    assert recycle_reason(limits, WorkerUse(89)) == ""
+    assert recycle_reason(limits, WorkerUse(90)) == "90 tasks"
+    assert claimable(limits, WorkerUse(90), 3) == 7
+    assert claimable(limits, WorkerUse(100), 0) == 0
 
 
 @pytest.mark.parametrize(
-    ("wear", "why"),
+    ("use", "why"),
     [
         (weighed(10, 40, 70, 79), ""),
         (weighed(10, 40, 80, 79), ""),  # it has shrunk again
@@ -47,8 +47,8 @@ def test_a_life_is_worn_by_its_tasks_but_may_go_on_to_the_most() -> None:
         (weighed(1, 40, 71, 71), "memory 71 MiB of 100 MiB"),  # the next one would not fit
     ],
 )
-def test_memory_counts_when_two_looks_find_too_much(wear: WorkerUse, why: str) -> None:
-    assert worn(MEMORY, wear) == why
+def test_memory_counts_when_two_looks_find_too_much(use: WorkerUse, why: str) -> None:
+    assert recycle_reason(MEMORY, use) == why
 
 
 def test_one_look_is_reason_enough_for_a_second() -> None:
@@ -58,7 +58,7 @@ def test_one_look_is_reason_enough_for_a_second() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wear", "held", "more"),
+    ("use", "held", "more"),
     [
         (weighed(0, 40, 40, 40), 0, 1),  # nothing is known yet
         (weighed(0, 40, 40, 40), 1, 0),
@@ -71,8 +71,8 @@ def test_one_look_is_reason_enough_for_a_second() -> None:
         (weighed(6, 40, 90, 120), 0, 0),
     ],
 )
-def test_only_tasks_that_fit_into_the_memory_are_claimed(wear: WorkerUse, held: int, more: int) -> None:
-    assert appetite(MEMORY, wear, held) == more
+def test_only_tasks_that_fit_into_the_memory_are_claimed(use: WorkerUse, held: int, more: int) -> None:
+    assert claimable(MEMORY, use, held) == more
 
 
 @pytest.mark.parametrize(
