@@ -26,5 +26,5 @@ def completion(context: click.Context, /, shell: str) -> None:
     assert kind is not None
     group = context.find_root().command
     # Not `source()`: that starts a bash only to check its version.
-    made = kind(group, {}, "supervisor", VARIABLE)
-    click.echo(made.source_template % made.source_vars())
+    completer = kind(group, {}, "supervisor", VARIABLE)
+    click.echo(completer.source_template % completer.source_vars())

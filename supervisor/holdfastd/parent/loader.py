@@ -47,7 +47,7 @@ class Loader:
         faulthandler.register(signal.SIGUSR1, all_threads=True)
         channel.setblocking(False)
         try:
-            kept = self.load()
+            descriptors = self.load()
         except Exception as error:  # of the user's code, which each worker meets again and reports
             code = ChildExit.NOT_SHAREABLE if isinstance(error, NotShareableError) else ChildExit.BOOT_FAILED
             known = isinstance(error, NotShareableError | HandlerError)
@@ -55,9 +55,9 @@ class Loader:
             os._exit(code)  # threads that the import has started must not keep this process alive
         memory_image.freeze()
         _send(channel, Ready())
-        return self._serve(channel, kept)
+        return self._serve(channel, descriptors)
 
-    def _serve(self, channel: socket.socket, kept: tuple[int, ...]) -> int:
+    def _serve(self, channel: socket.socket, descriptors: tuple[int, ...]) -> int:
         poll = select.poll()
         for listened in (channel, self.requests):
             poll.register(listened, select.POLLIN)
@@ -66,10 +66,10 @@ class Loader:
             ready = {number for number, _ in poll.poll(BEAT_EVERY * 1000)}
             if channel.fileno() in ready:  # the one message of a parent to a loader is to leave
                 return ChildExit.OK if channel.recv(1) else ChildExit.ORPHANED
-            if self.requests.fileno() in ready and not self._fork_next(kept):
+            if self.requests.fileno() in ready and not self._fork_next(descriptors):
                 return ChildExit.OK
 
-    def _fork_next(self, kept: tuple[int, ...]) -> bool:
+    def _fork_next(self, descriptors: tuple[int, ...]) -> bool:
         """Fork the worker of the next request; False once there are no more."""
         received = loader_requests.receive(self.requests)
         if received is None:
@@ -77,10 +77,10 @@ class Loader:
         request, channel = received
         with channel:
             try:
-                made = ForkAnswer(pid=_fork_orphan(self.make_setup(request, kept), channel))
+                answer = ForkAnswer(pid=_fork_orphan(self.make_setup(request, descriptors), channel))
             except OSError as error:
-                made = ForkAnswer(errno=error.errno or 0)
-        loader_requests.answer(self.requests, made)
+                answer = ForkAnswer(errno=error.errno or 0)
+        loader_requests.answer(self.requests, answer)
         return True
 
 
@@ -95,13 +95,13 @@ def _fork_orphan(setup: ChildSetup, channel: socket.socket) -> int:
             if middle == 0:
                 _fork_and_end(setup, channel, parent, writing)
         os.close(writing)
-        told = int(os.read(reading, 32) or b"0")
+        number = int(os.read(reading, 32) or b"0")
         os.waitpid(middle, 0)  # from here on the worker is the parent's child
     finally:
         os.close(reading)
-    if told <= 0:
-        raise OSError(-told, os.strerror(-told))
-    return told
+    if number <= 0:
+        raise OSError(-number, os.strerror(-number))
+    return number
 
 
 def _fork_and_end(setup: ChildSetup, channel: socket.socket, parent: int, writing: int) -> NoReturn:

@@ -27,15 +27,15 @@ async def heed(
     announce: Callable[[str], None],
 ) -> None:
     """Handle signals for ever. `drain_timeout` in seconds."""
-    asked = 0
+    received = 0
     async for number in signals:
-        if number == signal.SIGHUP and asked:
+        if number == signal.SIGHUP and received:
             continue
-        asked = 3 if number == signal.SIGQUIT else asked + 1
-        if asked == 1:
+        received = 3 if number == signal.SIGQUIT else received + 1
+        if received == 1:
             announce(f"up to {drain_timeout:g} s for tasks that run; a second Ctrl-C cancels them, a third kills")
             worker.drain(drain_timeout)
-        elif asked == 2:
+        elif received == 2:
             worker.hasten()
         else:
             os._exit(Exit.CUT_OFF)

@@ -66,12 +66,12 @@ class ServiceUser:
         return next((folder for folder in way if folder.exists() and not self._enters(folder)), None)
 
     def _enters(self, folder: Path) -> bool:
-        seen = folder.stat()
+        status = folder.stat()
         if self.uid == 0:
             return True
-        if seen.st_uid == self.uid:
-            return bool(seen.st_mode & stat.S_IXUSR)
-        return bool(seen.st_mode & (stat.S_IXGRP if seen.st_gid in self.groups else stat.S_IXOTH))
+        if status.st_uid == self.uid:
+            return bool(status.st_mode & stat.S_IXUSR)
+        return bool(status.st_mode & (stat.S_IXGRP if status.st_gid in self.groups else stat.S_IXOTH))
 
 
 def obstacles(site: Site) -> Iterator[str]:

@@ -18,7 +18,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "bindu":
         raise
-    told = "holdfast.bindu needs the package bindu, on Python 3.12 or later: pip install 'holdfast-supervisor[bindu]'"
-    raise MissingFrameworkError(told) from None
+    advice = "holdfast.bindu needs the package bindu, on Python 3.12 or later: pip install 'holdfast-supervisor[bindu]'"
+    raise MissingFrameworkError(advice) from None
 
 __all__ = ["connect", "install", "SchedulerAndStorage", "HoldfastScheduler", "HoldfastStorage"]

@@ -60,19 +60,19 @@ class HeldTask:
             self.over.set()
 
     def _outcome(self, state: str) -> Outcome:
-        kept = document(state, self.artifacts, self.messages)
-        if len(kept.encoded) > self.max_bytes:
-            problem = f"the worker answered with {len(kept.encoded)} bytes: at most {self.max_bytes} are kept"
+        answer = document(state, self.artifacts, self.messages)
+        if len(answer.encoded) > self.max_bytes:
+            problem = f"the worker answered with {len(answer.encoded)} bytes: at most {self.max_bytes} are kept"
             return Raised(Failure("ResultError", problem), final=True)
         match state:
             case "completed":
-                return Completed(kept.encoded)
+                return Completed(answer.encoded)
             case "failed":
-                return Failed(kept.encoded, kept.reason)
+                return Failed(answer.encoded, answer.reason)
             case "rejected":
-                return Rejected(kept.encoded, kept.reason)
+                return Rejected(answer.encoded, answer.reason)
             case _:
-                return InputAsked(state, kept.encoded)
+                return InputAsked(state, answer.encoded)
 
 
 _OUTCOMES = frozenset({"completed", "failed", "rejected", "input-required", "auth-required"})

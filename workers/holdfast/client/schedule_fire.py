@@ -57,27 +57,27 @@ class ScheduleFirer:
         """Make the fires that are due; seconds until the next round, None if no fire is known to come."""
         await self._carried_out(self._lookahead.due())
         while True:
-            found = await self._store.due_schedules(PAGE, self._scope)
-            self._note_halt(found.halted)
-            if found.halted:
+            due = await self._store.due_schedules(PAGE, self._scope)
+            self._note_halt(due.halted)
+            if due.halted:
                 return None
-            self._lookahead.note(found.now)
-            if not found.records and not found.spoilt:
-                return None if found.wait is None else await self._lookahead.look(found.now, found.wait)
-            await self._set_aside(found.spoilt)
-            if not await self._catch_up(found) and not found.spoilt:
+            self._lookahead.note(due.now)
+            if not due.records and not due.spoilt:
+                return None if due.wait is None else await self._lookahead.look(due.now, due.wait)
+            await self._set_aside(due.spoilt)
+            if not await self._catch_up(due) and not due.spoilt:
                 return REST  # the index and the record disagree about what is due: never in a tight loop
 
-    async def _catch_up(self, found: Due) -> bool:
+    async def _catch_up(self, due: Due) -> bool:
         """Make the fires that are due, in parts, as other duties wait meanwhile; True if there were some."""
         anything, orders = False, list[FireOrder]()
-        for record in found.records:
-            orders += await self._ordered(record, found.now)
+        for record in due.records:
+            orders += await self._ordered(record, due.now)
             if sum(len(one.fires) for one in orders) >= MOST_FIRES:
                 anything |= await self._carried_out(orders)
                 orders = []
             if record.paused:
-                await self._resume(record, found.now)
+                await self._resume(record, due.now)
                 anything = True
         return await self._carried_out(orders) or anything
 

@@ -118,22 +118,22 @@ class Schedules:
 
     async def _defined(self, specs: Mapping[str, ScheduleSpec]) -> list[ScheduleChange]:
         _check_mapping(specs)
-        now, found = await self._now(), list[ScheduleChange]()
+        now, changes = await self._now(), list[ScheduleChange]()
         for schedule_id, spec in specs.items():
             await anyio.lowlevel.checkpoint()  # others may need the loop meanwhile
             try:
-                found.append(self._define(schedule_id, spec, now))
+                changes.append(self._define(schedule_id, spec, now))
             except InvalidScheduleError as error:
                 if await self._same(schedule_id, spec) is None:
                     raise InvalidScheduleError(f"schedules.{_name(schedule_id)}: {error}") from None
-        return found
+        return changes
 
     async def _same(self, schedule_id: str, spec: ScheduleSpec) -> ScheduleRecord | None:
         """True for a schedule that was set with this very spec and has ended since: it is accepted although it would
         never fire."""
-        found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
+        record = await self._call(self._store.schedule, check_schedule_id(schedule_id))
         with suppress(TypeError, UnicodeError):  # such a spec was never set, as it cannot be written
-            return found if found is not None and found.definition.spec == spelled(spec) else None
+            return record if record is not None and record.definition.spec == spelled(spec) else None
         return None
 
     def _define(self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> ScheduleChange:
@@ -148,10 +148,10 @@ class Schedules:
 
     async def get(self, schedule_id: str) -> ScheduleRecord:
         """The schedule; UnknownScheduleError, or UnreadableScheduleError."""
-        found = await self._call(self._store.schedule, check_schedule_id(schedule_id))
-        if found is None:
+        record = await self._call(self._store.schedule, check_schedule_id(schedule_id))
+        if record is None:
             raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
-        return found
+        return record
 
     async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
         """A page of schedules: the next to fire first, those without a next fire last."""
@@ -159,22 +159,22 @@ class Schedules:
 
     async def owned(self, owner: str) -> frozenset[str]:
         """The ids of all schedules of an owner."""
-        found, cursor = set[str](), ""
+        ids, cursor = set[str](), ""
         while True:
             page, cursor = await self._call(self._store.schedules_of, check_owner(owner), MOST_SHOWN, cursor)
-            found.update(page)
+            ids.update(page)
             if not cursor:
-                return frozenset(found)
+                return frozenset(ids)
 
     async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
         """Those of these ids whose schedule exists and can be read."""
         ids = [check_schedule_id(one) for one in check_list("schedule_ids", schedule_ids, "ids")]
-        found = list[ScheduleRecord]()
+        records = list[ScheduleRecord]()
         for one in ids:
             with suppress(UnreadableScheduleError):
                 record = await self._call(self._store.schedule, one)
-                found += [] if record is None else [record]
-        return tuple(found)
+                records += [] if record is None else [record]
+        return tuple(records)
 
     async def pause(
         self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None

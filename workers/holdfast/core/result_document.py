@@ -35,8 +35,8 @@ def failure_document(state: str, failure: Failure, parts: list[Part] | None = No
 def reply_parts(document: bytes) -> list[Part]:
     """The handler's answer in an earlier turn: its parts, else its error; nothing if the document cannot be read."""
     try:
-        kept = _decoder.decode(document)
+        parsed = _decoder.decode(document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
-    message = kept.error.get("message")
-    return kept.parts or ([text_part(message)] if isinstance(message, str) else [])
+    message = parsed.error.get("message")
+    return parsed.parts or ([text_part(message)] if isinstance(message, str) else [])

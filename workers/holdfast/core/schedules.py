@@ -84,8 +84,8 @@ def expected_after(schedule: Schedule, after: int) -> int | None:
     bounds = schedule.bounds
     if not _has_room(schedule):
         return None
-    found = following(schedule.cadence, after if bounds.start is None else max(after, bounds.start - 1))
-    return found if found is None or bounds.end is None or found <= bounds.end else None
+    moment = following(schedule.cadence, after if bounds.start is None else max(after, bounds.start - 1))
+    return moment if moment is None or bounds.end is None or moment <= bounds.end else None
 
 
 def _has_room(schedule: Schedule) -> bool:

@@ -110,10 +110,10 @@ def read_step(line: str) -> TrailStep:
     moment, _, rest = line.partition(" ")
     event, _, detail = rest.partition(" ")
     at_ms = int(moment) if moment.isascii() and moment.isdigit() else 0
-    found = _PATTERNS[event].fullmatch(detail) if event in _PATTERNS else None
-    if found is None:
+    match = _PATTERNS[event].fullmatch(detail) if event in _PATTERNS else None
+    if match is None:
         return TrailStep(at_ms, event, reason=detail)
-    parts = {name: value or "" for name, value in found.groupdict().items()}
+    parts = {name: value or "" for name, value in match.groupdict().items()}
     return TrailStep(
         at_ms,
         event,

@@ -33,17 +33,17 @@ def resolve(handler: str | None, app_dir: Path, settings: Settings | None = None
     call = _call(target) if is_call(target) else None
     module, _, attribute = (call.target if call else target).partition(":")
     _put_first(str(folder))
-    found = _attribute(_module(module, folder), attribute, target)
-    return handler_from(_called(found, call) if call else found, target, settings)
+    target_value = _attribute(_module(module, folder), attribute, target)
+    return handler_from(_called(target_value, call) if call else target_value, target, settings)
 
 
-def handler_from(found: object, target: str, settings: Settings | None = None) -> Handler:
+def handler_from(target_value: object, target: str, settings: Settings | None = None) -> Handler:
     """A function, a registry or a provider, as a worker runs it. Raises HandlerError for anything else."""
-    if isinstance(found, Provider):
-        return found.__handler__(target, settings)
-    if isinstance(found, Handlers):
-        return found.frozen(target)
-    return Handler(target, callee(found, target, named=False))
+    if isinstance(target_value, Provider):
+        return target_value.__handler__(target, settings)
+    if isinstance(target_value, Handlers):
+        return target_value.frozen(target)
+    return Handler(target, callee(target_value, target, named=False))
 
 
 def target_of(handler: str | None, app_dir: Path) -> str:
@@ -63,12 +63,12 @@ def _call(target: str) -> WorkerCall:
         raise HandlerError(f"handler {target!a}: {error}") from None
 
 
-def _called(found: object, call: WorkerCall) -> object:
+def _called(target_value: object, call: WorkerCall) -> object:
     """Call a worker class. Any other class is refused: an operator's text would decide its arguments."""
-    if not isinstance(found, type) or not issubclass(found, Provider):
+    if not isinstance(target_value, type) or not issubclass(target_value, Provider):
         raise HandlerError(f"{call.target} is no worker class of holdfast.timeline: name it without parentheses")
     try:
-        return found(*call.arguments, **call.named)
+        return target_value(*call.arguments, **call.named)
     except Exception as error:
         raise HandlerError(f"{call.target} cannot be made: {error}", user_traceback(error)) from error
 
@@ -115,10 +115,10 @@ def _module(name: str, folder: Path) -> object:
 
 
 def _attribute(module: object, path: str, target: str) -> object:
-    found = module
+    target_value = module
     for name in path.split("."):
         try:
-            found = getattr(found, name)
+            target_value = getattr(target_value, name)
         except AttributeError:
             raise HandlerError(f"{target}: the module was imported, but it has no {name}") from None
-    return found
+    return target_value

@@ -105,14 +105,14 @@ def _checked(text: str, name: str) -> Cron:
     expression = ALIASES.get(text.lower(), " ".join(text.upper().split()))  # cronsim has no words for mon and jan
     if expression.startswith("@"):
         raise InvalidScheduleError(f"cron {text!r}: no such name; there are {', '.join(ALIASES)}")
-    made = Cron(expression, name)
+    expanded = Cron(expression, name)
     try:
-        comes = made.following(0)
+        comes = expanded.following(0)
     except CronSimError as error:
         raise InvalidScheduleError(f"cron {text!r}: {_fault(str(error), text)}") from error
     if comes is None or comes > LATEST:
         raise InvalidScheduleError(f"cron {text!r} never fires: no such day within {_YEARS} years")
-    return made
+    return expanded
 
 
 def _fault(message: str, text: str) -> str:

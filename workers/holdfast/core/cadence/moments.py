@@ -79,15 +79,15 @@ def _halved(low: int, high: int, name: str) -> int:
 def read_moment(text: str, name: str) -> int:
     """`1767225600`, `1767225600.5`, `2026-01-01T00:00:00Z` or a local time in the zone; InvalidScheduleError."""
     try:
-        found = _moment(text.strip(), name)
+        moment = _moment(text.strip(), name)
     except (ValueError, OverflowError):
-        found = -1
-    if not 0 <= found <= LATEST:
+        moment = -1
+    if not 0 <= moment <= LATEST:
         raise InvalidScheduleError(
             f"time {text!r} cannot be read: give seconds since 1970 or ISO 8601, from 1970 to 9999, "
             "as in 2026-12-24T18:00:00Z"
         )
-    return found
+    return moment
 
 
 def _moment(text: str, name: str) -> int:

@@ -39,17 +39,17 @@ class Recurrence:
 
     def following(self, start: datetime, timezone: str, after: int) -> int | None:
         if self.frequency in STEPS and not self.parts:
-            found = self._elapsed(moment_at(start, timezone), after)
+            moment = self._elapsed(moment_at(start, timezone), after)
         else:
-            found = self._found(start, timezone, after)
-        return found if found is None or self.until is None or found <= self.until else None
+            moment = self._counted(start, timezone, after)
+        return moment if moment is None or self.until is None or moment <= self.until else None
 
     def _elapsed(self, first: int, after: int) -> int | None:
         step = Every(self.interval * STEPS[self.frequency] * 1000, first)
-        found = step.following(after)
-        return found if self.count is None or found < first + self.count * step.interval else None
+        moment = step.following(after)
+        return moment if self.count is None or moment < first + self.count * step.interval else None
 
-    def _found(self, start: datetime, timezone: str, after: int) -> int | None:
+    def _counted(self, start: datetime, timezone: str, after: int) -> int | None:
         if self.count is not None:
             last = _last(self, start, timezone)
             if last is None or after >= last:
@@ -62,10 +62,10 @@ class Recurrence:
         begin = first
         while begin < _LAST:
             end = min(_LAST, begin.replace(year=min(9999, begin.year + _YEARS), day=min(begin.day, 28)))
-            found = None
-            for found in self._within(start, begin, end):
-                yield found
-            if found is None:
+            wall = None
+            for wall in self._within(start, begin, end):
+                yield wall
+            if wall is None:
                 return
             begin = end + timedelta(seconds=1)
 
@@ -112,8 +112,8 @@ class Recurrence:
 @lru_cache(maxsize=4096)
 def _last(rule: Recurrence, start: datetime, timezone: str) -> int | None:
     """The moment of the last one that COUNT allows: they are counted once, not at each search."""
-    found = deque(islice(existing(rule.walls(start, start), timezone), rule.count), maxlen=1)
-    return found[0] if found else None
+    newest = deque(islice(existing(rule.walls(start, start), timezone), rule.count), maxlen=1)
+    return newest[0] if newest else None
 
 
 def _midnight(wall: datetime) -> datetime:
@@ -126,12 +126,12 @@ def _times(named: Iterator[datetime], of_day: Clock, begin: datetime, end: datet
         phase = of_day.phase(day)
         if phase in empty and day > begin:
             continue
-        found = None
-        for found in of_day.times(day, begin):
-            if found > end:
+        wall = None
+        for wall in of_day.times(day, begin):
+            if wall > end:
                 return
-            yield found
-        if found is None and day > begin:
+            yield wall
+        if wall is None and day > begin:
             empty.add(phase)
             if len(empty) > _EMPTY:
                 return

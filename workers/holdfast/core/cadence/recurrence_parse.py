@@ -53,14 +53,14 @@ def recurrence(text: str, timezone: str) -> Recurrence:
         raise InvalidScheduleError(f"rule {text!r} lacks FREQ, one of {', '.join(FREQUENCIES)}")
     if "COUNT" in parts and "UNTIL" in parts:
         raise InvalidScheduleError(f"rule {text!r} has both COUNT and UNTIL: give one")
-    made = Recurrence(
+    parsed = Recurrence(
         parts.pop("FREQ"),
         int(parts.pop("INTERVAL", 1)),
         count=_count(parts.pop("COUNT", None)),
         until=_until(parts.pop("UNTIL", None), timezone),
         parts=tuple(parts.items()),
     )
-    return _accepted(made, text)
+    return _accepted(parsed, text)
 
 
 def _parts(text: str) -> dict[str, str]:
@@ -121,13 +121,13 @@ def _until(value: str | None, timezone: str) -> int | None:
     return moment_at(wall, "UTC" if value.endswith("Z") else timezone)
 
 
-def _accepted(made: Recurrence, text: str) -> Recurrence:
+def _accepted(rule: Recurrence, text: str) -> Recurrence:
     """Check with dateutil that the parts fit together, except those for which it would search up to the year 9999."""
-    parts = dict(made.parts)
+    parts = dict(rule.parts)
     which = [int(number) for number in re.findall(r"[+-]?\d+", parts.get("BYDAY", ""))]
-    if which and made.frequency not in ("YEARLY", "MONTHLY"):
+    if which and rule.frequency not in ("YEARLY", "MONTHLY"):
         raise InvalidScheduleError(f"rule {text!r}: BYDAY may say which of a month only with FREQ=MONTHLY or YEARLY")
-    most = 53 if made.frequency == "YEARLY" and "BYMONTH" not in parts else 5
+    most = 53 if rule.frequency == "YEARLY" and "BYMONTH" not in parts else 5
     if not all(1 <= abs(number) <= most for number in which):
         raise InvalidScheduleError(
             f"rule {text!r}: BYDAY is {parts['BYDAY']!r}, allowed in front of a day: 1 to {most}, -1 to -{most}"
@@ -136,9 +136,9 @@ def _accepted(made: Recurrence, text: str) -> Recurrence:
         raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
     if "BYSETPOS" in parts and set(parts) <= {"BYSETPOS", "WKST"}:
         raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among the times of another BY part; give one")
-    if "BYSETPOS" in parts and made.frequency in LONG and _times_a_day(made.parts) > MOST_TIMES:
+    if "BYSETPOS" in parts and rule.frequency in LONG and _times_a_day(rule.parts) > MOST_TIMES:
         raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among at most {MOST_TIMES} times a day")
-    return made
+    return rule
 
 
 def _has_such_a_day(parts: dict[str, str]) -> bool:

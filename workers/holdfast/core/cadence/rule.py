@@ -45,9 +45,9 @@ class RecurrenceRule:
         return place < len(self.without) and self.without[place] == moment
 
     def _candidate(self, after: int) -> int | None:
-        found = [one.following(self.start, self.timezone, after) for one in self.recurrences]
-        found += self.extra[bisect_right(self.extra, after) :][:1]
-        return min((moment for moment in found if moment is not None), default=None)
+        candidates = [one.following(self.start, self.timezone, after) for one in self.recurrences]
+        candidates += self.extra[bisect_right(self.extra, after) :][:1]
+        return min((moment for moment in candidates if moment is not None), default=None)
 
     def __str__(self) -> str:
         lines = [f"DTSTART;TZID={self.timezone}:{self.start:%Y%m%dT%H%M%S}"]
@@ -64,16 +64,16 @@ def rule(text: str, timezone: str, now: int) -> RecurrenceRule:
     """
     if len(text) > MOST_TEXT:
         raise InvalidScheduleError(f"rule: {len(text)} characters, at most {MOST_TEXT} are allowed")
-    made = _read(text, RecurrenceRule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ()))
-    if len(made.extra) + len(made.without) > MOST_DATES:
+    parsed = _read(text, RecurrenceRule(local(now, timezone).replace(tzinfo=None, microsecond=0), timezone, ()))
+    if len(parsed.extra) + len(parsed.without) > MOST_DATES:
         raise InvalidScheduleError(
-            f"rule: {len(made.extra) + len(made.without)} dates, at most {MOST_DATES} are allowed"
+            f"rule: {len(parsed.extra) + len(parsed.without)} dates, at most {MOST_DATES} are allowed"
         )
-    if not made.recurrences and not made.extra:
+    if not parsed.recurrences and not parsed.extra:
         raise InvalidScheduleError(f"rule {text!r} has neither an RRULE nor an RDATE")
-    if made.following(-1) is None:
+    if parsed.following(-1) is None:
         raise InvalidScheduleError(f"rule {text!r} never fires: no such time was found")
-    return made
+    return parsed
 
 
 @lru_cache(maxsize=4096)
@@ -82,13 +82,13 @@ def checked(text: str) -> RecurrenceRule:
     return _read(text, RecurrenceRule(EPOCH.replace(tzinfo=None), "UTC", ()))
 
 
-def _read(text: str, made: RecurrenceRule) -> RecurrenceRule:
+def _read(text: str, rule: RecurrenceRule) -> RecurrenceRule:
     lines = sorted(map(_parted, _lines(text)), key=lambda line: line[0] != "DTSTART")
     if [name for name, *_ in lines].count("DTSTART") > 1:
         raise InvalidScheduleError(f"rule {text[:200]!r} has more than one DTSTART")
     for line in lines:
-        made = _with(made, *line)
-    return made
+        rule = _with(rule, *line)
+    return rule
 
 
 def _lines(text: str) -> list[str]:
@@ -98,14 +98,14 @@ def _lines(text: str) -> list[str]:
 
 def _parted(line: str) -> tuple[str, dict[str, str], str]:
     """The name, the parameters and the value of a line; a bare `FREQ=…` is an RRULE."""
-    found = _LINE.fullmatch(line if ":" in line else f"RRULE:{line}")
-    if found is None:
+    match = _LINE.fullmatch(line if ":" in line else f"RRULE:{line}")
+    if match is None:
         raise InvalidScheduleError(
             f"rule line {line!r}: allowed are DTSTART, RRULE, RDATE and EXDATE, as in RRULE:FREQ=…"
         )
-    pairs = [pair.split("=", 1) for pair in found[2].split(";") if pair]
+    pairs = [pair.split("=", 1) for pair in match[2].split(";") if pair]
     parameters = dict[str, str](pairs)
-    if len(parameters) < len(pairs) or parameters.keys() - {"TZID", "VALUE"} or (found[1] == "RRULE" and parameters):
+    if len(parameters) < len(pairs) or parameters.keys() - {"TZID", "VALUE"} or (match[1] == "RRULE" and parameters):
         raise InvalidScheduleError(
             f"rule line {line[:200]!r}: of parameters, dates may have one TZID and one VALUE, RRULE none"
         )
@@ -113,22 +113,22 @@ def _parted(line: str) -> tuple[str, dict[str, str], str]:
         raise InvalidScheduleError(
             f"rule line {line[:200]!r}: VALUE is {parameters['VALUE']!r}, allowed: DATE and DATE-TIME"
         )
-    return found[1], parameters, found[3]
+    return match[1], parameters, match[3]
 
 
-def _with(made: RecurrenceRule, name: str, parameters: dict[str, str], value: str) -> RecurrenceRule:
-    timezone = parameters.get("TZID", made.timezone)
+def _with(rule: RecurrenceRule, name: str, parameters: dict[str, str], value: str) -> RecurrenceRule:
+    timezone = parameters.get("TZID", rule.timezone)
     zone(timezone)
     match name:
         case "DTSTART":
             start, universal = _wall(value)
-            return replace(made, start=start, timezone="UTC" if universal else timezone)
+            return replace(rule, start=start, timezone="UTC" if universal else timezone)
         case "RDATE":
-            return replace(made, extra=tuple(sorted({*made.extra, *_moments(value, timezone)})))
+            return replace(rule, extra=tuple(sorted({*rule.extra, *_moments(value, timezone)})))
         case "EXDATE":
-            return replace(made, without=tuple(sorted({*made.without, *_moments(value, timezone)})))
+            return replace(rule, without=tuple(sorted({*rule.without, *_moments(value, timezone)})))
         case _:
-            return replace(made, recurrences=(*made.recurrences, recurrence(value, made.timezone)))
+            return replace(rule, recurrences=(*rule.recurrences, recurrence(value, rule.timezone)))
 
 
 def _moments(value: str, timezone: str) -> list[int]:

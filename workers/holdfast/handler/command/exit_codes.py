@@ -30,19 +30,19 @@ def outcome(status: int, output: bytes, last_line: str, tail: str, max_bytes: in
 
     `last_line` and `tail` of its standard error explain it.
     """
-    said = f": {last_line}" if last_line else ""
+    because = f": {last_line}" if last_line else ""
     match status:
         case 0:
             return outcome_of(value_of(output), max_bytes)
         case _ if status == TRY_AGAIN:
-            return Raised(_failure("Retry", f"the command asked for a retry{said}", tail))
+            return Raised(_failure("Retry", f"the command asked for a retry{because}", tail))
         case _ if status in NEVER:
             failure = _failure("Reject", last_line or f"exit status {status}, {NEVER[status]}", tail)
             return Rejected(failure_document("rejected", failure), failure.message)
         case _ if status < 0:
-            return Raised(_failure("Signal", f"the command was ended by {_signal(-status)}{said}", tail))
+            return Raised(_failure("Signal", f"the command was ended by {_signal(-status)}{because}", tail))
         case _:
-            return Raised(_failure("ExitStatus", f"exit status {status}{said}", tail))
+            return Raised(_failure("ExitStatus", f"exit status {status}{because}", tail))
 
 
 def value_of(output: bytes) -> Any:

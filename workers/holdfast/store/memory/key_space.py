@@ -77,7 +77,7 @@ class KeySpace:
     def _load(self, source: bytes) -> bytes:
         sha = hashlib.sha1(source, usedforsecurity=False).hexdigest()
         body = source.partition(b"\n")[2]  # the first line is the script's flags, which are for servers
-        kept = b'redis.operations["%s"]' % sha.encode()
-        self.client.execute_command("EVAL", kept + b" = function()\n" + _beneath() + body + b"\nend", 0)
-        self._callers[sha] = self.client.execute_command("SCRIPT", "LOAD", b"return " + kept + b"()").decode()
+        variable = b'redis.operations["%s"]' % sha.encode()
+        self.client.execute_command("EVAL", variable + b" = function()\n" + _beneath() + body + b"\nend", 0)
+        self._callers[sha] = self.client.execute_command("SCRIPT", "LOAD", b"return " + variable + b"()").decode()
         return sha.encode()

@@ -35,13 +35,13 @@ class RedisAdmin(RedisPart):
 
     async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
         now = int((await self._command("TIME"))[0]) * 1000
-        found: dict[str, WorkerRecord] = {}
+        records: dict[str, WorkerRecord] = {}
         for name in names:
             beat = await self._command("ZSCORE", self._keys.workers, name)
             worker = await self._worker(name, now - int(float(beat or now)))
             if worker.state:
-                found[name] = worker
-        return found
+                records[name] = worker
+        return records
 
     async def _worker(self, incarnation: str, beat_ago_ms: int) -> WorkerRecord:
         fields = dict(decode.pairs(await self._command("HGETALL", self._keys.worker(incarnation))))
@@ -62,7 +62,7 @@ class RedisAdmin(RedisPart):
     async def strays(
         self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
     ) -> Strays:
-        following, *found = await self._run("strays", cursor or "0", page, silence_ms, int(put_back), max_crashes)
-        words = [word.decode() for word in found]
+        following, *rest = await self._run("strays", cursor or "0", page, silence_ms, int(put_back), max_crashes)
+        words = [word.decode() for word in rest]
         strays = tuple(Stray(*words[start : start + 3]) for start in range(0, len(words), 3))
         return Strays(strays, "" if following == b"0" else following.decode())

@@ -40,14 +40,14 @@ class Connection:
         self._explained = Explained(self.url)
         self._declared = self.keys.declared
         self._answer_timeout = settings.answer_timeout
-        made = clients or clients_of(settings)
-        self.client, self.blocking, self._locator = made.commands, made.blocking, made.locator
-        self._peeking = made.peeking
+        pools = clients or clients_of(settings)
+        self.client, self.blocking, self._locator = pools.commands, pools.blocking, pools.locator
+        self._peeking = pools.peeking
         self._execute: Any = self.client.execute_command
         self._execute_blocking: Any = self.blocking.execute_command
         self._execute_peeking: Any = self._peeking.execute_command
-        if made.locator is not None:
-            redirecting = Redirecting(made)
+        if pools.locator is not None:
+            redirecting = Redirecting(pools)
             self._execute = redirecting.over(self._execute)
             self._execute_blocking = redirecting.over(self._execute_blocking)
             self._execute_peeking = redirecting.over(self._execute_peeking)
@@ -89,20 +89,20 @@ class Connection:
         """Raises StoreRefusedError for the first key of this queue that has another type. Keys that this user may
         not read are left out."""
         for key, wanted in self.keys.types.items():
-            found = await self._type_of(key)
-            if found not in {wanted, "none"}:
+            kind = await self._type_of(key)
+            if kind not in {wanted, "none"}:
                 raise StoreRefusedError(
-                    f"Redis at {self.url}: key {key} is a {found}, and queue {self.keys.queue} keeps a {wanted} there; "
+                    f"Redis at {self.url}: key {key} is a {kind}, and queue {self.keys.queue} keeps a {wanted} there; "
                     f"rename it (RENAME {key} …), or use another queue name"
                 )
 
     async def _check_types_of(self, task_id: str) -> None:
         """Check the keys of a task as `check_types` does."""
         for key, wanted in self.keys.types_of(task_id).items():
-            found = await self._type_of(key)
-            if found not in {wanted, "none"}:
+            kind = await self._type_of(key)
+            if kind not in {wanted, "none"}:
                 raise StoreRefusedError(
-                    f"Redis at {self.url}: key {key} is a {found}, and a task has a {wanted} there; "
+                    f"Redis at {self.url}: key {key} is a {kind}, and a task has a {wanted} there; "
                     f"rename it (RENAME {key} …)"
                 )
 

@@ -22,8 +22,8 @@ class RedisConversations(RedisPart):
         return {task_id: state.decode() for task_id, state in decode.pairs(flat)}, following
 
     async def noted_state(self, task_id: str) -> str:
-        found = await self._command("HGET", self._keys.about(task_id), "state")
-        return found.decode() if found is not None else ""
+        state = await self._command("HGET", self._keys.about(task_id), "state")
+        return state.decode() if state is not None else ""
 
     async def add(
         self,

@@ -55,23 +55,23 @@ class ServerLocator(ABC):
 
     async def discover_master(self, service_name: str) -> Address:
         """The address to connect to; the name is the library's."""
-        found = await self._ask_around(service_name)
-        earlier, self._found = self._found, found
-        if earlier not in {None, found} and self.changed is not None:
+        master = await self._ask_around(service_name)
+        earlier, self._found = self._found, master
+        if earlier not in {None, master} and self.changed is not None:
             await self.changed()
-        return found
+        return master
 
     async def _ask_around(self, name: str) -> Address:
         errors: dict[Address, Exception] = {}
         for host in tuple(self._hosts):
             try:
                 with anyio.fail_after(ASKING_TIMEOUT):
-                    found = await self._ask(host, name)
+                    address = await self._ask(host, name)
             except (RedisError, OSError) as error:
                 errors[host] = error
             else:
                 self.prefer(host)
-                return found
+                return address
         raise _of_all(errors)
 
     async def _ask(self, host: Address, name: str) -> Address:
@@ -104,10 +104,10 @@ class SentinelLocator(ServerLocator):
     form = "sentinel"
 
     async def _answer(self, client: Any, host: Address, name: str) -> Address:
-        found = await client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
-        if found is None:
+        answer = await client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
+        if answer is None:
             raise ResponseError(f"knows no master {name!r}")
-        return found[0].decode(), int(found[1])
+        return answer[0].decode(), int(answer[1])
 
 
 class ClusterLocator(ServerLocator):

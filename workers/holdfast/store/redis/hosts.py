@@ -29,8 +29,8 @@ class RedisHosts(RedisPart):
         return QuietOrder(word == b"resumed", workers)
 
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
-        found = pairs(await self._command("HGETALL", self._keys.quiet))
-        quiet = [_quiet(mark, text.decode(errors="replace")) for mark, text in found]
+        marks = pairs(await self._command("HGETALL", self._keys.quiet))
+        quiet = [_quiet(mark, text.decode(errors="replace")) for mark, text in marks]
         return tuple(sorted(quiet, key=lambda one: (one.is_halt, not one.is_all, one.host)))
 
     async def last_halt(self, host: str) -> int:

@@ -32,14 +32,14 @@ class LaneHeadWatch:
 
     async def look(self) -> None:
         name = self._connection.keys.name(self._lane)
-        seen = self._earlier = await look(self._connection, name, self._earlier)
+        head = self._earlier = await look(self._connection, name, self._earlier)
         self.facts = replace(
             self.facts,
-            kind=seen.kind,
-            length=seen.length,
-            pushed_at_head=self.facts.pushed_at_head or seen.pushed > 0,
-            suspects=seen.suspects,
-            turned=seen.turned,
+            kind=head.kind,
+            length=head.length,
+            pushed_at_head=self.facts.pushed_at_head or head.pushed > 0,
+            suspects=head.suspects,
+            turned=head.turned,
         )
 
 

@@ -20,9 +20,9 @@ class RedisLanes(RedisPart):
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
         now_ms, rows, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
         orders = _orders({name: value.decode(errors="replace") for name, value in pairs(rules)})
-        found = sorted((_lane(row, orders) for row in rows), key=lambda lane: lane.name)
+        states = sorted((_lane(row, orders) for row in rows), key=lambda lane: lane.name)
         handlers = {subject: one for (bound, subject), one in orders.items() if bound == LaneBound.NAME}
-        return Lanes(now_ms, tuple(found), handlers, living)
+        return Lanes(now_ms, tuple(states), handlers, living)
 
     async def service(self, places: Sequence[tuple[str, str]]) -> list[ServedState]:
         args = [word for lane, name in places for word in (self._keys.name(lane), name)]

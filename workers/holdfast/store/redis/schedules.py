@@ -75,13 +75,13 @@ class RedisSchedules(RedisPart):
         return await self._word("schedule_remove", schedule_id)
 
     async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
-        found = await self._read(schedule_id)
-        if isinstance(found, SpoiltSchedule):
+        record = await self._read(schedule_id)
+        if isinstance(record, SpoiltSchedule):
             raise UnreadableScheduleError(
-                f"schedule {schedule_id}: {found.why}; remove it with `supervisor schedules unset {schedule_id}`, "
+                f"schedule {schedule_id}: {record.why}; remove it with `supervisor schedules unset {schedule_id}`, "
                 "and set it again"
             )
-        return found
+        return record
 
     async def _read(self, schedule_id: str) -> ScheduleRecord | SpoiltSchedule | None:
         fields = await self._run("schedule_show", schedule_id)
@@ -90,28 +90,28 @@ class RedisSchedules(RedisPart):
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
         start = read_position(cursor)
         names = await self._command("ZRANGE", self._keys.schedules, start, start + limit - 1)
-        found = [await self._read(name.decode()) for name in names]
+        records = [await self._read(name.decode()) for name in names]
         following = str(start + limit) if len(names) == limit else ""
-        return SchedulePage(*_sorted(found), cursor=following)
+        return SchedulePage(*_sorted(records), cursor=following)
 
     async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
         start = read_position(cursor)
-        found = await self._command("ZRANGE", self._keys.owner(owner), start, start + limit - 1)
-        return tuple(name.decode() for name in found), str(start + limit) if len(found) == limit else ""
+        ids = await self._command("ZRANGE", self._keys.owner(owner), start, start + limit - 1)
+        return tuple(name.decode() for name in ids), str(start + limit) if len(ids) == limit else ""
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
         (token, begins, more), removed, left = await self._run("schedule_retire", seen, limit)
         return Retired(token.decode(), _undeclared(removed), _undeclared(left), begins=begins == 1, more=more == 1)
 
     async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
-        found: dict[Undeclared, None] = {}
+        undeclared: dict[Undeclared, None] = {}
         token = b""
         for _ in range(UNDECLARED_STEPS):
             (token, begins, more), flat = await self._run("schedule_undeclared", token, UNDECLARED_AT_ONCE)
-            found = dict.fromkeys((*(() if begins else found), *_undeclared(flat)))
-            if not more or len(found) >= limit:
+            undeclared = dict.fromkeys((*(() if begins else undeclared), *_undeclared(flat)))
+            if not more or len(undeclared) >= limit:
                 break
-        return tuple(found)[:limit]
+        return tuple(undeclared)[:limit]
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
         lines = await self._run("schedule_history", schedule_id, limit)
@@ -139,8 +139,8 @@ def found_due(answer: Any) -> Due:
     """The answer of `schedule_due` as a value."""
     if answer == HALTED:
         return Due(0, (), None, halted=True)
-    now, wait, *found = answer
-    records, spoilt = _records(found)
+    now, wait, *rows = answer
+    records, spoilt = _records(rows)
     return Due(now, records, None if wait < 0 else wait, spoilt)
 
 

@@ -46,8 +46,8 @@ class Script:
 def _files(*, shared: bool) -> Mapping[str, Traversable]:
     """The files of the shared parts, or those of the operations, by name: no two files have the same one."""
     folders = [folder for folder in files("holdfast.store").joinpath("lua").iterdir() if folder.is_dir()]
-    found = (entry for folder in folders if (folder.name == "shared") == shared for entry in folder.iterdir())
-    return {entry.name.removesuffix(".lua"): entry for entry in found if entry.name.endswith(".lua")}
+    entries = (entry for folder in folders if (folder.name == "shared") == shared for entry in folder.iterdir())
+    return {entry.name.removesuffix(".lua"): entry for entry in entries if entry.name.endswith(".lua")}
 
 
 def operations() -> list[str]:
@@ -63,8 +63,8 @@ def shared_parts() -> list[str]:
 @cache
 def text(name: str) -> str:
     """The Lua source of an operation or of a shared part, by its name."""
-    found = _files(shared=False).get(name) or _files(shared=True)[name]
-    return found.read_text()
+    file = _files(shared=False).get(name) or _files(shared=True)[name]
+    return file.read_text()
 
 
 def _parts(source: str, taken: dict[str, str], replaced: Mapping[str, str]) -> Iterator[str]:
@@ -100,10 +100,10 @@ def _build(name: str, items: frozenset[tuple[str, str]], before: str) -> Script:
         body = f"return carry_out(function()\n{body}\nend)"
     shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
     body = _plain(body)
-    kept = _mentioned(parts, body)
+    needed = _mentioned(parts, body)
     if usual:
-        kept = _deferred(kept, parts, parts.index(taken[usual[1]]))
-    source = "\n".join([shebang, *_nested([*filter(None, map("".join, kept))], body)]).encode()
+        needed = _deferred(needed, parts, parts.index(taken[usual[1]]))
+    source = "\n".join([shebang, *_nested([*filter(None, map("".join, needed))], body)]).encode()
     return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
 
 

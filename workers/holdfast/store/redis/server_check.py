@@ -45,11 +45,11 @@ class RedisServer(RedisPart):
             )
 
     async def _check_schema(self) -> None:
-        found: bytes | None = await self._command("HGET", self._keys.meta, "schema")
-        if found is None:  # written only if missing: a store out of memory may still serve
+        stored: bytes | None = await self._command("HGET", self._keys.meta, "schema")
+        if stored is None:  # written only if missing: a store out of memory may still serve
             await self._command("HSETNX", self._keys.meta, "schema", SCHEMA)
-            found = await self._command("HGET", self._keys.meta, "schema")
-        schema = (found or b"").decode(errors="replace")
+            stored = await self._command("HGET", self._keys.meta, "schema")
+        schema = (stored or b"").decode(errors="replace")
         if schema != str(SCHEMA):
             raise StoreRefusedError(
                 f"queue {self._keys.queue} holds schema {schema!r}, this version needs {SCHEMA}; "

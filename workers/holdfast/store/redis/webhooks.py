@@ -9,8 +9,8 @@ from holdfast.store.redis.part import RedisPart
 
 class RedisWebhooks(RedisPart):
     async def take_notices(self, limit: int, lease_ms: int) -> tuple[list[Notice | SpoiltNotice], int | None]:
-        wait, *found = await self._run("webhooks_take", limit, lease_ms)
-        taken = [_notice(name.decode(), fields) for name, fields in zip(found[::2], found[1::2], strict=True)]
+        wait, *notices = await self._run("webhooks_take", limit, lease_ms)
+        taken = [_notice(name.decode(), fields) for name, fields in zip(notices[::2], notices[1::2], strict=True)]
         return taken, None if wait < 0 else wait
 
     async def notice_done(self, name: str, why: str = "") -> bool:
