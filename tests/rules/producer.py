@@ -8,6 +8,8 @@ _REDIS = "workers/holdfast/store/redis"
 _JOINED = "tests/worker/test_joined_submits.py"
 _DIRECT = "tests/worker/test_direct_client.py"
 _PROTOCOL = "tests/worker/test_command_protocol.py"
+_SUBMIT = "supervisor/holdfastd/cli/submit"
+_AGAIN = "tests/cli/test_submit_again.py"
 _SUBMITTER = "tests/worker/test_submitter.py"
 
 PRODUCER = [
@@ -108,6 +110,27 @@ PRODUCER = [
         "        protocol.leave()\n",
         "",
         f"{_PROTOCOL}::test_a_connection_goes_back_to_the_pool_as_it_was",
+    ),
+    Rule(
+        "two lines of a file with the same content are two tasks",
+        f"{_SUBMIT}/line_ids.py",
+        'digest.update(b"\\0%d\\0%b" % (number, content))',
+        "digest.update(content)",
+        f"{_AGAIN}::test_the_same_file_again_adds_nothing",
+    ),
+    Rule(
+        "the same lines with other options are other tasks",
+        f"{_SUBMIT}/line_ids.py",
+        ' + b"\\0" + ascii(template).encode()',
+        "",
+        f"{_AGAIN}::test_another_file_and_other_options_are_other_tasks",
+    ),
+    Rule(
+        "the lines of a pipe have no derived ids without a key",
+        f"{_SUBMIT}/line_ids.py",
+        "        return None\n",
+        '        return "-"\n',
+        f"{_AGAIN}::test_the_same_lines_of_a_pipe_are_new_tasks_unless_a_key_names_them",
     ),
     Rule(
         "the first failure of a call counts as its first attempt",

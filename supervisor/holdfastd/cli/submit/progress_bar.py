@@ -1,4 +1,4 @@
-"""A progress bar on standard error if that is a terminal."""
+"""The progress of `submit` on standard error: a bar on a terminal, else a line from time to time."""
 
 from __future__ import annotations
 
@@ -7,30 +7,43 @@ from types import TracebackType
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from holdfastd.cli.common import output
+from holdfastd.cli.submit.submit_rate import SubmitRate
 from holdfastd.cli.submit.submit_windows import Tally
 
 
 class ProgressBar:
-    """Shows how many of the accepted tasks have settled; a context manager."""
+    """Shows how many tasks were accepted and, with `wait`, how many of them have settled; a context manager.
 
-    def __init__(self, tally: Tally, *, visible: bool) -> None:
+    `is_stream`: the tasks come from a file or a pipe. Only for those lines are printed where there is no terminal.
+    """
+
+    def __init__(self, tally: Tally, *, wait: bool, is_stream: bool) -> None:
         self._tally = tally
-        columns = (TextColumn("tasks"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        is_off = not (visible and sys.stderr.isatty())
-        self._bar = Bar(*columns, console=Console(stderr=True), transient=True, disable=is_off)
-        self._task = self._bar.add_task("tasks", total=None)
+        self._wait, self._is_stream = wait, is_stream
+        self._rate = SubmitRate(tally)
+        self._is_on = (wait or is_stream) and sys.stderr.isatty()
+        self._bar = Bar(*_columns(wait), console=Console(stderr=True), transient=True, disable=not self._is_on)
+        self._task = self._bar.add_task("", total=None)
 
     def show(self) -> None:
-        """Bring the bar up to date."""
-        self._bar.update(self._task, completed=self._tally.settled, total=self._tally.accepted)
+        """Bring it up to date."""
+        if self._is_on:
+            total = self._tally.accepted if self._wait else None
+            self._bar.update(self._task, description=self._text(), completed=self._tally.settled, total=total)
+        elif self._is_stream and (line := self._rate.line()):
+            output.note(line)
+
+    def _text(self) -> str:
+        return self._rate.text() if self._is_stream else "tasks"
 
     def print(self, line: str) -> None:
         """Print a line on standard output, above the bar if both are on the same terminal."""
-        if self._bar.disable or not sys.stdout.isatty():
+        if not self._is_on or not sys.stdout.isatty():
             click.echo(line)
         else:
             self._bar.console.print(Text(line), soft_wrap=True)
@@ -41,3 +54,8 @@ class ProgressBar:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._bar.stop()
+
+
+def _columns(wait: bool) -> list[ProgressColumn]:
+    settled = [BarColumn(), MofNCompleteColumn()] if wait else []
+    return [TextColumn("{task.description}"), *settled, TimeElapsedColumn()]

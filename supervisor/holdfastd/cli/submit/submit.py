@@ -24,6 +24,7 @@ from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, AnnouncedRetries, manage
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.submit import task_sources
+from holdfastd.cli.submit.line_ids import LineIds, path_of
 from holdfastd.cli.submit.printed_answers import PrintedAnswers
 from holdfastd.cli.submit.progress_bar import ProgressBar
 from holdfastd.cli.submit.submit_windows import SubmitListener, Tally, submit_all
@@ -61,6 +62,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
     type=click.File("rb"),
     help="Submit one task for each JSON object, one per line: text, data, name, kwargs, task_id, …",
 )
+@click.option("--again", is_flag=True, help="Submit the lines of a file once more, even if they were submitted before.")
 @click.option("--wait", is_flag=True, help="Wait for the results and print them. Exit status 1 if a task failed.")
 @click.option("--delay", type=DURATION, help="Start after this delay at the earliest: seconds, or 5m, 1h30m, 7d.")
 @click.option("--at", type=WHEN, help="Start at this time at the earliest: 2030-01-31T12:00:00Z or Unix seconds.")
@@ -82,7 +84,11 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
     help="If a task of --after does not complete: fail too (default), or run anyway.",
 )
 @click.option("--expires", type=DURATION, help="Cancel the task if no worker claims it within this time.")
-@click.option("--key", help="Derive the id of the task from this key: the same key again adds no second task.")
+@click.option(
+    "--key",
+    help="Derive the id of the task from this key: the same key again adds no second task. For the lines of --lines or "
+    "--jsonl: from the key, the number of the line and its content.",
+)
 @click.option("--webhook", metavar="URL", help="URL to notify when the task ends or asks for input.")
 @click.option(
     "--debounce", metavar="KEY", help="With --delay: a later submission with this key replaces the one that waits."
@@ -103,14 +109,22 @@ def submit(
     texts: tuple[str, ...],
     lines: BinaryIO | None,
     jsonl: BinaryIO | None,
+    again: bool,
     wait: bool,
     **given: Any,
 ) -> int:
-    """Submit one task for each TEXT, or for each line of a file. Prints the ids, or with --wait the results."""
+    """Submit one task for each TEXT, or for each line of a file. Prints the ids, or with --wait the results.
+
+    The lines of a file have ids that come from its path, their numbers and contents: to submit it again adds nothing
+    twice. Lines of standard input have such ids only with --key.
+    """
     _check_flags(given)
     template = _template(given | {"after": given["after"] or None})
     _check_sources(texts, template, lines, jsonl)
     stream = lines or jsonl
+    _check_again(again, template, stream)
+    ids = None if stream is None or again else _line_ids(stream, template)
+    template = template if stream is None else msgspec.structs.replace(template, key=None)
     tally, answers = Tally(), PrintedAnswers()
 
     async def work(manager: TaskManager) -> task_sources.BadLineError | None:
@@ -119,8 +133,8 @@ def submit(
             items = _from_arguments(texts, template)
         else:
             parser = task_sources.text_parser(template) if lines else task_sources.json_parser(template)
-            items = task_sources.from_lines(stream.fileno(), parser, limit)
-        with ProgressBar(tally, visible=wait) as progress:
+            items = task_sources.from_lines(stream.fileno(), parser, limit, ids)
+        with ProgressBar(tally, wait=wait, is_stream=stream is not None) as progress:
             listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None)
             try:
                 return await submit_all(manager, items, listener, tally)
@@ -131,7 +145,7 @@ def submit(
 
     later = None if stream is None and not wait else LONG_RETRIES
     first = AnnouncedRetries.of(session.settings.redis.submit)
-    return _finish(manage(session, work, later, first), tally, answers, stream)
+    return _finish(manage(session, work, later, first), tally, answers, stream, ids)
 
 
 async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[task_sources.Item]]:
@@ -156,8 +170,23 @@ def _check_sources(texts: Sequence[str], template: TaskSpec, lines: object, json
         raise click.UsageError("nothing to submit: give TEXT, --data, --name, --lines or --jsonl")
     if template.task_id is not None and (len(texts) > 1 or lines or jsonl):
         raise click.UsageError("--task-id names one task, but several are submitted")
-    if template.key is not None and (len(texts) > 1 or lines or jsonl):
+    if template.key is not None and len(texts) > 1:
         raise click.UsageError("--key names one task, but several are submitted")
+
+
+def _check_again(again: bool, template: TaskSpec, stream: BinaryIO | None) -> None:
+    if again and stream is None:
+        raise click.UsageError("--again is for the lines of a file: give --lines or --jsonl")
+    if again and template.key is not None:
+        raise click.UsageError(
+            "--again and --key exclude each other: one submits the same lines once more, one does not"
+        )
+
+
+def _line_ids(stream: BinaryIO, template: TaskSpec) -> LineIds | None:
+    """None for a pipe without a key: its lines may be new tasks although they are the same."""
+    source = f"key {template.key}" if template.key is not None else path_of(stream)
+    return LineIds(source, template) if source else None
 
 
 def _check_flags(given: Mapping[str, Any]) -> None:
@@ -209,13 +238,20 @@ def _listener(
 
 
 def _finish(
-    bad: task_sources.BadLineError | None, tally: Tally, answers: PrintedAnswers, stream: BinaryIO | None
+    bad: task_sources.BadLineError | None,
+    tally: Tally,
+    answers: PrintedAnswers,
+    stream: BinaryIO | None,
+    ids: LineIds | None,
 ) -> int:
     if bad:
         upto = f", up to line {tally.line}" if tally.accepted else ""
-        raise CommandError(f"{bad}; {counted(tally.accepted, 'task')} accepted{upto}")
+        harmless = "; submitted again, they are not added twice" if tally.accepted and ids else ""
+        raise CommandError(f"{bad}; {counted(tally.accepted, 'task')} accepted{upto}{harmless}")
     if stream is not None or answers.lost:
-        output.note(f"{answers.lost and f'{answers.lost}; '}{counted(tally.accepted, 'task')} accepted")
+        known = f", {tally.known} of them submitted before and not added again" if tally.known else ""
+        hint = " (--again adds them)" if tally.known and ids and stream and path_of(stream) else ""
+        output.note(f"{answers.lost and f'{answers.lost}; '}{counted(tally.accepted, 'task')} accepted{known}{hint}")
     if tally.unfit:
         return Exit.CONFIG
     if tally.failed or tally.refused:

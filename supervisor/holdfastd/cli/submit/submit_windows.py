@@ -25,9 +25,11 @@ FAILURES = frozenset({State.FAILED, State.REJECTED, State.CANCELED})
 
 @dataclass
 class Tally:
-    """Counts so far. `line`: the last line whose task was accepted; `places`: lanes and handlers already checked."""
+    """Counts so far. `known`: accepted tasks that were submitted before, and not added again; `line`: the last line
+    whose task was accepted; `places`: lanes and handlers already checked."""
 
     accepted: int = 0
+    known: int = 0
     refused: int = 0
     unfit: int = 0  # refused tasks whose cause is the store
     settled: int = 0
@@ -84,6 +86,7 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
             receipts.append(answer)
             new += [each] if answer.accepted is Accepted.NEW else []
     tally.accepted += len(receipts)
+    tally.known += sum(receipt.accepted is Accepted.DUPLICATE for receipt in receipts)
     tally.line = window[-1].number
     listener.accepted(receipts)
     await _warn(manager, new, listener, tally)

@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast.errors import InvalidTaskError
+from holdfastd.cli.submit.line_ids import LineIds
 
 CHUNK = 1 << 16
 
@@ -67,15 +68,19 @@ async def _read(descriptor: int) -> bytes:
 Parse = Callable[[bytes], TaskSpec]
 
 
-async def from_lines(descriptor: int, parse: Parse, longest: int) -> AsyncIterator[list[Item]]:
-    """The task of each line, in chunks. Raises BadLineError at the first line that is not a task."""
+async def from_lines(
+    descriptor: int, parse: Parse, longest: int, ids: LineIds | None = None
+) -> AsyncIterator[list[Item]]:
+    """The task of each line, in chunks, with its id if `ids` gives it one. Raises BadLineError at the first line that
+    is not a task."""
     async for lines in chunks(descriptor, longest):
-        yield [_item(line, parse) for line in lines]
+        yield [_item(line, parse, ids) for line in lines]
 
 
-def _item(line: Line, parse: Parse) -> Item:
+def _item(line: Line, parse: Parse, ids: LineIds | None) -> Item:
     try:
-        return Item(line.number, parse(line.content))
+        spec = parse(line.content)
+        return Item(line.number, ids.identified(spec, line.number, line.content) if ids else spec)
     except (msgspec.DecodeError, RecursionError, InvalidTaskError) as error:
         raise BadLineError(line.number, error) from None
     except UnicodeDecodeError:
