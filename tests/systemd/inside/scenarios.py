@@ -33,7 +33,7 @@ def installed_it_is_started_and_ready(scene: Scene) -> None:
     assert scene.tasks.answer("version") == 1
     lost = run("env", "-u", "XDG_RUNTIME_DIR", SUPERVISOR, "status", status=1)
     assert lost.stderr.endswith("name its --runtime-dir (there is /run/holdfast)\n")
-    assert (scene.unit.show("User"), scene.unit.value_of("OOMPolicy")) == ("holdfast", "continue")
+    assert (scene.unit.show("User"), scene.unit.show("OOMPolicy")) == ("holdfast", "continue")
 
 
 def members_of_its_group_see_and_do_no_more(scene: Scene) -> None:
@@ -125,7 +125,7 @@ def stopped_while_busy_it_is_given_the_time_it_asks_for(scene: Scene) -> None:
         assert scene.unit.is_("deactivating")
         gate.touch()
         until("stopped", lambda: scene.unit.is_("inactive"))
-        assert (scene.unit.show("Result"), scene.unit.value_of("ExecMainStatus")) == ("success", "0")
+        assert (scene.unit.show("Result"), scene.unit.show("ExecMainStatus")) == ("success", "0")
     scene.tasks.finished(ids, gate)
     assert all(len(scene.tasks.starts(task)) == 1 for task in ids)
 
@@ -134,7 +134,7 @@ def what_a_drain_cuts_off_is_no_failure_and_runs_again(scene: Scene) -> None:
     with scene.altered("Environment=HOLDFAST_DRAIN_TIMEOUT=0.5"):
         ids, gate = scene.tasks.waiting(2)
         scene.unit.do("stop")
-        assert (scene.unit.show("Result"), scene.unit.value_of("ExecMainStatus")) == ("success", "75")
+        assert (scene.unit.show("Result"), scene.unit.show("ExecMainStatus")) == ("success", "75")
     scene.tasks.finished(ids, gate)
 
 
