@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +27,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     lengths = Counter(item.path for item in items)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path not in slow, -lengths[item.path]))
+
+
+def pytest_collection_finish() -> None:
+    """What the collection has made stays: the garbage collector does not look through it again and again."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,8 +15,8 @@ from holdfastd.control.errors import ControlError
 from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, ProcessStatus, SupervisorStatus
 from tests.chaos.handler import FAULTS, HOST, RUNS
 from tests.faults.proxy import Proxy
+from tests.forked import Program, popen
 
-ROOT = Path(__file__).parents[2]
 GRACE = 60.0  # seconds; reached only by a play that fails
 
 
@@ -32,19 +31,14 @@ class Host:
         self.log = folder / "log"
         self._flags = {"state_dir": str(folder / "state"), "runtime_dir": str(self.runtime_dir), **flags}
         self._environment = {**os.environ, RUNS: str(runs), FAULTS: str(faults), HOST: self.name}
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Program | None = None
 
     def start(self, **changed: object) -> None:
         """Once more, as it was or from now on with these settings."""
         self._flags |= changed
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.chaos.pool", json.dumps(self._flags)],
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-                cwd=ROOT,
-                env=self._environment,
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stderr": log.fileno()}
+            self.process = popen("tests.chaos.pool", [json.dumps(self._flags)], env=self._environment, **streams)
 
     @property
     def runs(self) -> bool:

@@ -27,6 +27,21 @@ from tests.servers import valkey
 
 STEPS = 900
 SEEDS = 8
+FIRST = {  # the seed that notices, where it is not the first: it is played first, and the others if it no longer does
+    "a pause is forgotten by a death": 3,
+    "a retry twice makes two in a play": 3,
+    **dict.fromkeys(
+        (
+            "audit puts nothing back",
+            "trimmed and not counted",
+            "the inbox of the dead is lost",
+            "a pause is forgotten by a release",
+            "a canceled task keeps its permit",
+            "a pause is not kept",
+        ),
+        2,
+    ),
+}
 TWIN_SEEDS = 16
 TWIN_STEPS = 250
 ENDLESS = 30.0  # seconds: of a test by a clock that is moved by hand; a broken script may have it do the same for ever
@@ -67,7 +82,8 @@ async def noticed(mutant: Mutant, url: str) -> str:
     """What noticed the mutant; empty where nothing did."""
     if mutant.test:
         return await _by_test(mutant, url, mutant.replaced)
-    for seed in range(1, SEEDS + 1):
+    first = FIRST.get(mutant.name, 1)
+    for seed in (first, *(seed for seed in range(1, SEEDS + 1) if seed != first)):
         try:
             await play(url, seed, STEPS, replaced=mutant.replaced)
         except (BreachError, *NOTICED) as breach:
