@@ -28,6 +28,12 @@ def running_tasks(handler: Callable[..., Any]) -> RunningTasks:
     return running_tasks_of(WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q")), handler)
 
 
+def test_a_context_is_not_shown_with_all_that_it_holds() -> None:
+    """structlog draws the values in a traceback, unless it is told otherwise: through each part all parts again."""
+    context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"))
+    assert "Settings" not in repr(context)
+
+
 async def cut_short(running: RunningTasks, begun: threading.Event) -> None:
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as life:

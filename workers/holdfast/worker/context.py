@@ -36,7 +36,7 @@ def initial_state(spec: WorkerSpec) -> WorkerState:
     return WorkerState(Exchange(spec.capacity), Lease(settings.lease, lease_clock()), limits)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)  # its parts hold it: what shows the values of a traceback would show it without end
 class WorkerContext:
     """Events that end or interrupt a worker: `fenced`, the store says DEAD, and others own its tasks by now; `unknown`,
     the store has lost this incarnation; `stuck`, a thread will not stop.
