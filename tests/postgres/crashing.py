@@ -6,22 +6,24 @@ steward's rounds, until all is done).
 
 from __future__ import annotations
 
-import subprocess
+import os
+import signal
 import sys
-from pathlib import Path
 
 import anyio
 
 from holdfast_config.kill_spec import VARIABLE, Point
-
-ROOT = Path(__file__).parents[2]
+from tests.forked import popen
 
 
 def crash(point: Point, what: str, redis_url: str, postgres_url: str, queue: str, *ids: str, nth: int = 1) -> None:
     """Run it until it has killed itself there."""
-    command = [sys.executable, "-m", "tests.postgres.crashing", what, redis_url, postgres_url, queue, *ids]
-    done = subprocess.run(command, cwd=ROOT, env={"PATH": "/usr/bin:/bin", VARIABLE: f"{point}:{nth}"}, timeout=60)
-    assert done.returncode == -9, f"it did not come by {point}"
+    words = [what, redis_url, postgres_url, queue, *ids]
+    process = popen("tests.postgres.crashing", words, env={**os.environ, VARIABLE: f"{point}:{nth}"})
+    try:
+        assert process.wait(60) == -signal.SIGKILL, f"it did not come by {point}"
+    finally:
+        process.kill()
 
 
 async def _main(what: str, redis_url: str, postgres_url: str, queue: str, *ids: str) -> None:
