@@ -22,6 +22,7 @@ WORDS = [
     ("config", "show", "--json"),
     ("submit", "-", "--runtime-dir", "/nowhere", "--submit-timeout", "0.1"),
     ("check", "agent:handle"),
+    ("start", "agent:handle", "--runtime-dir", "run", "--state-dir", "state", "--burst", "--workers", "0"),
     ("--help",),
 ]
 

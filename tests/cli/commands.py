@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from holdfastd.cli.main import run
-from tests.forked import COMMAND, Program, popen
+from tests.forked import COMMAND, Kind, Program, popen
 
 ROOT = Path(__file__).parents[2]
 NOBODY = "supervisor: warning: accepted tasks must wait: no worker runs: supervisor start\n"
 PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-SERVICES = frozenset({"start", "demo"})  # how they start is what their tests are about
+SERVICES = frozenset({"start", "demo"})
 OURS = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "DATABASE_URL", "NO_COLOR", "OTEL_")
 
 
@@ -67,8 +67,8 @@ class Cli:
         return Answer(process.wait(60), shown.decode().replace("\r\n", "\n"), "")
 
     def _started(self, words: Sequence[str], environ: Mapping[str, str], **streams: int) -> Program:
-        fork = self.forked and SERVICES.isdisjoint(words)
-        return popen(COMMAND, words, kind="commands", fork=fork, cwd=self.folder, env=environ, **streams)
+        kind: Kind = "commands" if SERVICES.isdisjoint(words) else "services"
+        return popen(COMMAND, words, kind=kind, fork=self.forked, cwd=self.folder, env=environ, **streams)
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,11 @@ HANDLER = "examples.wordcount:handle"
 
 
 def start(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Answer:
-    places = ("--runtime-dir", str(folder / "run"), "--state-dir", str(folder / "state"))
-    done = subprocess.run(
-        [*before, SUPERVISOR, "start", HANDLER, *places, *options],
-        capture_output=True,
-        cwd=folder,
-        env=clean({}),
-        timeout=60,
-    )
+    words = ("start", HANDLER, "--runtime-dir", str(folder / "run"), "--state-dir", str(folder / "state"), *options)
+    if not before:
+        return Cli(folder)(*words)
+    command = [*before, SUPERVISOR, *words]
+    done = subprocess.run(command, capture_output=True, cwd=folder, env=clean({}), timeout=60)
     return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from subprocess import PIPE
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,27 +15,25 @@ from holdfast import TaskManager, open_store
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.core.task_states import State
 from holdfast_config.kill_spec import VARIABLE, Point
+from tests.forked import Program, popen
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast_config import RedisSettings
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[2]
 STEWARDS = 4
 FIRES = 300
 PATIENCE = 60.0  # seconds; reached only by a test that fails
 
 
 @contextmanager
-def stewards(settings: RedisSettings, environ: dict[str, str]) -> Iterator[list[subprocess.Popen[bytes]]]:
+def stewards(settings: RedisSettings, environ: dict[str, str]) -> Iterator[list[Program]]:
     """All of them connected, and waiting for a word."""
-    pipe: Any = subprocess.PIPE
-    command = [sys.executable, "-m", "tests.schedules.racing", settings.url, settings.queue]
-    made = [
-        subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environ}, stdin=pipe, stdout=pipe)
-        for _ in range(STEWARDS)
-    ]
+    words, given = [settings.url, settings.queue], {**os.environ, **environ}
+    made = [popen("tests.schedules.racing", words, env=given, stdin=PIPE, stdout=PIPE) for _ in range(STEWARDS)]
     try:
         for process in made:
             assert process.stdout is not None
@@ -46,7 +42,10 @@ def stewards(settings: RedisSettings, environ: dict[str, str]) -> Iterator[list[
     finally:
         for process in made:
             process.kill()
-            process.communicate()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                assert stream is not None
+                stream.close()
 
 
 @pytest.mark.parametrize("point", [Point.BEFORE_FIRE, Point.FIRED])
