@@ -383,6 +383,20 @@ WORKER = [
         "tests/worker/test_both_ways.py::test_what_a_handlers_options_bound_takes_all_steps",
     ),
     Rule(
+        "a plain parameter takes a value of another type as pydantic does",
+        "workers/holdfast/handler/converters.py",
+        "value if type(value) is plain else",
+        "value if isinstance(value, plain) else",
+        "tests/worker/test_handler_fields.py::test_a_plain_type_takes_what_pydantic_takes",
+    ),
+    Rule(
+        "handlers that take messages find the content of each",
+        "workers/holdfast/handler/history.py",
+        "[with_content(message) for message in _messages_for(delivery, operation)]",
+        "_messages_for(delivery, operation)",
+        "tests/core/test_envelope_reading.py::test_parts_of_the_other_envelope_can_be_read_as_content",
+    ),
+    Rule(
         "a cancel is delivered through a scope, which a handler's own shields stop",
         f"{_HERE}/run.py",
         "        self.scope.cancel()\n",

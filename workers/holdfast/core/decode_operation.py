@@ -17,7 +17,7 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.core.identity import TASK_ID_RULE, fitting_message_id, is_task_id, sha1_hex
-from holdfast.core.messages import Message, MessageShapeError, call_of, with_content, with_parts
+from holdfast.core.messages import Message, MessageShapeError, call_of, with_parts
 from holdfast.core.operations import Control, Operation, Run, UnreadableError, Verb
 
 _VERBS = frozenset({"cancel", "pause", "resume"})
@@ -119,7 +119,7 @@ def _messages(params: _Params) -> list[Message]:
         messages.append(params.message)
     try:
         for message in messages:
-            with_content(with_parts(message))
+            with_parts(message)
     except MessageShapeError as error:
         raise UnreadableError(str(error)) from None
     return messages

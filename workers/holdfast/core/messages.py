@@ -46,7 +46,8 @@ def _are_objects(parts: object) -> bool:
 
 
 def with_content(message: Message) -> Message:
-    """The message with `content`, made of its text parts if it has none."""
+    """The message with `content`, made of its text parts if it has none; a worker makes it for handlers that take
+    messages."""
     if "content" not in message:
         message["content"] = text_of(message["parts"])
     return message

@@ -11,6 +11,10 @@ from holdfast.handler.turn import is_whole, joined
 
 def messages_for(delivery: Delivery, operation: Run) -> list[Message]:
     """All messages, oldest first; of earlier turns only as many as the operation's history length allows."""
+    return [with_content(message) for message in _messages_for(delivery, operation)]
+
+
+def _messages_for(delivery: Delivery, operation: Run) -> list[Message]:
     if not delivery.history:
         return operation.messages
     everything = _earlier(delivery) + operation.messages
@@ -48,4 +52,4 @@ def _asked(raw: bytes) -> list[Message]:
 def _reply(document: bytes) -> list[Message]:
     """The reply of a turn; none if its result is empty, so that every message has a part."""
     parts = reply_parts(document)
-    return [with_content({"kind": "message", "role": "agent", "parts": parts})] if parts else []
+    return [{"kind": "message", "role": "agent", "parts": parts}] if parts else []

@@ -100,7 +100,8 @@ def _arguments(handler: Handler, callee: HandlerFunction, delivery: Delivery, ta
         return _rejected(bounded(str(misfit), MESSAGE_BYTES))
     except Exception as error:  # border of a task: a validator is the user's code
         return outcome_of_error(error)
-    return callee.signature.arguments(messages_for(delivery, operation), task, kwargs)
+    messages = messages_for(delivery, operation) if callee.signature.messages else []
+    return callee.signature.arguments(messages, task, kwargs)
 
 
 def _rejected(misfit: str) -> Rejected:

@@ -26,13 +26,12 @@ _VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
 
 
 def _delivery(row: list[Any]) -> Delivery:
-    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, *contents = row
-    operation, checkpoint, history, earlier = contents
+    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, checkpoint, past, earlier = row
     return Delivery(
         task_id.decode(),
         claim.decode(),
         lane.decode(),
-        operation,
+        raw,
         int(turn),
         int(delivery),
         int(attempts),
@@ -41,7 +40,7 @@ def _delivery(row: list[Any]) -> Delivery:
         int(timeout) if timeout else None,
         solo == b"1",
         checkpoint or None,
-        tuple(history) if history else (),
+        tuple(past) if past else (),
         earlier,
     )
 
