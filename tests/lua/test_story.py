@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.core.delivery import Settle
 from holdfast.core.tasks import Place
+from holdfast.core.trail import read_trail
 from holdfast.store.redis.ledger import RedisLedger
 from tests.lua.namespace import CAUSE, Namespace, read_fields, settlement
 from tests.lua.operations import run, submission
@@ -16,6 +17,64 @@ pytestmark = pytest.mark.anyio
 
 async def trail(space: Namespace, task_id: str = "t1") -> list[str]:
     return [line.split(" ", 1)[1] for line in (await space.task(task_id)).trail]
+
+
+async def test_the_trail_of_a_usual_task_stands_in_its_record(space: Namespace) -> None:
+    await space.register("w")
+    await space.submit("t1")
+    [delivery] = await space.take("w")
+    assert await trail(space) == [f"claimed {delivery.claim}"]
+    await space.advance(7)
+    await space.settle("w", delivery, Settle.COMPLETED, reason="why")
+    assert await space.do("EXISTS", space.key("trail:t1")) == 0
+    claimed, settled = read_trail((await space.task("t1")).trail)
+    assert (claimed.event, claimed.claim) == ("claimed", delivery.claim)
+    assert (settled.event, settled.kind, settled.claim, settled.reason) == (
+        "settled",
+        "completed",
+        delivery.claim,
+        "why",
+    )
+    assert settled.at_ms - claimed.at_ms == 7
+
+
+async def test_what_is_noted_later_comes_behind_what_stands_in_the_record(space: Namespace) -> None:
+    await space.register("w")
+    await space.submit("t1")
+    [first] = await space.take("w")
+    await space.settle("w", first, Settle.RELEASE)
+    [second] = await space.take("w")
+    await space.settle("w", second, Settle.COMPLETED)
+    assert await trail(space) == [
+        f"claimed {first.claim}",
+        f"release {first.claim} ",
+        f"claimed {second.claim}",
+        f"settled completed 1 {second.claim} ",
+    ]
+
+
+async def test_an_earlier_version_notes_behind_what_stands_in_the_record(space: Namespace) -> None:
+    await space.register("w")
+    await space.submit("t1")
+    [first] = await space.take("w")
+    await space.do("RPUSH", space.key("trail:t1"), "1 message-waits m2")
+    await space.settle("w", first, Settle.COMPLETED)
+    assert await trail(space) == [
+        f"claimed {first.claim}",
+        "message-waits m2",
+        f"settled completed 1 {first.claim} ",
+    ]
+
+
+async def test_a_ledger_keeps_the_trail_that_stands_in_a_record(space: Namespace) -> None:
+    await space.register("w")
+    await space.submit("t1")
+    [delivery] = await space.take("w")
+    await space.settle("w", delivery, Settle.COMPLETED)
+    [kept] = (await RedisLedger(space.store.connection).dump(["t1"])).tasks
+    assert [line.decode() for line in kept.trail] == list((await space.task("t1")).trail)
+    assert len(kept.trail) == 2
+    assert "claimed" not in dict(kept.record)
 
 
 async def test_a_trail_tells_until_when_a_task_waits(space: Namespace) -> None:

@@ -84,6 +84,7 @@ async def _answer(asked: Awaitable[object]) -> object:
 
 def _plain(snapshot: dict[str, Any], queue: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(json.dumps(snapshot).replace(queue, "queue"))
+    _spell_out_trails(found)
     for key in found.values():
         key["ttl"] = key["ttl"] >= 0
         if key["type"] == "set":
@@ -91,6 +92,20 @@ def _plain(snapshot: dict[str, Any], queue: str) -> dict[str, Any]:
         if key["type"] == "stream":
             key["content"] = [*apart(key["content"])]
     return found
+
+
+def _spell_out_trails(found: dict[str, Any]) -> None:
+    """The lines of a trail that stand in a record become those of its list."""
+    for key, record in list(found.items()):
+        if "}:task:" not in key or record["type"] != "hash" or "claimed" not in record["content"]:
+            continue
+        _, at, claim = record["content"].pop("claimed").split(" ")
+        lines, is_all = [f"{at} claimed {claim}"], key.replace("}:task:", "}:trail:") not in found
+        trail = found.setdefault(key.replace("}:task:", "}:trail:"), {"type": "list", "ttl": -1, "content": []})
+        if is_all and record["content"]["state"] == "completed":
+            of = record["content"]
+            lines.append(f"{of['finished']} settled completed 1 {of['last_claim']} {of['reason']}")
+        trail["content"][:0] = lines
 
 
 def _counted(guard: str) -> str:

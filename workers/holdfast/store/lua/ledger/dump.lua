@@ -6,7 +6,7 @@
 --       {id, record as pairs, moment it became a dead letter ('' if it is none), operation, history, result of its turn, pending,
 --       message ids and digests as pairs, checkpoint, trail, ties, its webhooks that wait: name, turn, state, URL and moment of each}.
 -- flags: no-writes, allow-oom
--- use: clock task_record webhook_outbox ledger_standing damage
+-- use: clock task_record webhook_outbox ledger_standing damage trail
 if ARGV[1] ~= '' and not is_believed(ARGV[1], ARGV[2]) then return 'elsewhere' end
 local most, bytes, looked = tonumber(ARGV[3]), 0, 0
 
@@ -17,15 +17,28 @@ end
 
 local TOLD = call('EXISTS', KEY.webhooks) == 0
 
+-- The record without what `trail` tells of it.
+local function record_of(id)
+  local record = call('HGETALL', KEY.task .. id)
+  for i = 1, #record, 2 do
+    if record[i] == 'claimed' then
+      table.remove(record, i)
+      table.remove(record, i)
+      break
+    end
+  end
+  return record
+end
+
 local function dumped(id)
-  local record = weigh(call('HGETALL', KEY.task .. id))
+  local record = weigh(record_of(id))
   if #record == 0 then return end
   local result = KEY.result .. id .. ':' .. (read(id, 'turn')[1] or '')
   local texts = weigh({call('GET', KEY.op .. id) or '', call('GET', result) or '', call('GET', KEY.checkpoint .. id) or ''})
   return {
     id, record, call('ZSCORE', KEY.dead, id) or '', texts[1], weigh(call('LRANGE', KEY.history .. id, 0, -1)), texts[2],
     weigh(call('LRANGE', KEY.pending .. id, 0, -1)), weigh(call('HGETALL', KEY.messages .. id)), texts[3],
-    weigh(call('LRANGE', KEY.trail .. id, 0, -1)), call('SMEMBERS', KEY.ties .. id), TOLD and {} or outbox().of(id),
+    weigh(trail_of(id)), call('SMEMBERS', KEY.ties .. id), TOLD and {} or outbox().of(id),
   }
 end
 

@@ -1,5 +1,5 @@
 -- use: clock limits
--- provides: tell tell_each add_to_trail note count set_aside
+-- provides: tell tell_each note count set_aside
 -- The journal: the stream of events, the trail of each task, the counters, and the entries that were set aside.
 local function tell(event, id, detail)
   call('XADD', KEY.events, 'MAXLEN', '~', EVENTS_KEPT, '*', 'event', event, 'id', id, 'detail', detail or '')

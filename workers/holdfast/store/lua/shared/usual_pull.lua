@@ -30,29 +30,32 @@ local function read_settlements()
   if #settlements > MOST or call('HEXISTS', KEY.meta, 'webhook') == 1 then return nil end
   for i, s in ipairs(settlements) do
     local id = s[1]
-    if s[3] ~= 'completed' or s[4] ~= 0 or s[7] ~= '' or met[id] or not read_usual(id, 'working', ARGV[1], s[2]) then return nil end
+    if s[3] ~= 'completed' or s[4] ~= 0 or s[7] ~= '' or met[id] or not read_claimed(id, ARGV[1], s[2]) then return nil end
     met[id] = true
-    rest[4 * i - 3], rest[4 * i - 2] = KEY.pending .. id, KEY.checkpoint .. id
-    rest[4 * i - 1], rest[4 * i] = KEY.ties .. id, KEY.children .. id
+    rest[5 * i - 4], rest[5 * i - 3] = KEY.pending .. id, KEY.checkpoint .. id
+    rest[5 * i - 2], rest[5 * i - 1], rest[5 * i] = KEY.ties .. id, KEY.children .. id, KEY.trail .. id
   end
   return call('EXISTS', unpack(rest)) == 0 and settlements or nil
 end
 
--- The rows of the next tasks and their numbers; nil if one of them is unusual.
+-- The rows of the next tasks, their numbers, and of each what its record notes of the claim (see trail); nil if one is unusual.
 local function read_tasks(share, names)
-  local rows, seqs, met, bytes, list = {}, {}, {}, 0, list_of(LANE)
+  local rows, seqs, notes, met, bytes, list = {}, {}, {}, {}, 0, list_of(LANE)
+  local note_of = {}   -- by the number of fields: to make a text of a number costs as much as a write
   for i = 1, share do
     local raw = call('LINDEX', list, i - 1)
     local id, seq = own(raw)
     if not id or met[id] then return nil end
-    local lane, number, name, most, timeout = read_usual(id, 'submitted')
+    local lane, number, name, most, timeout, fields = read_new(id)
     local operation = lane == LANE and number == seq and has_name(names, name or '') and operation_of(id)
     if not operation then return nil end
     bytes, met[id] = bytes + #raw + #operation, true
     if bytes >= WINDOW_BYTES then return nil end
+    note_of[fields] = note_of[fields] or fields .. ' ' .. NOW .. ' ' .. CLAIM
+    notes[i] = note_of[fields]
     rows[i], seqs[i] = {id, CLAIM, LANE, '1', '1', '0', '0', most or '', timeout or '', '', operation, '', {}, 0}, tonumber(seq)
   end
-  return rows, seqs
+  return rows, seqs, notes
 end
 
 -- The record comes first: an error behind it leaves an id in `running` that a renewal removes, not a task that is not there.
@@ -65,7 +68,6 @@ local function write_settlements(settlements)
     call('SET', KEY.result .. id .. ':1', s[6])
     call('HDEL', KEY.task .. id, 'owner', 'claim')
     call('HSET', KEY.task .. id, 'state', 'completed', 'finished', at, 'reason', reason, 'last_claim', claim)
-    add_to_trail('settled', id, details[i])
     call('PUBLISH', KEY.done .. id, 'completed')
   end
   call('HDEL', WORKER .. NAME.of_running, unpack(ids))
@@ -75,16 +77,15 @@ local function write_settlements(settlements)
 end
 
 -- `running` comes first, and the entries are popped last: an error in between leaves what a renewal mends, and duplicate hints.
-local function write_claims(rows, seqs)
+local function write_claims(rows, seqs, notes)
   local ids, claims, running, highest = {}, {}, {}, tonumber(call('HGET', KEY.heads, LANE) or '0')
   for i, row in ipairs(rows) do
     ids[i], claims[i], running[2 * i - 1], running[2 * i] = row[1], CLAIM, row[1], CLAIM
     highest = math.max(highest, seqs[i])
   end
   call('HSET', WORKER .. NAME.of_running, unpack(running))
-  for _, id in ipairs(ids) do
-    call('HSET', KEY.task .. id, 'state', 'working', 'owner', ARGV[1], 'claim', CLAIM, 'delivery', '1')
-    add_to_trail('claimed', id, CLAIM)
+  for i, id in ipairs(ids) do
+    call('HSET', KEY.task .. id, 'state', 'working', 'owner', ARGV[1], 'claim', CLAIM, 'delivery', '1', 'claimed', notes[i])
   end
   call('ZREM', KEY.submitted .. LANE, unpack(ids))
   tell_each('claimed', ids, claims)
@@ -102,11 +103,11 @@ local function pull_usual()
     share = math.min(SLOTS, math.max(1, math.ceil(waiting / live)))
   end
   if share > MOST then return nil end
-  local rows, seqs = read_tasks(share, names)
+  local rows, seqs, notes = read_tasks(share, names)
   if not rows then return nil end
   if #settlements > 0 then write_settlements(settlements) end
   call('HSET', WORKER, 'request', ARGV[2])
-  if share > 0 then write_claims(rows, seqs) end
+  if share > 0 then write_claims(rows, seqs, notes) end
   if waiting > share then ring(LANE) end
   local verdicts = {}
   for i in ipairs(settlements) do verdicts[i] = 'OK' end

@@ -3,7 +3,7 @@
 -- Answers: {record as pairs, dead (1 or 0), pending, trail, operation, result, checkpoint, tasks it waits for}; payloads ''
 -- where there are none; nothing for an unknown id. damaged: the key of its record holds something else.
 -- flags: no-writes, allow-oom
--- use: task_record ties
+-- use: task_record ties trail
 local LOOKS = 1000   -- messages of one turn that are passed over
 local id, payloads = ARGV[1], ARGV[2] == '1'
 local record = redis.pcall('HGETALL', KEY.task .. id)
@@ -24,5 +24,5 @@ local function last_result()
   end
 end
 local result = call('GET', KEY.result .. id .. ':' .. turn) or last_result()
-return {record, dead, pending, call('LRANGE', KEY.trail .. id, 0, -1), call('GET', KEY.op .. id) or '',
+return {record, dead, pending, trail_of(id), call('GET', KEY.op .. id) or '',
   result or '', call('GET', KEY.checkpoint .. id) or '', parents}

@@ -1,0 +1,24 @@
+-- provides: trail_of
+-- The trail of a task: what happened to it, a line each, in a list. The first claim of a usual task stands in its record instead, and
+-- its end, too, if nothing else has happened to it: a key of its own for these costs as much as the record.
+-- The field `claimed` of such a record: how many fields the record had then, when it was claimed, its claim.
+
+-- The lines that stand in the record. `is_all`: there is no list, so the end of the task stands there, too.
+local function trail_in_record(id, is_all)
+  local r = redis.pcall('HMGET', KEY.task .. id, 'claimed', 'state', 'finished', 'last_claim', 'reason')
+  if r.err or not r[1] then return {} end
+  local ms, claim = string.match(r[1], '^%d+ (%d+) (.*)$')
+  if not ms then return {} end   -- somebody has damaged it
+  local lines = {ms .. ' claimed ' .. claim}
+  if is_all and r[2] == 'completed' and r[3] and r[4] then
+    lines[2] = r[3] .. ' settled completed 1 ' .. r[4] .. ' ' .. (r[5] or '')
+  end
+  return lines
+end
+
+local function trail_of(id)
+  local list = call('LRANGE', KEY.trail .. id, 0, -1)
+  local lines = trail_in_record(id, #list == 0)
+  for _, line in ipairs(list) do lines[#lines + 1] = line end
+  return lines
+end
