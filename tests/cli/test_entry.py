@@ -30,6 +30,21 @@ def test_help_lists_every_command(bare: Cli) -> None:
     assert all(noun in answer.out for noun in NOUNS)
 
 
+def test_help_needs_no_rich_where_it_goes_to_no_terminal(tmp_path: Path) -> None:
+    program = "import sys; from holdfastd.cli.main import run; run(sys.argv[1:]); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, env=clean({}))
+    *shown, modules = done.stdout.splitlines()
+    assert "'rich.console'" not in modules
+    assert all(any(str(command.help) in line for line in shown) for command in COMMANDS)
+
+
+def test_help_on_a_terminal_has_the_same_commands(cli: Cli) -> None:
+    bare = Cli(cli.folder, forked=False)
+    shown = bare.on_terminal("--help").out
+    assert all(noun in shown for noun in NOUNS)
+    assert "╭" in shown
+
+
 @pytest.mark.parametrize("command", [(noun,) for noun in NOUNS] + BELOW, ids=" ".join)
 def test_every_help_has_an_example(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 import rich_click
 
@@ -94,8 +96,25 @@ CONFIG = click.Option(
     callback=options.remember,
 )
 
+
+class CommandTable(rich_click.RichGroup):
+    """The group of all commands."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """For a terminal rich writes it; else click, as to import rich takes longer than to import click."""
+        if sys.stdout.isatty():
+            return super().get_help(ctx)
+        formatter = click.HelpFormatter(width=ctx.max_content_width)
+        click.Command.format_usage(self, ctx, formatter)
+        click.Command.format_help_text(self, ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+        click.Group.format_commands(self, ctx, formatter)
+        click.Command.format_epilog(self, ctx, formatter)
+        return formatter.getvalue().rstrip("\n")
+
+
 set_version()
-cli = rich_click.RichGroup(
+cli = CommandTable(
     name="supervisor",
     commands=COMMANDS,
     params=[VERSION, CONFIG],
