@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from holdfast.os import kill_points
+from holdfast.store.redis.scripts import product
 from holdfast_config import kill_spec
 from holdfastd.parent.preload import preload
 from holdfastd.parent.process_title import set_title
@@ -30,6 +31,7 @@ MOST_DESCRIPTORS = 16
 HIGH = 200  # the numbers of descriptors that programs ask for are lower
 COMMANDS = ("holdfastd.cli", "holdfastd.control", "holdfast.client", "holdfast.store")
 SERVICES = (*COMMANDS, "holdfastd", "holdfast.worker", "holdfast.handler")
+LATE = ("anyio._backends._asyncio", "uvloop")  # imported where they are used first
 PACKAGES = {"commands": COMMANDS, "services": SERVICES, "killed": SERVICES}
 
 
@@ -123,6 +125,9 @@ if __name__ == "__main__":
     kind, requests = sys.argv[1:3]
     for package in PACKAGES[kind]:
         _import(package)
+    for module in LATE:
+        importlib.import_module(module)
+    product()  # cached: making the scripts is most of a command's time
     if kind != "commands":
         preload()
     gc.freeze()  # the pages stay shared, and no program looks through what it has not made
