@@ -1,8 +1,8 @@
--- Make a host, or all hosts, claim nothing more until `resume_host`, also processes that start meanwhile. What runs goes on to
--- its end, what is submitted waits, schedules fire. A halt does more: stewards of supervised pools make no fires, and what was
--- started before it and ends at halts (`work`, `dispatch`) ends.
--- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), who says it, why.
--- Answers: {quiet, or again if it was said before (who and why are the new ones, since stays), or halted: each halt is a new one;
+-- Make a host, or all hosts, claim nothing more until `resume_host`, also processes that start meanwhile. Running
+-- tasks go on to their end, submitted ones wait, schedules fire. A halt does more: stewards of supervised pools make no fires, and
+-- `work` and `dispatch` processes that were started before it end.
+-- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), the order's author, its reason.
+-- Answers: {quiet, or again if it was said before (author and reason are the new ones, its time stays), or halted: each halt is a new one;
 --           workers of it that claim nothing}.
 -- Keeps: I18: a worker is marked exactly if its host, or all, were told; the number of a halt is higher than that of any before.
 -- flags: allow-oom

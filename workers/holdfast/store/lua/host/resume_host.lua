@@ -1,5 +1,5 @@
 -- Let a host, or all hosts, claim again. Each mark is removed by itself: of all hosts, of one, quiet, halt.
--- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), who says it.
+-- KEYS: the public queue. ARGV: mark (a host, `*` for all, or `halt ` and one of these), the order's author.
 -- Answers: {resumed, or running if there was no such mark; workers of it that claim now}.
 -- Keeps: I18.
 -- flags: allow-oom

@@ -1,7 +1,7 @@
 -- One look at the front of a lane, and what has come before the two entries that stood near it at an earlier look.
--- What came to stand before two entries that stand side by side as before, and was not before them then, was pushed at the
--- front: popping cannot do that, and somebody who pushes one of the two again cannot either. What is in the lane twice, or
--- too large to be compared, tells nothing, nor do own entries and large ones: those go back to the front when a worker dies.
+-- If two entries are still neighbours, entries that stand before them now and did not then were pushed at the front: neither
+-- a pop nor a second push of one of the two can do that. Entries that are in the lane twice, or too large to be compared, tell
+-- nothing, nor do own entries and large ones: those go back to the front when a worker dies.
 -- The two are as far from the front as is cheap to see, so that they are still there when those before them were taken.
 -- KEYS: the public queue. ARGV: lane, the first entry of the earlier look, the second one ('' where there was none), then
 --       the SHA-1 of each small foreign entry that was before them.

@@ -1,4 +1,4 @@
--- Start nothing more from a lane until it is resumed, on any host; it still accepts. What runs goes on.
+-- Start nothing more from a lane until it is resumed, on any host; it still accepts. Running tasks go on.
 -- KEYS: the public queue. ARGV: lane, reason.
 -- Answers: paused, or again if it was paused before (its reason is the new one, its time stays).
 -- flags: allow-oom

@@ -2,7 +2,7 @@
 -- provides: held_of remove_held
 -- The keys of the tasks that wait at a gate of a lane, in the order of their numbers. Where the lane's name holds the beginning
 -- of a gate, `held:<lane>:<gate>` is the key of a gate of another lane, too: key `c` of lane `a:key:b`, key `b:key:c` of lane `a`. There
--- the length of the name goes before it. Whoever stands under the other spelling is found by audit, and put back.
+-- the length of the name goes before it. A task that waits under the other spelling is found by audit, and put back.
 local GATES_BEGIN = {':key:', ':name:', ':unknown:'}
 
 local function plain_held(lane, gate) return KEY.held .. lane .. ':' .. gate end

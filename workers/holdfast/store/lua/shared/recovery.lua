@@ -6,8 +6,8 @@ local NAMED = 8   -- tasks that a tombstone names
 local NOT_BEGUN = ', before it had begun '
 
 -- A death: {incarnation, cause, charged: it counts as a crash of its tasks, ordered: an order has caused it, runs: how many a
--- task has after its first death, begun: ids of the tasks that had begun, nil if nobody knows}. What had not begun goes back to
--- its place, and the death counts as nothing for it.
+-- task has after its first death, begun: ids of the tasks that had begun, nil if nobody knows}. Tasks that had not begun go back to
+-- their places, and the death does not count for them.
 local function crash(id, claim, death)
   local crashes = call('HINCRBY', KEY.task .. id, 'crashes', 1)
   note('crashed', id, crashes .. ' ' .. death.cause .. ' ' .. claim)

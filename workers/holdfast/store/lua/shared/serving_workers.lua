@@ -1,6 +1,6 @@
 -- provides: has_name serving
--- Which workers serve a lane and a handler's name ('' for tasks that name none). One that registered neither is of an earlier
--- version and is taken to serve all; one that drains, and one that claims suspects alone, serves nothing.
+-- The workers that serve a lane and a handler's name ('' for tasks that name none). A worker that registered neither is of an
+-- earlier version and counts as serving all; one that drains, or claims suspects alone, serves nothing.
 local have = {}   -- answers of has_name, as many workers register the same names
 -- True if a worker that registered `names` ('*', a digest, or false) has a handler of this name.
 local function has_name(names, name)

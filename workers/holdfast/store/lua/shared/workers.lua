@@ -13,7 +13,7 @@ local function hint(incarnation, word)
 end
 
 -- Versions without quarantine workers reserve a suspect for a worker, from one index of all lanes, `solo`, and know one
--- spelling of the keys of gates. Whether a worker of such a version is registered.
+-- spelling of the keys of gates. True if a worker of such a version is registered.
 local reserves
 local function any_reserves()
   if reserves ~= nil then return reserves end

@@ -87,7 +87,7 @@ local function show(id)
     call('LLEN', KEY.pending .. id)}) do answer[#answer + 1] = item end
 end
 
--- Answers whether there is room for more. What ended before a time was accepted before it: there is no more behind it.
+-- True if there is room for more. A task that ended before a time was accepted before it: there is no more behind it.
 local function look_through(index)
   local start = beginning(index)
   while true do

@@ -402,7 +402,7 @@ if known[3] == 'quarantine' or (live and known[3] == 'single' and attend_suspect
   call_servers()
   return {word, verdicts, rows, 0, call('LLEN', inbox_of(incarnation))}
 end
--- What goes on is to be back in its lane before this worker claims, else the weights of lanes would count for nothing. Where a
+-- A schedule that goes on is back in its lane before this worker claims, else the weights of lanes would count for nothing. If a
 -- ledger follows this Redis, its stewards alone make fires.
 local fires
 if live and slots > 0 and #go_on_now > 0 and call('HEXISTS', KEY.meta, 'ledger') + call('HEXISTS', KEY.meta, 'rebuilding') == 0 then
