@@ -102,7 +102,7 @@ async def _push(site: Site, numbers: range) -> None:
 
 
 async def _filled(site: Site, tasks: int, fill: Fill) -> Measured:
-    """What waits, weighed and looked at."""
+    """Weigh the waiting tasks and look at them."""
     empty = await sizes.memory(site.client)
     for start in range(0, tasks, AT_ONCE):
         await fill(site, range(start, min(start + AT_ONCE, tasks)))

@@ -1,4 +1,4 @@
-"""What a thousand deaths leave behind in who survives them: `python -m bench.deaths`.
+"""The leftovers of a thousand deaths in the processes that survive them: `python -m bench.deaths`.
 
 Four workers on the embedded store. A task runs and is settled; the worker that ran it is killed with -9; once another
 is ready in its place the next task follows. After every tenth parent and steward are looked at. `--deaths 200` is a

@@ -1,4 +1,4 @@
-"""What the pool runs in the benches."""
+"""The handlers of the pools in the benches."""
 
 from __future__ import annotations
 

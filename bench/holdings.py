@@ -1,4 +1,4 @@
-"""What a process holds: descriptors, threads, memory; and whether that stays so."""
+"""Descriptors, threads and memory of a process, and a check that they do not grow."""
 
 from __future__ import annotations
 

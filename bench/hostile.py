@@ -60,7 +60,7 @@ class Stage:
         await self.store.submit([Submission(task_id, built.message_id, built.digest, built.operation, QUEUE)])
 
     async def pull(self, slots: int = 10, *settlements: Settlement) -> bool:
-        """Whether something was claimed, moved or is left."""
+        """True if something was claimed, moved or is left."""
         self.request += 1
         pulled = await self.store.pull(WORKER, self.request, slots, [QUEUE], settlements)
         self.claimed += pulled.deliveries
@@ -141,7 +141,7 @@ async def small_objects(stage: Stage) -> list[Took]:
 
 
 async def many_lanes(stage: Stage) -> list[Took]:
-    """Whose entries start nothing."""
+    """500 lanes whose entries start no task."""
     lanes = [f"{QUEUE}:{number}" for number in range(500)]
     for lane in lanes:
         await stage.fill(lane, b'{"_b":"gone:1","operation":"run"}', 100)

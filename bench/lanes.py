@@ -1,4 +1,4 @@
-"""Whether weights hold: eight workers, two lanes that stay full, 6 to 3: `python -m bench.lanes`.
+"""Checks that weights hold: eight workers, two lanes that stay full, 6 to 3: `python -m bench.lanes`.
 
 The share of the heavier lane among the tasks started while both lanes held some, at several sizes of worker; beside it
 the rate at which they ran, and the same tasks in one lane.

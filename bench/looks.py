@@ -1,4 +1,4 @@
-"""What a steward, a worker and people ask of the store all the time, each call as they make it."""
+"""The calls that a steward, a worker and people make all the time, each as they make it."""
 
 from __future__ import annotations
 

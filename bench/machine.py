@@ -1,4 +1,4 @@
-"""Who else uses the processors: a figure of a busy machine is a figure of its other work."""
+"""The other users of the processors: a figure of a busy machine is a figure of its other work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def quietly(measure: Callable[[], T]) -> tuple[T, float]:
 
 
 def others(measure: Callable[[], T]) -> tuple[T, float]:
-    """What `measure` answers, and how many cores others used meanwhile."""
+    """The answer of `measure`, and the number of cores that others used meanwhile."""
     before = _used()
     answer = measure()
     after = _used()

@@ -1,4 +1,4 @@
-"""What 1,000,000 waiting tasks weigh, and how long the server is busy with each call then: `python -m bench.million`.
+"""The memory of 1,000,000 waiting tasks, and the time that each call then takes the server: `python -m bench.million`.
 
 On a fresh server of the bundled kind and, where the host has a redis-server, on that, each in turn: tasks of the usual
 348 bytes submitted through TaskManager, then as many foreign entries. A number as an argument measures fewer tasks. A

@@ -35,7 +35,7 @@ def write_capacity(sections: Mapping[str, Any]) -> None:
 
 
 def replace(page: Path, mark: str, text: str) -> None:
-    """What stands between `<!-- mark -->` and `<!-- end of mark -->`."""
+    """The text between `<!-- mark -->` and `<!-- end of mark -->`."""
     pattern = re.compile(rf"(<!-- {mark} -->\n).*?(\n<!-- end of {mark} -->)", re.DOTALL)
     before = page.read_text()
     if not pattern.search(before):

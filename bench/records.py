@@ -1,4 +1,4 @@
-"""What handlers leave behind: one record a run, each one O_APPEND write to memory that outlives a killed process.
+"""The records of handlers: one a run, each one O_APPEND write to memory that outlives a killed process.
 
 A write costs about 1.5 us and asks nothing of Redis. Times are CLOCK_MONOTONIC, the same in every process of the host.
 """

@@ -1,4 +1,4 @@
-"""What a bench says: a table, the targets with what was measured, the exact numbers as one line of JSON."""
+"""The report of a bench: a table, the targets with what was measured, the exact numbers as one line of JSON."""
 
 from __future__ import annotations
 

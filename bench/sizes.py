@@ -1,4 +1,4 @@
-"""What tasks weigh in a server: all of it, and by kind of key."""
+"""The memory of tasks in a server: all of it, and by kind of key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured: each system at so many workers, on each server that this host has."""
+"""The subjects: each system at so many workers, on each server that this host has."""
 
 from __future__ import annotations
 

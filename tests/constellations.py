@@ -148,7 +148,7 @@ class Sentinels:
         return f"{self.group.scheme}+sentinel://{','.join(each.address for each in self.sentinels)}/{MASTER}"
 
     def named(self) -> Node:
-        """Who is the master, as the sentinels say."""
+        """The address of the master, as the sentinels say."""
         _, port = self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)
         return next(node for node in (self.master, *self.replicas) if node.port == int(port))
 
@@ -278,7 +278,7 @@ def cluster(
 
 
 def does(action: Callable[[], object]) -> bool:
-    """Whether the server is willing by now."""
+    """True if the server is willing by now."""
     with suppress(redis.ResponseError):
         action()
         return True
@@ -286,7 +286,7 @@ def does(action: Callable[[], object]) -> bool:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """What servers agree on among themselves is told by no event."""
+    """Servers send no event when they agree among themselves."""
     deadline = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < deadline, "the servers do not agree"
@@ -294,7 +294,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def read_patiently(connect: Callable[[], Any], after: dict[str, str], milliseconds: int) -> Any:
-    """What a stream has to say, in short looks: the server may be another one at the next."""
+    """The lines of a stream, in short looks: the server may be another one at the next."""
     deadline = time.monotonic() + milliseconds / 1000
     while True:
         left = deadline - time.monotonic()

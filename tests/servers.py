@@ -81,7 +81,7 @@ def redis_server() -> Path | None:
 
 
 def has_tls(program: Path) -> bool:
-    """Whether this server was built with TLS: it then misses its certificate, and ends."""
+    """True if this server was built with TLS: it then misses its certificate, and ends."""
     command = [program, "--port", "0", "--tls-port", "1"]
     told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     return "Failed to configure TLS" in told.stdout + told.stderr

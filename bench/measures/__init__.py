@@ -1,4 +1,4 @@
-"""What is measured of a subject, one file each: a function from a subject to figures by name."""
+"""The measures of a subject, one file each: a function from a subject to figures by name."""
 
 from __future__ import annotations
 

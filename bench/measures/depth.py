@@ -33,7 +33,7 @@ def measure(subject: Subject, depths: list[int], run: int = RUN) -> Iterator[tup
 
 
 def _fill(site: Site, first: int, count: int) -> Figures:
-    """What the server spent on each task that was submitted in bulk, in processor time and in memory."""
+    """Processor time and memory of the server for each task that was submitted in bulk."""
     if not count:
         return {}
     cpu, used = site.server.cpu_seconds(), _memory(site)

@@ -1,4 +1,4 @@
-"""What a test says to a storage and a scheduler, and how it waits for what they show."""
+"""Calls of a test to a storage and a scheduler, and waits for their answers."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ async def shown(storage: Any, task_id: UUID, state: str) -> dict[str, Any]:
 
 
 def texts(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Who said what."""
+    """Role and text of each message."""
     return [(each["role"], part["text"]) for each in messages for part in each["parts"]]

@@ -1,4 +1,4 @@
-"""What workers of ours run in these tests."""
+"""The handlers of our workers in these tests."""
 
 from __future__ import annotations
 

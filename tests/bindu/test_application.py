@@ -27,7 +27,7 @@ ENDED = {"completed", "failed", "rejected", "canceled", "input-required"}
 
 @pytest.fixture
 def factories() -> Iterator[None]:
-    """What `install` has replaced is put back."""
+    """The functions that `install` has replaced are put back."""
     before = schedulers.create_scheduler, storages.create_storage
     yield
     schedulers.create_scheduler, storages.create_storage = before

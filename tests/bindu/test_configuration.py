@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def factories(monkeypatch: pytest.MonkeyPatch, short_path: Path) -> Iterator[None]:
-    """What `install` has replaced is put back; no store is named, and no supervisor runs."""
+    """The functions that `install` has replaced are put back; no store is named, and no supervisor runs."""
     before = schedulers.create_scheduler, storages.create_storage
     monkeypatch.chdir(short_path)
     monkeypatch.setenv("HOLDFAST_RUNTIME_DIR", str(short_path / "run"))

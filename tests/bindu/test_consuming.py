@@ -169,7 +169,7 @@ async def test_a_task_outlives_the_process_that_held_it_when_its_lease_has_lapse
 
 @contextmanager
 def supervisor(settings: Settings, handler: str) -> Iterator[None]:
-    """Whose workers serve another lane, so that all it does here is to look after others."""
+    """A supervisor whose workers serve another lane: here it only looks after others."""
     options = {"--redis-url": settings.store_url, "--queue-name": settings.queue_name, "-Q": "elsewhere"}
     folders = {"--runtime-dir": str(settings.runtime_dir), "--state-dir": str(settings.runtime_dir)}
     flags = [word for pair in {**options, **folders}.items() for word in pair]

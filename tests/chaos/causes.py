@@ -106,7 +106,7 @@ def given_up(events: Sequence[Event]) -> Iterator[str]:
 
 
 def given_up_late(runs: Sequence[Line]) -> Iterator[str]:
-    """Who ends its whole host each time it is started is given up on."""
+    """A task that ends its whole host each time it starts becomes a dead letter."""
     starts = Counter(line["id"] for line in runs if line["what"] == "start" and line["verb"] == "end_host")
     for task_id, times in starts.items():
         if times > MOST_HOSTS:
@@ -115,7 +115,7 @@ def given_up_late(runs: Sequence[Line]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Company:
-    """Who runs beside whom, from the claims; `mixed`: tasks that had company in their present run."""
+    """The tasks that run side by side, from the claims; `mixed`: tasks that had company in their present run."""
 
     running: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     at: dict[str, str] = field(default_factory=dict[str, str])

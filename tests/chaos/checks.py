@@ -1,4 +1,4 @@
-"""What must be true of the histories of clients, handlers and store. Pure: lines in, breaches out."""
+"""Checks of the histories of clients, handlers and store. Pure: lines in, breaches out."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _all_end(evidence: Evidence) -> Iterator[str]:
 
 
 def _all_accepted_end(evidence: Evidence) -> Iterator[str]:
-    """What the store took in by itself, too: the tasks of schedules."""
+    """Tasks that the store took in by itself, too: those of schedules."""
     ended, asked = ends(evidence), tasks_accepted(evidence)
     for task_id in {event["id"] for event in evidence.events if event["event"] == "accepted"} - asked.keys():
         if not ended.get(task_id):

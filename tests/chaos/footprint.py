@@ -1,4 +1,4 @@
-"""What a namespace takes of the store's memory: every key, those aside that are capped and remember on purpose."""
+"""The memory of a namespace in the store: every key, those aside that are capped and remember on purpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks of the play do: `<verb> <argument>`. Every start and every end of a handler is written down."""
+"""The tasks of the play: `<verb> <argument>`. Every start and every end of a handler is written down."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Host:
             return None
 
     def until_ready(self) -> bool:
-        """Whether it runs; waits until it answers: one that has only just begun ends by the first signal."""
+        """True if it runs; waits until it answers: one that has only just begun ends by the first signal."""
         while self.runs and self.status() is None:
             time.sleep(0.05)
         return self.runs

@@ -12,7 +12,7 @@ from tests.chaos.play import Outcome
 
 
 def figures(outcome: Outcome) -> dict[str, float]:
-    """What is counted of a play."""
+    """The counts of a play."""
     evidence = outcome.evidence
     kinds = Counter(event["event"] for event in evidence.events)
     ended = checks.ends(evidence)

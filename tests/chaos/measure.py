@@ -39,7 +39,7 @@ def _next_start(runs: list[Line], after: float, wanted: Any) -> float | None:
 
 
 def _running(runs: list[Line], strike: Line) -> set[str]:
-    """What had begun and never ended in the struck processes."""
+    """Tasks that had begun and never ended in the struck processes."""
     open_runs: set[tuple[str, int]] = set()
     for run in runs:
         if run["pid"] in strike["pids"] and run["at"] <= strike["at"]:

@@ -67,7 +67,7 @@ def keep_the_slot_of_who_cancels_itself() -> None:
 
 
 def stop_at_an_impossible_webhook() -> None:
-    """What cannot be told ends the turn in which the others are."""
+    """A webhook that cannot be sent ends the round in which the others are sent."""
     from holdfastd.steward.duties.webhooks import Webhooks
 
     async def give_up(self: Any, notice: Any, why: str) -> None:
@@ -175,7 +175,7 @@ def apply(name: str) -> None:
 
 
 async def noticed(name: str, seeds: int, seconds: float) -> str:
-    """What noticed the mutant, or empty."""
+    """The check that noticed the mutant, or empty."""
     from tests.chaos.play import Plan, play_once
 
     mutant = MUTANTS[name]

@@ -71,8 +71,8 @@ class Nemesis:
                         (long if name in LONG_FAULTS else short).start_soon(self.strike, name)
 
     async def keep_up(self) -> None:
-        """What a service manager does, for ever: who could not reach the store at its start is started again, and so is
-        whom a task has killed."""
+        """A service manager, for ever: it starts a supervisor again that could not reach the store at its start, or
+        that a task has killed."""
         while True:
             await anyio.sleep(0.5)
             for host in self.hosts:
@@ -95,7 +95,7 @@ class Nemesis:
         self.write(name, "healed", hosts=[host.name for host in hosts])
 
     def recovered(self, name: str, since: float) -> None:
-        """What the fault had held up went on or ended, so long after that."""
+        """The tasks that the fault had held up went on or ended, so long after that."""
         self.write(name, "recovered", seconds=anyio.current_time() - since)
 
     def write(self, name: str, what: str, **fields: object) -> None:
@@ -252,7 +252,7 @@ class Nemesis:
         await self._weather("requests dropped", Action.DROP, 0.15)
 
     async def answers_cut(self) -> None:
-        """What was asked is done, and its answer comes torn or not at all."""
+        """The request is carried out, and its answer comes torn or not at all."""
         await self._weather("answers cut", self.dice.choice(TORN), 0.15)
 
     async def requests_doubled(self) -> None:

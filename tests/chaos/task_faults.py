@@ -186,7 +186,7 @@ async def _somebody_of(nemesis: Nemesis, pids: Sequence[int]) -> bool:
 
 
 async def _nobody_of(nemesis: Nemesis, pids: Sequence[int]) -> bool:
-    """Whether no worker that counts as live is one of these processes."""
+    """True if no worker that counts as live is one of these processes."""
     async with nemesis.client(decode_responses=True) as client:
         live = await client.zrange(f"{{{nemesis.queue}}}:workers", 0, -1)
         held = [int(await client.hget(f"{{{nemesis.queue}}}:worker:{each}", "pid") or 0) for each in live]
@@ -226,7 +226,7 @@ async def _ended(nemesis: Nemesis, ids: Sequence[str]) -> bool:
 
 
 async def _until(condition: Callable[[], Awaitable[bool]]) -> bool:
-    """Whether it came to be so in time."""
+    """True if it came to be so in time."""
     deadline = anyio.current_time() + PATIENCE
     while True:
         if await _holds(condition):

@@ -64,7 +64,7 @@ class Watcher:
             await self.look_once()
 
     async def look_once(self) -> bool:
-        """Whether there was an answer."""
+        """True if there was an answer."""
         try:
             snapshot = await self.store.snapshot()
         except StoreError:

@@ -1,4 +1,4 @@
-"""What clients do during the play, own ones and foreign ones, and what they were told: the clients' history.
+"""The calls of clients during the play, own and foreign ones, and their answers: the clients' history.
 
 A client whose call fails asks again with the same id until it is told; that is all the promise asks of it.
 """
@@ -101,7 +101,7 @@ class Workload:
         await (self._answer if verb == "ask" else step)(task_id)
 
     def _work(self, *, patient: bool) -> tuple[str, str]:
-        """What to do; mostly long enough for a client that has more to say about it."""
+        """The text of a task; mostly long enough for a client that has more to say about it."""
         if not patient and self.dice.random() < 0.8:
             return "nap", f"{self.dice.uniform(0.2, 1.5):.2f}"
         verb, argument, _ = self.dice.choices(WORK, [weight for *_, weight in WORK])[0]

@@ -39,7 +39,7 @@ class Shop:
         self._registered = False
 
     async def take(self, *lanes: str) -> list[Delivery]:
-        """What waits, claimed and not yet begun."""
+        """Tasks that are claimed and not yet begun."""
         if not self._registered:
             await self.stand.register(NAME)
             self._registered = True

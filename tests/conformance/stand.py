@@ -26,7 +26,7 @@ class Stand:
         self._requests: dict[str, int] = {}
 
     async def push(self, *entries: bytes, lane: str | None = None) -> None:
-        """What a foreign producer does, in its words."""
+        """Push as a foreign producer does, with its bytes."""
         raise NotImplementedError
 
     async def advance(self, ms: int) -> None:

@@ -19,7 +19,7 @@ LONG = 20.0  # seconds: a wait of this length that ends was ended by its event
 
 
 async def meanwhile(waiting: Callable[[], Awaitable[T]], event: Callable[[], Awaitable[object]]) -> T:
-    """What the wait brought, whether the event came before it had begun or after."""
+    """The result of the wait, whether the event came before it had begun or after."""
     answers: list[T] = []
 
     async def wait() -> None:

@@ -1,4 +1,4 @@
-"""What a schedule cannot be is refused before anything is written, and the reason names the place."""
+"""Impossible schedules are refused before anything is written, and the reason names the place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is decided about fires that are due, beside a list of all of them: after any downtime, whatever the policies."""
+"""The decisions about due fires, beside a list of all of them: after any downtime, whatever the policies."""
 
 from __future__ import annotations
 

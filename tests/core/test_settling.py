@@ -1,4 +1,4 @@
-"""What an outcome means for its task."""
+"""The meaning of an outcome for its task."""
 
 from __future__ import annotations
 

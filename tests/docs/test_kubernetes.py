@@ -30,7 +30,7 @@ def number(text: str, key: str) -> int:
 
 
 def environment() -> dict[str, str]:
-    """What a worker's container is given; the secret is any password."""
+    """The variables of a worker's container; the secret is any password."""
     return {**dict(VALUE.findall(WORKER)), **{name: "p@ss/word" for name, _, _ in SECRET.findall(WORKER)}}
 
 

@@ -1,4 +1,4 @@
-"""What is tried once more on a stage that several tests share has to name its tasks anew."""
+"""A test that is tried once more on a shared stage has to name its tasks anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be true after every case, from one atomic look: nothing is lost, nothing committed twice (I1 to I14)."""
+"""The checks after every case, from one atomic look: nothing is lost, nothing committed twice (I1 to I14)."""
 
 from __future__ import annotations
 

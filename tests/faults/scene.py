@@ -161,7 +161,7 @@ class Scene:
         return [event for _, event in fresh]
 
     def heard(self, event: str) -> list[Event]:
-        """What has happened so far, as far as it was listened to."""
+        """The events so far, as far as they were read."""
         return [each for each in self._events if each["event"] == event]
 
     def bounded(self, bound: str) -> None:

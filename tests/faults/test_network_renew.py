@@ -32,7 +32,7 @@ def healed(scene: Scene) -> Iterator[None]:
 
 
 def _words(answer: bytes) -> bytes:
-    """What an answer says, without how many things it says."""
+    """The content of an answer, without its length."""
     return answer.partition(b"\r\n")[2]
 
 

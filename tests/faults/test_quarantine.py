@@ -146,7 +146,7 @@ async def test_a_stop_waits_for_a_suspect_as_for_any_task(short_path: Path) -> N
 
 
 async def test_49_innocents_beside_a_poison_task_are_done_before_it_is_given_up(short_path: Path) -> None:
-    """Who died with it is a suspect, too; its next death, alone, clears them, and the pool runs them at once."""
+    """Tasks that died with it are suspects, too; its next death, alone, clears them; the pool runs them at once."""
     async with stage(short_path, workers=2, concurrency=50) as scene:
         innocents = [f"innocent{number}" for number in range(49)]
         await scene.submit(*innocents[:5], text="wait")

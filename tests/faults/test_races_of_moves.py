@@ -20,7 +20,7 @@ FOR_EVER = 1_000_000
 
 
 def workers(scene: Scene) -> dict[str, list[str]]:
-    """What each worker runs as far as the parent knows, by incarnation."""
+    """The tasks that each worker runs as far as the parent knows, by incarnation."""
     return {each.incarnation: each.running for each in scene.pool.status().processes if each.kind == "worker"}
 
 

@@ -44,7 +44,7 @@ class Hosts:
         self._settings, self._folder, self._stack = settings, folder, stack
 
     def write(self, host: str, *ids: str, more: str = "") -> None:
-        """What this host's code declares from now on."""
+        """The schedules that this host's code declares from now on."""
         place = self._folder / host
         place.mkdir(exist_ok=True)
         lines = [f"handlers.schedule({schedule_id!r}, every=3600, text='go')" for schedule_id in ids]

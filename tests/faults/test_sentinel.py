@@ -76,7 +76,7 @@ def _lag(group: Sentinels) -> None:
 
 
 def _seen_by_the_steward(group: Sentinels) -> None:
-    """What has happened up to now; nobody else reads the stream of events from its end."""
+    """The events up to now; nobody else reads the stream of events from its end."""
 
     def looks() -> int:
         match = re.search(r"cmdstat_xrevrange:calls=(\d+)", group.master.ask("INFO", "commandstats"))

@@ -20,7 +20,7 @@ def submission(task_id: str, text: str, lane: str = QUEUE, **options: Any) -> Su
 
 
 def entry(task_id: str, text: str) -> bytes:
-    """What a foreign producer pushes."""
+    """The entries of a foreign producer."""
     part = {"kind": "text", "text": text}
     message: dict[str, Any] = {
         "message_id": f"m-{task_id}",

@@ -52,7 +52,7 @@ class Namespace(Stand):
         return await self.plain.execute_command(*command)
 
     async def push(self, *entries: bytes, lane: str | None = None) -> None:
-        """What a foreign producer does."""
+        """Push as a foreign producer does."""
         await self.do("RPUSH", lane or self.queue, *entries)
 
     async def advance(self, ms: int) -> None:

@@ -1,4 +1,4 @@
-"""What one call of a script does is bounded, whatever others push and however much a task has been told."""
+"""The work of one call of a script is bounded, whatever others push and however much a task has been told."""
 
 from __future__ import annotations
 

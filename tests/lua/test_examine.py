@@ -1,4 +1,4 @@
-"""What a store says of itself when it is examined: as it is configured, and as this user may see it."""
+"""An examined store describes itself: as it is configured, and as this user may see it."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ async def test_purging_deletes_dead_letters_and_nothing_else(space: Namespace) -
 
 
 async def aside(space: Namespace, *entries: bytes, lane: str | None = None) -> list[UnreadableEntry]:
-    """What became of these entries, which a worker has looked at; newest first."""
+    """The fates of these entries, which a worker has read; newest first."""
     await space.register("a")
     await space.push(*entries, lane=space.keys.lane(lane or space.queue))
     await space.pull("a", lanes=[lane or space.queue])

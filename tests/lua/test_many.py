@@ -62,7 +62,7 @@ def test_no_script_unpacks_what_nothing_bounds() -> None:
 
 
 def _argument(text: str, start: int) -> str:
-    """What stands between this place, behind a bracket, and the one that closes it."""
+    """The text between this place, behind a bracket, and the bracket that closes it."""
     depth = 1
     for end in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[end], 0)

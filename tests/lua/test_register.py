@@ -1,4 +1,4 @@
-"""What a worker registers beside itself: the lanes and the handlers that it serves."""
+"""Registering: a worker, the lanes and the handlers that it serves."""
 
 from __future__ import annotations
 

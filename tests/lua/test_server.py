@@ -1,4 +1,4 @@
-"""What the server may be and do: full, evicting, of another schema, without our scripts."""
+"""Servers that are unfit: full, evicting, of another schema, without our scripts."""
 
 from __future__ import annotations
 

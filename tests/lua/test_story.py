@@ -1,4 +1,4 @@
-"""What is told of the past and of the present: the trail, the events stream, a task's place, the dead."""
+"""The past and the present as the store tells them: the trail, the events stream, a task's place, the dead."""
 
 from __future__ import annotations
 

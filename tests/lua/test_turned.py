@@ -20,7 +20,7 @@ async def turn(space: Namespace) -> None:
 
 
 async def pushed(space: Namespace, *names: str) -> None:
-    """What the producer does that this is for."""
+    """The calls of the producer that this is for."""
     for name in names:
         await space.do("LPUSH", space.queue, run(name))
 

@@ -1,4 +1,4 @@
-"""What the steward and operators do in passing: promote, ring, trim, clear, count, show."""
+"""Upkeep by the steward and by operators: promote, ring, trim, clear, count, show."""
 
 from __future__ import annotations
 

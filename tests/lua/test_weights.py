@@ -1,4 +1,4 @@
-"""What a task weighs in the server: a record of short fields is packed, and a million of them fit."""
+"""The memory of a task in the server: a record of short fields is packed, and a million of them fit."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _expiry(view: View, task_id: str, task: dict[str, str], ties: set[str]) -> I
 
 
 def _in_time(view: View, task_id: str, task: dict[str, str]) -> Iterator[str]:
-    """What is taken is taken before it expires."""
+    """Tasks are claimed before they expire."""
     claimed = next((line for line in view.items(f"trail:{task_id}") if " claimed 1:" in line), None)
     if claimed and int(claimed.partition(" ")[0]) >= int(task.get("expires") or 2**63):
         yield f"I15 {task_id} expired at {task['expires']}: {claimed}"

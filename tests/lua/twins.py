@@ -52,7 +52,7 @@ class Twins:
     tasks: int = 0
 
     async def both(self, call: Call) -> Any:
-        """What both answer, which must be the same."""
+        """The answer of both, which must be the same."""
         answers = [(space, await _answer(call(space))) for space in (self.usual, self.whole)]
         one, other = (repr(answer).replace(space.queue, "queue") for space, answer in answers)
         assert one == other

@@ -69,7 +69,7 @@ class Ledger:
         return await self.rows("SELECT * FROM holdfast_requests WHERE queue = $1 ORDER BY id", self.queue)
 
     async def states(self) -> dict[str, str]:
-        """What the ledger believes."""
+        """The state in the ledger."""
         rows = await self.rows("SELECT task_id, state FROM holdfast_tasks WHERE queue = $1", self.queue)
         return {row["task_id"]: row["state"] for row in rows}
 

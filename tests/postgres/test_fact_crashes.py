@@ -1,4 +1,4 @@
-"""Who sets, pauses or removes a schedule dies between the two stores, or the steward does: what was asked, holds."""
+"""A caller that changes a schedule dies between the two stores, or the steward does: the request holds."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ async def test_redis_forgets_nothing_that_the_ledger_has_not_read(
         """The steward cannot reach PostgreSQL just then."""
 
     async def in_real_time(ahead_ms: int) -> None:
-        """What is compared with the positions of events must be of their time."""
+        """Times that are compared with positions of events must be of the same moment."""
         await clock.advance(round(time.time() * 1000) + ahead_ms - clock.now_ms)
 
     await books.keep()

@@ -45,7 +45,7 @@ async def ran_in_order(books: Ledger, *messages: str) -> None:
 
 
 async def test_between_reading_what_has_happened_and_reading_the_tasks(books: Ledger) -> None:
-    """What is read then is of before: it must not replace what the ledger knows."""
+    """Records read then are old: they must not replace those of the ledger."""
     await books.keep()
     await books.redis.register("a")
     await books.submit("t1", "t2")

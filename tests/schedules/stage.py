@@ -73,7 +73,7 @@ class Stage:
         return made
 
     async def round(self) -> list[str]:
-        """What one steward does when it looks: the tasks that come of it."""
+        """One round of a steward: the tasks that it makes."""
         self.rounds.looks = 0
         before = await self._tasks()
         await self.firing.round()
@@ -97,12 +97,12 @@ class Stage:
         await self.space.settle("w", delivery, kind, reason=reason, delay_ms=round(backoff * 1000))
 
     async def fates(self, schedule_id: str) -> list[str]:
-        """What the history says, oldest first, without when it was set."""
+        """The events of the history, oldest first, without those that set it."""
         lines = reversed(await self.schedules.history(schedule_id, 100))
         return [line.what for line in lines if line.what != "set"]
 
     async def events(self) -> list[dict[bytes, bytes]]:
-        """What the store has told, in its order."""
+        """The events of the store, in its order."""
         entries = await self.space.do("XRANGE", self.space.key("events"), "-", "+")
         return [
             fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))

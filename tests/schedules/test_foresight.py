@@ -1,4 +1,4 @@
-"""What comes is made ready before it is due, and sent when it is: on a clock that the test moves."""
+"""Fires are prepared before they are due, and sent when they are: on a clock that the test moves."""
 
 from __future__ import annotations
 

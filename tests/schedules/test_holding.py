@@ -1,4 +1,4 @@
-"""What a schedule holds, how it is listed, and how long a steward sleeps at most."""
+"""The fields of a schedule, how it is listed, and how long a steward sleeps at most."""
 
 from __future__ import annotations
 

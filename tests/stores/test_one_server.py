@@ -37,7 +37,7 @@ class Secured:
     files: Certificates
 
     def url(self, **options: object) -> str:
-        """What the settings make of this address with these files."""
+        """The Redis settings for this address, with these files."""
         return load({"redis_url": f"rediss://{self.address}:{PORT}/0", **options}, environ={}).redis.url
 
 

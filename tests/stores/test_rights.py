@@ -43,7 +43,7 @@ def allowed() -> set[str]:
 
 
 def asked(keys: Keys) -> set[str]:
-    """What the doctor asks the server about."""
+    """The rights that the doctor asks the server about."""
     named = {name.partition(" ")[0]: command for name, command in needed(keys, [QUEUE])}
     return {
         "|".join(command[:2]).lower() if command[0] in {"SCRIPT", "CLIENT"} else command[0].lower()
@@ -108,7 +108,7 @@ async def test_each_of_them_is_missed_where_it_is_not_given(short_path: Path) ->
 
 
 async def _missed(url: str) -> list[str]:
-    """What the doctor would name; where not even that can be asked, what the server says."""
+    """The rights that the doctor would name; the error of the server if it cannot ask."""
     async with open_store(RedisSettings(url, queue=QUEUE)) as store:
         try:
             facts = await store.examine([QUEUE], 0.0)

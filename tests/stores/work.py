@@ -26,7 +26,7 @@ def settings(url: str, queue: str = "", **more: float) -> RedisSettings:
 
 
 def with_files(url: str, group: Group) -> str:
-    """What the settings make of this URL with the files of the group."""
+    """The Redis settings for this URL, with the files of the group."""
     assert group.secured
     files = {
         "redis_ca_file": str(group.secured.authority),

@@ -47,7 +47,7 @@ def service_spec(options: dict[str, Any]) -> ServiceSpec:
 
 
 def body(options: dict[str, Any]) -> WorkerCode:
-    """What a worker of the pool is, and one of quarantine."""
+    """The code of a worker of the pool, and of a quarantine worker."""
     mains = {ChildKind.WORKER: options.get("worker", "plain"), ChildKind.QUARANTINE: options.get("quarantine", "plain")}
 
     def run(incarnation: str, slot: Slot, channel: socket.socket) -> int:

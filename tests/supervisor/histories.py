@@ -66,7 +66,7 @@ class History:
         return self
 
     def event(self, event: Event) -> list[Command]:
-        """What this event alone brings about; forks are answered."""
+        """The commands that follow from this event alone; forks are answered."""
         before = len(self.done)
         self.view, commands = decide(self.view, event, self.now)
         self.done += commands

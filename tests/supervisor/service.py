@@ -121,7 +121,7 @@ class Service:
         self._stream.close()
 
     def _read(self, deadline: float) -> bool:
-        """Whether there was something; False at the end of the stream. Fails when nothing comes in time."""
+        """True if there was something; False at the end of the stream. Fails when nothing comes in time."""
         readable, _, _ = select.select([self._stream], [], [], max(0.0, deadline - time.monotonic()))
         assert readable, f"nothing more was said\n{self.log_text()}"
         chunk = os.read(self._stream.fileno(), 65536)
@@ -157,7 +157,7 @@ def wait_dead(*pids: int) -> None:
 
 
 def is_alive(pid: int, patience: float = 0.0) -> bool:
-    """Whether a process still runs after `patience` seconds; told as soon as it does not."""
+    """True if a process still runs after `patience` seconds; told as soon as it does not."""
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:

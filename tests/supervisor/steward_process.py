@@ -48,7 +48,7 @@ class Steward:
         raise AssertionError(f"the steward {state} and has not said that {kind.__name__}")
 
     def hang_up(self) -> None:
-        """What the death of the parent looks like."""
+        """As when the parent dies."""
         self._lines.close()
         self.channel.close()
 

@@ -1,4 +1,4 @@
-"""What a child died of, and whether its tasks are charged with it."""
+"""The causes of deaths, and which of them count against tasks."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def check_quarantine(view: View) -> None:
 
 
 def obey(history: History) -> None:
-    """Whoever was killed by the parent is dead."""
+    """Children that the parent has killed are dead."""
     for seat in list(history.view.seats.values()):
         if isinstance(seat, Child) and seat.leaving is not None and seat.leaving.stage is StopStage.KILLING:
             assert signal.SIGKILL in kills(history.done, seat.slot)

@@ -1,4 +1,4 @@
-"""What a store that has died is quoted with."""
+"""The lines of a dead store's log that are quoted."""
 
 from __future__ import annotations
 

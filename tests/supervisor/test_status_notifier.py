@@ -1,4 +1,4 @@
-"""What systemd is told, and told again when it could not hear."""
+"""The notices to systemd, which are sent again when they could not be delivered."""
 
 from __future__ import annotations
 

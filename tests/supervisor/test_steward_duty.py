@@ -1,4 +1,4 @@
-"""What all duties share: they outlive an absent store and a bug."""
+"""All duties outlive an absent store and a bug."""
 
 from __future__ import annotations
 

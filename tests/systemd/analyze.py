@@ -14,7 +14,7 @@ needs_analyze = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reas
 
 
 def verify(unit: Path) -> str:
-    """What systemd has to say against the unit and its drop-ins; empty when nothing."""
+    """The objections of systemd to the unit and its drop-ins; empty when nothing."""
     done = subprocess.run(
         ["systemd-analyze", "verify", "--recursive-errors=no", "--man=no", unit], capture_output=True, text=True
     )

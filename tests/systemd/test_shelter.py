@@ -1,4 +1,4 @@
-"""What is hidden from the service and what is not, and whom the way to it is closed to."""
+"""The folders that are hidden from the service, and the users that cannot reach its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the supervisor uses itself is not handed to the commands of tasks, unless they are to have it."""
+"""Secrets of the supervisor are not handed to the commands of tasks, unless they are to have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What members of the service's group may ask of its control socket: what is listed, and nothing else."""
+"""Members of the service's group may send the listed requests to its control socket, and no others."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Play:
         self.begun = anyio.Event()
 
     async def settled(self, handler: Handle, why: str = "") -> Settlement | None:
-        """What the worker reports of this handler, which is stopped once it has set `begun` if there is a reason."""
+        """The report about this handler, which is stopped once it has set `begun` if there is a reason."""
         running = running_under(handler, task_timeout=self.limit)
         delivery = delivery_of()
         assert takes_all_steps(running, delivery) == (self.limit is not None)

@@ -1,4 +1,4 @@
-"""What a producer may ask for: every argument is checked before anything is written."""
+"""The arguments of a producer: every one is checked before anything is written."""
 
 from __future__ import annotations
 

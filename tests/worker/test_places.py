@@ -132,7 +132,7 @@ async def test_a_task_that_waits_for_a_place_can_be_canceled_and_drained(
 async def test_what_waits_for_a_place_has_not_begun(
     manager: TaskManager, start: Start, client: Any, short_path: Path
 ) -> None:
-    """Whoever finds the worker dead charges nobody with its death but the one that ran."""
+    """The death of the worker is charged to the task that ran, and to no other, by any finder."""
     ids = ["first", "second", "third"]
     with start(concurrency=8) as process:
         await manager.run_tasks(narrow(*ids))

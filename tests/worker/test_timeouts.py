@@ -1,4 +1,4 @@
-"""Whose timeout counts: the task's own, or that of its schedule; its handler's, its lane's, the worker's."""
+"""The timeout that counts: the task's own, or that of its schedule; its handler's, its lane's, the worker's."""
 
 from __future__ import annotations
 

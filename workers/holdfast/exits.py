@@ -49,7 +49,7 @@ _MEANINGS = {
 
 
 class ChildExit(IntEnum):
-    """What a child exits with; the parent reads its meaning from here."""
+    """The exit status of a child; the parent reads its meaning from here."""
 
     OK = 0  # drained, or told to leave
     BUG = 70

@@ -119,7 +119,7 @@ async def admit(table: Table) -> None:
 
 
 async def look_after(table: Table) -> None:
-    """What a steward does."""
+    """A steward's step."""
     some = [name for name in table.held if table.chance(0.8)]
     await table.ask("vouch", lambda stand: stand.store.vouch(some))
     limit = table.dice.randint(1, 20)
@@ -133,7 +133,7 @@ async def look_after(table: Table) -> None:
 
 
 async def operate(table: Table) -> None:
-    """What an operator does."""
+    """An operator's step."""
     task = table.task()
     await table.ask("retry", lambda stand: stand.store.retry(task, "again"))
     if table.chance(0.2):

@@ -1,4 +1,4 @@
-"""What a play is about: the stores, the dice, and what the stores have handed out so far."""
+"""The state of a play: the stores, the dice, and the deliveries of the stores so far."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Table:
 
 
 def _renamed(told: Any, queue: str, name: str) -> Any:
-    """What another store told, with its own queue called as the first one's."""
+    """The answer of another store, with its own queue called as the first one's."""
     match told:
         case dict():
             return {_renamed(key, queue, name): _renamed(value, queue, name) for key, value in told.items()}

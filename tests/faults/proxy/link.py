@@ -90,7 +90,7 @@ class Link:
                 return
 
     async def _pass_down(self, raw: bytes, request: Request, rule: Rule) -> bool:
-        """Whether this was the last answer of the connection."""
+        """True if this was the last answer of the connection."""
         match rule.action:
             case Action.CUT | Action.TRUNCATE:
                 if rule.action is Action.TRUNCATE:

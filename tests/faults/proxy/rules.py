@@ -54,7 +54,7 @@ class Rule:
         return self._wait(self._struck, "struck")
 
     def answer(self) -> bytes:
-        """What the server said to the copy that came late, or what the client was not told."""
+        """The answer to the copy that came late, or the answer that the client did not get."""
         self._wait(self._answered, "answered")
         return self._answer
 

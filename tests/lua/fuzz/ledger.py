@@ -1,4 +1,4 @@
-"""What producers were told, and what became of it: the other side of the promise."""
+"""The answers that producers got, and the fates of their tasks: the other side of the promise."""
 
 from __future__ import annotations
 

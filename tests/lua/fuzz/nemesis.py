@@ -1,4 +1,4 @@
-"""What goes wrong: deaths, false deaths, zombies, late commands, thieves, lost keys, a store that forgets."""
+"""Faults: deaths, false deaths, zombies, late commands, thieves, lost keys, a store that forgets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def kill(world: World) -> None:
 
 
 async def _found_dead(world: World, process: Process) -> None:
-    """What it had begun is known, or not; what had not begun keeps its accounts."""
+    """Its begun tasks are known, or not; tasks that had not begun keep their counts."""
     held = list(process.exchange.held)
     begun = world.dice.sample(held, world.dice.randrange(len(held) + 1)) if world.chance(0.6) else None
     clears_others = process.kind is WorkerKind.QUARANTINE

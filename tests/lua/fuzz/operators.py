@@ -1,4 +1,4 @@
-"""What operators do about what went wrong: retry tasks and entries, delete dead letters."""
+"""Operators after a failure: retry tasks and entries, delete dead letters."""
 
 from __future__ import annotations
 

@@ -27,5 +27,5 @@ class Process:
     handlers: dict[str, bytes] = field(default_factory=dict[str, bytes])  # by task: the operation that was begun
 
     def outcome(self, task_id: str) -> bytes:
-        """What the handler that runs makes of it: the message that it was begun with."""
+        """The result of the handler: the message that it was begun with."""
         return message_of(self.handlers[task_id].decode(errors="surrogateescape")).encode()

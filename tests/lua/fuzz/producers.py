@@ -1,4 +1,4 @@
-"""What producers and operators do: submit, push, ask again, send messages, cancel, pause, resume."""
+"""Producers and operators: submit, push, ask again, send messages, cancel, pause, resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a steward does, and any number of them at once."""
+"""Stewards, any number of them at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers do: pull, run, renew, admit; each command may get lost, come late, or lose its answer."""
+"""Workers: pull, run, renew, admit; each command may get lost, come late, or lose its answer."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def _answered(world: World, process: Process, request: Request) -> None:
 
 
 async def heed(world: World) -> None:
-    """What a worker listens to: it stops what it is told to, unless the hint is lost."""
+    """Hints: a worker stops the tasks that they name, unless the hint is lost."""
     for process in world.processes:
         word = await world.space.do("LPOP", world.space.key(f"control:{process.incarnation}"))
         if word is None or world.chance(0.3):

@@ -116,7 +116,7 @@ class World:
         return replace(who, service=ServedWork(tuple(map(ServedLane, process.lanes)), process.names))
 
     async def pull(self, process: Process, request: Request) -> Pulled:
-        """What this worker asks of the store."""
+        """The next request of this worker."""
         pulled = await self.space.store.pull(
             process.incarnation, request.number, request.slots, process.lanes, request.settlements, process.weights
         )

@@ -1,1 +1,1 @@
-"""What runs under a real systemd, as root of a machine that is thrown away afterwards."""
+"""The part that runs under a real systemd, as root of a machine that is thrown away afterwards."""

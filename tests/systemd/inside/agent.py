@@ -39,7 +39,7 @@ def note(path: str, pid: int) -> None:
 
 
 def look(port: int) -> dict[str, object]:
-    """What a handler of the service can do."""
+    """The abilities of a handler of the service."""
     status = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     with socket.create_connection(("127.0.0.1", port), 5) as stream:
         told = stream.recv(16).decode()

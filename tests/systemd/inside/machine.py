@@ -25,7 +25,7 @@ def run(*command: object, status: int | None = 0) -> subprocess.CompletedProcess
 
 
 def until(what: str, condition: Callable[[], T | None]) -> T:
-    """What `condition` gives once it gives something true."""
+    """The value of `condition` once it is true."""
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < deadline, f"never: {what}"
@@ -61,7 +61,7 @@ class Unit:
         until("started again", lambda: self.number("NRestarts") > before and self.is_("active"))
 
     def journal(self) -> list[str]:
-        """What it has said since it was last started, by hand or by systemd; JSON or plain."""
+        """Its log since it was last started, by hand or by systemd; JSON or plain."""
         invocation = self.show("InvocationID")
         return run("journalctl", "-o", "cat", f"_SYSTEMD_INVOCATION_ID={invocation}").stdout.splitlines()
 

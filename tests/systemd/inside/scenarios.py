@@ -1,4 +1,4 @@
-"""What happens to the service, in this order: each scenario finds it running and leaves it so."""
+"""The life of the service, in this order: each scenario finds it running and leaves it so."""
 
 from __future__ import annotations
 

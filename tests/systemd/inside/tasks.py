@@ -31,7 +31,7 @@ class Tasks:
         return ids
 
     def answer(self, order: str) -> Any:
-        """What the handler returned."""
+        """The value that the handler returned."""
         outcome = json.loads(self.command("submit", order, "--wait", "--json"))
         self.accepted.append(outcome["task_id"])
         assert outcome["state"] == "completed", outcome
