@@ -281,7 +281,7 @@ def test_one_task_a_key_on_the_command_line(cli: Cli) -> None:
     assert cli("tasks", "show", early, "--json").document["reason"] == f"replaced by {late}"
 
 
-def test_lines_may_have_terms(cli: Cli) -> None:
+def test_lines_may_have_options(cli: Cli) -> None:
     lines = '{"text": "p", "task_id": "p"}\n{"text": "c", "task_id": "c", "after": ["p"], "expires": 60}\n'
     assert cli("submit", "--jsonl", "-", stdin=lines.encode()).status == 0
     assert cli("tasks", "show", "c", "--json").document["state"] == "waiting"

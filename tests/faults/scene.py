@@ -71,8 +71,8 @@ class Scene:
         answers = await self.store.submit([submission(task_id + self.again, text, **options) for task_id in task_ids])
         assert set(answers) == {Accepted.NEW}
 
-    async def submit_on(self, task_id: str, terms: SubmitOptions, text: str = "echo") -> None:
-        (receipt,) = await self.store.submit_on_terms([submission(task_id + self.again, text, terms=terms)])
+    async def submit_on(self, task_id: str, options: SubmitOptions, text: str = "echo") -> None:
+        (receipt,) = await self.store.submit_with_options([submission(task_id + self.again, text, options=options)])
         assert receipt.accepted is Accepted.NEW
 
     def started(self, task_id: str) -> list[int]:

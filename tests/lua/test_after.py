@@ -20,8 +20,8 @@ RUN = IfParentFails.RUN
 async def after(
     space: Namespace, child: str, *parents: str, policy: IfParentFails = IfParentFails.FAIL, **more: Any
 ) -> Receipt:
-    terms = SubmitOptions(after=parents, if_parent_fails=policy)
-    [receipt] = await space.store.submit_on_terms([submission(child, space.queue, terms=terms, **more)])
+    options = SubmitOptions(after=parents, if_parent_fails=policy)
+    [receipt] = await space.store.submit_with_options([submission(child, space.queue, options=options, **more)])
     return receipt
 
 
@@ -52,10 +52,10 @@ async def test_a_child_begins_when_all_its_parents_have_completed(space: Namespa
 
 async def test_a_batch_may_name_parents_of_the_same_batch(space: Namespace) -> None:
     first = submission("p", space.queue)
-    second = submission("c", space.queue, terms=SubmitOptions(after=("p",)))
-    receipts = await space.store.submit_on_terms([first, second])
+    second = submission("c", space.queue, options=SubmitOptions(after=("p",)))
+    receipts = await space.store.submit_with_options([first, second])
     assert receipts == [Receipt(Accepted.NEW, "p"), Receipt(Accepted.NEW, "c")]
-    assert await space.store.submit_on_terms([first, second]) == [
+    assert await space.store.submit_with_options([first, second]) == [
         Receipt(Accepted.DUPLICATE, "p"),
         Receipt(Accepted.DUPLICATE, "c"),
     ]
@@ -158,8 +158,8 @@ async def test_many_children_are_told_in_order_and_in_bounded_steps(space: Names
     await space.register("a")
     await space.submit("p")
     children = [f"c{number}" for number in range(200)]
-    terms = SubmitOptions(after=("p",))
-    await space.store.submit_on_terms([submission(one, space.queue, terms=terms) for one in children])
+    options = SubmitOptions(after=("p",))
+    await space.store.submit_with_options([submission(one, space.queue, options=options) for one in children])
     [delivery] = await space.take("a", 1)
     await space.settle("a", delivery, Settle.COMPLETED)
     told = await space.do("LLEN", space.queue)

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.anyio
 SOON = SubmitOptions(expires_in_ms=500)
 
 
-async def submit(space: Namespace, task_id: str, terms: SubmitOptions = SOON, **more: Any) -> None:
-    await space.store.submit_on_terms([submission(task_id, space.queue, terms=terms, **more)])
+async def submit(space: Namespace, task_id: str, options: SubmitOptions = SOON, **more: Any) -> None:
+    await space.store.submit_with_options([submission(task_id, space.queue, options=options, **more)])
 
 
 async def expired(space: Namespace, task_id: str) -> bool:
@@ -78,7 +78,9 @@ async def test_what_is_delayed_paused_or_waits_for_others_expires(space: Namespa
     await submit(space, "paused")
     await space.store.pause("paused", "x")
     await submit(space, "child", SubmitOptions(after=("p",), expires_in_ms=500))
-    await space.store.submit_on_terms([submission("grandchild", space.queue, terms=SubmitOptions(after=("child",)))])
+    await space.store.submit_with_options(
+        [submission("grandchild", space.queue, options=SubmitOptions(after=("child",)))]
+    )
     await space.clock.advance(500)
     while (await space.store.promote(10))[1] == 0:
         pass

@@ -25,7 +25,7 @@ PASSING += ("readmit", "purge_unreadable", "purge_dead")
 # Rule 12: what needs memory is refused before it writes, everything else passes.
 FULL = [
     Mutant("submit passes", "submit", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
-    Mutant("submit on terms passes", "submit_on_terms", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
+    Mutant("submit on options passes", "submit_with_options", "-- flags:\n", "-- flags: allow-oom\n", full_refuses),
     Mutant("retry passes", "retry", "-- flags:\n", "-- flags: allow-oom\n", full_refuses_a_retry),
     *(Mutant(f"{name} is refused", name, "-- flags: allow-oom\n", "-- flags:\n", full_goes_on) for name in PASSING),
 ]

@@ -18,8 +18,8 @@ DEBOUNCED = SubmitOptions(debounce="k")
 UNIQUE = SubmitOptions(unique="k")
 
 
-async def submit(space: Namespace, task_id: str, terms: SubmitOptions, **more: Any) -> Receipt:
-    [receipt] = await space.store.submit_on_terms([submission(task_id, space.queue, terms=terms, **more)])
+async def submit(space: Namespace, task_id: str, options: SubmitOptions, **more: Any) -> Receipt:
+    [receipt] = await space.store.submit_with_options([submission(task_id, space.queue, options=options, **more)])
     return receipt
 
 
@@ -152,7 +152,7 @@ async def test_what_is_left_of_a_deleted_holder_frees_no_key_of_another(space: N
 
 
 async def test_a_refused_submission_holds_no_key(space: Namespace) -> None:
-    terms = SubmitOptions(unique="k", debounce="d", after=("nobody",), expires_in_ms=5)
-    assert await submit(space, "t1", terms) == Receipt(Accepted.NO_PARENT, "nobody")
+    options = SubmitOptions(unique="k", debounce="d", after=("nobody",), expires_in_ms=5)
+    assert await submit(space, "t1", options) == Receipt(Accepted.NO_PARENT, "nobody")
     assert await submit(space, "t2", UNIQUE) == Receipt(Accepted.NEW, "t2")
     await space.check()

@@ -17,8 +17,8 @@ LEASE_MS = 60_000
 
 async def test_record_that_is_none_is_taken_beside_the_others(space: Namespace) -> None:
     await space.register("a")
-    await space.store.submit_on_terms(
-        [submission("t1", space.queue, terms=SubmitOptions(webhook="https://example.org/told"))]
+    await space.store.submit_with_options(
+        [submission("t1", space.queue, options=SubmitOptions(webhook="https://example.org/told"))]
     )
     await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)
     await space.do("SET", space.key("webhook:bad|1|completed"), "no hash")
@@ -33,8 +33,8 @@ async def test_record_that_is_none_is_taken_beside_the_others(space: Namespace) 
 
 async def test_a_webhook_that_was_taken_is_taken_again_only_when_its_lease_has_lapsed(space: Namespace) -> None:
     await space.register("a")
-    await space.store.submit_on_terms(
-        [submission("t1", space.queue, terms=SubmitOptions(webhook="https://example.org/told"))]
+    await space.store.submit_with_options(
+        [submission("t1", space.queue, options=SubmitOptions(webhook="https://example.org/told"))]
     )
     await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)
     [notice], _ = await space.store.take_notices(10, LEASE_MS)

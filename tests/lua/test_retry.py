@@ -52,8 +52,8 @@ async def test_what_ended_badly_runs_again_as_another_task(space: Namespace, kin
 
 async def test_whoever_wants_to_be_told_of_a_task_is_told_of_its_retry(space: Namespace) -> None:
     await space.register("a")
-    await space.store.submit_on_terms(
-        [submission("t1", space.queue, terms=SubmitOptions(webhook="https://example.org/told"))]
+    await space.store.submit_with_options(
+        [submission("t1", space.queue, options=SubmitOptions(webhook="https://example.org/told"))]
     )
     await space.settle("a", (await space.take("a"))[0], Settle.FAILED)
     await space.store.retry("t1", "once more")

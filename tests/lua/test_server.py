@@ -39,8 +39,8 @@ async def test_a_full_server_refuses_a_submit_before_anything_is_written(alone: 
     with pytest.raises(StoreFullError):
         await alone.submit("t2")
     with pytest.raises(StoreFullError):
-        await alone.store.submit_on_terms(
-            [submission("t2", alone.queue, terms=SubmitOptions(unique="k", after=("t1",)))]
+        await alone.store.submit_with_options(
+            [submission("t2", alone.queue, options=SubmitOptions(unique="k", after=("t1",)))]
         )
     assert await alone.check() == before
 

@@ -38,15 +38,15 @@ async def test_a_batch_answers_each_of_its_submissions(space: Namespace) -> None
     assert (await space.store.counts()).counters["accepted"] == 2
 
 
-@pytest.mark.parametrize("terms", [None, SubmitOptions(unique="u")])
-async def test_a_lane_that_is_no_list_takes_no_task(space: Namespace, terms: SubmitOptions | None) -> None:
+@pytest.mark.parametrize("options", [None, SubmitOptions(unique="u")])
+async def test_a_lane_that_is_no_list_takes_no_task(space: Namespace, options: SubmitOptions | None) -> None:
     taken = f"{space.queue}:taken"
-    batch = [submission("t1", taken, terms=terms), submission("t2", space.queue)]
+    batch = [submission("t1", taken, options=options), submission("t2", space.queue)]
 
     async def submit() -> list[Accepted]:
         return (
-            [one.accepted for one in await space.store.submit_on_terms(batch)]
-            if terms
+            [one.accepted for one in await space.store.submit_with_options(batch)]
+            if options
             else await space.store.submit(batch)
         )
 

@@ -43,8 +43,8 @@ async def settle(space: Namespace, kind: Settle, worker: str = "w", delay_ms: in
 
 
 async def submit_child(space: Namespace, parent: str = "p", expires_in_ms: int | None = None) -> None:
-    terms = SubmitOptions(after=(parent,), expires_in_ms=expires_in_ms)
-    await space.store.submit_on_terms([submission("t", space.queue, terms=terms)])
+    options = SubmitOptions(after=(parent,), expires_in_ms=expires_in_ms)
+    await space.store.submit_with_options([submission("t", space.queue, options=options)])
 
 
 async def bring(space: Namespace, state: State) -> None:
@@ -182,8 +182,8 @@ def expired(state: State) -> Play:
             await space.submit("p")
             await submit_child(space, expires_in_ms=1)
         else:
-            terms = SubmitOptions(expires_in_ms=1)
-            await space.store.submit_on_terms([submission("t", space.queue, delay_ms=delay, terms=terms)])
+            options = SubmitOptions(expires_in_ms=1)
+            await space.store.submit_with_options([submission("t", space.queue, delay_ms=delay, options=options)])
         if state is State.SUSPENDED:
             await pause(space)
         await space.advance(10)

@@ -162,8 +162,8 @@ async def submit_to_lanes(pair: Twins) -> None:
     )
 
 
-async def submit_on_terms(pair: Twins) -> None:
-    terms = pair.dice.choice(
+async def submit_with_options(pair: Twins) -> None:
+    options = pair.dice.choice(
         [
             SubmitOptions(after=(pair.any_id(),)),
             SubmitOptions(expires_in_ms=300),
@@ -174,9 +174,9 @@ async def submit_on_terms(pair: Twins) -> None:
 
     def made(space: Namespace) -> Submission:
         plain = submission(task_id, space.queue)
-        return Submission(task_id, plain.message_id, plain.digest, plain.operation, plain.lane, terms=terms)
+        return Submission(task_id, plain.message_id, plain.digest, plain.operation, plain.lane, options=options)
 
-    await pair.both(lambda space: space.store.submit_on_terms([made(space)]))
+    await pair.both(lambda space: space.store.submit_with_options([made(space)]))
 
 
 async def message(pair: Twins) -> None:
@@ -310,7 +310,7 @@ async def put_right(pair: Twins) -> None:
 
 
 ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
-    submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_on_terms: 0.5, message: 1, order: 1, push: 1, copy: 2,
+    submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_with_options: 0.5, message: 1, order: 1, push: 1, copy: 2,
     forge: 1, damage: 1.5, pull_again: 1, cancel_early: 0.5, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
 }  # fmt: skip
 

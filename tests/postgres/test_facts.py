@@ -455,7 +455,7 @@ async def test_the_next_halt_counts_for_who_has_seen_one_though_the_clock_of_a_n
 async def test_webhooks_that_wait_are_told_after_a_loss(books: Ledger, stage: Stage) -> None:
     """Of a task that has ended, with all of it; of one that asks; not what was told before."""
     await books.store.set_webhook("https://example.org/all")
-    await books.store.submit_on_terms([submission("ended", books.queue, terms=SubmitOptions(webhook=URL))])
+    await books.store.submit_with_options([submission("ended", books.queue, options=SubmitOptions(webhook=URL))])
     await books.submit("told", "asks")
     ended, told, asks = await stage.space.take("w", 3)
     await stage.space.settle("w", told, Settle.COMPLETED, result=b'"out"')

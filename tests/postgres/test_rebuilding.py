@@ -51,7 +51,9 @@ async def scene(books: Ledger) -> None:
     await books.store.renew("a", "live", 1, [books.holding(running, checkpoint=b'"half"')])
     await books.submit("later", delay_ms=3_600_000)
     await books.submit("waits", "paused", "undone")
-    await books.store.submit_on_terms([submission("child", books.queue, terms=SubmitOptions(after=("ended", "waits")))])
+    await books.store.submit_with_options(
+        [submission("child", books.queue, options=SubmitOptions(after=("ended", "waits")))]
+    )
     await books.store.pause("paused", "wait")
     await books.store.cancel("undone", "enough")
 
@@ -260,7 +262,7 @@ async def test_a_child_is_told_of_a_parent_that_ended_before_the_loss(books: Led
     await books.keep()
     await books.redis.register("a")
     await books.submit("parent")
-    await books.store.submit_on_terms([submission("child", books.queue, terms=SubmitOptions(after=("parent",)))])
+    await books.store.submit_with_options([submission("child", books.queue, options=SubmitOptions(after=("parent",)))])
     await settle(books, "parent", Settle.COMPLETED)  # its child is told by the steward, later
     await books.keep()
     await books.lose()
@@ -276,8 +278,8 @@ async def test_a_task_may_wait_for_one_that_only_the_ledger_remembers(books: Led
     await settle(books, "parent", Settle.COMPLETED)
     await books.keep()
     await books.lose()
-    [receipt] = await books.store.submit_on_terms(
-        [submission("c", books.queue, terms=SubmitOptions(after=("parent",)))]
+    [receipt] = await books.store.submit_with_options(
+        [submission("c", books.queue, options=SubmitOptions(after=("parent",)))]
     )
     assert receipt.accepted is Accepted.NEW
     assert await books.state("c") == "submitted"

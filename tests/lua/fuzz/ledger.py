@@ -20,7 +20,7 @@ def _age(name: str) -> tuple[int, str]:
 
 @dataclass(slots=True)
 class Ledger:
-    """Goes back in time together with the store. `gone`: ended and trimmed, so that the id may begin anew. `terms` by
+    """Goes back in time together with the store. `gone`: ended and trimmed, so that the id may begin anew. `options` by
     task, and when it and each of its parents was `born`; who holds which key, for `unique` until when (0: until it has
     ended)."""
 
@@ -30,7 +30,7 @@ class Ledger:
     ended: set[str] = field(default_factory=set[str])
     gone: set[str] = field(default_factory=set[str])
     stolen: bool = False
-    terms: dict[str, SubmitOptions] = field(default_factory=dict[str, SubmitOptions])
+    options: dict[str, SubmitOptions] = field(default_factory=dict[str, SubmitOptions])
     born: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     unique: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     debounced: dict[str, str] = field(default_factory=dict[str, str])

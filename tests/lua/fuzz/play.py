@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.tasks import WorkerKind
-from tests.lua.fuzz import nemesis, operators, producers, stewards, terms, workers
+from tests.lua.fuzz import nemesis, operators, producers, stewards, submit_options, workers
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.operations import admission, introduction
@@ -15,7 +15,7 @@ from tests.lua.operations import admission, introduction
 ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     producers.submit: 9,
     producers.push: 5,
-    terms.submit: 5,
+    submit_options.submit: 5,
     producers.message: 7,
     producers.order: 6,
     operators.retry: 3,
@@ -132,7 +132,7 @@ async def _finish_round(world: World, process: Process) -> bool:
     pulled = await world.pull(process, request)
     fresh = exchange.answer(request, pulled)
     world.deliver(process, fresh)
-    await terms.begun(world, fresh)
+    await submit_options.begun(world, fresh)
     for delivery in fresh:
         done = Settlement(delivery.task_id, delivery.claim, Settle.COMPLETED, process.outcome(delivery.task_id))
         exchange.finish(delivery.task_id, done)

@@ -8,7 +8,7 @@ from functools import partial
 from holdfast.core.delivery import Holding, Pulled, Renewed, Settle, Settlement, Standing
 from holdfast.core.pull_protocol import UNBOUNDED, Request
 from holdfast.core.tasks import Admission, WorkerKind
-from tests.lua.fuzz import terms
+from tests.lua.fuzz import submit_options
 from tests.lua.fuzz.process import Process
 from tests.lua.fuzz.world import World
 from tests.lua.operations import admission
@@ -77,7 +77,7 @@ async def _answered(world: World, process: Process, request: Request) -> None:
     process.inbox = process.inbox or pulled.inbox > 0
     fresh = process.exchange.answer(request, pulled)
     world.deliver(process, fresh)
-    await terms.begun(world, fresh)
+    await submit_options.begun(world, fresh)
     if pulled.standing in {Standing.DEAD, Standing.UNKNOWN}:
         world.processes.remove(process)
         world.seen[f"worker told {pulled.standing}"] += 1

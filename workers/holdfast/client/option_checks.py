@@ -18,13 +18,13 @@ _OPTIONS = attrgetter("after", "if_parent_fails", "expires", "webhook", "key", "
 _NONE = (None,) * 8
 
 
-def checked_terms(spec: TaskSpec) -> SubmitOptions | None:
+def checked_options(spec: TaskSpec) -> SubmitOptions | None:
     """The options of `spec`; None if it has none, as most tasks. Raises InvalidTaskError."""
     if _OPTIONS(spec) == _NONE:
         return None
-    _check_terms(spec)
+    _check_options(spec)
     at = isinstance(spec.expires, datetime)
-    terms = SubmitOptions(
+    options = SubmitOptions(
         after=tuple(dict.fromkeys(spec.after or ())),
         if_parent_fails=IfParentFails(spec.if_parent_fails or IfParentFails.FAIL),
         expires_ms=unix_ms(spec.expires) if at else None,
@@ -34,7 +34,7 @@ def checked_terms(spec: TaskSpec) -> SubmitOptions | None:
         unique_ms=ms(spec.unique_for),
         webhook=spec.webhook or "",
     )
-    return None if terms == SubmitOptions(if_parent_fails=terms.if_parent_fails) else terms
+    return None if options == SubmitOptions(if_parent_fails=options.if_parent_fails) else options
 
 
 def ms(seconds: float | None) -> int | None:
@@ -45,7 +45,7 @@ def unix_ms(at: datetime | float | None) -> int | None:
     return ms(at.timestamp() if isinstance(at, datetime) else at)
 
 
-def _check_terms(spec: TaskSpec) -> None:
+def _check_options(spec: TaskSpec) -> None:
     _check_parents(spec)
     _check_expiry(spec)
     _check_webhook(spec.webhook)

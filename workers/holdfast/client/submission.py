@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from holdfast.client.arguments import check
-from holdfast.client.option_checks import checked_terms, ms, unix_ms
+from holdfast.client.option_checks import checked_options, ms, unix_ms
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.envelope import build_parts, build_run_of, encode_message
 from holdfast.core.identity import keyed_id, uuid_text
@@ -39,7 +39,7 @@ class Draft(NamedTuple):
 
     spec: TaskSpec
     message: bytes
-    terms: SubmitOptions | None
+    options: SubmitOptions | None
 
 
 def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
@@ -50,9 +50,9 @@ def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
 def draft(spec: TaskSpec, queue: str, max_bytes: int) -> Draft:
     """Check `spec`, with the size of its operation; raises InvalidTaskError."""
     check(spec)
-    terms = checked_terms(spec)
+    options = checked_options(spec)
     message = encode_message(build_parts(spec.text, spec.data, spec.name, spec.kwargs), spec.metadata)
-    checked = Draft(spec, message, terms)
+    checked = Draft(spec, message, options)
     if len(message) > max_bytes - AROUND:
         built(checked, queue, max_bytes)
     return checked
@@ -85,7 +85,7 @@ def built(checked: Draft, queue: str, max_bytes: int) -> Submission:
         name=spec.name or "",
         max_attempts=spec.max_attempts,
         timeout_ms=ms(spec.timeout),
-        terms=checked.terms,
+        options=checked.options,
         concurrency_key=spec.concurrency_key or "",
     )
 

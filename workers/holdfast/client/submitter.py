@@ -62,7 +62,7 @@ class Submitter:
 
     async def submit_one(self, one: Submission) -> Receipt:
         """As `submit`, for one: a call for one task takes less time than a batch of one."""
-        if one.terms:
+        if one.options:
             return (await self.submit([one]))[0]
         try:
             [answer] = await self._call(self._store.submit, (one,))
@@ -98,8 +98,8 @@ class Submitter:
         return built(one, self._queue, self._max_bytes)
 
     async def _submit(self, chunk: Sequence[Submission]) -> list[Receipt]:
-        if any(one.terms for one in chunk):
-            receipts = await self._call(self._store.submit_on_terms, chunk)
+        if any(one.options for one in chunk):
+            receipts = await self._call(self._store.submit_with_options, chunk)
         else:
             answers = await self._call(self._store.submit, chunk)
             receipts = [Receipt(answer, one.task_id) for one, answer in zip(chunk, answers, strict=True)]

@@ -26,7 +26,7 @@ class Submission(msgspec.Struct, frozen=True):
     name: str = ""
     max_attempts: int | None = None
     timeout_ms: int | None = None
-    terms: SubmitOptions | None = None
+    options: SubmitOptions | None = msgspec.field(default=None, name="terms")  # its name in PostgreSQL's requests
     concurrency_key: str = ""
 
 

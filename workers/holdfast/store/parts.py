@@ -70,7 +70,7 @@ class ComposedStore:
         self.clock_ms = parts.steward.clock_ms
 
         self.submit = parts.producer.submit
-        self.submit_on_terms = parts.producer.submit_on_terms
+        self.submit_with_options = parts.producer.submit_with_options
         self.message = parts.producer.message
         self.cancel = parts.producer.cancel
         self.pause = parts.producer.pause

@@ -238,10 +238,10 @@ class ProducerStore(Protocol):
     """The calls of producers."""
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
-        """Submit tasks without options (dependencies, expiry …); `submit_on_terms` takes those with options."""
+        """Submit tasks without options (dependencies, expiry …); `submit_with_options` takes those with options."""
         ...
 
-    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+    async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
         """Submit tasks, some with options, in their order: one may wait for another of the same call."""
         ...
 

@@ -67,7 +67,7 @@ async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, s
 
 async def put_back_parents(sql: Any, queue: str, redis: RedisLedger, epoch: str, batch: Sequence[Submission]) -> None:
     """Put ended tasks back into Redis that tasks of this batch are to wait for."""
-    parents = {parent for one in batch if one.terms for parent in one.terms.after}
+    parents = {parent for one in batch if one.options for parent in one.options.after}
     async for ended in tasks.ended_of(sql, queue, parents):
         await redis.restore(epoch, ended)
 

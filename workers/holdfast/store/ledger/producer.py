@@ -40,7 +40,7 @@ class LedgerProducer:
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         return [receipt.accepted for receipt in await self._accept(submissions, "run")]
 
-    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+    async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
         return await self._accept(submissions, "run")
 
     async def message(self, submission: Submission) -> Accepted:
@@ -79,12 +79,12 @@ class LedgerProducer:
 
     async def _comes_next(self, entry: requests.Entry, ours: Sequence[int]) -> bool:
         one = entry.submission
-        names = [one.task_id, *(one.terms.after if one.terms else ())]
+        names = [one.task_id, *(one.options.after if one.options else ())]
         return await request_order.wait(self._database, self._queue.name, names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
         """Put ended parents back into Redis, in an own transaction: the accepting one must not wait for Redis."""
-        if any(one.terms and one.terms.after for one in batch):
+        if any(one.options and one.options.after for one in batch):
             with suppress(LedgerUnavailableError):
                 async with self._database.transaction() as sql:
                     await self._try(deliver.put_back_parents(sql, self._queue.name, self._redis_ledger, epoch, batch))

@@ -71,9 +71,9 @@ class BoundedProducer:
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         return await self._in_steps(self._producer.submit, submissions)
 
-    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
+    async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
         """Tasks that wait for others are not counted yet: when these have ended more may wait than the limit."""
-        return await self._in_steps(self._producer.submit_on_terms, submissions)
+        return await self._in_steps(self._producer.submit_with_options, submissions)
 
     async def _in_steps(
         self, submit: Callable[[Sequence[Submission]], Awaitable[list[T]]], submissions: Sequence[Submission]

@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.store.redis.connection import Value
 from holdfast.store.redis.part import RedisPart
-from holdfast.store.redis.producer import submitted_on_terms
+from holdfast.store.redis.producer import submitted_with_options
 from holdfast.store.redis.task_dump import Dump, Dumps, flat, read_dumps
 
 PAGE_BYTES = 4_000_000  # of content in one call; one task may exceed it
@@ -101,12 +101,12 @@ class RedisLedger(RedisPart):
         await self._command("HDEL", self._keys.meta, "ledger", "rebuilding")
 
     async def give(self, epoch: str, submissions: Sequence[Submission], verb: str = "run") -> list[Receipt] | None:
-        """`submit_on_terms`, or `message` for each, for a ledger; None where this Redis does not follow it."""
+        """`submit_with_options`, or `message` for each, for a ledger; None where this Redis does not follow it."""
         if verb == "message":
             words = [await self._give_message(epoch, one) for one in submissions]
             return None if None in words else [word for word in words if word]
-        args = [value for one in submissions for value in submitted_on_terms(self._keys, one)]
-        answer = await self._connection.run_behind("guard", "submit_on_terms", *args, epoch)
+        args = [value for one in submissions for value in submitted_with_options(self._keys, one)]
+        answer = await self._connection.run_behind("guard", "submit_with_options", *args, epoch)
         return None if answer == ELSEWHERE else [Receipt(Accepted(word.decode()), of.decode()) for word, of in answer]
 
     async def _give_message(self, epoch: str, one: Submission) -> Receipt | None:

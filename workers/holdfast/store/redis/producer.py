@@ -17,12 +17,12 @@ _ACCEPTED = {str(word).encode(): word for word in Accepted}
 _pack = msgspec.msgpack.Encoder().encode
 
 
-def _packed(terms: SubmitOptions | None) -> Value:
-    if terms is None:
+def _packed(options: SubmitOptions | None) -> Value:
+    if options is None:
         return ""
-    expiry = (given(terms.expires_ms), given(terms.expires_in_ms))
-    keys = (terms.debounce, terms.unique, given(terms.unique_ms), terms.webhook)
-    return _pack((terms.after, terms.if_parent_fails, *expiry, *keys))
+    expiry = (given(options.expires_ms), given(options.expires_in_ms))
+    keys = (options.debounce, options.unique, given(options.unique_ms), options.webhook)
+    return _pack((options.after, options.if_parent_fails, *expiry, *keys))
 
 
 def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
@@ -32,9 +32,9 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
     return (*what, *when, s.name, given(s.max_attempts), given(s.timeout_ms), s.concurrency_key)
 
 
-def submitted_on_terms(keys: Keys, s: Submission) -> tuple[Value, ...]:
-    """A submission as `submit_on_terms` takes it."""
-    return (*submitted(keys, s), _packed(s.terms))
+def submitted_with_options(keys: Keys, s: Submission) -> tuple[Value, ...]:
+    """A submission as `submit_with_options` takes it."""
+    return (*submitted(keys, s), _packed(s.options))
 
 
 class RedisProducer(RedisPart):
@@ -44,8 +44,8 @@ class RedisProducer(RedisPart):
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
         for one in submissions:
-            if one.terms:
-                raise ValueError("a submission with terms: submit_on_terms is for those")
+            if one.options:
+                raise ValueError("a submission with options: submit_with_options is for those")
         return [await self._joined.submit(*submissions)] if len(submissions) == 1 else await self._submit(submissions)
 
     async def _submit(self, submissions: Sequence[Submission]) -> list[Accepted]:
@@ -53,9 +53,9 @@ class RedisProducer(RedisPart):
         answers: list[bytes] = await self._run("submit", *args) if args else []
         return [_ACCEPTED[answer] for answer in answers]
 
-    async def submit_on_terms(self, submissions: Sequence[Submission]) -> list[Receipt]:
-        args = [value for one in submissions for value in submitted_on_terms(self._keys, one)]
-        answers: list[list[bytes]] = await self._run("submit_on_terms", *args) if args else []
+    async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
+        args = [value for one in submissions for value in submitted_with_options(self._keys, one)]
+        answers: list[list[bytes]] = await self._run("submit_with_options", *args) if args else []
         return [Receipt(Accepted(word.decode()), task_id.decode()) for word, task_id in answers]
 
     async def message(self, submission: Submission) -> Accepted:

@@ -97,7 +97,7 @@ async def enter(
     """
     ids = sorted({one.task_id for one in batch})
     await request_order.lock(sql, queue, ids)
-    parents = {parent for one in batch if one.terms for parent in one.terms.after}
+    parents = {parent for one in batch if one.options for parent in one.options.after}
     ledger = {row["task_id"]: row for row in await sql.fetch(_LEDGER, queue, ids)}
     answered = [(one, _known(ledger.get(one.task_id), one)) for one in batch]
     fresh = [one for one, word in answered if word is None]
@@ -212,7 +212,7 @@ def _entry(
     row, before = rows[place], rows[:place]
     if row["digest"] != _digest(one):
         return Entry(one, word=Accepted.CONFLICT)
-    parents = [row for parent in (one.terms.after if one.terms else ()) for row in entered[parent]]
+    parents = [row for parent in (one.options.after if one.options else ()) for row in entered[parent]]
     blocked = any(each["waits"] and (each["task_id"], each["message_id"]) not in mine for each in [*before, *parents])
     return Entry(one, row["id"], first=not before and one.task_id not in ledger, blocked=blocked)
 

@@ -1,4 +1,4 @@
-"""Submissions on terms: after other tasks, with an expiry, under keys; and what must be true of each answer."""
+"""Submissions on options: after other tasks, with an expiry, under keys; and what must be true of each answer."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ KEYS = ("k1", "k2")
 async def submit(world: World) -> None:
     task_id = world.name("t")
     wanted = _wanted(world, task_id)
-    terms = wanted.terms
-    assert terms
-    parents = [await _look(world, parent) for parent in terms.after]
-    holder = await _holder(world, terms)
-    replaced = await _first_life(world, world.ledger.debounced.get(terms.debounce, ""))
-    [receipt] = await world.space.store.submit_on_terms([wanted])
-    world.seen[f"terms {receipt.accepted}"] += 1
+    options = wanted.options
+    assert options
+    parents = [await _look(world, parent) for parent in options.after]
+    holder = await _holder(world, options)
+    replaced = await _first_life(world, world.ledger.debounced.get(options.debounce, ""))
+    [receipt] = await world.space.store.submit_with_options([wanted])
+    world.seen[f"options {receipt.accepted}"] += 1
     if holder:
         world.require(receipt == Receipt(Accepted.DUPLICATE, holder), f"{task_id} under the key of {holder}: {receipt}")
     elif None in parents:
-        unknown = terms.after[parents.index(None)]
+        unknown = options.after[parents.index(None)]
         world.require(receipt == Receipt(Accepted.NO_PARENT, unknown), f"{task_id} after {unknown}: {receipt}")
     else:
         world.require(receipt == Receipt(Accepted.NEW, task_id), f"{task_id} is new: {receipt}")
-        await _accepted(world, wanted, terms, [one for one in parents if one])
+        await _accepted(world, wanted, options, [one for one in parents if one])
         await _replaced(world, task_id, replaced)
         return
     world.require(await _look(world, task_id) is None, f"{task_id} was refused and is there")
@@ -44,48 +44,51 @@ def _wanted(world: World, task_id: str) -> Submission:
     if world.chance(0.05):
         after.append("nobody")
     key, delay = dice.choice(KEYS), dice.choice([None, None, 300, 4000])
-    terms = SubmitOptions(
+    options = SubmitOptions(
         after=tuple(after),
         if_parent_fails=dice.choice([IfParentFails.FAIL, IfParentFails.RUN]),
         expires_in_ms=dice.choice([None, None, 1, 400, 5000]),
     )
     match dice.choice(["", "", "debounce", "unique", "window"]):
         case "debounce":
-            terms, delay = replace(terms, debounce=key), dice.choice([300, 4000])
+            options, delay = replace(options, debounce=key), dice.choice([300, 4000])
         case "unique":
-            terms = replace(terms, unique=key)
+            options = replace(options, unique=key)
         case "window":
-            terms = replace(terms, unique=key, unique_ms=dice.choice([50, 3000]))
+            options = replace(options, unique=key, unique_ms=dice.choice([50, 3000]))
         case _:
             pass
-    return submission(task_id, dice.choice(world.lanes), delay_ms=delay, terms=terms)
+    return submission(task_id, dice.choice(world.lanes), delay_ms=delay, options=options)
 
 
 async def _look(world: World, task_id: str) -> TaskRecord | None:
     return await world.space.store.get(task_id, payloads=False) if task_id else None
 
 
-async def _holder(world: World, terms: SubmitOptions) -> str:
+async def _holder(world: World, options: SubmitOptions) -> str:
     """The task that has this unique key now."""
-    task_id, till = world.ledger.unique.get(terms.unique, ("", 0)) if terms.unique else ("", 0)
+    task_id, till = world.ledger.unique.get(options.unique, ("", 0)) if options.unique else ("", 0)
     if till:
         return task_id if till > world.space.clock.now_ms else ""
     task = await _first_life(world, task_id)
     return task_id if task and task.state not in TERMINAL else ""
 
 
-async def _accepted(world: World, wanted: Submission, terms: SubmitOptions, parents: list[TaskRecord]) -> None:
+async def _accepted(world: World, wanted: Submission, options: SubmitOptions, parents: list[TaskRecord]) -> None:
     ledger, task_id = world.ledger, wanted.task_id
     ledger.accept(task_id, wanted.message_id)
-    ledger.terms[task_id] = terms
+    ledger.options[task_id] = options
     ledger.born |= {(task_id, one.task_id): one.created_ms for one in parents}
-    if terms.unique:
-        ledger.unique[terms.unique] = (task_id, (terms.unique_ms and world.space.clock.now_ms + terms.unique_ms) or 0)
-    if terms.debounce:
-        ledger.debounced[terms.debounce] = task_id
+    if options.unique:
+        ledger.unique[options.unique] = (
+            task_id,
+            (options.unique_ms and world.space.clock.now_ms + options.unique_ms) or 0,
+        )
+    if options.debounce:
+        ledger.debounced[options.debounce] = task_id
     ended = {one.state for one in parents if one.state in TERMINAL} - {State.COMPLETED}
     task = await _look(world, task_id)
-    if ended and terms.if_parent_fails is IfParentFails.FAIL:
+    if ended and options.if_parent_fails is IfParentFails.FAIL:
         right = {State.FAILED}
     elif any(one.state not in TERMINAL for one in parents):
         right = {State.WAITING}
@@ -95,7 +98,7 @@ async def _accepted(world: World, wanted: Submission, terms: SubmitOptions, pare
     ledger.born[task_id, task_id] = task.created_ms
     world.require(task.state in right, f"{task_id} should be {right}, is {task.state}")
     if world.chance(0.2):
-        again = await world.space.store.submit_on_terms([wanted])
+        again = await world.space.store.submit_with_options([wanted])
         world.require(again == [Receipt(Accepted.DUPLICATE, task_id)], f"{task_id} again is {again}")
 
 
@@ -117,20 +120,20 @@ async def _replaced(world: World, task_id: str, before: TaskRecord | None) -> No
 async def begun(world: World, deliveries: Sequence[Delivery]) -> None:
     """Nobody begins before its parents have ended, nor with one that has failed it, nor after its time."""
     for delivery in deliveries:
-        terms = world.ledger.terms.get(delivery.task_id)
-        if terms is None:
+        options = world.ledger.options.get(delivery.task_id)
+        if options is None:
             continue
-        for parent in terms.after if await _first_life(world, delivery.task_id) else ():
+        for parent in options.after if await _first_life(world, delivery.task_id) else ():
             task = await _look(world, parent)
             if task is None or task.created_ms != world.ledger.born[delivery.task_id, parent]:
                 continue  # forgotten
             ended = task.state is State.COMPLETED or (
-                task.state in TERMINAL and terms.if_parent_fails is IfParentFails.RUN
+                task.state in TERMINAL and options.if_parent_fails is IfParentFails.RUN
             )
             world.require(ended, f"{delivery.task_id} runs, its parent {parent} is {task.state}")
 
 
 async def _first_life(world: World, task_id: str) -> TaskRecord | None:
-    """The task that was submitted on terms; not another life of the same id, which has none."""
+    """The task that was submitted on options; not another life of the same id, which has none."""
     task = await _look(world, task_id)
     return task if task and task.created_ms == world.ledger.born[task_id, task_id] else None

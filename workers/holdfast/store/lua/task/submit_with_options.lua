@@ -12,8 +12,8 @@
 local WIDTH = 12
 local keys, times = unique(), expiry()
 
-local function make(id, submission, terms)
-  local parents, policy, expires, expires_in, debounce, only, only_for, webhook = unpack(terms)
+local function make(id, submission, options)
+  local parents, policy, expires, expires_in, debounce, only, only_for, webhook = unpack(options)
   local message, digest, operation, lane, due, delay, name, attempts, timeout, key = unpack(submission)
   record(id, message, digest, operation, lane, name, attempts, timeout, key)
   if webhook ~= '' then write(id, 'webhook', webhook) end
@@ -29,12 +29,12 @@ end
 local function accept(id, message, digest, operation, lane, due, delay, name, attempts, timeout, key, packed)
   if call('EXISTS', KEY.task .. id) == 1 then return {deliver_message(id, operation, message, digest), id} end
   if not is_list(lane) then return {'no-list', id} end
-  local terms = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', ''}
-  local first = terms[6] ~= '' and keys.holder(terms[6])
+  local options = packed ~= '' and cmsgpack.unpack(packed) or {{}, '', '', '', '', '', '', ''}
+  local first = options[6] ~= '' and keys.holder(options[6])
   if first then return {'duplicate', first} end
-  local unknown = unknown_of(terms[1])
+  local unknown = unknown_of(options[1])
   if unknown then return {'no-parent', unknown} end
-  make(id, {message, digest, operation, lane, due, delay, name, attempts, timeout, key}, terms)
+  make(id, {message, digest, operation, lane, due, delay, name, attempts, timeout, key}, options)
   return {'new', id}
 end
 

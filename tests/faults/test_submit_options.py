@@ -17,8 +17,8 @@ from tests.faults.work import submission
 pytestmark = pytest.mark.anyio
 
 
-async def submit(scene: Scene, task_id: str, terms: SubmitOptions, text: str = "echo", **options: Any) -> None:
-    [receipt] = await scene.store.submit_on_terms([submission(task_id, text, terms=terms, **options)])
+async def submit(scene: Scene, task_id: str, submit_options: SubmitOptions, text: str = "echo", **options: Any) -> None:
+    [receipt] = await scene.store.submit_with_options([submission(task_id, text, options=submit_options, **options)])
     assert receipt.accepted is Accepted.NEW
 
 
@@ -40,8 +40,8 @@ async def test_children_of_a_task_that_ends_while_the_steward_is_dead_are_told(s
     children = [f"c{number}" for number in range(60)]
     async with stage(short_path, workers=1) as scene:
         await scene.submit("parent", text="wait")
-        terms = SubmitOptions(after=("parent",))
-        await scene.store.submit_on_terms([submission(child, "echo", terms=terms) for child in children])
+        submit_options = SubmitOptions(after=("parent",))
+        await scene.store.submit_with_options([submission(child, "echo", options=submit_options) for child in children])
         scene.started("parent")
         os.kill(scene.pool.pid_of("steward"), signal.SIGKILL)
         scene.go("parent")

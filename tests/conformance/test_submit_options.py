@@ -15,8 +15,8 @@ from tests.lua.operations import submission
 pytestmark = pytest.mark.anyio
 
 
-async def submit(stand: Stand, task_id: str, terms: SubmitOptions, **more: Any) -> Receipt:
-    [receipt] = await stand.store.submit_on_terms([submission(task_id, stand.queue, terms=terms, **more)])
+async def submit(stand: Stand, task_id: str, options: SubmitOptions, **more: Any) -> Receipt:
+    [receipt] = await stand.store.submit_with_options([submission(task_id, stand.queue, options=options, **more)])
     return receipt
 
 

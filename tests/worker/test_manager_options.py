@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.client.manager import TaskManager
@@ -14,7 +15,7 @@ from holdfast.client.task_spec import TaskSpec
 from holdfast.core.identity import keyed_id
 from holdfast.core.submit_options import MOST_PARENTS, IfParentFails, SubmitOptions
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Accepted, Receipt
+from holdfast.core.tasks import Accepted, Receipt, Submission
 from holdfast.errors import InvalidTaskError, MessageConflictError, UnknownTaskError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
@@ -67,18 +68,18 @@ def test_what_cannot_be_is_refused_by_name(given: dict[str, Any], told: str) -> 
     assert told in str(refused.value)
 
 
-def test_terms_are_what_was_given() -> None:
+def test_options_are_those_that_were_given() -> None:
     spec = TaskSpec(text="x", after=["a", "b", "a"], if_parent_fails="run", expires=1.5, unique="é", unique_for=2)
-    terms = submission(spec, "q", LIMIT).terms
-    assert terms is not None
-    assert (terms.after, terms.if_parent_fails) == (("a", "b"), IfParentFails.RUN)
-    assert (terms.expires_in_ms, terms.expires_ms, terms.unique_ms, len(terms.unique)) == (1500, None, 2000, 40)
+    options = submission(spec, "q", LIMIT).options
+    assert options is not None
+    assert (options.after, options.if_parent_fails) == (("a", "b"), IfParentFails.RUN)
+    assert (options.expires_in_ms, options.expires_ms, options.unique_ms, len(options.unique)) == (1500, None, 2000, 40)
     at = TaskSpec(text="x", expires=datetime(2030, 1, 1, tzinfo=UTC))
-    assert submission(at, "q", LIMIT).terms == SubmitOptions(expires_ms=1_893_456_000_000)
+    assert submission(at, "q", LIMIT).options == SubmitOptions(expires_ms=1_893_456_000_000)
 
 
-def test_most_tasks_have_no_terms() -> None:
-    assert submission(TaskSpec(text="x", delay=5, key="k", after=[]), "q", LIMIT).terms is None
+def test_most_tasks_have_no_options() -> None:
+    assert submission(TaskSpec(text="x", delay=5, key="k", after=[]), "q", LIMIT).options is None
 
 
 def test_a_key_makes_the_id_in_every_process() -> None:
@@ -130,7 +131,14 @@ async def test_a_debounced_submission_takes_the_place_of_the_one_before(manager:
 
 
 async def test_metadata_smuggles_no_terms_in(manager: TaskManager) -> None:
-    terms: dict[str, object] = {"after": ["nobody"], "expires": 0.001, "unique": "k", "debounce": "k", "waits_for": 5}
+    options: dict[str, object] = {"after": ["nobody"], "expires": 0.001, "unique": "k", "debounce": "k", "waits_for": 5}
     for _ in range(2):
-        task = await manager.get_task(await manager.run_task("x", metadata=terms))
+        task = await manager.get_task(await manager.run_task("x", metadata=options))
         assert (task.state, task.expires_ms, task.waits_for) == (State.SUBMITTED, None, ())
+
+
+def test_options_keep_the_name_that_stored_requests_have() -> None:
+    given = Submission("t", "m", "d", b"", "q", options=SubmitOptions(unique="k"))
+    encoded = msgspec.msgpack.encode(given)
+    assert "terms" in msgspec.msgpack.decode(encoded)
+    assert msgspec.msgpack.decode(encoded, type=Submission) == given
