@@ -391,7 +391,7 @@ WORKER = [
     ),
     Rule(
         "handlers that take messages find the content of each",
-        "workers/holdfast/handler/history.py",
+        "workers/holdfast/handler/message_history.py",
         "[with_content(message) for message in _messages_for(delivery, operation)]",
         "_messages_for(delivery, operation)",
         "tests/core/test_envelope_reading.py::test_parts_of_the_other_envelope_can_be_read_as_content",

@@ -13,7 +13,7 @@ import anyio
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Outcome
 from holdfast.handler.command.command_line import find
-from holdfast.handler.command.runner import CommandRunner
+from holdfast.handler.command.command_runner import CommandRunner
 from holdfast.handler.handler import Handler
 from holdfast_config.environment import for_commands
 from tests.worker.handlers import document, run_handler

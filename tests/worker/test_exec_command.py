@@ -10,7 +10,7 @@ import pytest
 from holdfast.errors import HandlerError
 from holdfast.handler import choose
 from holdfast.handler.command.command_line import find
-from holdfast.handler.command.runner import CommandRunner
+from holdfast.handler.command.command_runner import CommandRunner
 from holdfast_config import Settings
 from holdfastd.core.policy import SupervisionPolicy
 

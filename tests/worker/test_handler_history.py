@@ -12,7 +12,7 @@ from holdfast.core.outcomes import Completed, InputAsked, Raised
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
 from holdfast.handler.failures import outcome_of_error
-from holdfast.handler.history import messages_for
+from holdfast.handler.message_history import messages_for
 from holdfast.handler.returned_value import outcome_of
 from tests.worker.handlers import delivery_of, document, run_handler
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.errors import HandlerError
 from holdfast.handler.command import command_line
-from holdfast.handler.command.runner import CommandRunner
+from holdfast.handler.command.command_runner import CommandRunner
 from holdfast.handler.handler import Handler
 from holdfast.handler.resolve import resolve, target_of
 from holdfast_config import Settings

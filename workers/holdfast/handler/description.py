@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from holdfast.handler.command.runner import CommandRunner
+from holdfast.handler.command.command_runner import CommandRunner
 from holdfast.handler.function import FunctionKind, HandlerFunction
 from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions

@@ -18,8 +18,8 @@ from holdfast.handler.converters import MisfitError
 from holdfast.handler.failures import MESSAGE_BYTES, bounded, outcome_of_error, user_traceback
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
-from holdfast.handler.history import messages_for
 from holdfast.handler.invoke import FINISHED, call, finished
+from holdfast.handler.message_history import messages_for
 from holdfast.handler.returned_value import outcome_of
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads

@@ -32,7 +32,7 @@ from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.function import HandlerFunction
 from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
-from holdfast.handler.history import lacks_messages
+from holdfast.handler.message_history import lacks_messages
 from holdfast.handler.run import run, run_unbounded
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
