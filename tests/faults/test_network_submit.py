@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.tasks import Accepted
@@ -77,7 +78,7 @@ async def test_patient_producer_submits_once(scene: Scene, producer: RedisStore,
 
 async def test_submit_that_comes_when_another_message_has_its_id_is_refused(scene: Scene, producer: RedisStore) -> None:
     early, late = submission("t", "echo early"), submission("t", "echo late")
-    late = replace(late, message_id=early.message_id)
+    late = structs.replace(late, message_id=early.message_id)
     rule = scene.proxy.on("submit", Action.HOLD)
     with pytest.raises(StoreUnavailableError):
         await producer.submit([late])
