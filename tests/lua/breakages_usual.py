@@ -25,6 +25,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("no operation is usual", "usual_pull", "and operation_of(id)\n", "and (operation_of(id) or '{}')\n"),
     ("the index of what has ended is forgotten", "usual_pull", "  call('ZADD', KEY.finished, unpack(finished))\n", ""),
     ("another field at the end is usual", "usual_record", "tonumber(string.match(r[4], '^%d+')) == call('HLEN', key)", "true"),
+    ("a short row tells no timeout", "usual_pull", "most or '', timeout or '', operation}", "most or '', '', operation}"),
+    ("a short row tells no attempts", "usual_pull", "most or '', timeout or '', operation}", "'', timeout or '', operation}"),
     ("the claim of a record is forgotten", "usual_pull", ", 'claimed', notes[i])", ")"),
     ("the end of a task with a trail is usual", "usual_pull", "KEY.children .. id, KEY.trail .. id", "KEY.children .. id, KEY.ties .. id", story.test_an_earlier_version_notes_behind_what_stands_in_the_record),
     ("the claim in a record is not read", "trail", "if r.err or not r[1] then", "if true then", story.test_the_trail_of_a_usual_task_stands_in_its_record),

@@ -25,7 +25,29 @@ _STANDINGS = {str(standing).encode(): standing for standing in Standing}
 _VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
 
 
+SHORT = 6  # values of a row of a first delivery, of which everything else is as at its beginning
+
+
+def _first_delivery(row: list[Any]) -> Delivery:
+    task_id, claim, lane, limit, timeout, operation = row
+    return Delivery(
+        task_id.decode(),
+        claim.decode(),
+        lane.decode(),
+        operation,
+        1,
+        1,
+        0,
+        0,
+        int(limit) if limit else None,
+        int(timeout) if timeout else None,
+        False,
+    )
+
+
 def _delivery(row: list[Any]) -> Delivery:
+    if len(row) == SHORT:
+        return _first_delivery(row)
     task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, checkpoint, past, earlier = row
     return Delivery(
         task_id.decode(),

@@ -38,7 +38,7 @@ local function read_settlements()
   return call('EXISTS', unpack(rest)) == 0 and settlements or nil
 end
 
--- The rows of the next tasks, their numbers, and of each what its record notes of the claim (see trail); nil if one is unusual.
+-- The short rows (see store/redis/decode.py) of the next tasks, their numbers, and of each what its record notes of the claim (see trail); nil if one is unusual.
 local function read_tasks(share, names)
   local rows, seqs, notes, met, bytes, list = {}, {}, {}, {}, 0, list_of(LANE)
   local note_of = {}   -- by the number of fields: to make a text of a number costs as much as a write
@@ -53,7 +53,7 @@ local function read_tasks(share, names)
     if bytes >= WINDOW_BYTES then return nil end
     note_of[fields] = note_of[fields] or fields .. ' ' .. NOW .. ' ' .. CLAIM
     notes[i] = note_of[fields]
-    rows[i], seqs[i] = {id, CLAIM, LANE, '1', '1', '0', '0', most or '', timeout or '', '', operation, '', {}, 0}, tonumber(seq)
+    rows[i], seqs[i] = {id, CLAIM, LANE, most or '', timeout or '', operation}, tonumber(seq)
   end
   return rows, seqs, notes
 end
