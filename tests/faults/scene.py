@@ -28,6 +28,7 @@ from tests.faults import ledger
 from tests.faults.process import PATIENCE, Pool
 from tests.faults.proxy import Proxy
 from tests.faults.work import QUEUE, submission
+from tests.lua.history import apart
 from tests.servers import Server, serve
 
 EVENTS = f"{{{QUEUE}}}:events"
@@ -155,10 +156,11 @@ class Scene:
         wanted, milliseconds = {EVENTS: self._after}, max(1, round(within * 1000))
         answer = self.group.read(wanted, milliseconds) if self.group else self.client.xread(wanted, block=milliseconds)
         fresh: list[tuple[str, Event]] = answer[0][1] if answer else []
-        for name, event in fresh:
-            self._after = name
-            self._events.append(event)
-        return [event for _, event in fresh]
+        if fresh:
+            self._after = fresh[-1][0]
+        events = [dict(event) for event in apart(event for _, event in fresh)]
+        self._events += events
+        return events
 
     def heard(self, event: str) -> list[Event]:
         """The events so far, as far as they were read."""
