@@ -6,6 +6,8 @@ import ctypes
 import gc
 import sys
 
+from holdfastd.parent import malloc_holes
+
 SMALLEST, LARGEST, STEP = 64, 512, 16  # bytes: the size classes of Python's allocator that are filled
 POOL = 16384  # bytes that the allocator takes at once for one size class
 MOST = 1 << 17  # bytes for one size class, in case that memory comes from another allocator
@@ -20,6 +22,7 @@ def freeze() -> None:
     _forget_looked_up_names()
     _give_back_free_memory()
     _fill_holes()
+    malloc_holes.fill()
     gc.freeze()  # a collection in a child would write to all objects
 
 

@@ -8,10 +8,12 @@ as the handler expects.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from holdfast.client.worker_store import belong_to_process
 from holdfast.core.plurals import counted
 from holdfast.handler.choose import handler_of
+from holdfast.worker.prepared_store import prepare
 from holdfast_config import Settings
 from holdfastd.parent import fork_hazards, prctl
 from holdfastd.parent.fork_hazards import ForkHazards, OpenDescriptor
@@ -32,6 +34,8 @@ def preload_handler(settings: Settings) -> tuple[int, ...]:
     after = fork_hazards.look()
     if why := not_shareable(before, after):
         raise NotShareableError(why)
+    with suppress(Exception):  # each worker meets the error again, and reports it
+        prepare(settings)
     return tuple(_opened(before, after))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import faulthandler
 import signal
 import socket
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 
 import anyio
@@ -21,10 +21,10 @@ from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os.kill_points import Point, reached
-from holdfast.store import open_store
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.lock_file import hold_lock, open_page
+from holdfast.worker.prepared_store import store_of
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import QueueWorker
 
@@ -58,16 +58,17 @@ def _tell_failed(channel: socket.socket, error: Exception) -> None:
 
 async def _serve(spec: WorkerSpec, channel: socket.socket, begun: BegunTasks) -> int:
     link = ParentLink(channel)
+    forked_with = spec.settings
     try:
-        handler = handler_of(spec.settings)
-        spec = replace(spec, settings=settled(handler, spec.settings, may_choose=False))
+        handler = handler_of(forked_with)
+        spec = replace(spec, settings=settled(handler, forked_with, may_choose=False))
     except HandlerError as error:
         link.send(BootFailed(ChildExit.BOOT_FAILED, str(error), error.traceback))
         await link.flush(LAST_MESSAGES_TIMEOUT)
         return ChildExit.BOOT_FAILED
     telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker", spec.settings.otlp_protocol)
     code = ChildExit.BUG
-    async with open_store(spec.settings.redis) as store, anyio.create_task_group() as group:
+    async with aclosing(store_of(forked_with)) as store, anyio.create_task_group() as group:
         code = await QueueWorker(WorkerContext(spec, store, begun=begun), handler, link, telemetry, group).run()
         await link.flush(LAST_MESSAGES_TIMEOUT)
         group.cancel_scope.cancel()

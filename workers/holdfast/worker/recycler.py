@@ -26,7 +26,7 @@ class Recycler:
 
     state: WorkerState
     heartbeat: Heartbeat
-    _process: psutil.Process = field(default_factory=psutil.Process)
+    _process: psutil.Process | None = None
     _begun: anyio.Event = field(default_factory=anyio.Event)
     _heavy: anyio.Event = field(default_factory=anyio.Event)
 
@@ -73,4 +73,7 @@ class Recycler:
 
     def _memory(self) -> int:
         """Resident memory in bytes; 0 where no limit depends on it."""
-        return 0 if self.state.limits.memory is None else int(self._process.memory_info().rss)
+        if self.state.limits.memory is None:
+            return 0
+        self._process = self._process or psutil.Process()
+        return int(self._process.memory_info().rss)

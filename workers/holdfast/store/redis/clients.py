@@ -109,7 +109,7 @@ def _probed(url: str) -> dict[str, Any]:
 
 
 def _direct(pool: Any, answer_timeout: float | None) -> DirectClient:
-    client = DirectClient(aioredis.Redis.from_pool(pool), answer_timeout)
+    client = DirectClient(pool, answer_timeout)
     if armed:
         client.sent = watch
     return client

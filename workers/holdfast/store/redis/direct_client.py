@@ -1,9 +1,10 @@
 """Runs commands over connections of the library's pool, without the library's client.
 
 For each command that client takes a connection from the pool, packs the command in Python, sets two time limits, reads
-through two streams and gives the connection back, which takes four times as long as the command itself. This one keeps
-the connections that it has taken, and gives one back only if a caller waits for the pool. The library opens them: TLS,
-login, Sentinel and Cluster are as with its client.
+through two streams and gives the connection back, which takes four times as long as the command itself. It also has a table
+of all commands, which writes to memory that processes share. This one keeps the connections that it has taken, and
+gives one back only if a caller waits for the pool. The library opens them: TLS, login, Sentinel and Cluster are as with
+its client.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import hiredis
+from redis.asyncio.client import PubSub
 from redis.exceptions import DataError, ResponseError
 
 from holdfast.store.redis.command_protocol import CommandProtocol
@@ -20,12 +22,11 @@ _pack: Callable[[tuple[Any, ...]], bytes] = cast("Any", hiredis).pack_command  #
 
 
 class DirectClient:
-    """`client`: the library's. `answer_timeout`: the longest time in seconds from sending a command to its answer, None
+    """`pool`: the library's. `answer_timeout`: the longest time in seconds from sending a command to its answer, None
     for commands that block. `sent`: called, if set, between the two."""
 
-    def __init__(self, client: Any, answer_timeout: float | None) -> None:
-        self._client = client
-        self.connection_pool: Any = client.connection_pool
+    def __init__(self, pool: Any, answer_timeout: float | None) -> None:
+        self.connection_pool = pool
         self._answer_timeout = answer_timeout
         self._idle: list[CommandProtocol] = []
         self._callers_of_pool = 0
@@ -63,11 +64,11 @@ class DirectClient:
 
     def pubsub(self) -> Any:
         """A subscription, which takes a connection of its own from the pool."""
-        return self._client.pubsub()
+        return PubSub(self.connection_pool)
 
     async def aclose(self) -> None:
         self._idle.clear()
-        await self._client.aclose()
+        await self.connection_pool.aclose()
 
     async def _take_another(self, unusable: CommandProtocol | None) -> CommandProtocol:
         """A connection for which the pool has done login and checks; it waits while all are in use."""

@@ -67,9 +67,14 @@ def text(name: str) -> str:
     return file.read_text()
 
 
-def _parts(source: str, taken: dict[str, str], replaced: Mapping[str, str]) -> Iterator[str]:
+@cache
+def _used(source: str) -> Sequence[str]:
     use = _USE.search(source)
-    for name in use[1].split() if use else ():
+    return use[1].split() if use else ()
+
+
+def _parts(source: str, taken: dict[str, str], replaced: Mapping[str, str]) -> Iterator[str]:
+    for name in _used(source):
         if name in taken:
             continue
         part = taken[name] = replaced.get(name) or text(name)
@@ -110,6 +115,11 @@ def _build(name: str, items: frozenset[tuple[str, str]], before: str) -> Script:
 @cache
 def _words(source: str) -> frozenset[str]:
     return frozenset(_WORD.findall(_STRING.sub("", source)))
+
+
+@cache
+def _locals(source: str) -> frozenset[str]:
+    return frozenset(name for found in _LOCAL.findall(source) for name in found.split(", "))
 
 
 def _plain(source: str) -> str:
@@ -160,13 +170,13 @@ def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
     Every call of a script makes its functions anew. For each local that one of them refers to, the server searches all
     that were referred to before; for a name from further outside it copies a reference.
     """
-    words = [_words(each) for each in (*parts, body)]
+    last_mention = {word: place for place, each in enumerate((*parts, body)) for word in _words(each)}
     outside: set[str] = set()
     levels = 0
     for place, part in enumerate(parts, 1):
-        outside.update(name for found in _LOCAL.findall(part) for name in found.split(", "))
+        outside |= _locals(part)
         yield part
-        if len(outside & set[str]().union(*words[place:])) <= _NAMES:
+        if sum(last_mention.get(name, 0) >= place for name in outside) <= _NAMES:
             levels += 1
             yield "return (function()"
     yield body
@@ -176,7 +186,10 @@ def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
 @cache
 def product() -> Mapping[str, Script]:
     """Every operation as shipped. The parent calls this once before it forks, so that children share the text."""
-    return {name: build(name) for name in operations()}
+    built = {name: build(name) for name in operations()}
+    for made in (text, _used, _build, _words, _locals, _statements):
+        made.cache_clear()  # twice as large as all operations
+    return built
 
 
 class ReplacedScripts(dict[str, Script]):
