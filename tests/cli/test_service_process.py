@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
 import click
+import pytest
 
+from holdfastd.cli import service_process
+from holdfastd.cli.command_table import cli as commands
 from holdfastd.cli.common.click_version import set_version
-from tests.cli.conftest import running
+from tests.cli.conftest import SUPERVISOR, clean, running
 
 HANDLER = """
-import os, sys
+import sys
 from holdfast import Handlers
 
 handlers = Handlers()
 
 @handlers.default
 def handle(messages):
-    return [sorted({name.partition(".")[0] for name in sys.modules}), sorted(os.environ)]
+    return sorted({name.partition(".")[0] for name in sys.modules})
 """
 UNUSED = {"click", "rich_click", "rich", "pygments", "opentelemetry"}
 USED = {"redis", "structlog", "uvloop"}
@@ -27,14 +33,70 @@ USED = {"redis", "structlog", "uvloop"}
 def test_workers_carry_nothing_of_the_command_line(short_path: Path) -> None:
     (short_path / "agent.py").write_text(HANDLER)
     with running(short_path, "agent:handlers", "--workers", "1") as (cli, process):
-        modules, variables = cli("submit", "a", "--wait").lines[0]["result"]
+        modules = cli("submit", "a", "--wait").lines[0]["result"]
         assert UNUSED & set(modules) == set()
         assert set(modules) >= USED
-        assert "HOLDFAST_SERVICE_ORDER" not in variables
         assert cli("status", "--json").document["pid"] == process.pid
         title = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
         assert title[2:6] == ["start", "agent:handlers", "--workers", "1"]
         assert not [link for link in Path(f"/proc/{process.pid}/fd").iterdir() if "pipe:" in _target(link, above=2)]
+
+
+def test_one_interpreter_is_started(short_path: Path) -> None:
+    (short_path / "agent.py").write_text(HANDLER)
+    (short_path / "sitecustomize.py").write_text("with open(__file__ + '.starts', 'a') as file: file.write('.')")
+    with running(short_path, "agent:handlers", before=("env", f"PYTHONPATH={short_path}")):
+        assert (short_path / "sitecustomize.py.starts").read_text() == "."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ("start", True),
+        ("start agent:handle --workers 8", True),
+        ("-c start.toml start", True),
+        ("--config status start", True),
+        ("-c start status", False),
+        ("submit start", False),
+        ("start --help", False),
+        ("--version", False),
+        ("", False),
+    ],
+)
+def test_only_the_arguments_of_a_service_are_read_in_a_child(arguments: str, wanted: bool) -> None:
+    assert service_process.is_wanted(arguments.split()) is wanted
+
+
+def test_all_options_before_the_command_are_known() -> None:
+    valued = [param for param in commands.params if isinstance(param, click.Option) and not param.is_flag]
+    assert [name for param in valued for name in param.opts] == list(service_process.BEFORE_COMMAND)
+
+
+def test_an_error_in_the_arguments_is_told_once(short_path: Path) -> None:
+    command = [SUPERVISOR, "start", "--workers", "none"]
+    done = subprocess.run(command, cwd=short_path, env=clean({}), capture_output=True, text=True)
+    assert done.returncode == 78
+    assert done.stderr.count("'none'") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_start_and_all_that_it_has_started(short_path: Path, number: signal.Signals) -> None:
+    """The arguments are being read: their child waits for a settings file that nobody writes."""
+    folder = short_path / "named.toml"
+    subprocess.run(["mkfifo", folder], check=True)
+    process = subprocess.Popen(
+        [SUPERVISOR, "-c", folder, "start"],
+        cwd=short_path,
+        env=clean({}),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with folder.open("w"):  # returns once the child reads
+        os.killpg(process.pid, number)
+        err = process.communicate(timeout=60)[1]  # ends when all that hold standard error have ended
+    assert "Traceback" not in err
+    assert process.returncode in {-number, 128 + number}
 
 
 def test_click_gets_the_version_that_is_installed() -> None:

@@ -17,14 +17,19 @@ def main() -> NoReturn:
     """Run the command that the arguments name and exit with its status."""
     streams.prepare()
     session = Session(own_process=True)
-    order = service_process.received()
-    sys.exit(run(sys.argv[1:], session) if order is None else _ended(session, lambda: service_process.serve(order)))
+    is_service = service_process.is_wanted(sys.argv[1:])
+    sys.exit(_ended(session, lambda: _serve(session)) if is_service else run(sys.argv[1:], session))
 
 
 def run(arguments: Sequence[str], session: Session | None = None) -> int:
     """The exit status of one command; errors are printed on standard error."""
     session = session or Session()
     return _ended(session, lambda: _command(arguments, session))
+
+
+def _serve(session: Session) -> int:
+    order = service_process.ordered(lambda: run(sys.argv[1:], session))
+    return order if isinstance(order, int) else service_process.serve(order)
 
 
 def _command(arguments: Sequence[str], session: Session) -> int:

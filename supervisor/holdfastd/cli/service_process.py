@@ -1,26 +1,31 @@
-"""Replaces the process of `supervisor start` by one that has imported nothing of the command line.
+"""Runs the service of `supervisor start` in a process that has imported nothing of the command line.
 
-The service forks all its processes, so each of them would carry what this command has imported to read its arguments.
-The same program is executed again, with the same process id and arguments; the settings reach it through a pipe.
+The service forks all its processes, so each of them would carry what a command imports to read its arguments. A child
+reads arguments and settings, and tells them through a pipe. Meanwhile this process imports what a service needs.
 """
 
 from __future__ import annotations
 
+import gc
 import os
-import sys
-from collections.abc import Mapping
+import pickle
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from holdfastd.cli.common import output
 
 if TYPE_CHECKING:
     from holdfast_config import Settings
 
-VARIABLE = "HOLDFAST_SERVICE_ORDER"  # the descriptor of the pipe; only between two programs of one process
-MOST = 1 << 16  # bytes that a pipe takes although nobody reads yet
+COMMAND = "start"
+BEFORE_COMMAND = ("-c", "--config")  # the options of `supervisor` itself that take a value
+HELP = {"-h", "--help"}
+
+_writing: int | None = None  # the pipe, in the child
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,46 +37,84 @@ class ServiceOrder:
     files: tuple[Path, ...]
 
 
-def replace_by(order: ServiceOrder) -> None:
-    """Replace this process by one that serves the order. Returns if it cannot be replaced."""
-    import pickle  # not for every command
+def is_wanted(arguments: Sequence[str]) -> bool:
+    """True if these arguments start a service."""
+    words = iter(arguments)
+    for word in words:
+        if word in BEFORE_COMMAND:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word == COMMAND and not HELP & set(arguments)
+    return False
 
-    packed = pickle.dumps(order)
-    same_arguments = sys.orig_argv[len(sys.orig_argv) - len(sys.argv) + 1 :] == sys.argv[1:]
-    if not sys.executable or not same_arguments or len(packed) > MOST:
-        return
+
+def ordered(command: Callable[[], int]) -> ServiceOrder | int:
+    """The service that the command orders, which runs in a child; its exit status if it orders none."""
     reading, writing = os.pipe()
-    with os.fdopen(writing, "wb") as pipe:
-        pipe.write(packed)
-    os.set_inheritable(reading, True)
-    os.environ[VARIABLE] = str(reading)
-    sys.stderr.flush()
-    with suppress(OSError):
-        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - no shell is wanted
-    del os.environ[VARIABLE]
-    os.close(reading)
-
-
-def received() -> ServiceOrder | None:
-    """The order that this process was started with, if any."""
-    descriptor = os.environ.pop(VARIABLE, "")  # no setting, and the package of settings is slow to import
-    if not descriptor.isdigit():
-        return None
-    import pickle
-
-    with os.fdopen(int(descriptor), "rb") as pipe:
-        order: ServiceOrder = pickle.loads(pipe.read())  # noqa: S301 - written by this very process before it was replaced
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _run_in_child(command, writing)
+    os.close(writing)
+    packed, otherwise = b"", 0
+    with os.fdopen(reading, "rb") as pipe:
+        try:
+            _import_service()
+            packed = pipe.read()
+        except KeyboardInterrupt:  # the terminal has told the child as well, which reports it
+            otherwise = 128 + signal.SIGINT
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if not packed or status:
+        return (status if status >= 0 else 128 - status) or otherwise
+    order: ServiceOrder = pickle.loads(packed)  # noqa: S301 - written by our own child
     return order
 
 
+def run(order: ServiceOrder) -> int:
+    """Run the service; its exit status. In a child of `ordered` the parent runs it."""
+    if _writing is None:
+        return serve(order)
+    with suppress(BrokenPipeError), os.fdopen(_writing, "wb") as pipe:  # the parent may be gone
+        pickle.dump(order, pipe)
+    return 0
+
+
 def serve(order: ServiceOrder) -> int:
-    """Run the service; its exit status."""
+    """Run the service in this process; its exit status."""
+    from holdfast_config import load, logging
+
+    logging.configure(order.settings.log_level, order.settings.log_format)
+    if order.settings.scheduler_type == "memory":
+        from holdfastd.single.main import run as run_single
+
+        return run_single(order.settings, output.note)
     from holdfastd.parent import lean_imports
 
     lean_imports.prepare(telemetry=order.settings.otlp_endpoint is not None)  # before others import the same
 
-    from holdfast_config import load, logging
-    from holdfastd.parent.main import run
+    from holdfastd.parent.main import run as run_service
 
-    logging.configure(order.settings.log_level, order.settings.log_format)
-    return run(order.settings, output.note, lambda: load(order.flags), order.files)
+    return run_service(order.settings, output.note, lambda: load(order.flags), order.files)
+
+
+def _run_in_child(command: Callable[[], int], writing: int) -> NoReturn:
+    global _writing
+    _writing = writing
+    status = 1
+    try:
+        status = command()
+    finally:
+        os._exit(status)
+
+
+def _import_service() -> None:
+    gc.disable()  # what is imported stays
+    from holdfastd.parent import lean_imports
+
+    lean_imports.prepare(telemetry=False)  # before others import the same
+
+    from holdfastd.parent import main, preload
+
+    preload.preload()
+    gc.enable()
+    assert main

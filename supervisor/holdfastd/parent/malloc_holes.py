@@ -30,12 +30,8 @@ def fill() -> None:
     libc.mallinfo2.restype = _Info
     libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
     libc.malloc.argtypes, libc.free.argtypes = (ctypes.c_size_t,), (ctypes.c_void_p,)
-    for size in (*range(LARGEST, FINE_FROM, -COARSE), *range(FINE_FROM, SMALLEST - 1, -FINE)):
-        _fill(libc, size)
-
-
-def _fill(libc: ctypes.CDLL, size: int) -> None:
     behind_all = libc.sbrk(0) - libc.mallinfo2().keepcost
-    while (block := libc.malloc(size)) and block < behind_all:
-        pass
-    libc.free(block)
+    for size in (*range(LARGEST, FINE_FROM, -COARSE), *range(FINE_FROM, SMALLEST - 1, -FINE)):
+        while (block := libc.malloc(size)) and block < behind_all:
+            pass
+        libc.free(block)

@@ -8,7 +8,7 @@ import rich_click
 from holdfast_config import logging
 from holdfast_config.load import setting_files
 from holdfastd.cli import service_process
-from holdfastd.cli.common import options, output
+from holdfastd.cli.common import options
 from holdfastd.cli.common.handler_name import check_name
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.setting_flags import every_setting
@@ -39,12 +39,4 @@ def start(session: Session, /, handler: str | None) -> int:
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
     session.warn()
-
-    if settings.scheduler_type == "memory":
-        from holdfastd.single.main import run as run_single
-
-        return run_single(settings, output.note)
-    order = service_process.ServiceOrder(settings, session.flags, setting_files(session.flags))
-    if session.own_process:
-        service_process.replace_by(order)
-    return service_process.serve(order)
+    return service_process.run(service_process.ServiceOrder(settings, session.flags, setting_files(session.flags)))
