@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from socket import socket
+from socket import create_connection, socket
 from typing import Any
+from urllib.parse import urlsplit
 
 import redis
 
@@ -29,11 +31,26 @@ class TcpServer:
         info = self.client.info("cpu")
         return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
+    def sent(self, seconds: float) -> int:
+        """Commands that clients send from now on for so long; those that scripts make do not count."""
+        address = urlsplit(self.url)
+        with create_connection((address.hostname, address.port)) as monitor:
+            monitor.sendall(b"MONITOR\r\n")
+            seen = b"".join(_received(monitor, time.monotonic() + seconds))
+        return sum(b" lua] " not in line for line in seen.split(b"\r\n") if line.startswith(b"+1"))
+
     def commands(self) -> int:
         """Calls so far, those that scripts make included."""
         info: dict[str, dict[str, int]] = self.client.info("commandstats")
         counted = {name.removeprefix("cmdstat_").split("|")[0]: call["calls"] for name, call in info.items()}
         return sum(calls for name, calls in counted.items() if name not in _OWN)
+
+
+def _received(connection: socket, until: float) -> Iterator[bytes]:
+    while (left := until - time.monotonic()) > 0:
+        connection.settimeout(left)
+        with suppress(TimeoutError):
+            yield connection.recv(1 << 16)
 
 
 def programs() -> dict[str, str]:

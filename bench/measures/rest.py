@@ -1,5 +1,7 @@
 """A pool with nothing to do, each worker warmed up by tasks with pydantic arguments: commands, processor time, memory.
 
+Commands are those that clients send, as MONITOR shows them; those that scripts make are work of the server.
+
 Memory is PSS: a page that several processes share counts once. The server is not in it.
 """
 
@@ -25,13 +27,13 @@ def measure(subject: Subject, seconds: float = SECONDS, settles: float = SETTLES
 
 
 def _idle(site: Site, seconds: float) -> Figures:
-    """A second of the whole pool; processor time in percent of one processor."""
+    """A second of the whole pool; processor time in percent of one processor. Commands are those that clients send."""
     before, earlier = spending(site), site.tree.cpu()
-    time.sleep(seconds)
+    sent = site.server.sent(seconds)
     later, after = site.tree.cpu(), spending(site)
     used = [(later[pid] - earlier[pid]) / (after.at - before.at) * 100 for pid in later.keys() & earlier.keys()]
     return {
-        "idle_commands": (after.commands - before.commands) / (after.at - before.at),
+        "idle_commands": sent / (after.at - before.at),
         "idle_cpu": sum(used),
         "busiest_cpu": max(used),
         "others": cores_of_others(before, after),

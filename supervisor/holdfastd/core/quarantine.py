@@ -71,7 +71,7 @@ def candidates(view: View) -> list[tuple[float, Slot]]:
 def balance(view: View, now: float) -> Step:
     """Do one step: retire surplus and outdated workers, close seats that are not needed, measure the host if seats are
     missing."""
-    if view.stopping is not None:
+    if view.stopping is not None or not (view.quarantine.startable or _seats(view)):
         return view, ()
     view, retired = _retire(view, now)
     view = _close(view, now)

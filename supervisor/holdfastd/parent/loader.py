@@ -21,6 +21,7 @@ from typing import NoReturn
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.failures import summary
+from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, BootFailed, FromChild, Ready, encode
 from holdfastd.parent import child_setup, loader_requests, memory_image, received_signals
 from holdfastd.parent.child_setup import ChildSetup
@@ -28,7 +29,6 @@ from holdfastd.parent.fork_hazards import thread_count
 from holdfastd.parent.loader_requests import ForkAnswer, ForkRequest
 from holdfastd.parent.preload_handler import NotShareableError
 
-BEAT_EVERY = 1.0  # seconds
 ADOPTION_POLL = 0.0002  # seconds between two looks for the new parent
 
 MakeSetup = Callable[[ForkRequest, tuple[int, ...]], ChildSetup]
@@ -63,7 +63,7 @@ class Loader:
             poll.register(listened, select.POLLIN)
         while True:
             _send(channel, Beat())
-            ready = {number for number, _ in poll.poll(BEAT_EVERY * 1000)}
+            ready = {number for number, _ in poll.poll(until_next(time.monotonic()) * 1000)}
             if channel.fileno() in ready:  # the one message of a parent to a loader is to leave
                 return ChildExit.OK if channel.recv(1) else ChildExit.ORPHANED
             if self.requests.fileno() in ready and not self._fork_next(descriptors):

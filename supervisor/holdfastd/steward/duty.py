@@ -45,7 +45,17 @@ async def run_duty(duty: Duty, health: Health) -> None:
 
     retrying = AsyncRetrying(sleep=anyio.sleep, wait=RETRY_WAIT, before_sleep=note)
     while True:
-        await retrying(round_)
+        try:
+            await round_()
+        except Exception as error:
+            failed = [error]
+
+            async def again(failed: list[Exception] = failed) -> None:
+                if failed:  # the round that was made above: most need no loop
+                    raise failed.pop()
+                await round_()
+
+            await retrying(again)
 
 
 def _note(name: str, error: BaseException | None, health: Health) -> None:

@@ -12,6 +12,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from holdfast.exits import ChildExit
+from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Ready
 from holdfast.store.protocol import Ledger, Store
 from holdfastd.steward.clock_watch import ClockWatch
@@ -43,7 +44,6 @@ from holdfastd.steward.roster import WorkerRoster
 from holdfastd.steward.shutdown import StewardShutdown
 from holdfastd.steward.spec import StewardSpec
 
-BEAT_EVERY = 1.0  # seconds
 LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
 
 _log = structlog.get_logger("holdfast.steward")
@@ -155,4 +155,4 @@ class Steward:
     async def _beat(self) -> None:
         while True:
             self.link.send(Beat(degraded=self.health.degraded))
-            await anyio.sleep(BEAT_EVERY)
+            await anyio.sleep(until_next(time.monotonic()))

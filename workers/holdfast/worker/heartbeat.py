@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import anyio
 
+from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, Link
 from holdfast.worker.context import WorkerContext
 
-INTERVAL = 1.0  # seconds
 MOST_IDS = 100  # task ids in one report
 
 
@@ -21,7 +22,7 @@ class Heartbeat:
     async def serve(self) -> None:
         while True:
             self.send()
-            await anyio.sleep(INTERVAL)
+            await anyio.sleep(until_next(time.monotonic(), self.context.spec.slot))
 
     def send(self) -> None:
         """Report now."""

@@ -14,7 +14,7 @@ from holdfast.store.protocol import ScheduleStore
 from holdfastd.steward.duty import Duty
 
 AT_ONCE = 50  # schedules
-EVERY = 1.0  # seconds
+EVERY = 5.0  # seconds
 NEXT_STEP = 0.02  # seconds: a long check must not delay other clients
 AWAY = 300.0  # seconds: an application may be away this long for a deployment before its schedules are logged
 
