@@ -32,7 +32,7 @@ USED = {"redis", "structlog", "uvloop"}
 
 def test_workers_carry_nothing_of_the_command_line(short_path: Path) -> None:
     (short_path / "agent.py").write_text(HANDLER)
-    with running(short_path, "agent:handlers", "--workers", "1") as (cli, process):
+    with running(short_path, "agent:handlers", "--workers", "1", before=("env",)) as (cli, process):
         modules = cli("submit", "a", "--wait").lines[0]["result"]
         assert UNUSED & set(modules) == set()
         assert set(modules) >= USED
