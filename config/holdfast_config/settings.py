@@ -82,7 +82,9 @@ class Settings(BaseSettings):
     )
     app_dir: values.Place = _field(Path(), "Folder that the handler is imported from.")
     workers: _TenThousand = _field(1, "Number of worker processes.")
-    concurrency: _Thousand = _field(10, "Number of tasks that one worker runs at the same time.")
+    concurrency: _Thousand = _field(
+        10, "Number of tasks that one worker runs at the same time. It may claim more of short ones."
+    )
     reload: values.Switch = _field(False, "Reload code and settings when one of their files changes, for development.")
     preload: values.Switch = _field(
         True, "Import the handler once, in a process that forks the workers, so that they share its memory."

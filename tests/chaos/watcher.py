@@ -10,6 +10,7 @@ import anyio
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from holdfast.core.claim_ahead import MOST
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
 from tests.lua.history import History, apart
@@ -70,7 +71,7 @@ class Watcher:
         except StoreError:
             return False
         self.snapshots += 1
-        broken = breaches(snapshot, self.queue, concurrency=self.concurrency, stolen=self.stolen)
+        broken = breaches(snapshot, self.queue, concurrency=self.concurrency + MOST, stolen=self.stolen)
         broken += [
             f"{len(rows)} messages wait for one task" for rows in _pending(snapshot) if len(rows) > self.most_pending
         ]

@@ -55,11 +55,12 @@ class Stand:
         request: int | None = None,
         lanes: Sequence[str] = (),
         weights: Sequence[int] = (),
+        ahead: int = 0,
     ) -> Pulled:
         """The worker's next request, or one of a given number; with the plain queue as only lane."""
         number = self._requests.get(incarnation, 0) + 1 if request is None else request
         self._requests[incarnation] = max(number, self._requests.get(incarnation, 0))
-        return await self.store.pull(incarnation, number, slots, lanes or [self.queue], settlements, weights)
+        return await self.store.pull(incarnation, number, slots, lanes or [self.queue], settlements, weights, ahead)
 
     async def take(self, incarnation: str, slots: int = 10, *settlements: Settlement) -> list[Delivery]:
         return list((await self.pull(incarnation, slots, *settlements)).deliveries)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.task_states import State
 from holdfast_config.kill_spec import Point
 from tests.faults.process import Pool
 from tests.faults.scene import Scene, stage
@@ -87,3 +88,34 @@ async def test_a_later_turn_has_not_begun_because_an_earlier_one_had(short_path:
         scene.pool.until("recovered", tasks=1)
         assert counted(scene, "t") == (0, 0)
         scene.happened("settled", "t", 2)
+
+
+async def test_what_was_claimed_ahead_is_not_charged_when_its_worker_dies(short_path: Path) -> None:
+    """The worker dies as an answer comes that it has asked for while it had work: only what ran has begun."""
+    ids = [f"t{number}" for number in range(600)]
+    async with stage(short_path, workers=1, kill_at=["pulled:200"]) as scene:
+        scene.pool.order(Point.PULLED)
+        await scene.submit(*ids, text="quick x")
+        scene.pool.until("recovered")
+        records = await scene.settled(*ids)
+        assert {record.state for record in records} == {State.COMPLETED}
+        assert [event for event in scene.heard("recovered") if "before it had begun" in event["detail"]]
+        assert {(record.releases, record.attempts) for record in records} == {(0, 0)}
+
+
+async def test_what_was_claimed_ahead_goes_back_at_a_drain_and_is_no_release(short_path: Path) -> None:
+    ids = [f"t{number}" for number in range(3000)]
+    async with stage(short_path, workers=1) as scene:
+        await scene.submit(*ids, text="quick x")
+        scene.happened("settled", "t300")
+        assert scene.stop() == 0
+        records = [await scene.record(task_id) for task_id in ids]
+        assert {record.state for record in records} == {State.COMPLETED, State.SUBMITTED}
+        assert {(record.releases, record.crashes) for record in records} == {(0, 0)}
+        left = [record.task_id for record in records if record.state is State.SUBMITTED]
+        assert [read.split(":")[0] for read in _entries(scene)] == left
+
+
+def _entries(scene: Scene) -> list[str]:
+    """The ids in the lane, in its order."""
+    return [entry.split('"_b":"')[1].split('"')[0] for entry in scene.client.lrange(QUEUE, 0, -1)]

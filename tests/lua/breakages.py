@@ -11,6 +11,7 @@ from holdfast.core.delivery import Settle
 from holdfast.core.tasks import WorkerKind
 from tests.conformance import test_orders as orders
 from tests.lua import test_after as after
+from tests.lua import test_ahead as ahead
 from tests.lua import test_audit as audit
 from tests.lua import test_bounded_work as bounded_work
 from tests.lua import test_bounds as bounds
@@ -205,6 +206,21 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what had not begun is lost", "settlement", "  elseif s.kind == 'returned' then\n    to_head(id)\n", "  elseif s.kind == 'returned' then\n"),
     ("what had not begun is a release", "settlement", "  elseif s.kind == 'release' then\n", "  elseif s.kind == 'release' or s.kind == 'returned' then\n", settle.test_what_had_not_begun_returns_to_the_head_in_order_and_nothing_is_counted),
     ("who was given back ends the row, not begun", "settlement", "release = true, returned = true,", "release = true,", recover.test_a_run_that_ends_by_itself_ends_the_row, (Settle.RETURNED, True)),
+    ("who is idle asks nobody", "usual_pull", "  if waiting == 0 and SLOTS > 0 then ask_back(LANE, ARGV[1]) end\n", "", ahead.test_who_finds_the_lane_empty_asks_for_what_was_claimed_ahead, (), True),
+    ("who has no slot asks", "usual_pull", "if waiting == 0 and SLOTS > 0 then ask_back", "if waiting == 0 then ask_back", ahead.test_who_finds_the_lane_empty_asks_for_what_was_claimed_ahead, (), True),
+    ("who serves several lanes asks nobody", "pull", "    if offers[i] == 0 then ask_back(lane, incarnation) end\n", "", ahead.test_a_worker_with_several_lanes_asks_too, (), True),
+    ("nobody notes who claims ahead", "usual_pull", "  if #rows > SLOTS then note_ahead(ARGV[1], LANE) end\n", "", ahead.test_a_pause_and_a_bound_ask_for_what_was_claimed_ahead, (), True),
+    ("who claims nothing ahead is noted", "usual_pull", "if #rows > SLOTS then note_ahead", "if true then note_ahead", ahead.test_who_holds_nothing_ahead_is_not_asked, (), True),
+    ("a holder is asked for ever", "claims_ahead", "      call('HDEL', KEY.ahead, holders[i])\n", "", ahead.test_who_finds_the_lane_empty_asks_for_what_was_claimed_ahead, (), True),
+    ("a pause asks nobody", "pause_lane", "ask_back(lane)", "", ahead.test_a_pause_and_a_bound_ask_for_what_was_claimed_ahead, (), True),
+    ("a bound asks nobody", "bound", "do ask_back(ARGV[i + 1]) end", "do end", ahead.test_a_pause_and_a_bound_ask_for_what_was_claimed_ahead, (), True),
+    ("the dead are asked", "recovery", "  call('HDEL', KEY.ahead, incarnation)\n", "", ahead.test_the_dead_are_not_asked, (), True),
+    ("a task with a key is ahead", "usual_pull", "      lane, number, name, most, timeout, fields = read_new(id)", "      lane, number, fields = LANE, seq, '8'", ahead.test_a_task_with_a_key_is_never_ahead_nor_passed_over, (3,), True),
+    ("an unusual task ends nothing", "usual_pull", "      if i > SLOTS then break end\n", "", ahead.test_a_task_with_a_key_is_never_ahead_nor_passed_over, (3,), True),
+    ("what is given back stands before lower numbers", "lane", "    behind = other\n", "", ahead.test_what_several_workers_give_back_stands_in_its_order, ("head",)),
+    ("a turned lane is sorted at its other end", "lane", "turned and -1 - i or i", "i", ahead.test_what_several_workers_give_back_stands_in_its_order, ("tail",)),
+    ("a turned lane is sorted the other way", "lane", "turned and 'BEFORE' or 'AFTER'", "'AFTER'", ahead.test_what_several_workers_give_back_stands_in_its_order, ("tail",)),
+    ("more is claimed ahead than the share", "usual_pull", "share = math.min(SLOTS + AHEAD, math.max(1, math.ceil(waiting / live)))", "share = math.min(SLOTS + AHEAD, waiting)", ahead.test_a_share_is_a_share_of_all, (), True),
     ("what had not begun is charged", "recovery", "  if not had_begun then\n", "  if false then\n", recover.test_a_death_counts_as_nothing_for_what_had_not_begun, (True,)),
     ("nobody is asked what had begun", "recovery", "  if not ids then\n", "  if true then\n", recover.test_a_death_counts_as_nothing_for_what_had_not_begun, (False,)),
     ("the last claims have begun", "recovery", "a.request < b.request", "a.request > b.request", recover.test_where_nobody_knows_what_had_begun_the_first_claims_count_as_many_as_it_runs),

@@ -56,7 +56,7 @@ NOTICED = (
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """`script`: the operation or shared part in which `old` stands exactly once. `test`: the directed test that notices
-    (else the fuzz), with its arguments."""
+    (else the fuzz), with its arguments. `guarded`: the parts for usual calls answer, too."""
 
     name: str
     script: str
@@ -64,14 +64,15 @@ class Mutant:
     new: str
     test: Callable[..., Awaitable[None]] | None = None
     args: tuple[Any, ...] = ()
+    guarded: bool = False
 
     @property
     def replaced(self) -> dict[str, str]:
-        """What the loader takes in place of the product's text: the operation alone answers."""
+        """What the loader takes in place of the product's text."""
         source = text(self.script)
         if source.count(self.old) != 1:
             raise LookupError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.script}")
-        return {**WHOLE, self.script: source.replace(self.old, self.new)}
+        return {**({} if self.guarded else WHOLE), self.script: source.replace(self.old, self.new)}
 
 
 MUTANTS = [Mutant(*breakage) for breakage in BREAKAGES]

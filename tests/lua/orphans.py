@@ -25,6 +25,7 @@ SINGLE = frozenset(
         "solo",
         "quarantine",
         "apart",
+        "ahead",
         "deaths",
         "cancels",
         "parked",

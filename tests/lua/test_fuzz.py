@@ -28,6 +28,11 @@ async def test_usual_calls_keep_the_promise_through_kills_and_lost_commands(
     assert seen["settle OK"] > 30
 
 
+async def test_usual_calls_claim_ahead_through_kills_and_lost_commands(server_url: str) -> None:
+    seen = await play(server_url, 4, STEPS, plain=True)
+    assert seen["ahead"] > 10
+
+
 @pytest.mark.parametrize("seed", range(1, 6))
 async def test_the_invariants_survive_a_store_that_forgets(server_url: str, seed: int) -> None:
     seen = await play(server_url, seed, STEPS, rollback=True)

@@ -25,7 +25,7 @@ from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
 from holdfast.telemetry.context_only import ContextOnlyTelemetry
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import RunningTasks
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
@@ -71,7 +71,7 @@ class Play:
     async def _run(self, running: RunningTasks, delivery: Delivery, why: str) -> None:
         exchange = running.context.exchange
         [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
-        running.start(claimed)
+        running.start(claimed, lease_clock())
         if why:
             if not self.begun.is_set():
                 await self.begun.wait()
@@ -448,7 +448,7 @@ async def test_a_bug_at_the_end_of_a_delivery_ends_the_worker(play: Play) -> Non
         async with anyio.create_task_group() as life:
             life.start_soon(running.serve)
             await anyio.wait_all_tasks_blocked()
-            running.start(delivery_of())
+            running.start(delivery_of(), lease_clock())
 
     with anyio.fail_after(PATIENCE), pytest.raises(ExceptionGroup) as caught:
         await serve()

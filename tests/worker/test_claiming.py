@@ -20,7 +20,7 @@ from holdfast_config import Settings
 
 pytestmark = pytest.mark.anyio
 
-NO_TASKS: Any = None  # instead of the running tasks: none is begun here
+NO_TASKS: Any = SimpleNamespace(take=lambda _: None, may_hold=lambda _: False, has_enough=lambda: False)  # none begins
 
 
 def context_of(store: Any, retries: Any) -> WorkerContext:

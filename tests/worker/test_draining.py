@@ -32,13 +32,15 @@ class Unsettled(Exchange):
 @pytest.mark.parametrize("cancel_at", [0.0, float("inf")])
 async def test_a_later_order_does_not_lengthen_the_first(cancel_at: float) -> None:
     stopped: list[str] = []
+    given_back: list[str] = []
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), MemoryStore("q"))
     context.state.exchange = Unsettled(1)
-    running: Any = SimpleNamespace(stop_all=stopped.append)
-    draining = WorkerDrain(context, running)
+    ahead: Any = SimpleNamespace(running=SimpleNamespace(stop_all=stopped.append), give_back=given_back.append)
+    draining = WorkerDrain(context, ahead)
     over = time.monotonic()
     draining.begin(Drain(over, over))
     draining.begin(Drain(cancel_at, float("inf")))
+    assert given_back[0] == "drain"  # at once: others may begin it
     with anyio.fail_after(PATIENCE):
         await draining.serve()
     assert stopped == ["drain"]

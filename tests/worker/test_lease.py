@@ -16,6 +16,7 @@ from holdfast.core.lease import Lease
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
 from holdfast.store.redis import RedisStore
+from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.in_process import open_worker
 from holdfast.worker.lease_renewal import LeaseRenewal
@@ -73,7 +74,7 @@ async def test_a_lease_is_counted_from_the_sending_of_its_renewal(store: SlowSto
     context = WorkerContext(WorkerSpec("i" * 32, 0, Settings()), store)
     context.state.lease = Lease(LEASE, 0.0)
     await store.register(Introduction(context.incarnation, "host", "boot", 1, 0))
-    await LeaseRenewal(context, running_tasks_of(context, handle)).renew()
+    await LeaseRenewal(context, ClaimsAhead(context, running_tasks_of(context, handle))).renew()
     assert 0.0 < context.state.lease.renewed_at <= store.asked_at
 
 

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from holdfast.core.delivery import Delivery, Pulled, Standing
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import RunningTasks
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
@@ -39,7 +39,7 @@ async def cut_short(running: RunningTasks, begun: threading.Event) -> None:
         async with anyio.create_task_group() as life:
             life.start_soon(running.serve)
             await anyio.wait_all_tasks_blocked()
-            running.start(delivery_of())
+            running.start(delivery_of(), lease_clock())
             await anyio.to_thread.run_sync(begun.wait, PATIENCE)
             life.cancel_scope.cancel()
 
@@ -90,7 +90,7 @@ async def test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_
 
     def claim(delivery: Delivery) -> None:
         [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
-        running.start(claimed)
+        running.start(claimed, lease_clock())
 
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as life:
@@ -127,7 +127,7 @@ async def test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as
             await anyio.wait_all_tasks_blocked()
             for delivery in (delivery_of("second", turn=2, claim="2:i:1"), delivery_of("first", claim="1:i:2")):
                 [claimed] = exchange.answer(exchange.next_request(), Pulled(Standing.OK, (), (delivery,)))
-                running.start(claimed)
+                running.start(claimed, lease_clock())
                 await begun.wait()
             while not running.context.state.use.done:
                 await anyio.lowlevel.checkpoint()

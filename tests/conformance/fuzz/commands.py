@@ -71,10 +71,11 @@ async def pull(table: Table) -> None:
     worker, dice = table.worker(), table.dice
     settlements = [_settlement(table, one) for one in table.held[worker] if table.chance(0.5)]
     table.requests[worker] += dice.choices([1, 0, -1], [20, 1, 1])[0]
-    request, slots = table.requests[worker], dice.randint(0, 4)
+    request, slots, ahead = table.requests[worker], dice.randint(0, 4), dice.choice([0, 0, 3])
     lanes = dice.sample(LANES, dice.randint(1, 2))
     pulled = await table.ask(
-        "pull", lambda stand: stand.store.pull(worker, request, slots, table.lanes(stand, lanes), settlements)
+        "pull",
+        lambda stand: stand.store.pull(worker, request, slots, table.lanes(stand, lanes), settlements, (), ahead),
     )
     done = {one.claim for one in settlements}
     known = {one.claim for one in table.held[worker]}
@@ -83,6 +84,7 @@ async def pull(table: Table) -> None:
     for verdict in pulled.verdicts:
         table.seen[f"settle {verdict}"] += 1
     table.seen["claims"] += len(pulled.deliveries)
+    table.seen["ahead"] += max(0, len(pulled.deliveries) - slots)
 
 
 def _settlement(table: Table, delivery: Delivery) -> Settlement:

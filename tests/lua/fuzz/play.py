@@ -14,6 +14,7 @@ from tests.lua.operations import admission, introduction
 
 ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
     producers.submit: 9,
+    producers.submit_many: 2,
     producers.push: 5,
     submit_options.submit: 5,
     producers.message: 7,
@@ -53,8 +54,9 @@ ACTIONS: dict[Callable[[World], Awaitable[None]], float] = {
 HONEST_SHARE = 0.5  # of the steps of a play pass before the first thief, so that audit's silence is tested too
 THIEVES = (nemesis.steal, nemesis.drop)
 PLAIN = (
-    *(producers.submit, workers.pull, workers.finish, workers.renew, stewards.promote, stewards.reap, stewards.vouch),
-    *(stewards.audit, nemesis.kill, nemesis.false_death, nemesis.zombie, nemesis.arrive, nemesis.silence),
+    *(producers.submit, producers.submit_many, workers.pull, workers.finish, workers.heed, workers.renew),
+    *(stewards.promote, stewards.reap, stewards.vouch, stewards.audit),
+    *(nemesis.kill, nemesis.false_death, nemesis.zombie, nemesis.arrive, nemesis.silence),
     *(nemesis.forget, nemesis.flush_scripts),
 )
 CHECK_EVERY = 25

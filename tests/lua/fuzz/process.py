@@ -10,6 +10,7 @@ from holdfast.core.tasks import WorkerKind
 from tests.lua.messages import message_of
 
 CAPACITY = 4  # slots: tasks at once
+AHEAD = 4  # tasks besides that a worker of a pool may have claimed
 
 
 @dataclass(slots=True)
@@ -25,6 +26,23 @@ class Process:
     draining: bool = False
     inbox: bool = False
     handlers: dict[str, bytes] = field(default_factory=dict[str, bytes])  # by task: the operation that was begun
+
+    @property
+    def begun(self) -> list[str]:
+        """The tasks that it runs: the first that it has claimed."""
+        return list(self.exchange.held)[:CAPACITY]
+
+    @property
+    def waiting(self) -> list[str]:
+        """The tasks that it has claimed and not begun."""
+        return list(self.exchange.held)[CAPACITY:]
+
+    @property
+    def room(self) -> int:
+        """The most that it may claim ahead now."""
+        if self.draining or self.kind is not WorkerKind.WORKER:
+            return 0
+        return max(0, CAPACITY + AHEAD - len(self.exchange.held) - self.exchange.free)
 
     def outcome(self, task_id: str) -> bytes:
         """The result of the handler: the message that it was begun with."""

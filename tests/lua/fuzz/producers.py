@@ -23,9 +23,10 @@ KEYS = ("", "", "", "b", "a:key:b")  # of two lanes: see World.lanes
 
 async def submit(world: World) -> None:
     """New tasks; some are poisoned, some delayed; some submits are repeated, some with other content."""
-    task_id = world.name("p" if world.chance(0.08) else "t")
+    task_id = world.name("p" if world.chance(0.01 if world.plain else 0.08) else "t")
     delay = world.dice.choice([0, 300, 4000]) if world.chance(0.2) else None
-    bounds = {"name": world.dice.choice(CALLS), "concurrency_key": world.dice.choice(KEYS)}
+    is_bounded = not world.plain or world.chance(0.03)  # while such a task, or a suspect, waits, no call is usual
+    bounds = {"name": world.dice.choice(CALLS), "concurrency_key": world.dice.choice(KEYS)} if is_bounded else {}
     wanted = submission(task_id, world.dice.choice(world.lanes), delay_ms=delay, **bounds)
     store = world.space.store
     world.require(await store.submit([wanted]) == [Accepted.NEW], f"{task_id} is new and was not accepted as new")
@@ -35,6 +36,16 @@ async def submit(world: World) -> None:
     if world.chance(0.1):
         other = submission(task_id, wanted.lane, wanted.message_id, text="other")
         world.require(await store.submit([other]) == [Accepted.CONFLICT], f"{task_id} with other bytes is no conflict")
+
+
+async def submit_many(world: World) -> None:
+    """More usual tasks than one worker has slots, where usual calls are played."""
+    if not world.plain:
+        return
+    wanted = [submission(world.name("t"), world.space.queue) for _ in range(world.dice.choice([8, 24]))]
+    world.require(set(await world.space.store.submit(wanted)) == {Accepted.NEW}, "a new task was not accepted as new")
+    for one in wanted:
+        world.ledger.accept(one.task_id, one.message_id)
 
 
 async def push(world: World) -> None:

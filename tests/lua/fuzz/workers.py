@@ -33,7 +33,8 @@ async def pull(world: World) -> None:
     if not world.processes:
         return
     process = world.dice.choice(world.processes)
-    request = process.exchange.next_request(0 if process.draining else UNBOUNDED)
+    ahead = world.dice.randint(0, process.room)
+    request = process.exchange.next_request(0 if process.draining else UNBOUNDED, ahead)
     match world.dice.choices(["answered", "answer lost", "late", "lost"], [80, 7, 6, 7])[0]:
         case "answered":
             await _answered(world, process, request)
@@ -64,7 +65,8 @@ async def _answered(world: World, process: Process, request: Request) -> None:
     held = set(process.exchange.held)
     adopted = [delivery.task_id for delivery in pulled.deliveries if delivery.task_id in held]
     world.require(world.rollback or not adopted, f"{process.incarnation} got what it holds: {adopted}")
-    world.require(len(pulled.deliveries) <= request.slots, f"{request.slots} asked, {len(pulled.deliveries)} given")
+    world.require(len(pulled.deliveries) <= request.slots + request.ahead, f"{request} was given {pulled.deliveries}")
+    world.seen["ahead"] += max(0, len(pulled.deliveries) - request.slots)
     suspects = sum(delivery.solo for delivery in pulled.deliveries)
     alone = suspects == len(pulled.deliveries) == 1 and not held
     world.require(
@@ -94,9 +96,18 @@ async def heed(world: World) -> None:
         if word is None or world.chance(0.3):
             continue
         kind, task_id, claim = [*word.decode().split(":", 2), "", ""][:3]
+        if kind == "return":
+            _give_back(world, process)
         if process.exchange.holds(task_id, claim):
             world.seen[f"heard {kind}"] += 1
             process.exchange.finish(task_id, _stopped(task_id, claim) if kind == "pause" else None)
+
+
+def _give_back(world: World, process: Process) -> None:
+    for task_id in process.waiting:
+        claim = process.exchange.held[task_id].claim
+        process.exchange.finish(task_id, Settlement(task_id, claim, Settle.RETURNED, reason="asked for"))
+        world.seen["given back"] += 1
 
 
 def _stopped(task_id: str, claim: str) -> Settlement:
@@ -109,7 +120,7 @@ async def finish(world: World) -> None:
     if not running:
         return
     process = world.dice.choice(running)
-    task_id = world.dice.choice(list(process.exchange.held))
+    task_id = world.dice.choice(process.begun)
     if task_id.startswith("p") and process in world.processes and world.chance(0.8):
         world.processes.remove(process)
         await world.space.store.recover(process.incarnation, "poisoned", True)

@@ -15,7 +15,7 @@ from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.tasks import Introduction, WorkerKind
 from holdfast.handler.turn import joined
 from tests.lua.fuzz.ledger import Ledger
-from tests.lua.fuzz.process import CAPACITY, Process
+from tests.lua.fuzz.process import AHEAD, CAPACITY, Process
 from tests.lua.history import History
 from tests.lua.invariants import breaches
 from tests.lua.messages import message_of, outcomes_breaches
@@ -118,7 +118,13 @@ class World:
     async def pull(self, process: Process, request: Request) -> Pulled:
         """The next request of this worker."""
         pulled = await self.space.store.pull(
-            process.incarnation, request.number, request.slots, process.lanes, request.settlements, process.weights
+            process.incarnation,
+            request.number,
+            request.slots,
+            process.lanes,
+            request.settlements,
+            process.weights,
+            request.ahead,
         )
         known = [await self._has_handler(process, one) for one in pulled.deliveries]
         self.require(all(known), f"{process.incarnation} has {process.names}, was given {pulled.deliveries}")
@@ -143,7 +149,7 @@ class World:
         """All invariants now, all events since the last check."""
         snapshot: dict[str, Any] = await self.space.store.snapshot()
         # After the store has forgotten, a worker owns again what it had settled, until its next renewal.
-        bound = None if self.seen["rollback"] else CAPACITY
+        bound = None if self.seen["rollback"] else CAPACITY + AHEAD
         found = breaches(snapshot, self.space.queue, concurrency=bound, stolen=self.ledger.stolen)
         self.history.tell(snapshot.get(self.space.key("events"), {"content": []})["content"])
         await self.space.do("XTRIM", self.space.key("events"), "MAXLEN", 0)

@@ -18,6 +18,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,90}")  # leaves room for a moment, and fo
 MakeTask = Callable[[ScheduleRecord, str], Submission]
 
 
+def may_be_fire(task_id: str) -> bool:
+    """False if this is no task of a schedule, for certain."""
+    return "@" in task_id
+
+
 def fire_id(schedule_id: str, scheduled_at: int) -> str:
     """The id of the task of a fire: the same for the same fire, and of no other.
 

@@ -21,9 +21,12 @@ GIVEN_BACK = frozenset({Settle.RELEASE, Settle.RETURNED})
 
 @dataclass(frozen=True, slots=True)
 class Request:
+    """`slots`: tasks to begin at once; `ahead`: tasks besides, which the store gives only where nothing bounds them."""
+
     number: int
     slots: int
     settlements: tuple[Settlement, ...]
+    ahead: int = 0
 
 
 @dataclass(slots=True)
@@ -39,16 +42,16 @@ class Exchange:
     @property
     def free(self) -> int:
         """Slots that are neither taken nor asked for."""
-        asked = self.in_flight.slots if self.in_flight else 0
+        asked = self.in_flight.slots + self.in_flight.ahead if self.in_flight else 0
         return max(0, self.capacity - len(self.held) - asked)
 
-    def next_request(self, most: int = UNBOUNDED) -> Request:
+    def next_request(self, most: int = UNBOUNDED, ahead: int = 0) -> Request:
         """The request to send now: the unanswered one again, with settlements added since, or a new one for at most
-        this many deliveries."""
+        this many deliveries to begin and so many ahead."""
         if self.in_flight:
             self.in_flight = replace(self.in_flight, settlements=self._ordered())
         else:
-            self.in_flight = Request(self.answered + 1, min(self.free, most), self._ordered())
+            self.in_flight = Request(self.answered + 1, min(self.free, most), self._ordered(), ahead)
         return self.in_flight
 
     def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:
@@ -103,7 +106,8 @@ class Exchange:
 
     def _ordered(self) -> tuple[Settlement, ...]:
         """What is given back comes last and backwards: each goes to the head of its lane, so the first claimed ends up
-        first."""
+        first. What has begun was claimed before what has not."""
         outcomes = [s for s in self.unsettled if s.kind not in GIVEN_BACK]
-        given_back = [s for s in self.unsettled if s.kind in GIVEN_BACK]
-        return (*outcomes, *reversed(given_back))
+        not_begun = [s for s in self.unsettled if s.kind is Settle.RETURNED]
+        begun = [s for s in self.unsettled if s.kind is Settle.RELEASE]
+        return (*outcomes, *reversed(not_begun), *reversed(begun))

@@ -86,10 +86,12 @@ class WorkerStore(Protocol):
         lanes: Sequence[str],
         settlements: Sequence[Settlement],
         weights: Sequence[int] = (),
+        ahead: int = 0,
     ) -> Pulled:
         """Settle, then claim up to `slots` tasks.
 
-        `weights` has one number for each lane; without any, tasks come from the first lane that holds some.
+        `weights` has one number for each lane; without any, tasks come from the first lane that holds some. `ahead`: so
+        many more may be claimed, where the worker serves one lane and nothing bounds it.
         """
         ...
 

@@ -19,10 +19,12 @@ from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.state import WorkerState, heeds_bells
 from holdfast.worker.store_retries import StoreRetries
 
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 def lease_clock() -> float:
     """Seconds on a clock that goes on while the host sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    return time.clock_gettime(_CLOCK)
 
 
 def ignore_verdict(settlement: Settlement, verdict: Verdict) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import anyio
 
 from holdfast.ipc.channel import Drain
+from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.run import RunningTasks
 
 ANSWER_TIMEOUT = 2.0  # seconds for the store to answer a worker that holds nothing: what it claims now is put back
 
@@ -20,7 +20,7 @@ class WorkerDrain:
     """Times are CLOCK_MONOTONIC seconds. A later order can only hasten the first."""
 
     context: WorkerContext
-    running: RunningTasks
+    ahead: ClaimsAhead
     _cancel_at: float = float("inf")
     _deadline: float = float("inf")
 
@@ -29,6 +29,7 @@ class WorkerDrain:
         self._cancel_at = min(self._cancel_at, order.cancel_at)
         self._deadline = min(self._deadline, order.deadline)
         self.context.state.is_draining = True
+        self.ahead.give_back("drain")
         self.context.state.want_renewal()
 
     async def serve(self) -> None:
@@ -36,7 +37,7 @@ class WorkerDrain:
         state = self.context.state
         await state.changed.until(lambda: state.is_draining)
         await self._until_settled(lambda: self._cancel_at)
-        self.running.stop_all("drain")
+        self.ahead.running.stop_all("drain")
         await self._until_settled(lambda: self._deadline)
 
     async def _until_settled(self, deadline: Callable[[], float]) -> None:

@@ -27,7 +27,7 @@ class Heartbeat:
     def send(self) -> None:
         """Report now."""
         state = self.context.state
-        ids = list(state.exchange.held)[:MOST_IDS]
+        ids = [task_id for task_id in state.exchange.held if task_id not in state.ahead][:MOST_IDS]
         degraded = self.context.retries.degraded
         self.link.send(
             Beat(running=ids, settled=state.use.done, degraded=degraded, recycle_reason=state.recycle_reason)

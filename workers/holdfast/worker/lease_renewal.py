@@ -10,8 +10,8 @@ import structlog
 
 from holdfast.core.delivery import Renewed, Standing
 from holdfast.core.lease import Lease
+from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.run import RunningTasks
 
 _log = structlog.get_logger("holdfast.worker")
 
@@ -21,7 +21,7 @@ class LeaseRenewal:
     """With `fence = strict` a kernel timer that renewals re-arm ends this process when its lease does."""
 
     context: WorkerContext
-    running: RunningTasks
+    ahead: ClaimsAhead
 
     async def serve(self) -> None:
         """Renew three times per lease, and whenever a renewal is wanted; never returns."""
@@ -34,7 +34,7 @@ class LeaseRenewal:
 
     async def renew(self) -> None:
         context, state, sent_at = self.context, self.context.state, lease_clock()
-        holdings = state.exchange.holdings(self.running.notes())
+        holdings = state.exchange.holdings(self.ahead.running.notes())
         word = "draining" if state.is_draining else "live"
         lanes = context.spec.settings.lane_names
         renewed = await context.store.renew(context.incarnation, word, state.exchange.answered, holdings, lanes)
@@ -44,9 +44,10 @@ class LeaseRenewal:
             context.unknown.set()
         else:
             self._extend(renewed, sent_at)
-            self.running.noted(held for held in holdings if held.task_id not in renewed.lost)
+            self.ahead.running.noted(held for held in holdings if held.task_id not in renewed.lost)
             self._look_for_work(renewed)
             self._stop_handlers(renewed, {held.task_id: held.claim for held in holdings})
+            self.ahead.begin_next(lease_clock())
 
     def _extend(self, renewed: Renewed, sent_at: float) -> None:
         state = self.context.state
@@ -65,8 +66,8 @@ class LeaseRenewal:
 
     def _stop_handlers(self, renewed: Renewed, claims: dict[str, str]) -> None:
         for task_id in renewed.lost:
-            self.running.stop(task_id, claims[task_id], "lost")
+            self.ahead.stop(task_id, claims[task_id], "lost")
         for task_id in renewed.to_pause:
-            self.running.stop(task_id, claims[task_id], "pause")
+            self.ahead.stop(task_id, claims[task_id], "pause")
         if renewed.returned:
             _log.warning("the store took back claims that this worker did not hold", count=renewed.returned)

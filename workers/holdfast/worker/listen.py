@@ -11,9 +11,9 @@ import anyio
 
 from holdfast.core.delivery import Hint
 from holdfast.os.kill_points import Point, reached
+from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.pull import Puller
-from holdfast.worker.run import RunningTasks
 
 SETTLE_DELAY = 0.002  # seconds for which slots stay free before bells are listened to: a busy worker asks by itself
 VOUCHED_POLL = 60.0  # seconds; a steward rings for foreign producers, and each renewal tells whether tasks wait
@@ -24,7 +24,7 @@ LONE_POLL = 1.0  # seconds; nobody rings for foreign producers
 class HintListener:
     context: WorkerContext
     puller: Puller
-    running: RunningTasks
+    ahead: ClaimsAhead
     _hints_only: bool = False
     _woken_after: int = -1
 
@@ -77,7 +77,9 @@ class HintListener:
     async def _act_on(self, hint: Hint | None) -> None:
         match hint:
             case Hint("cancel" | "pause" as why, task_id, claim):
-                self.running.stop(task_id, claim, why)
+                self.ahead.stop(task_id, claim, why)
+            case Hint("return"):
+                self.ahead.give_back("asked for")
             case Hint("look"):
                 await self.puller.pull_now()
             case Hint("bell"):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from holdfast.core import begun_page
 from holdfast.core.begun_page import BegunTasks
+from holdfast.core.claim_ahead import MOST
 from holdfast.os import locks, mapped_file
 from holdfast.os.boot_id import boot_id
 from holdfast.worker.spec import WorkerSpec
@@ -31,9 +32,9 @@ def hold_lock(spec: WorkerSpec) -> None:
 
 
 def open_page(spec: WorkerSpec) -> BegunTasks:
-    """The page of a worker that holds its lock: room for what runs, and for as much whose end is not reported yet."""
+    """The page of a worker that holds its lock: room for what runs, and for what has ended and is not reported yet."""
     path = _path(spec).with_suffix(begun_page.SUFFIX)
-    return BegunTasks(mapped_file.create(path, begun_page.blank(2 * spec.capacity, boot_id())))
+    return BegunTasks(mapped_file.create(path, begun_page.blank(2 * (spec.capacity + MOST), boot_id())))
 
 
 def drop_lock(spec: WorkerSpec) -> None:

@@ -6,15 +6,18 @@ import socket
 from dataclasses import dataclass, field
 from functools import partial
 
+import anyio
 import structlog
 
 from holdfast.core.delivery import Pulled, Standing, Verdict
 from holdfast.core.pull_protocol import Request
 from holdfast.os.kill_points import Point, armed, reached
+from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.continued_schedules import ContinuedSchedules
-from holdfast.worker.run import RunningTasks
-from holdfast.worker.state import slots_to_claim
+from holdfast.worker.state import claims_ahead, slots_to_claim
+
+REPORT_WITHIN = 0.005  # seconds
 
 _TOO_LATE = frozenset({Verdict.LOST, Verdict.GONE})
 _ANSWERED = frozenset({Standing.OK, Standing.QUIET, Standing.APART, Standing.FIRES})
@@ -24,12 +27,14 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Puller:
-    """`answered` counts the pulls that were answered."""
+    """`answered` counts the pulls that were answered. `report_within`: seconds for which outcomes are kept at most,
+    while enough waits to begin."""
 
     context: WorkerContext
-    running: RunningTasks
+    ahead: ClaimsAhead
     fires: ContinuedSchedules = field(init=False)
     answered: int = 0
+    report_within: float = REPORT_WITHIN
     _begun: int = 0
     _noted_quiet: bool = False
 
@@ -47,6 +52,8 @@ class Puller:
         state = self.context.state
         while True:
             await state.changed.until(lambda: state.pull_wanted)
+            if self.ahead.has_enough():
+                await self._let_more_end()
             state.pull_wanted = False
             self._begun += 1
             request, pulled = await self.context.retries.call("pull", self._send)
@@ -60,16 +67,25 @@ class Puller:
             self.answered = self._begun
             state.changed.announce()
 
+    async def _let_more_end(self) -> None:
+        """Wait a little for more outcomes that the next request takes along, while enough waits to begin."""
+        with anyio.move_on_after(self.report_within):
+            await self.context.state.changed.until(lambda: not self.ahead.has_enough())
+
     async def _send(self) -> tuple[Request, Pulled]:
         context, state = self.context, self.context.state
-        request = state.exchange.next_request(slots_to_claim(state, lease_clock()))
+        now = lease_clock()
+        slots = slots_to_claim(state, now)
+        state.durations.estimate(state.use.done)
+        ahead = claims_ahead(state, slots, now) if self.ahead.may_hold(now) else 0
+        request = state.exchange.next_request(slots, ahead)
         if state.is_draining:
             reached(Point.DRAIN)
         if request.settlements:
             reached(Point.BEFORE_SETTLE)
         lanes, weights = context.spec.settings.lane_names, context.spec.settings.weights
         pulled = await context.store.pull(
-            context.incarnation, request.number, request.slots, lanes, request.settlements, weights
+            context.incarnation, request.number, request.slots, lanes, request.settlements, weights, request.ahead
         )
         return request, pulled
 
@@ -78,11 +94,11 @@ class Puller:
         started = self.context.exchange.answer(request, pulled)
         if request.settlements:
             reached(Point.SETTLED)
-        for delivery in started:
-            if armed:
+        if armed:
+            for _ in started:
                 reached(Point.PULLED)
-            self.running.start(delivery)
         self._take_standing(pulled.standing)
+        self.ahead.take(started)
         if pulled.inbox:
             self.context.state.inbox_waits = True
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, KeysView
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -39,7 +39,7 @@ from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
 from holdfast.telemetry.disabled import DisabledTelemetry
 from holdfast.telemetry.port import Telemetry
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.handler_limits import HandlerLimits
 from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.recycler import Recycler
@@ -55,14 +55,15 @@ class RunningTask:
     """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended. `ended` is
     there where a later turn waits for it. `runner` is kept as the event loop keeps no task alive.
 
-    `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it. `waits`:
-    for a place of its handler, it has not begun.
+    `begun_at`: by the clock of the lease. `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty
+    while nothing has stopped it. `waits`: for a place of its handler, it has not begun.
     """
 
     task: Task
     scope: anyio.CancelScope
     earlier: RunningTask | None = None
     ended: anyio.Event | None = None
+    begun_at: float = 0.0
     stopped_by: str = ""
     waits: bool = False
     runner: asyncio.Task[None] | None = None
@@ -82,14 +83,17 @@ class RunningTask:
 
 @dataclass(slots=True)
 class RunningTasks:
-    """`released` counts the tasks given back unfinished."""
+    """`on_end` is called when one has ended. `released` counts the tasks given back unfinished. `is_over`: nothing is
+    to begin any more."""
 
     context: WorkerContext
     handler: Handler
     telemetry: Telemetry
     heartbeat: Heartbeat
     recycler: Recycler
+    on_end: Callable[[], None] = field(default=lambda: None, repr=False)
     released: int = 0
+    is_over: bool = False
     _running: dict[str, RunningTask] = field(default_factory=dict[str, RunningTask])
     _empty: anyio.Event = field(default_factory=anyio.Event)
     _loop: asyncio.AbstractEventLoop = field(init=False)
@@ -122,14 +126,16 @@ class RunningTasks:
         try:
             await self._failure
         finally:
+            self.is_over = True
             self.stop_all("over")
             with anyio.CancelScope(shield=True):
                 while self._running:
                     self._empty = anyio.Event()
                     await self._empty.wait()
 
-    def start(self, delivery: Delivery) -> None:
-        """Begin this delivery. The parent knows of a suspect first: it may end this process at once."""
+    def start(self, delivery: Delivery, now: float) -> None:
+        """Begin this delivery, at `now` by the clock of the lease. The parent knows of a suspect first: it may end this
+        process at once."""
         self.context.begun.add(delivery.task_id)
         self.recycler.task_begun()
         if self._is_quarantine:
@@ -139,7 +145,7 @@ class RunningTasks:
         if earlier:
             earlier.stop("another-turn")
             earlier.ended = anyio.Event()
-        running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier)
+        running = self._running[delivery.task_id] = RunningTask(task, self._scopes(), earlier, begun_at=now)
         unbounded = None if earlier else self._unbounded(delivery, task)
         running.runner = self._loop.create_task(self._deliver(delivery, running, unbounded))
 
@@ -152,6 +158,16 @@ class RunningTasks:
     def stop_all(self, why: str) -> None:
         for running in list(self._running.values()):
             running.stop(why)
+
+    @property
+    def ids(self) -> KeysView[str]:
+        return self._running.keys()
+
+    @property
+    def first_begun_at(self) -> float | None:
+        """By the clock of the lease, of the task that has run longest; None where none runs."""
+        first = next(iter(self._running.values()), None)
+        return None if first is None else first.begun_at
 
     def notes(self) -> dict[str, Holding]:
         """Progress and checkpoints of running handlers that the store may not know."""
@@ -283,7 +299,8 @@ class RunningTasks:
             running.ended.set()
         if not isinstance(outcome, Deferred):
             self._count()
-        self.context.state.want_pull()
+        self.context.state.durations.note(lease_clock() - running.begun_at)
+        self.on_end()
 
     def _count(self) -> None:
         self.recycler.task_ended()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.core import recycle
+from holdfast.core.claim_ahead import TaskDurations
+from holdfast.core.delivery import Delivery
 from holdfast.core.lease import Lease
 from holdfast.core.pull_protocol import Exchange
 from holdfast.core.recycle import RecycleLimits, WorkerUse
@@ -16,7 +18,8 @@ from holdfast.worker.changes import Changes
 
 @dataclass(slots=True)
 class WorkerState:
-    """`exchange`: the tasks held, and the slots. `use`: tasks done and memory, against the `limits` past which this
+    """`exchange`: the tasks held, and the slots. `ahead`: those of them that wait to begin, in the order of the claims;
+    `durations` decides how many that may be. `use`: tasks done and memory, against the `limits` past which this
     worker is to be recycled; `recycle_reason` says why it is, else it is empty.
 
     `is_ready`: a task would be begun now (False while the application that runs tasks is not asking for one).
@@ -41,6 +44,8 @@ class WorkerState:
     pull_wanted: bool = False
     renewal_wanted: bool = False
     inbox_waits: bool = False
+    ahead: dict[str, Delivery] = field(default_factory=dict[str, Delivery])
+    durations: TaskDurations = field(default_factory=TaskDurations)
     changed: Changes = field(default_factory=Changes)
 
     def want_pull(self) -> None:
@@ -55,15 +60,27 @@ class WorkerState:
         self.changed.announce()
 
 
-def slots_to_claim(state: WorkerState, now: float) -> int:
-    """The number of tasks that this worker may claim now.
+def may_claim(state: WorkerState, now: float) -> bool:
+    """False while it drains, past the end of its lease, and while it is not ready."""
+    return not state.is_draining and state.lease.holds(now) and state.is_ready
 
-    It may claim none while it drains, past the end of its lease, or while it is not ready.
-    """
-    if state.is_draining or not state.lease.holds(now) or not state.is_ready:
+
+def slots_to_claim(state: WorkerState, now: float) -> int:
+    """The number of tasks that this worker may claim now to begin them at once."""
+    if not may_claim(state, now):
         return 0
     within_limits = recycle.claimable(state.limits, state.use, len(state.exchange.held))
     return min(state.exchange.free, within_limits)
+
+
+def claims_ahead(state: WorkerState, slots: int, now: float) -> int:
+    """The number of tasks that this worker may claim now beyond `slots`, to have work while it asks for more."""
+    if state.is_apart or not may_claim(state, now):
+        return 0
+    exchange = state.exchange
+    room = exchange.capacity + state.durations.claims_ahead(exchange.capacity) - len(exchange.held) - slots
+    within_limits = recycle.claimable(state.limits, state.use, len(exchange.held)) - slots
+    return max(0, min(room, within_limits))
 
 
 def heeds_bells(state: WorkerState, now: float) -> bool:

@@ -16,6 +16,7 @@ from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
 from holdfast.ipc.channel import BootFailed, Drain, Drained, Link, Ready
 from holdfast.telemetry.port import Telemetry
+from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.declared_schedules import DeclaredSchedules
 from holdfast.worker.drain import WorkerDrain
@@ -57,17 +58,25 @@ class QueueWorker:
         self._heartbeat = Heartbeat(context, link)
         self._recycler = Recycler(context.state, self._heartbeat)
         self._running = RunningTasks(context, handler, telemetry, self._heartbeat, self._recycler)
-        self._drain = WorkerDrain(context, self._running)
-        self._renewal = LeaseRenewal(context, self._running)
+        self._ahead = ClaimsAhead(context, self._running)
+        self._drain = WorkerDrain(context, self._ahead)
+        self._renewal = LeaseRenewal(context, self._ahead)
         self._registration = Registration(context, handler)
-        self._puller = Puller(context, self._running)
-        self._listener = HintListener(context, self._puller, self._running)
+        self._puller = Puller(context, self._ahead)
+        self._listener = HintListener(context, self._puller, self._ahead)
         self._inbox = Inbox(context)
         self._declared_schedules = DeclaredSchedules(context, handler)
 
     async def run(self) -> ChildExit:
         """Serve until drained, fenced, stuck or orphaned; the exit status."""
-        self._begin(self._running.serve, self._heed_parent, self._heed_fence, self._heed_stuck, self._heartbeat.serve)
+        self._begin(
+            self._running.serve,
+            self._ahead.watch_long,
+            self._heed_parent,
+            self._heed_fence,
+            self._heed_stuck,
+            self._heartbeat.serve,
+        )
         if self._own_process:
             self._begin(self._heed_signals)
         if too_heavy := self._recycler.measure_first():
@@ -138,6 +147,7 @@ class QueueWorker:
         """Others own the tasks by now: stop what runs, report nothing, end."""
         await self._context.fenced.wait()
         _log.error("the store has declared this worker dead; it cancels everything and ends")
+        self._ahead.drop()
         self._running.stop_all("fenced")
         self._end(ChildExit.FENCED, 0.0)
 

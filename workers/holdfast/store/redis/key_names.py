@@ -76,6 +76,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "names": "names:",  # set: names of handlers, by the digest that workers register
         "handlers": "handlers",  # set: those digests
         "quarantine": "quarantine",  # set: incarnations of quarantine workers
+        "ahead": "ahead",  # hash: incarnation that has claimed tasks ahead to their lane
         "apart": "apart",  # hash: host to the suspect that is to run there while no other does
         "death": "death:",  # hash: tasks that shared the death of an incarnation
         "deaths": "deaths",  # sorted set: those incarnations, by when

@@ -57,11 +57,12 @@ class RedisWorker(RedisPart):
         lanes: Sequence[str],
         settlements: Sequence[Settlement],
         weights: Sequence[int] = (),
+        ahead: int = 0,
     ) -> Pulled:
         packed = _pack([_flat(settlement) for settlement in settlements])
         shares = " ".join(map(str, weights))
         names = map(self._keys.name, lanes)
-        return decode.pulled(await self._run("pull", incarnation, request, slots, packed, shares, *names))
+        return decode.pulled(await self._run("pull", incarnation, request, slots, packed, shares, ahead, *names))
 
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
         items, first = await self._run("earlier", task_id, before)

@@ -6,7 +6,7 @@
 -- Answers: how many bounds changed.
 -- Keeps: I16: where a limit is new, the permits of those that run already are made from the hashes `running`.
 -- flags:
--- use: bound_changes
+-- use: claims_ahead bound_changes
 local who = ARGV[1]
 local host = string.match(who, '^set@(.*)$')
 local prefix = host and 'set:' or 'asked:'
@@ -24,5 +24,6 @@ if host then
     if said_by == host and not wanted[known[i]] then wanted[known[i]] = '' end
   end
 end
+for i = 2, #ARGV, 3 do ask_back(ARGV[i + 1]) end   -- what has not begun is bounded, too
 for field, value in pairs(wanted) do rules.say(field, value) end
 return rules.count()

@@ -51,6 +51,19 @@ local function operation_of(id)
   return type(operation) == 'string' and string.find(operation, '{', 1, true) and operation or nil
 end
 
+-- Puts an entry at the front, behind those with lower numbers: several workers may give back in any order.
+local LOOKED_PAST = 64
+local function to_front(lane, raw, seq)
+  local list, turned, behind = list_of(lane), is_turned(lane), nil
+  for i = 0, LOOKED_PAST - 1 do
+    local other = call('LINDEX', list, turned and -1 - i or i)
+    local _, number = own(other or '')
+    if not number or tonumber(number) >= tonumber(seq) then break end
+    behind = other
+  end
+  if behind then call('LINSERT', list, turned and 'BEFORE' or 'AFTER', behind, raw) else on_lane('LPUSH', lane, raw) end
+end
+
 -- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
 local function enqueue(id, lane, seq, solo, push, operation)
   if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '') end
@@ -60,7 +73,7 @@ local function enqueue(id, lane, seq, solo, push, operation)
   end
   local body = operation or operation_of(id)
   if not body then return end   -- it cannot run; it stays submitted, and those behind it go on
-  on_lane(push, lane, entry(id, seq, body))
+  if push == 'LPUSH' then to_front(lane, entry(id, seq, body), seq) else on_lane(push, lane, entry(id, seq, body)) end
   ring(lane)
 end
 
@@ -71,7 +84,7 @@ local function to_tail(id, lane, operation)
   enqueue(id, lane, call('HINCRBY', KEY.seq, lane, 1), solo, 'RPUSH', operation)
 end
 
--- Puts a task back at the head, under its old number: the list stays sorted, so audit can trust it. If others wait for the same
+-- Puts a task back at its place near the head, under its old number: the list stays sorted, so audit can trust it. If others wait for the same
 -- concurrency key, it goes before them.
 local function to_head(id)
   local r = read(id, 'lane', 'solo', 'seq', 'concurrency_key')

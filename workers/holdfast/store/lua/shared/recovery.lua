@@ -111,6 +111,7 @@ local function recover(death)
   call('PEXPIRE', worker, TOMBSTONE_MS)
   call('ZREM', KEY.workers, incarnation)
   call('SREM', KEY.quarantine, incarnation)
+  call('HDEL', KEY.ahead, incarnation)
   local held, named = owned_last_first(incarnation), {}
   for i = #held, math.max(1, #held - NAMED + 1), -1 do named[#named + 1] = held[i].id end
   call('HSET', worker, 'held', table.concat(named, ' '))

@@ -1,11 +1,12 @@
--- use: usual_record clock journal lane serving_workers limits
+-- use: usual_record claims_ahead clock journal lane serving_workers limits
 -- A guard: a pull in which nothing is unusual is answered here, with few commands; the operation behind it answers any pull, and
 -- its functions are made only then. All is read and decided before anything is written: at the first thing that is not as usual, the
--- operation does the whole call. Both write and answer the same.
+-- operation does the whole call. Both write and answer the same, but that tasks are claimed ahead here alone, beyond the slots: here
+-- nothing bounds them, and nothing else follows from the order in which they begin.
 -- Usual: a live worker of a pool, of one lane; none of these keys; settlements of usual tasks as completed, to which nothing is
 -- tied; entries of usual tasks, in their order.
 -- Each function costs every call, so there are few.
-local WORKER, LANE, SLOTS = KEY.worker .. ARGV[1], ARGV[6], tonumber(ARGV[3])
+local WORKER, SLOTS, AHEAD, LANE = KEY.worker .. ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[6]), ARGV[7]
 local CLAIM = '1:' .. ARGV[1] .. ':' .. ARGV[2]
 local MOST = 500   -- settlements, and claims
 
@@ -38,19 +39,24 @@ local function read_settlements()
   return call('EXISTS', unpack(rest)) == 0 and settlements or nil
 end
 
--- The short rows (see store/redis/decode.py) of the next tasks, their numbers, and of each what its record notes of the claim (see trail); nil if one is unusual.
+-- The short rows (see store/redis/decode.py) of the next tasks, their numbers, and of each what its record notes of the claim (see
+-- trail); nil if one is unusual, or too much is to be read. Of those ahead it is the end.
 local function read_tasks(share, names)
   local rows, seqs, notes, met, bytes, list = {}, {}, {}, {}, 0, list_of(LANE)
   local note_of = {}   -- by the number of fields: to make a text of a number costs as much as a write
   for i = 1, share do
     local raw = call('LINDEX', list, i - 1)
     local id, seq = own(raw)
-    if not id or met[id] then return nil end
-    local lane, number, name, most, timeout, fields = read_new(id)
-    local operation = lane == LANE and number == seq and has_name(names, name or '') and operation_of(id)
-    if not operation then return nil end
-    bytes, met[id] = bytes + #raw + #operation, true
-    if bytes >= WINDOW_BYTES then return nil end
+    local lane, number, name, most, timeout, fields, operation
+    if id and not met[id] then
+      lane, number, name, most, timeout, fields = read_new(id)
+      operation = lane == LANE and number == seq and has_name(names, name or '') and operation_of(id)
+    end
+    if operation then bytes, met[id] = bytes + #raw + #operation, true end
+    if not operation or bytes >= WINDOW_BYTES then
+      if i > SLOTS then break end
+      return nil
+    end
     note_of[fields] = note_of[fields] or fields .. ' ' .. NOW .. ' ' .. CLAIM
     notes[i] = note_of[fields]
     rows[i], seqs[i] = {id, CLAIM, LANE, most or '', timeout or '', operation}, tonumber(seq)
@@ -98,21 +104,23 @@ local function pull_usual()
   local settlements = is_usual and read_settlements()
   if not settlements then return nil end
   local waiting, share = call('LLEN', list_of(LANE)), 0
-  if waiting > 0 and SLOTS > 0 then
+  if waiting > 0 and SLOTS + AHEAD > 0 then
     local live = math.max(1, call('ZCARD', KEY.workers) - call('SCARD', KEY.quarantine))
-    share = math.min(SLOTS, math.max(1, math.ceil(waiting / live)))
+    share = math.min(SLOTS + AHEAD, math.max(1, math.ceil(waiting / live)))
   end
   if share > MOST then return nil end
   local rows, seqs, notes = read_tasks(share, names)
   if not rows then return nil end
   if #settlements > 0 then write_settlements(settlements) end
   call('HSET', WORKER, 'request', ARGV[2])
-  if share > 0 then write_claims(rows, seqs, notes) end
-  if waiting > share then ring(LANE) end
+  if #rows > 0 then write_claims(rows, seqs, notes) end
+  if #rows > SLOTS then note_ahead(ARGV[1], LANE) end
+  if waiting == 0 and SLOTS > 0 then ask_back(LANE, ARGV[1]) end
+  if waiting > #rows then ring(LANE) end
   local verdicts = {}
   for i in ipairs(settlements) do verdicts[i] = 'OK' end
-  return {'OK', verdicts, rows, waiting - share, 0}
+  return {'OK', verdicts, rows, waiting - #rows, 0}
 end
 
-local PULLED = #ARGV == 6 and pull_usual()
+local PULLED = #ARGV == 7 and pull_usual()
 if PULLED then return PULLED end

@@ -1,7 +1,8 @@
 -- Settle what is done, then claim up to k tasks.
 -- KEYS: the public queue.
 -- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
---       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), then the lanes.
+--       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), how many to claim beyond k (see usual_pull;
+--       here none are), then the lanes.
 -- Answers: {standing (QUIET: its host is to claim nothing; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
 --           was claimed, as schedules go on after what was settled: their fires come first), verdicts, rows of claims (see
 --           store/redis/decode.py), backlog left, entries in the inbox; of FIRES then the ids of these schedules}.
@@ -9,7 +10,7 @@
 -- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
 -- flags: allow-oom
 -- before: usual_pull
--- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers clock damage gate_keys history limits rules schedules workers
+-- use: task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage gate_keys history limits rules schedules workers
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local worker = KEY.worker .. incarnation
 local PROMOTED = 16        -- due tasks submitted in passing, for where there is no steward
@@ -238,7 +239,7 @@ local function take_lane(lane, want)
 end
 
 local LANES, WEIGHTS = {}, {}
-for i = 6, #ARGV do LANES[i - 5] = ARGV[i] end
+for i = 7, #ARGV do LANES[i - 6] = ARGV[i] end
 for weight in string.gmatch(ARGV[5], '%d+') do WEIGHTS[#WEIGHTS + 1] = tonumber(weight) end
 
 -- How many tasks of a lane may start now.
@@ -412,6 +413,11 @@ local offers, waiting, busy = look()
 if live and not fires then
   take_share(offers, waiting, busy)
   raise_heads()
+end
+if live and slots > 0 and #rows == 0 then
+  for i, lane in ipairs(LANES) do
+    if offers[i] == 0 then ask_back(lane, incarnation) end
+  end
 end
 -- An idle pull, the most frequent one, ends here.
 if waiting == 0 and not is_bounded() then return {word, verdicts, rows, 0, 0, fires} end

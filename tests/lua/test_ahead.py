@@ -1,0 +1,150 @@
+"""Claims ahead: beyond the slots of a worker, where nothing bounds the tasks; others that are idle ask for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.delivery import Settle
+from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.tasks import WorkerKind
+from tests.conformance.stand import settlement
+from tests.lua.namespace import Namespace
+
+pytestmark = pytest.mark.anyio
+
+
+async def ahead(space: Namespace, worker: str = "a", slots: int = 2, more: int = 3) -> list[str]:
+    return [one.task_id for one in (await space.pull(worker, slots, ahead=more)).deliveries]
+
+
+async def told(space: Namespace, worker: str) -> list[bytes]:
+    words: list[bytes] = await space.do("LRANGE", space.key(f"control:{worker}"), 0, -1)
+    return words
+
+
+async def test_so_many_more_are_claimed_in_their_order(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit(*(f"t{n}" for n in range(9)))
+    assert await ahead(space) == ["t0", "t1", "t2", "t3", "t4"]
+    assert await ahead(space, slots=0, more=1) == ["t5"]
+    assert await ahead(space, slots=1, more=0) == ["t6"]
+    await space.check()
+
+
+async def test_a_share_is_a_share_of_all(space: Namespace) -> None:
+    """Eight tasks land on eight workers."""
+    await space.register("a", "b")
+    await space.submit("t1", "t2", "t3", "t4")
+    assert await ahead(space) == ["t1", "t2"]
+    assert await ahead(space, "b") == ["t3"]
+    await space.check()
+
+
+async def test_the_same_request_gives_the_same_claims_again(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit(*(f"t{n}" for n in range(9)))
+    first = await space.pull("a", 2, ahead=3)
+    again = await space.pull("a", 2, ahead=3, request=1)
+    assert again.deliveries == first.deliveries
+    await space.check()
+
+
+@pytest.mark.parametrize("kind", [WorkerKind.SINGLE, WorkerKind.QUARANTINE])
+async def test_only_workers_of_a_pool_claim_ahead(space: Namespace, kind: WorkerKind) -> None:
+    await space.register("a", kind=kind)
+    await space.submit(*(f"t{n}" for n in range(9)))
+    assert len(await ahead(space)) == (2 if kind is WorkerKind.SINGLE else 0)
+    await space.check()
+
+
+async def test_nothing_is_claimed_ahead_in_a_queue_with_bounds(space: Namespace) -> None:
+    await space.register("a")
+    await space.store.declare("here", [LaneLimit(LaneBound.LIMIT, space.queue, "100")])
+    await space.submit(*(f"t{n}" for n in range(9)))
+    assert await ahead(space) == ["t0", "t1"]
+    await space.check()
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+async def test_a_task_with_a_key_is_never_ahead_nor_passed_over(space: Namespace, place: int) -> None:
+    await space.register("a")
+    for n in range(6):
+        await space.submit(f"t{n}", **({"concurrency_key": "k"} if n == place else {}))
+    claimed = await ahead(space)
+    assert claimed == [f"t{n}" for n in range(max(2, place))]
+    assert await ahead(space, slots=0) == ([] if place >= 2 else ["t2", "t3", "t4"])
+    await space.check()
+
+
+async def test_who_finds_the_lane_empty_asks_for_what_was_claimed_ahead(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit(*(f"t{n}" for n in range(5)))
+    held = (await space.pull("a", 2, ahead=3)).deliveries
+    await space.register("b")
+    assert await ahead(space, "b", slots=0) == []
+    assert await told(space, "a") == []  # b has no free slot
+    assert await ahead(space, "b") == []
+    assert await told(space, "a") == [b"return"]
+    assert await ahead(space, "b") == []
+    assert await told(space, "a") == [b"return"]  # once
+    await space.pull("a", 0, *(settlement(one, Settle.RETURNED) for one in reversed(held[2:])))
+    assert await ahead(space, "b", slots=10) == ["t2", "t3"]
+    assert (await space.task("t2")).releases == 0
+    await space.check()
+
+
+@pytest.mark.parametrize("end", ["head", "tail"])
+async def test_what_several_workers_give_back_stands_in_its_order(space: Namespace, end: str) -> None:
+    await space.register("a", "b")
+    if end == "tail":
+        await space.store.declare("here", [LaneLimit(LaneBound.END, space.queue, "tail")])
+    await space.submit(*(f"t{n}" for n in range(9)))
+    first = await space.take("a", 3)
+    second = await space.take("b", 3)
+    for worker, held in (("a", first), ("b", second)):
+        await space.pull(worker, 0, *(settlement(one, Settle.RETURNED) for one in reversed(held[1:])))
+    ids = [one.task_id for one in await space.take("a", 9)]
+    assert ids == sorted(ids)
+    await space.check()
+
+
+async def test_a_worker_with_several_lanes_asks_too(space: Namespace) -> None:
+    await space.register("a", "b")
+    await space.submit(*(f"t{n}" for n in range(8)))
+    assert len(await ahead(space)) == 4
+    await ahead(space, "a", slots=0, more=10)
+    await ahead(space, "a", slots=0, more=10)
+    await ahead(space, "a", slots=0, more=10)
+    await space.pull("b", 10, lanes=["slow", space.queue])
+    assert await told(space, "a") == [b"return"]
+
+
+async def test_who_holds_nothing_ahead_is_not_asked(space: Namespace) -> None:
+    await space.register("a", "b")
+    await space.submit("t1", "t2")
+    assert len(await ahead(space, more=0)) == 1
+    assert len(await ahead(space, more=0)) == 1
+    await ahead(space, "b")
+    assert await told(space, "a") == []
+
+
+async def test_a_pause_and_a_bound_ask_for_what_was_claimed_ahead(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit(*(f"t{n}" for n in range(20)))
+    await ahead(space)
+    await space.store.pause_lane(space.queue, "stop")
+    assert await told(space, "a") == [b"return"]
+    await space.store.resume_lane(space.queue)
+    await ahead(space)
+    await space.store.declare("here", [LaneLimit(LaneBound.LIMIT, space.queue, "1")])
+    assert await told(space, "a") == [b"return"] * 2
+
+
+async def test_the_dead_are_not_asked(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit(*(f"t{n}" for n in range(9)))
+    await ahead(space)
+    await space.crash("a", begun=["t0", "t1"])
+    assert await space.do("EXISTS", space.key("ahead")) == 0
+    assert (await space.task("t2")).crashes == 0
+    await space.check()

@@ -1,0 +1,132 @@
+"""Tasks that this worker has claimed and not begun. They begin in the order of their claims as places become free, or
+are given back: then nothing of them counts.
+
+Places that become free in one turn of the event loop are filled in the next one, all at once: with short tasks that
+costs less than one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from holdfast.core.claim_ahead import LONG
+from holdfast.core.delivery import Delivery, Settle, Settlement
+from holdfast.core.fire_order import may_be_fire
+from holdfast.core.tasks import WorkerKind
+from holdfast.worker.context import WorkerContext, lease_clock
+from holdfast.worker.run import RunningTasks
+from holdfast.worker.state import WorkerState, may_claim
+
+
+@dataclass(slots=True)
+class ClaimsAhead:
+    """`enough`: while more than these wait, the next request to the store is not urgent. `now`: by the clock of the
+    lease, in seconds."""
+
+    context: WorkerContext
+    running: RunningTasks = field(repr=False)
+    enough: int = 0
+    _state: WorkerState = field(init=False)
+    _will_begin: bool = False
+
+    def __post_init__(self) -> None:
+        self._state = self.context.state
+        self.running.on_end = self.ended
+
+    def take(self, deliveries: Sequence[Delivery]) -> None:
+        """Begin these deliveries as far as there is a place; the others wait, or go back. Another turn of a task that
+        runs does not wait, or the end of the first would count for it."""
+        now, waiting = lease_clock(), self._state.ahead
+        self.begin_next(now)
+        places = self._places(now)
+        for delivery in deliveries:
+            if places > 0 or delivery.task_id in self.running.ids:
+                self.running.start(delivery, now)
+                places -= 1
+            else:
+                waiting[delivery.task_id] = delivery
+        self.enough = len(waiting) // 2
+        if waiting and not self.may_hold(now):
+            self.give_back("not to be begun here now")
+
+    def ended(self) -> None:
+        """A task has ended: its place is free, and its outcome is to be reported."""
+        state = self._state
+        if state.ahead and not self._will_begin:
+            self._will_begin = True
+            asyncio.get_running_loop().call_soon(self._begin_waiting)
+        state.want_pull()
+
+    def begin_next(self, now: float) -> None:
+        """Begin what waits, as far as there is a place."""
+        waiting, places = self._state.ahead, self._places(now)
+        while places > 0 and waiting:
+            self.running.start(waiting.pop(next(iter(waiting))), now)
+            places -= 1
+            if len(waiting) == self.enough:
+                self._state.changed.announce()
+
+    def has_enough(self) -> bool:
+        """True while the next request can wait a little for more outcomes to take along."""
+        return len(self._state.ahead) > self.enough
+
+    def may_hold(self, now: float) -> bool:
+        """True if tasks may wait here: not behind one that takes long, nor behind one of a schedule, whose next fire
+        comes before what is claimed next."""
+        if self.context.spec.kind is not WorkerKind.WORKER or self._state.is_quiet or not may_claim(self._state, now):
+            return False
+        return self._seconds_to_long(now) > 0 and not any(map(may_be_fire, self.running.ids))
+
+    def give_back(self, why: str) -> None:
+        """Return what has not begun, so that others can begin it."""
+        for delivery in list(self._state.ahead.values()):
+            self._remove(delivery, Settlement(delivery.task_id, delivery.claim, Settle.RETURNED, reason=why))
+
+    def stop(self, task_id: str, claim: str, why: str) -> None:
+        """Cancel this handler, if it still runs under this claim; if it has not begun, it will not."""
+        delivery = self._state.ahead.get(task_id)
+        if delivery is None:
+            self.running.stop(task_id, claim, why)
+        elif self._state.exchange.holds(task_id, claim):
+            paused = Settlement(task_id, claim, Settle.SUSPENDED, reason=why)
+            self._remove(delivery, paused if why == "pause" else None)
+
+    def drop(self) -> None:
+        """Forget what waits: others own it by now."""
+        for delivery in list(self._state.ahead.values()):
+            self._remove(delivery, None)
+
+    async def watch_long(self) -> None:
+        """Give back what waits as soon as a task takes long; never returns."""
+        state = self._state
+        while True:
+            await state.changed.until(lambda: bool(state.ahead))
+            if (left := self._seconds_to_long(lease_clock())) > 0:
+                await anyio.sleep(left)
+            else:
+                self.give_back("a task takes long")
+
+    def _begin_waiting(self) -> None:
+        self._will_begin = False
+        self.begin_next(lease_clock())
+
+    def _places(self, now: float) -> int:
+        """The number of tasks that can begin: none past the end of the lease."""
+        if self.running.is_over or not self._state.lease.holds(now):
+            return 0
+        return self._state.exchange.capacity - len(self.running.ids)
+
+    def _remove(self, delivery: Delivery, report: Settlement | None) -> None:
+        del self._state.ahead[delivery.task_id]
+        self._state.exchange.finish(delivery.task_id, report)
+        self._state.want_pull()
+        if not self.has_enough():
+            self._state.changed.announce()
+
+    def _seconds_to_long(self, now: float) -> float:
+        first = self.running.first_begun_at
+        return LONG if first is None else first + LONG - now
