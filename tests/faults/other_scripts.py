@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast.store.redis import connection, scripts
+from holdfast.store.redis import scripts
 from holdfast.store.redis.scripts import Script
 
 
@@ -16,5 +16,4 @@ def other() -> Mapping[str, Script]:
 
 def use() -> None:
     """In a pool."""
-    built = other()
-    connection.product = lambda: built  # type: ignore[assignment]
+    scripts.SHIPPED.update(other())

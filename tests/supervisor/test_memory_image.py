@@ -48,7 +48,7 @@ def test_a_child_puts_nothing_between_the_blocks_of_its_parent() -> None:
 
 
 def test_once_scripts_are_built_only_they_are_kept() -> None:
-    scripts.product.cache_clear()
+    scripts.SHIPPED.clear()
     assert scripts.product()["pull"].source
     assert [made.cache_info().currsize for made in (scripts.text, scripts._words, scripts._statements)] == [0, 0, 0]  # pyright: ignore[reportPrivateUsage]
 

@@ -14,7 +14,7 @@ from holdfast.store.redis.error_mapping import Explained
 from holdfast.store.redis.keys import Keys
 from holdfast.store.redis.notifications import Notifications
 from holdfast.store.redis.redirects import Redirecting
-from holdfast.store.redis.scripts import ReplacedScripts, Script, build, operations, product
+from holdfast.store.redis.scripts import SHIPPED, Script, Scripts, build, operations
 from holdfast_config import redis_topology
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Connection:
             self._execute_blocking = redirecting.over(self._execute_blocking)
             self._execute_peeking = redirecting.over(self._execute_peeking)
         self._replaced = replaced
-        self._scripts = ReplacedScripts(replaced) if replaced else product()
+        self._scripts = Scripts(replaced) if replaced else SHIPPED
         self._guarded: dict[str, Script] = {}
         self.notices = Notifications(self)
 

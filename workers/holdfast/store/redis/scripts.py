@@ -183,22 +183,27 @@ def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
     yield "end)()" * levels
 
 
-@cache
-def product() -> Mapping[str, Script]:
-    """Every operation as shipped. The parent calls this once before it forks, so that children share the text."""
-    built = {name: build(name) for name in operations()}
-    for made in (text, _used, _build, _words, _locals, _statements):
-        made.cache_clear()  # twice as large as all operations
-    return built
+class Scripts(dict[str, Script]):
+    """The operations by name, each built when it is first wanted: to build all of them takes longer than most commands.
+    `replaced`: other text for parts of them."""
 
-
-class ReplacedScripts(dict[str, Script]):
-    """Operations with other text for parts of them, each built when it is first wanted."""
-
-    def __init__(self, replaced: Mapping[str, str]) -> None:
+    def __init__(self, replaced: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self._replaced = replaced
 
     def __missing__(self, name: str) -> Script:
         built = self[name] = build(name, self._replaced)
         return built
+
+
+SHIPPED = Scripts()
+
+
+def product() -> Mapping[str, Script]:
+    """Every operation as shipped. The parent calls this once before it forks, so that children share the text."""
+    if missing := [name for name in operations() if name not in SHIPPED]:
+        for name in missing:
+            SHIPPED[name] = build(name)
+        for made in (text, _used, _build, _words, _locals, _statements):
+            made.cache_clear()  # twice as large as all operations
+    return SHIPPED
