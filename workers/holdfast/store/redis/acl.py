@@ -26,6 +26,7 @@ _ON_KEYS: dict[str, Command] = {
     "HSET": ("f", "v"),
     "HSETNX": ("f", "v"),
     "LINDEX": ("0",),
+    "LINSERT": ("BEFORE", "v", "v"),
     "LLEN": (),
     "LPOP": (),
     "LPOS": ("v",),
@@ -63,7 +64,7 @@ _ON_KEYS: dict[str, Command] = {
     "ZSCAN": ("0",),
     "ZSCORE": ("m",),
 }
-_ON_LANES = ("LINDEX", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPOP", "RPUSH")
+_ON_LANES = ("LINDEX", "LINSERT", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "RPOP", "RPUSH")
 
 
 def needed(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Command]]:
