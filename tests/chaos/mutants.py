@@ -16,7 +16,7 @@ import anyio
 from holdfast.core import settle
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.pull_protocol import Exchange
-from holdfast.store.redis import connection, scripts
+from holdfast.store.redis import scripts
 from tests.faults import clock
 
 
@@ -170,8 +170,8 @@ def apply(name: str) -> None:
     if mutant.change is not None:
         mutant.change()
     if mutant.replaced:
-        built = {each: scripts.build(each, {"clock": clock.HOOK, **mutant.replaced}) for each in scripts.operations()}
-        connection.product = lambda: built  # type: ignore[assignment]
+        replaced = {"clock": clock.HOOK, **mutant.replaced}
+        scripts.SHIPPED.update({each: scripts.build(each, replaced) for each in scripts.operations()})
 
 
 async def noticed(name: str, seeds: int, seconds: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.store.redis import connection, scripts
+from holdfast.store.redis import scripts
 from holdfast.store.redis.steward import RedisSteward
 from tests.faults.work import QUEUE
 from tests.servers import bundled
@@ -53,8 +53,7 @@ def server_with_a_clock(folder: Path, library: Path) -> tuple[Path, Callable[[in
 
 def hook() -> None:
     """In a pool: its scripts and its steward see the store's time as the key says."""
-    built = {name: scripts.build(name, {"clock": HOOK}) for name in scripts.operations()}
-    connection.product = lambda: built  # type: ignore[assignment]
+    scripts.SHIPPED.update({name: scripts.build(name, {"clock": HOOK}) for name in scripts.operations()})
     told = RedisSteward.clock_ms
 
     async def clock_ms(self: Any) -> int:
