@@ -104,7 +104,11 @@ async def test_what_many_deaths_put_back_is_not_stolen(space: Namespace) -> None
         await space.take("b", 1)
     await space.crash("a")
     await space.crash("b")
-    assert len(await space.entries()) == 200
+    entries = await space.entries()
+    assert len(entries) == 200
+    assert await audit(space, 4) == 0
+    await space.do("LPOP", space.queue)  # as workers of earlier versions give back: in any order
+    await space.do("LINSERT", space.queue, "AFTER", entries[100], entries[0])
     assert await audit(space, 4) == 0
 
 

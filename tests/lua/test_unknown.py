@@ -451,6 +451,9 @@ async def commands(space: Namespace) -> int:
     return sum(int(one["calls"]) for one in told.values())
 
 
+LOOK = 4  # commands of a pull where tasks wait for another handler
+
+
 async def test_a_thousand_unknown_tasks_do_not_slow_a_lane(server_url: str) -> None:
     """They are looked at once, a few in each pull; afterwards a pull works as much as without them, but for a look."""
     async with namespace(server_url) as space:
@@ -472,5 +475,5 @@ async def test_a_thousand_unknown_tasks_do_not_slow_a_lane(server_url: str) -> N
             assert await space.take("a", 1) == []
             pulls += 1
         assert pulls <= 1000 // 64 + 1
-        assert await one_by_one() <= without * 1.2
+        assert await one_by_one() <= without + LOOK * 2 * 20  # two pulls for each of the twenty tasks
         await space.check()

@@ -535,7 +535,7 @@ async def test_a_schedule_whose_lane_is_no_list_submits_nothing_and_stops_no_oth
     assert await stage.until(60) == ["sound@20270101T000100Z"]
     record = await stage.schedules.get("broken")
     assert (record.paused, record.fires) == ("cannot be fired: the key of its lane is no list", 0)
-    with pytest.raises(InvalidScheduleError, match="holds no list"):
+    with pytest.raises(InvalidScheduleError, match="is not a list"):
         await stage.schedules.run("broken")
     assert not await stage.space.do("KEYS", stage.space.key("task:broken*"))
     await stage.space.do("DEL", taken)

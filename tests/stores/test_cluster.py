@@ -50,7 +50,7 @@ async def test_a_lane_that_the_cluster_would_keep_elsewhere_is_refused_before_an
     nodes: Cluster,
 ) -> None:
     async with opened(nodes.url) as (store, queue):
-        with pytest.raises(InvalidTaskError, match=r"lane 'other:lane' is another list"):
+        with pytest.raises(InvalidTaskError, match=r"may keep lane 'other:lane' on another node"):
             await store.submit([submission("t", "other:lane")])
         assert await store.get("t") is None
         assert await store.submit([submission("t", "high"), submission("u", queue)]) == [Accepted.NEW] * 2
