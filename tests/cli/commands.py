@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from structlog import get_config
+
 from holdfastd.cli.main import run
 from tests.forked import COMMAND, Kind, Program, popen
 
@@ -82,6 +84,7 @@ class Inside(Cli):
         given.write_bytes(stdin)
         words = [str(given) if word == "-" else word for word in arguments]
         status = run([*words, *self.options])
+        assert not get_config()["cache_logger_on_first_use"], "it configures the logs of its process: not inside"
         shown = self.capsys.readouterr()
         return Answer(status, shown.out, shown.err)
 

@@ -206,11 +206,11 @@ def test_the_settings_file_may_be_named_before_the_verb(timeline: Timeline, insi
         (None, "cannot be read: No such file"),
     ],
 )
-def test_dispatch_refuses_a_file_as_a_whole(inside: Inside, text: str | None, reason: str) -> None:
-    file = inside.folder / "jobs.csv"
+def test_dispatch_refuses_a_file_as_a_whole(timeline: Timeline, inside: Inside, text: str | None, reason: str) -> None:
+    file = timeline.folder / "jobs.csv"
     if text is not None:
         file.write_text(text)
-    answer = inside("dispatch", "--schedules", str(file))
+    answer = timeline("dispatch", "--schedules", str(file))
     assert (answer.status, reason in answer.err) == (2, True), answer.err
     assert inside("statuses").out == ""
 
