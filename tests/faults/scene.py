@@ -8,6 +8,7 @@ When the block ends the pool is stopped, and the books are checked: no process l
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -107,6 +108,15 @@ class Scene:
         (record,) = await self.settled(task_id)
         assert record.state is State.COMPLETED, record
         return record
+
+    async def ran_once(self, *task_ids: str) -> None:
+        """Waits until these have completed, each in the one delivery that began: no crash, no release. What a worker
+        says to have given back before it began is a delivery and no run; what it lost without a word may have run."""
+        records = await self.settled(*task_ids)
+        returned = Counter(each["id"] for each in self.heard("returned") if each["detail"].partition(" ")[2])
+        for record in records:
+            begun = record.deliveries - returned[record.task_id]
+            assert (record.state, begun, record.crashes, record.releases) == (State.COMPLETED, 1, 0, 0), record
 
     async def record(self, task_id: str) -> TaskRecord:
         record = await PATIENT.call(self.store.get, task_id + self.again)

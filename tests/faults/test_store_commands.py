@@ -25,19 +25,13 @@ async def load(scene: Scene) -> None:
     await scene.store.submit([submission(each, "sleep 0.005") for each in TASKS])
 
 
-async def all_once(scene: Scene) -> None:
-    for each in TASKS:
-        record = await scene.completed(each)
-        assert (record.deliveries, record.crashes) == (1, 0)
-
-
 async def test_flushed_scripts_are_loaded_again(short_path: Path) -> None:
     async with stage(short_path) as scene:
         await load(scene)
         for each in TASKS[::30]:
             scene.happened("settled", each)
             scene.client.script_flush()
-        await all_once(scene)
+        await scene.ran_once(*TASKS)
         assert scene.pool.deaths() == []
 
 
@@ -47,7 +41,7 @@ async def test_connections_cut_again_and_again_cost_nothing(short_path: Path) ->
         for each in TASKS[::30]:
             scene.happened("settled", each)
             scene.client.client_kill_filter(_type="normal", skipme=True)
-        await all_once(scene)
+        await scene.ran_once(*TASKS)
         assert scene.pool.deaths() == []
 
 
@@ -106,7 +100,7 @@ async def test_paused_clients_cost_only_time(short_path: Path, mode: str) -> Non
         await load(scene)
         scene.happened("settled", TASKS[0])
         scene.client.execute_command("CLIENT", "PAUSE", "1000", mode)  # longer than lease and grace
-        await all_once(scene)
+        await scene.ran_once(*TASKS)
         assert scene.pool.deaths() == []
 
 
@@ -115,7 +109,7 @@ async def test_a_server_that_sleeps_past_the_lease_makes_nobody_dead(short_path:
         await load(scene)
         scene.happened("settled", TASKS[0])
         scene.client.execute_command("DEBUG", "SLEEP", "1")
-        await all_once(scene)
+        await scene.ran_once(*TASKS)
         assert scene.pool.deaths() == []
 
 
@@ -127,7 +121,7 @@ async def test_deleted_bells_and_hints_cost_a_moment(short_path: Path) -> None:
             for pattern in ("bell:*", "control:*"):
                 for key in scene.client.scan_iter(f"{{{QUEUE}}}:{pattern}"):
                     scene.client.delete(key)
-        await all_once(scene)
+        await scene.ran_once(*TASKS)
         assert scene.pool.deaths() == []
 
 
@@ -150,4 +144,4 @@ async def test_two_versions_of_the_scripts_work_on_one_queue(short_path: Path) -
         assert await other.submit([submission("other", "quick")]) == [Accepted.NEW]
         await other.aclose()
         await scene.completed("other")
-        await all_once(scene)
+        await scene.ran_once(*TASKS)

@@ -10,7 +10,6 @@ from threading import Thread
 
 import pytest
 
-from holdfast.core.task_states import State
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import AskStatus
 from tests.faults.scene import Scene, stage
@@ -44,11 +43,6 @@ class Watch:
             self.looks += 1
 
 
-async def ran_once(scene: Scene, *task_ids: str) -> None:
-    for record in await scene.settled(*task_ids):
-        assert (record.state, record.deliveries, record.crashes, record.releases) == (State.COMPLETED, 1, 0, 0)
-
-
 async def test_reloads_under_load_keep_all_ready_and_run_nothing_twice(short_path: Path) -> None:
     async with stage(short_path, workers=3, concurrency=2) as scene:
         before = {process.pid for process in scene.pool.status().processes if process.kind == "worker"}
@@ -58,7 +52,7 @@ async def test_reloads_under_load_keep_all_ready_and_run_nothing_twice(short_pat
             for _ in range(3):
                 scene.pool.send(signal.SIGHUP)
                 scene.pool.until("reloaded")
-            await ran_once(scene, *tasks)
+            await scene.ran_once(*tasks)
         assert watch.fewest == 3
         assert watch.looks > 10
         after = {process.pid for process in scene.pool.status().processes if process.kind == "worker"}
@@ -103,7 +97,7 @@ async def test_no_worker_runs_more_than_its_tasks(short_path: Path) -> None:
         tasks = [f"t{number}" for number in range(300)]
         with Watch(short_path / "run") as watch:
             await scene.submit(*tasks, text="sleep 0.005")
-            await ran_once(scene, *tasks)
+            await scene.ran_once(*tasks)
         assert watch.fewest == 2
         recycled = [death for death in scene.pool.status().deaths.recent if death.cause == "recycled"]
         assert len(recycled) >= 300 // 20 - 3
@@ -115,7 +109,7 @@ async def test_a_leaking_worker_is_replaced_before_it_has_grown_too_large(short_
     async with stage(short_path, workers=2, concurrency=4, max_memory="256MB") as scene:
         tasks = [f"t{number}" for number in range(200)]  # of some fifteen a life: some lives are over for certain
         await scene.submit(*tasks, text="leak 10")
-        await ran_once(scene, *tasks)
+        await scene.ran_once(*tasks)
         deaths = scene.pool.status().deaths.recent
         assert len(deaths) >= 3
         assert {death.cause for death in deaths} == {"recycled"}
@@ -128,7 +122,7 @@ async def test_the_first_tasks_of_a_life_do_not_carry_it_past_its_memory(short_p
     async with stage(short_path, workers=2, concurrency=20, max_memory="128MB") as scene:
         tasks = [f"t{number}" for number in range(60)]
         await scene.submit(*tasks, text="leak 10")
-        await ran_once(scene, *tasks)
+        await scene.ran_once(*tasks)
         peaks = [death.peak_bytes or 0 for death in scene.pool.status().deaths.recent]
         assert len(peaks) >= 3
         assert max(peaks) < limit + ALLOWANCE
@@ -141,7 +135,7 @@ async def test_a_first_task_that_runs_long_does_not_keep_others_waiting(short_pa
         for task_id in waiting:
             scene.started(task_id)
         scene.go(*waiting)
-        await ran_once(scene, *waiting)
+        await scene.ran_once(*waiting)
 
 
 async def test_a_limit_below_a_workers_own_memory_is_told_at_boot(short_path: Path) -> None:
