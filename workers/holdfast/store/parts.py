@@ -27,6 +27,7 @@ class StoreParts:
     schedules: protocol.ScheduleStore
     webhooks: protocol.WebhookStore
     conversations: protocol.ConversationStore
+    rollups: protocol.RollupStore
 
 
 class ComposedStore:
@@ -43,6 +44,7 @@ class ComposedStore:
 
         self.register = parts.worker.register
         self.pull = parts.worker.pull
+        self.add_samples = parts.worker.add_samples
         self.earlier = parts.worker.earlier
         self.inbox = parts.worker.inbox
         self.admit = parts.worker.admit
@@ -157,3 +159,7 @@ class ComposedStore:
         self.push = parts.conversations.push
         self.pushes = parts.conversations.pushes
         self.forget_push = parts.conversations.forget_push
+
+        self.minutes = parts.rollups.minutes
+        self.ten_minutes = parts.rollups.ten_minutes
+        self.pack_rollup = parts.rollups.pack_rollup

@@ -8,13 +8,14 @@ StoreUnavailableError.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from holdfast.core.conversations import About, Conversation, NotedWrite
 from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
 from holdfast.core.lanes import LaneLimit, Lanes
 from holdfast.core.quiet_hosts import HaltScope, Quiet, QuietOrder
+from holdfast.core.rollup import Rollup
 from holdfast.core.schedule_records import (
     Definition,
     Due,
@@ -93,6 +94,11 @@ class WorkerStore(Protocol):
         `weights` has one number for each lane; without any, tasks come from the first lane that holds some. `ahead`: so
         many more may be claimed, where the worker serves one lane and nothing bounds it.
         """
+        ...
+
+    async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
+        """Add what a worker has measured to the rollup of this minute, once for each number: by field a number, or a
+        packed histogram (see core/rollup.py)."""
         ...
 
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
@@ -615,6 +621,22 @@ class ConversationStore(Protocol):
     async def forget_push(self, task_id: str) -> None: ...
 
 
+class RollupStore(Protocol):
+    """The calls about rollups, by their start in milliseconds of the store's clock."""
+
+    async def minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
+        """The rollups of minutes that overlap this time, where there are any; they are kept for eight hours."""
+        ...
+
+    async def ten_minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
+        """The packed rollups of ten minutes that overlap this time; they are kept for thirty days."""
+        ...
+
+    async def pack_rollup(self, start_ms: int) -> bool:
+        """Keep the sum of ten minutes that are over. False where it was there already, or nothing happened."""
+        ...
+
+
 class Store(
     ServerStore,
     WorkerStore,
@@ -630,6 +652,7 @@ class Store(
     ScheduleStore,
     WebhookStore,
     ConversationStore,
+    RollupStore,
     Protocol,
 ):
     """A whole store; `aclose` ends its connections."""

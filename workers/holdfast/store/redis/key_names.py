@@ -107,6 +107,8 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         # the namespace
         "meta": "meta",  # hash: version, ledger and settings of the namespace
         "events": "events",  # stream: what happened
+        "rollup": "rollup:",  # hash: the figures of a minute, by lane and handler
+        "rollups": "rollups:",  # text: the figures of ten minutes, packed
         "counters": "counters",  # hash: how often what happened
         "unreadable": "unreadable",  # list: entries that were set aside, with the reason
         "asked": "asked",  # sorted set: kept setting to the last request carried out on it

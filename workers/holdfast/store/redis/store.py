@@ -13,6 +13,7 @@ from holdfast.store.redis.hosts import RedisHosts
 from holdfast.store.redis.inspect import RedisInspect
 from holdfast.store.redis.lanes import RedisLanes
 from holdfast.store.redis.producer import RedisProducer
+from holdfast.store.redis.rollups import RedisRollups
 from holdfast.store.redis.schedules import RedisSchedules
 from holdfast.store.redis.server_check import RedisServer
 from holdfast.store.redis.steward import RedisSteward
@@ -53,6 +54,7 @@ class RedisStore(ComposedStore):
             schedules=RedisSchedules(connection),
             webhooks=RedisWebhooks(connection),
             conversations=RedisConversations(connection),
+            rollups=RedisRollups(connection),
         )
         super().__init__(parts)
 

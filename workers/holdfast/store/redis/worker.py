@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -63,6 +63,10 @@ class RedisWorker(RedisPart):
         shares = " ".join(map(str, weights))
         names = map(self._keys.name, lanes)
         return decode.pulled(await self._run("pull", incarnation, request, slots, packed, shares, ahead, *names))
+
+    async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
+        flat = [value for item in samples.items() for value in item]
+        await self._word("add_samples", incarnation, number, *flat)
 
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
         items, first = await self._run("earlier", task_id, before)

@@ -22,7 +22,7 @@ local function expiry()
     if not may_expire(r[1], r[3], r[4]) then return false end
     leave_index(id, r[1], r[2])
     finish(id, 'canceled', EXPIRED, true)
-    note('expired', id, EXPIRED)
+    note_end('expired', id, EXPIRED)
     return true
   end
 

@@ -21,7 +21,7 @@ local function canceled_early(id)
   call('ZREM', KEY.cancels, id)
   if NOW - at > CANCELS_KEPT_MS then return false end
   finish(id, 'canceled', 'canceled before it came', false)
-  note('canceled', id, 'canceled before it came')
+  note_end('canceled', id, 'canceled before it came')
   return true
 end
 

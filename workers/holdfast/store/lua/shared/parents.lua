@@ -14,7 +14,7 @@ local function waiting()
 
   local function fail(id, parent, fate)
     finish(id, 'failed', 'parent ' .. parent .. ' ' .. FATES[fate], true)
-    note('parent-failed', id, parent .. ' ' .. fate)
+    note_end('parent-failed', id, parent .. ' ' .. fate)
   end
 
   -- Tells a child that a parent has ended, once for each pair.

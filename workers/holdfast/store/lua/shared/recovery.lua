@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers
+-- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers rollup
 -- provides: recover_task recover
 -- Puts back the tasks of a dead worker. Its tombstone comes first: after that this incarnation never claims again.
 local TOMBSTONE_MS = 86400000
@@ -12,11 +12,13 @@ local function crash(id, claim, death)
   local crashes = call('HINCRBY', KEY.task .. id, 'crashes', 1)
   note('crashed', id, crashes .. ' ' .. death.cause .. ' ' .. claim)
   count('crashes')
+  local r = read(id, 'lane', 'name')
+  roll('crashed', r[1], r[2])
   if crashes > death.runs then
     call('ZADD', KEY.dead, NOW, id)
     count('dead')
     finish(id, 'failed', 'ended its worker ' .. crashes .. ' times', has_rest(id))
-    note('dead-letter', id, crashes .. ' crashes')
+    note_end('dead-letter', id, crashes .. ' crashes')
   elseif crashes < SUSPECT_CRASHES then
     to_head(id)
   else

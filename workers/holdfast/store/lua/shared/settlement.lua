@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end messages gates pause_requests damage joined_messages clock webhook_outbox
+-- use: task_record lane journal task_end messages gates pause_requests damage joined_messages clock webhook_outbox rollup
 -- provides: settle
 -- Settles claims: records the outcome of a run, or puts the task back. The claim is compared for equality, never order: a number that regresses when Redis
 -- loses writes would let a zombie commit.
@@ -72,7 +72,7 @@ end
 local function settle(s)
   local id = s.id
   local r = read(id, 'state', 'claim', 'last_claim', 'owner', 'turn', 'lane', 'permits', 'schedule', 'generation',
-    'webhook', 'progress', 'pause', 'recoveries')
+    'webhook', 'progress', 'pause', 'recoveries', 'name')
   local state, committed = r[1], COMMITS[s.kind]
   if not state or flaw_in(facts(id)) then return 'GONE' end
   if r[3] == s.claim then return 'ALREADY' end
@@ -87,5 +87,6 @@ local function settle(s)
   -- A run that came to an end of its own has not ended its worker, nor more than that: the row ends there.
   if r[13] and not UNENDED[s.kind] then write(id, 'recoveries', 0) end
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
+  roll(s.kind, r[6], r[14])
   return 'OK'
 end

@@ -17,7 +17,7 @@ local function cancel(id, reason)
     hint(r[3], 'cancel:' .. id .. ':' .. r[4])
   end
   finish(id, 'canceled', reason, has_rest(id))
-  note('canceled', id, reason)
+  note_end('canceled', id, reason)
   return 'canceled'
 end
 

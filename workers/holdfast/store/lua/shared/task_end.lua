@@ -1,5 +1,5 @@
--- use: task_record limits journal ties schedules webhook_outbox clock
--- provides: set_rest_aside has_rest finish
+-- use: task_record limits journal ties schedules webhook_outbox clock rollup
+-- provides: set_rest_aside has_rest finish note_end
 -- Sets aside the messages that still waited when a task ended, in bounded steps: `promote` does the rest.
 local function set_rest_aside(id)
   local r, bytes = read(id, 'state', 'lane'), 0
@@ -41,4 +41,11 @@ local function finish(id, state, reason, rest, known, ...)
   local r = known or read(id, 'schedule', 'generation', 'turn', 'webhook')
   tell_webhook(id, state, r[3], r[4])
   if r[1] then scheduling().fire_ended(r[1], r[2], id, state, reason, r[5]) end
+end
+
+-- Notes the end of a task that no settlement has ended, and counts it.
+local function note_end(how, id, detail)
+  note(how, id, detail)
+  local r = read(id, 'lane', 'name')
+  roll(how, r[1], r[2])
 end

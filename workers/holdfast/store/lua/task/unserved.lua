@@ -19,7 +19,7 @@ local function fail(id, lane, name, clock)
   call('ZADD', KEY.dead, NOW, id)
   count('dead')
   finish(id, 'failed', reason, has_rest(id))
-  note('unserved', id, reason)
+  note_end('unserved', id, reason)
 end
 
 -- Looks at the tasks with the lowest numbers first: nearly always these came first.

@@ -1,0 +1,77 @@
+"""Rollups: what is stored is read again, and rollups of several minutes are added up."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.histogram import bucketed
+from holdfast.core.rollup import Figures, Rollup, Series, fields_of, read_field, rollup_of, sum_of
+
+NAMES = st.text(min_size=0, max_size=12)
+SAMPLES = st.lists(st.floats(1e-5, 1e4), max_size=20)
+
+
+@st.composite
+def figures(draw: st.DrawFn) -> Figures:
+    made = Figures()
+    for outcome in draw(st.lists(st.sampled_from(["completed", "failed", "retry"]), min_size=1, unique=True)):
+        samples = draw(SAMPLES)
+        made.outcomes[outcome] = len(samples) + draw(st.integers(1, 3))
+        made.take("run:" + outcome, b"\x91\x00")
+        made.runs[outcome].add(round(1e6 * sum(samples)), bucketed(samples))
+    made.sizes["operation"] = draw(st.integers(1, 10**12))
+    made.wait.add(draw(st.integers(0, 10**9)), bucketed(draw(SAMPLES)))
+    return made
+
+
+ROLLUPS = st.dictionaries(st.builds(Series, NAMES, NAMES), figures(), max_size=3)
+
+
+def stored(rollup: Rollup) -> Rollup:
+    return rollup_of((name.encode(errors="replace"), value) for name, value in fields_of(rollup).items())
+
+
+@given(st.builds(Series, NAMES, NAMES))
+def test_lane_and_handler_are_read_from_a_field_whatever_their_names_hold(series: Series) -> None:
+    name = f"completed {len(series.lane.encode(errors='replace'))} {series.lane}{series.handler}"
+    figure, found = read_field(name.encode(errors="replace"))
+    assert figure == "completed"
+    assert "".join(found) == "".join(series).encode(errors="replace").decode()
+
+
+def counts(rollup: Rollup) -> dict[Series, tuple[dict[str, int], dict[str, int], dict[int, int], int]]:
+    return {
+        series: (dict(each.outcomes), dict(each.sizes), dict(each.run.buckets), each.lost_samples)
+        for series, each in rollup.items()
+    }
+
+
+@given(ROLLUPS)
+def test_what_is_stored_is_read_again(rollup: Rollup) -> None:
+    plain = {series: each for series, each in rollup.items() if "".join(series).isascii()}
+    assert counts(stored(plain)) == counts(plain)
+
+
+@given(ROLLUPS, ROLLUPS)
+def test_the_figures_of_two_minutes_are_added(first: Rollup, second: Rollup) -> None:
+    total = sum_of([first, second])
+    assert set(total) == set(first) | set(second)
+    for series, figures in total.items():
+        parts = [rollup[series] for rollup in (first, second) if series in rollup]
+        assert figures.outcomes.total() == sum(part.outcomes.total() for part in parts)
+        assert figures.wait.micros == sum(part.wait.micros for part in parts)
+
+
+def test_run_times_that_died_with_their_worker_are_counted() -> None:
+    figures = Figures()
+    figures.take("completed", b"5")
+    figures.take("run:completed", b"\x93\x0a\x01\x03")
+    assert figures.run.count == 3
+    assert figures.lost_samples == 2
+
+
+def test_a_field_that_is_none_is_passed_over() -> None:
+    assert rollup_of([(b"nonsense", b"1"), (b"completed x y", b"1"), (b"run:completed 1 ab", b"\xc1")]).keys() <= {
+        Series("a", "b")
+    }

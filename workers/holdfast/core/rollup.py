@@ -1,0 +1,193 @@
+"""Rollups: the figures of a stretch of time, by lane and handler, of all hosts together.
+
+The store keeps one rollup a minute as a hash. A field is spelled `<figure> <length of the lane> <lane><handler>`; the
+handler is empty for tasks that name none. The figures:
+
+- an outcome of deliveries (`completed`, `retry`, …; `canceled` and others that no worker settled): a number;
+- `bytes:operation`, `bytes:result`: numbers;
+- `wait` (from when a task could be claimed to its claim) and `run:<outcome>` (of its handler): packed histograms, that
+  is a list of the sum in microseconds, then bucket, number of samples, bucket, number of samples …
+
+Outcomes are counted by the scripts that write them, so they are exact. Samples come from workers within a second: of a
+worker that dies those of its last second are missing, and `Figures.lost_samples` is their number.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from holdfast.core.histogram import Buckets
+
+MINUTE = 60_000  # milliseconds
+TEN_MINUTES = 10 * MINUTE
+PACKED_BYTES = 6144  # of ten minutes: 26 MB in thirty days
+OTHER = "other"  # the handler that the figures of too many handlers and lanes are counted for
+
+RUN = "run:"
+WAIT = "wait"
+BYTES = "bytes:"
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(list[int]).decode
+_unpack_fields = msgspec.msgpack.Decoder(dict[str, bytes]).decode
+
+
+class Series(NamedTuple):
+    """What figures are kept by."""
+
+    lane: str
+    handler: str
+
+
+@dataclass(slots=True)
+class Histogram:
+    """`micros`: the sum of all samples in microseconds."""
+
+    micros: int = 0
+    buckets: Counter[int] = field(default_factory=Counter[int])
+
+    @property
+    def count(self) -> int:
+        return self.buckets.total()
+
+    def add(self, micros: int, buckets: Buckets) -> None:
+        self.micros += micros
+        self.buckets.update(buckets)
+
+    def packed(self) -> bytes:
+        flat = [self.micros]
+        for bucket, samples in sorted(self.buckets.items()):
+            flat += bucket, samples
+        return _pack(flat)
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Histogram:
+        micros, *flat = _unpack(packed)
+        return cls(micros, Counter(dict(zip(flat[::2], flat[1::2], strict=True))))
+
+
+@dataclass(slots=True)
+class Figures:
+    """The figures of one series. `outcomes`: number of deliveries by outcome; `runs`: run times by outcome."""
+
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    sizes: Counter[str] = field(default_factory=Counter[str])
+    wait: Histogram = field(default_factory=Histogram)
+    runs: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+
+    @property
+    def run(self) -> Histogram:
+        """The run times of all outcomes."""
+        total = Histogram()
+        for each in self.runs.values():
+            total.add(each.micros, each.buckets)
+        return total
+
+    @property
+    def lost_samples(self) -> int:
+        """The number of run times that died with their worker."""
+        return sum(max(0, self.outcomes[outcome] - runs.count) for outcome, runs in self.runs.items())
+
+    def add(self, other: Figures) -> None:
+        self.outcomes.update(other.outcomes)
+        self.sizes.update(other.sizes)
+        self.wait.add(other.wait.micros, other.wait.buckets)
+        for outcome, runs in other.runs.items():
+            self.runs.setdefault(outcome, Histogram()).add(runs.micros, runs.buckets)
+
+    def take(self, figure: str, value: bytes) -> None:
+        """Add one field of a stored rollup."""
+        if figure == WAIT:
+            found = Histogram.unpacked(value)
+            self.wait.add(found.micros, found.buckets)
+        elif figure.startswith(RUN):
+            found = Histogram.unpacked(value)
+            self.runs.setdefault(figure.removeprefix(RUN), Histogram()).add(found.micros, found.buckets)
+        elif figure.startswith(BYTES):
+            self.sizes[figure.removeprefix(BYTES)] += int(value)
+        else:
+            self.outcomes[figure] += int(value)
+
+
+Rollup = dict[Series, Figures]
+
+
+def field_of(figure: str, series: Series) -> str:
+    """The name of a field of a stored rollup."""
+    return f"{figure} {len(series.lane.encode())} {series.lane}{series.handler}"
+
+
+def read_field(name: bytes) -> tuple[str, Series]:
+    """The figure and the series of a field. Raises ValueError for what is none."""
+    figure, length, names = name.split(b" ", 2)
+    lane, handler = names[: int(length)], names[int(length) :]
+    return figure.decode(), Series(lane.decode(errors="replace"), handler.decode(errors="replace"))
+
+
+def rollup_of(fields: Iterable[tuple[bytes, bytes]]) -> Rollup:
+    """A stored rollup. A field that cannot be read is passed over: figures are no reason to fail."""
+    rollup: Rollup = {}
+    for name, value in fields:
+        try:
+            figure, series = read_field(name)
+            rollup.setdefault(series, Figures()).take(figure, value)
+        except (ValueError, msgspec.MsgspecError):
+            continue
+    return rollup
+
+
+def sum_of(rollups: Iterable[Rollup]) -> Rollup:
+    """One rollup of the stretches of all these."""
+    total: Rollup = {}
+    for rollup in rollups:
+        for series, figures in rollup.items():
+            total.setdefault(series, Figures()).add(figures)
+    return total
+
+
+def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
+    """The fields under which a rollup is stored."""
+    fields: dict[str, bytes] = {}
+    for series, figures in rollup.items():
+        for outcome, number in figures.outcomes.items():
+            fields[field_of(outcome, series)] = b"%d" % number
+        for what, number in figures.sizes.items():
+            fields[field_of(BYTES + what, series)] = b"%d" % number
+        if figures.wait.count:
+            fields[field_of(WAIT, series)] = figures.wait.packed()
+        for outcome, runs in figures.runs.items():
+            fields[field_of(RUN + outcome, series)] = runs.packed()
+    return fields
+
+
+def packed(rollups: Iterable[Rollup]) -> bytes:
+    """One rollup of all these as it is kept for long, at most PACKED_BYTES: the series with the fewest deliveries are
+    counted for `other` until it has room."""
+    total = sum_of(rollups)
+    while True:
+        text = zlib.compress(_pack(fields_of(total)))
+        if len(text) <= PACKED_BYTES or len(total) < 2:
+            return text
+        total = _busiest(total, len(total) // 2)
+
+
+def unpacked(text: bytes) -> Rollup:
+    """The rollup that was packed; an empty one if it cannot be read."""
+    try:
+        fields = _unpack_fields(zlib.decompress(text))
+    except (zlib.error, msgspec.MsgspecError):
+        return {}
+    return rollup_of((name.encode(), value) for name, value in fields.items())
+
+
+def _busiest(rollup: Rollup, most: int) -> Rollup:
+    """The series with the most deliveries; all others as one."""
+    ordered = sorted(rollup, key=lambda series: rollup[series].outcomes.total(), reverse=True)
+    others = [{Series("", OTHER): rollup[series]} for series in ordered[most:]]
+    return sum_of([{series: rollup[series] for series in ordered[:most]}, *others])

@@ -1,0 +1,16 @@
+-- Add what a worker has measured to the rollup of this minute.
+-- KEYS: the public queue. ARGV: incarnation, number of this call, then per field its name and what is added: a number, or a
+--       histogram as MessagePack.
+-- Answers: OK; ALREADY: it was added before; UNKNOWN: there is no such worker.
+-- flags: allow-oom
+-- use: rollup
+local worker, number = KEY.worker .. ARGV[1], tonumber(ARGV[2])
+local r = call('HMGET', worker, 'state', 'sampled')
+if not r[1] then return 'UNKNOWN' end
+if tonumber(r[2] or '0') >= number then return 'ALREADY' end
+call('HSET', worker, 'sampled', number)
+for i = 3, #ARGV, 2 do
+  local n = tonumber(ARGV[i + 1])
+  if n then add_figure(ARGV[i], n) else add_histogram(ARGV[i], cmsgpack.unpack(ARGV[i + 1])) end
+end
+return 'OK'
