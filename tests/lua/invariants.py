@@ -137,8 +137,11 @@ def _conserved(view: View) -> Iterator[str]:
 def _lasting(view: View) -> Iterator[str]:
     for key, ttl in view.ttl.items():
         tombstone = view.workers.get(key.removeprefix("worker:"), {}).get("state") == "dead"
-        if ttl >= 0 and not tombstone and not key.startswith("control:"):
+        rollup = key.startswith(("rollup:", "rollups:"))
+        if ttl >= 0 and not tombstone and not rollup and not key.startswith("control:"):
             yield f"I11 {key} expires"
+        if ttl < 0 and rollup:
+            yield f"I11 the rollup {key} stays for ever"
         if ttl < 0 and tombstone:
             yield f"I14 the tombstone {key} stays for ever"
 

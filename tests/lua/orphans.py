@@ -63,7 +63,7 @@ SINGLE = frozenset(
 )
 OF_ABOUTS = ("about", "added", "feedback")
 OF_LANES = ("submitted", "suspects", "bell", "audit", "lane", "gates", "active", "unknown")
-CHECKED = ("held", "keyed")  # by the gates
+CHECKED = ("held", "keyed", "rollup", "rollups")  # by the gates; rollups belong to nothing, and expire
 
 
 def orphans(view: View) -> Iterator[str]:

@@ -29,6 +29,7 @@ from holdfastd.steward.duties.orphans import Orphans
 from holdfastd.steward.duties.preflight import preflight, preflight_duty
 from holdfastd.steward.duties.promotion import promotion
 from holdfastd.steward.duties.retention import retention
+from holdfastd.steward.duties.rollups import Rollups
 from holdfastd.steward.duties.schedules import schedule_fires
 from holdfastd.steward.duties.store_rollbacks import StoreRollbacks
 from holdfastd.steward.duties.suspects import Suspects
@@ -144,6 +145,7 @@ class Steward:
         yield retention(store, settings.keep, watch)
         yield preflight_duty(store)
         yield Webhooks(store, settings).duty()
+        yield Rollups(store).duty()
         if isinstance(store, Ledger):
             yield LedgerDuty(store, self.health).duty()
         else:

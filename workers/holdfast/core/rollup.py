@@ -5,8 +5,8 @@ handler is empty for tasks that name none. The figures:
 
 - an outcome of deliveries (`completed`, `retry`, …; `canceled` and others that no worker settled): a number;
 - `bytes:operation`, `bytes:result`: numbers;
-- `wait` (from when a task could be claimed to its claim) and `run:<outcome>` (of its handler): packed histograms, that
-  is a list of the sum in microseconds, then bucket, number of samples, bucket, number of samples …
+- `wait` (from when a task could be claimed to its claim) and `run:<outcome>` (of its handler): histograms, spelled
+  `<sum of the samples in microseconds> <bucket> <number of samples> <bucket> <number of samples> …`
 
 Outcomes are counted by the scripts that write them, so they are exact. Samples come from workers within a second: of a
 worker that dies those of its last second are missing, and `Figures.lost_samples` is their number.
@@ -34,8 +34,7 @@ WAIT = "wait"
 BYTES = "bytes:"
 
 _pack = msgspec.msgpack.Encoder().encode
-_unpack = msgspec.msgpack.Decoder(list[int]).decode
-_unpack_fields = msgspec.msgpack.Decoder(dict[str, bytes]).decode
+_unpack = msgspec.msgpack.Decoder(dict[str, bytes]).decode
 
 
 class Series(NamedTuple):
@@ -60,15 +59,17 @@ class Histogram:
         self.micros += micros
         self.buckets.update(buckets)
 
-    def packed(self) -> bytes:
-        flat = [self.micros]
+    def spelled(self) -> bytes:
+        """As it is kept. It has samples: else it would look like a number."""
+        parts = [self.micros]
         for bucket, samples in sorted(self.buckets.items()):
-            flat += bucket, samples
-        return _pack(flat)
+            parts += bucket, samples
+        return " ".join(map(str, parts)).encode()
 
     @classmethod
-    def unpacked(cls, packed: bytes) -> Histogram:
-        micros, *flat = _unpack(packed)
+    def read(cls, text: bytes) -> Histogram:
+        """Raises ValueError for what is none."""
+        micros, *flat = map(int, text.split())
         return cls(micros, Counter(dict(zip(flat[::2], flat[1::2], strict=True))))
 
 
@@ -104,10 +105,10 @@ class Figures:
     def take(self, figure: str, value: bytes) -> None:
         """Add one field of a stored rollup."""
         if figure == WAIT:
-            found = Histogram.unpacked(value)
+            found = Histogram.read(value)
             self.wait.add(found.micros, found.buckets)
         elif figure.startswith(RUN):
-            found = Histogram.unpacked(value)
+            found = Histogram.read(value)
             self.runs.setdefault(figure.removeprefix(RUN), Histogram()).add(found.micros, found.buckets)
         elif figure.startswith(BYTES):
             self.sizes[figure.removeprefix(BYTES)] += int(value)
@@ -137,7 +138,7 @@ def rollup_of(fields: Iterable[tuple[bytes, bytes]]) -> Rollup:
         try:
             figure, series = read_field(name)
             rollup.setdefault(series, Figures()).take(figure, value)
-        except (ValueError, msgspec.MsgspecError):
+        except ValueError:
             continue
     return rollup
 
@@ -160,9 +161,9 @@ def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
         for what, number in figures.sizes.items():
             fields[field_of(BYTES + what, series)] = b"%d" % number
         if figures.wait.count:
-            fields[field_of(WAIT, series)] = figures.wait.packed()
+            fields[field_of(WAIT, series)] = figures.wait.spelled()
         for outcome, runs in figures.runs.items():
-            fields[field_of(RUN + outcome, series)] = runs.packed()
+            fields[field_of(RUN + outcome, series)] = runs.spelled()
     return fields
 
 
@@ -180,7 +181,7 @@ def packed(rollups: Iterable[Rollup]) -> bytes:
 def unpacked(text: bytes) -> Rollup:
     """The rollup that was packed; an empty one if it cannot be read."""
     try:
-        fields = _unpack_fields(zlib.decompress(text))
+        fields = _unpack(zlib.decompress(text))
     except (zlib.error, msgspec.MsgspecError):
         return {}
     return rollup_of((name.encode(), value) for name, value in fields.items())

@@ -98,7 +98,7 @@ class WorkerStore(Protocol):
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
         """Add what a worker has measured to the rollup of this minute, once for each number: by field a number, or a
-        packed histogram (see core/rollup.py)."""
+        histogram (see core/rollup.py)."""
         ...
 
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:

@@ -133,10 +133,6 @@ class Keys:
         kinds = {"task": "hash", "messages": "hash"} | dict.fromkeys(lists, "list") | dict.fromkeys(texts, "string")
         return {self._key(name, task_id): kind for name, kind in kinds.items()}
 
-    def rollup(self, minute: int) -> str:
-        """The figures of a minute, counted from 1970."""
-        return self._key("rollup", str(minute))
-
     def packed_rollup(self, window: int) -> str:
         """The figures of ten minutes, counted from 1970."""
         return self._key("rollups", str(window))

@@ -1,4 +1,4 @@
--- use: task_record journal task_end ties clock
+-- use: task_record task_end ties clock
 -- provides: expiry
 -- Expiry: a task that no worker has claimed by its time ends as canceled, wherever it waits. After its first claim it no longer
 -- expires.

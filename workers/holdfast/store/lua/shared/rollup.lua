@@ -1,5 +1,5 @@
 -- use: clock limits
--- provides: rollup_key add_figure add_histogram roll
+-- provides: add_figure add_histogram roll
 -- The rollup of this minute: figures by lane and handler, as core/rollup.py spells them. Figures are no reason to fail: where
 -- somebody has written something else under the key nothing is counted.
 local function rollup_key() return KEY.rollup .. math.floor(NOW / ROLLUP_MS) end
@@ -7,7 +7,7 @@ local function rollup_key() return KEY.rollup .. math.floor(NOW / ROLLUP_MS) end
 -- Prepares for a new field. Answers its name: with very many lanes and handlers figures are counted for `other`.
 local function new_field(key, field)
   if call('HLEN', key) >= FIGURES_KEPT then return string.match(field, '^%S+') .. ' 0 other' end
-  call('EXPIRE', key, ROLLUP_KEPT_S)
+  call('PEXPIRE', key, ROLLUP_KEPT_MS)
   return field
 end
 
@@ -21,27 +21,29 @@ local function add_figure(field, n)
   redis.pcall('HINCRBY', key, kept, n)
 end
 
--- Adds {sum, bucket, number, bucket, number, …} to the histogram that is kept under a field.
+-- The sum of two histograms: `<sum of the samples> <bucket> <number> <bucket> <number> …`.
+local function sum_of(first, second)
+  local sum, order, numbers = 0, {}, {}
+  for _, histogram in ipairs({first, second}) do
+    sum = sum + (string.match(histogram, '^%d+') or 0)
+    for bucket, n in string.gmatch(histogram, ' (%-?%d+) (%d+)') do
+      if not numbers[bucket] then order[#order + 1] = bucket end
+      numbers[bucket] = (numbers[bucket] or 0) + n
+    end
+  end
+  for i, bucket in ipairs(order) do order[i] = ' ' .. bucket .. ' ' .. numbers[bucket] end
+  return string.format('%.0f', sum) .. table.concat(order)
+end
+
 local function add_histogram(field, added)
   local key = rollup_key()
-  local packed = redis.pcall('HGET', key, field)
-  if type(packed) == 'table' then return end
-  if not packed then
+  local kept = redis.pcall('HGET', key, field)
+  if type(kept) == 'table' then return end
+  if not kept then
     field = new_field(key, field)
-    packed = call('HGET', key, field)
+    kept = call('HGET', key, field) or ''
   end
-  local known, kept = pcall(cmsgpack.unpack, packed or '')
-  if known and packed then
-    local at = {}
-    for i = 2, #kept, 2 do at[kept[i]] = i + 1 end
-    for i = 2, #added, 2 do
-      local place = at[added[i]] or #kept + 2
-      kept[place - 1], kept[place] = added[i], (kept[place] or 0) + added[i + 1]
-    end
-    kept[1] = kept[1] + added[1]
-    added = kept
-  end
-  call('HSET', key, field, cmsgpack.pack(added))
+  call('HSET', key, field, sum_of(kept, added))
 end
 
 -- Counts an outcome of a task of this lane and handler ('' or nil: it names none).

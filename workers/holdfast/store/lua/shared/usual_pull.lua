@@ -1,4 +1,4 @@
--- use: usual_record claims_ahead clock journal lane serving_workers limits
+-- use: usual_record claims_ahead clock journal lane serving_workers limits rollup
 -- A guard: a pull in which nothing is unusual is answered here, with few commands; the operation behind it answers any pull, and
 -- its functions are made only then. All is read and decided before anything is written: at the first thing that is not as usual, the
 -- operation does the whole call. Both write and answer the same, but that tasks are claimed ahead here alone, beyond the slots: here
@@ -31,8 +31,10 @@ local function read_settlements()
   if #settlements > MOST or call('HEXISTS', KEY.meta, 'webhook') == 1 then return nil end
   for i, s in ipairs(settlements) do
     local id = s[1]
-    if s[3] ~= 'completed' or s[4] ~= 0 or s[7] ~= '' or met[id] or not read_claimed(id, ARGV[1], s[2]) then return nil end
-    met[id] = true
+    if s[3] ~= 'completed' or s[4] ~= 0 or s[7] ~= '' or met[id] then return nil end
+    local lane, name = read_claimed(id, ARGV[1], s[2])
+    if not lane then return nil end
+    met[id], s.lane, s.name = true, lane, name
     rest[5 * i - 4], rest[5 * i - 3] = KEY.pending .. id, KEY.checkpoint .. id
     rest[5 * i - 2], rest[5 * i - 1], rest[5 * i] = KEY.ties .. id, KEY.children .. id, KEY.trail .. id
   end
@@ -64,6 +66,19 @@ local function read_tasks(share, names)
   return rows, seqs, notes
 end
 
+-- Counts settlements with few commands: mostly all are of one lane and handler.
+local function roll_alike(settlements)
+  local n = 0
+  for i, s in ipairs(settlements) do
+    local following = settlements[i + 1]
+    n = n + 1
+    if not following or following.lane ~= s.lane or following.name ~= s.name then
+      roll('completed', s.lane, s.name, n)
+      n = 0
+    end
+  end
+end
+
 -- The record comes first: an error behind it leaves an id in `running` that a renewal removes, not a task that is not there.
 local function write_settlements(settlements)
   local ids, details, finished, at = {}, {}, {}, tostring(NOW)   -- to make a text of a number costs as much as a write
@@ -76,6 +91,7 @@ local function write_settlements(settlements)
     call('HSET', KEY.task .. id, 'state', 'completed', 'finished', at, 'reason', reason, 'last_claim', claim)
     call('PUBLISH', KEY.done .. id, 'completed')
   end
+  roll_alike(settlements)
   call('HDEL', WORKER .. NAME.of_running, unpack(ids))
   call('ZADD', KEY.finished, unpack(finished))
   call('HINCRBY', KEY.tally, 'completed', #ids)

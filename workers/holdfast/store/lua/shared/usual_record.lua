@@ -18,10 +18,12 @@ local function read_new(id)
   return r[2], r[4], r[7], r[8], r[9], fields + CLAIM_FIELDS
 end
 
--- True for a usual task that is under this claim of this owner, with a record that has the fields which it had when claimed.
+-- Answers lane and name ('': none) of a usual task that is under this claim of this owner, with a record that has the fields which it
+-- had when claimed; or nil.
 local function read_claimed(id, owner, claim)
   local key = KEY.task .. id
-  local r = redis.pcall('HMGET', key, 'state', 'claim', 'owner', 'claimed')
-  if r[1] ~= 'working' or r[2] ~= claim or r[3] ~= owner or not r[4] then return false end
-  return tonumber(string.match(r[4], '^%d+')) == call('HLEN', key)
+  local r = redis.pcall('HMGET', key, 'state', 'claim', 'owner', 'claimed', 'lane', 'name')
+  if r[1] ~= 'working' or r[2] ~= claim or r[3] ~= owner or not r[4] then return nil end
+  if tonumber(string.match(r[4], '^%d+')) ~= call('HLEN', key) then return nil end
+  return r[5], r[6] or ''
 end

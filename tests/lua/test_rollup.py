@@ -1,0 +1,110 @@
+"""Rollups: each outcome is counted once, by lane and handler; samples are added once for each number of a call."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from holdfast.core.delivery import Settle
+from holdfast.core.rollup import MINUTE, TEN_MINUTES, Figures, Histogram, Series, field_of
+from tests.lua.namespace import Namespace, settlement
+
+pytestmark = pytest.mark.anyio
+
+
+async def figures(space: Namespace) -> dict[Series, Figures]:
+    """Those of the only minute that has some."""
+    now = await space.store.clock_ms()
+    minutes = await space.store.minutes(now - MINUTE, now + MINUTE)
+    [rollup] = minutes.values() or [{}]
+    return rollup
+
+
+@pytest.mark.parametrize("kind", list(Settle))
+async def test_each_outcome_is_counted_once(space: Namespace, kind: Settle) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    assert await space.settle("a", delivery, kind) == "OK"
+    await space.settle("a", delivery, kind)
+    [(series, found)] = (await figures(space)).items()
+    assert series == Series(space.queue, "")
+    assert found.outcomes == Counter({str(kind): 1})
+
+
+async def test_outcomes_of_one_request_are_counted_by_handler(space: Namespace) -> None:
+    await space.register("a")
+    for task_id, name in (("t1", "mail"), ("t2", "mail"), ("t3", ""), ("t4", "mail")):
+        await space.submit(task_id, **({"name": name} if name else {}))
+    deliveries = await space.take("a")
+    await space.pull("a", 0, *(settlement(delivery, Settle.COMPLETED) for delivery in deliveries))
+    found = {series.handler: dict(each.outcomes) for series, each in (await figures(space)).items()}
+    assert found == {"mail": {"completed": 3}, "": {"completed": 1}}
+
+
+async def test_ends_that_no_worker_reported_are_counted_in_their_own_words(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2", "t3")
+    await space.store.cancel("t3", "no more")
+    await space.take("a", 1)
+    await space.crash("a")
+    [(_, found)] = (await figures(space)).items()
+    assert found.outcomes == Counter({"canceled": 1, "crashed": 1})
+
+
+async def test_samples_are_added_once_for_each_number(space: Namespace) -> None:
+    await space.register("a")
+    series = Series(space.queue, "mail")
+    run = field_of("run:completed", series)
+    first, second = Histogram(30, Counter({-3: 2, 5: 1})), Histogram(7, Counter({5: 1, 9: 4}))
+    await space.store.add_samples("a", 1, {run: first.spelled(), field_of("bytes:result", series): 10})
+    await space.store.add_samples("a", 1, {run: first.spelled(), field_of("bytes:result", series): 10})
+    await space.store.add_samples("a", 2, {run: second.spelled()})
+    found = (await figures(space))[series]
+    assert found.runs["completed"].buckets == Counter({-3: 2, 5: 2, 9: 4})
+    assert found.runs["completed"].micros == 37
+    assert found.sizes == Counter({"result": 10})
+
+
+async def test_a_worker_that_is_not_known_adds_nothing(space: Namespace) -> None:
+    await space.store.add_samples("nobody", 1, {field_of("bytes:result", Series("l", "h")): 10})
+    assert await figures(space) == {}
+
+
+async def test_figures_of_very_many_handlers_are_counted_as_other(space: Namespace) -> None:
+    await space.register("a")
+    names = [f"handler {n}" for n in range(500)]
+    for number, name in enumerate(names, 1):
+        await space.store.add_samples("a", number, {field_of("bytes:result", Series(space.queue, name)): 1})
+    found = await figures(space)
+    assert len(found) < 450
+    assert sum(each.sizes["result"] for each in found.values()) == 500
+    assert found[Series("", "other")].sizes["result"] > 50
+
+
+async def test_ten_minutes_that_are_over_are_packed_once(space: Namespace) -> None:
+    await space.register("a")
+    start = -(-await space.store.clock_ms() // TEN_MINUTES) * TEN_MINUTES
+    await space.advance(start - await space.store.clock_ms())
+    series = Series(space.queue, "mail")
+    for number in range(1, 4):
+        await space.store.add_samples("a", number, {field_of("bytes:result", series): number})
+        await space.advance(2 * MINUTE)
+    assert await space.store.pack_rollup(start)
+    assert not await space.store.pack_rollup(start)
+    assert not await space.store.pack_rollup(start + TEN_MINUTES)
+    packed = await space.store.ten_minutes(start, start + 5 * TEN_MINUTES)
+    assert {at: {key: each.sizes["result"] for key, each in rollup.items()} for at, rollup in packed.items()} == {
+        start: {series: 6}
+    }
+
+
+async def test_a_key_of_another_type_stops_no_settlement(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    minute = await space.store.clock_ms() // MINUTE
+    await space.do("SET", space.key(f"rollup:{minute}"), "somebody else's")
+    assert await space.settle("a", delivery, Settle.COMPLETED) == "OK"
+    await space.store.add_samples("a", 1, {field_of("run:completed", Series("l", "h")): Histogram(1, Counter({1: 1})).spelled()})
