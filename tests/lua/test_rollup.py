@@ -107,4 +107,6 @@ async def test_a_key_of_another_type_stops_no_settlement(space: Namespace) -> No
     minute = await space.store.clock_ms() // MINUTE
     await space.do("SET", space.key(f"rollup:{minute}"), "somebody else's")
     assert await space.settle("a", delivery, Settle.COMPLETED) == "OK"
-    await space.store.add_samples("a", 1, {field_of("run:completed", Series("l", "h")): Histogram(1, Counter({1: 1})).spelled()})
+    await space.store.add_samples(
+        "a", 1, {field_of("run:completed", Series("l", "h")): Histogram(1, Counter({1: 1})).spelled()}
+    )

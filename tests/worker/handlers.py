@@ -22,6 +22,7 @@ from holdfast.worker.context import WorkerContext
 from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.run import RunningTasks
+from holdfast.worker.samples import Samples
 
 
 def delivery_of(parts: str | list[Part] = "hello", **fields: Any) -> Delivery:
@@ -52,7 +53,9 @@ def running_tasks_of(context: WorkerContext, function: Callable[..., Any]) -> Ru
     link: Any = SimpleNamespace(send=lambda _: None)
     heartbeat = Heartbeat(context, link)
     recycler = Recycler(context.state, heartbeat)
-    return RunningTasks(context, handler_of(function), open_telemetry(None, "tests"), heartbeat, recycler)
+    return RunningTasks(
+        context, handler_of(function), open_telemetry(None, "tests"), heartbeat, recycler, Samples(context)
+    )
 
 
 async def run_handler(

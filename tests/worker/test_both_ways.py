@@ -433,7 +433,9 @@ async def test_what_is_no_coroutine_takes_all_steps(handler: Handle) -> None:
 
 async def test_what_is_traced_takes_all_steps() -> None:
     running = running_under(text)
-    traced = RunningTasks(running.context, running.handler, ContextOnlyTelemetry(), running.heartbeat, running.recycler)
+    traced = RunningTasks(
+        running.context, running.handler, ContextOnlyTelemetry(), running.heartbeat, running.recycler, running.samples
+    )
     assert takes_all_steps(traced, delivery_of())
 
 

@@ -34,6 +34,7 @@ COMMANDS = [
     lazy("dead", "List, show, retry and delete dead letters.", "tasks.dead:dead"),
     lazy("recover", "Put tasks of lost workers back into the queue.", "tasks.recover:recover"),
     lazy("events", "Show the events of tasks and workers, past or live.", "events.events:events"),
+    lazy("stats", "Show rates, failures and times of the last hours or days.", "stats.stats:stats"),
     lazy("schedules", "Set, list, pause and run schedules of recurring tasks.", "schedules.schedules:schedules"),
     lazy("set", "Set the schedule of a job: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
     lazy("unset", "Remove a job and its schedule.", "timeline.unset_job:unset"),

@@ -43,6 +43,7 @@ from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.handler_limits import HandlerLimits
 from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.recycler import Recycler
+from holdfast.worker.samples import Samples
 from holdfast.worker.task_log import TaskLog
 
 _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
@@ -56,7 +57,8 @@ class RunningTask:
     there where a later turn waits for it. `runner` is kept as the event loop keeps no task alive.
 
     `begun_at`: by the clock of the lease. `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty
-    while nothing has stopped it. `waits`: for a place of its handler, it has not begun.
+    while nothing has stopped it. `waits`: for a place of its handler, it has not begun. `called_at`: when its handler was
+    called, in monotonic seconds; 0: not yet.
     """
 
     task: Task
@@ -66,6 +68,7 @@ class RunningTask:
     begun_at: float = 0.0
     stopped_by: str = ""
     waits: bool = False
+    called_at: float = 0.0
     runner: asyncio.Task[None] | None = None
 
     async def await_earlier(self) -> None:
@@ -91,6 +94,7 @@ class RunningTasks:
     telemetry: Telemetry
     heartbeat: Heartbeat
     recycler: Recycler
+    samples: Samples
     on_end: Callable[[], None] = field(default=lambda: None, repr=False)
     released: int = 0
     is_over: bool = False
@@ -196,6 +200,7 @@ class RunningTasks:
                 if unbounded is None:
                     outcome = await self._run_within_limit(delivery, running)
                 else:  # at once, without a place, a time limit, earlier messages or a span
+                    running.called_at = time.monotonic()
                     self._task_log.consumed(delivery, running.task)
                     outcome = await run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
         except BaseException as error:
@@ -263,6 +268,7 @@ class RunningTasks:
         delivery = await self._with_history(delivery, running.task)
         self._task_log.consumed(delivery, running.task)
         timeout = self._timeout_of(delivery.lane)
+        running.called_at = time.monotonic()
         with self.telemetry.delivery(delivery, running.task) as span:
             outcome = await run(
                 self.handler, delivery, running.task, self._threads.limiter, timeout, on_stuck=self.context.stuck.set
@@ -291,6 +297,8 @@ class RunningTasks:
         self._task_log.ended(delivery, running.task, outcome, report)
         if report and report.kind is _RELEASE:
             self.released += 1
+        if report and running.called_at:
+            self.samples.add(delivery, running.task.operation.name, report, time.monotonic() - running.called_at)
         if is_latest:
             self._forget(delivery.task_id)
             if not self.context.exchange.finish(delivery.task_id, report):

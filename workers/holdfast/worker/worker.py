@@ -29,6 +29,7 @@ from holdfast.worker.pull import Puller
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.registration import Registration
 from holdfast.worker.run import RunningTasks
+from holdfast.worker.samples import Samples
 
 REGISTER_TIMEOUT = 5.0  # seconds; a store that is away longer does not keep a worker from being ready
 CANCEL_SHARE = 0.1  # of the drain timeout is left for handlers to save a checkpoint
@@ -57,7 +58,8 @@ class QueueWorker:
         self._exit = ChildExit.OK
         self._heartbeat = Heartbeat(context, link)
         self._recycler = Recycler(context.state, self._heartbeat)
-        self._running = RunningTasks(context, handler, telemetry, self._heartbeat, self._recycler)
+        self._samples = Samples(context)
+        self._running = RunningTasks(context, handler, telemetry, self._heartbeat, self._recycler, self._samples)
         self._ahead = ClaimsAhead(context, self._running)
         self._drain = WorkerDrain(context, self._ahead)
         self._renewal = LeaseRenewal(context, self._ahead)
@@ -86,7 +88,7 @@ class QueueWorker:
         await self._register()
         self._link.send(Ready())
         self._begin(self._registration.serve, self._puller.serve, self._renewal.serve, self._inbox.serve)
-        self._begin(self._recycler.serve, self._recycler.try_first_task)
+        self._begin(self._recycler.serve, self._recycler.try_first_task, self._samples.serve)
         self._begin(self._end_when_idle if self._context.spec.quarantine else self._declared_schedules.serve)
         await self._serve_until_drained()
         await self._leave()
@@ -115,6 +117,7 @@ class QueueWorker:
         if not self._context.fenced.is_set():
             with anyio.move_on_after(LAST_MESSAGES_TIMEOUT):
                 await self._puller.pull_now()
+                await self._samples.send()
         held = self._context.exchange.held
         self._link.send(Drained(self._running.released + len(held)))
         await self._link.flush(LAST_MESSAGES_TIMEOUT)

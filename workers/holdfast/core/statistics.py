@@ -1,0 +1,129 @@
+"""What the rollups of a period say: rates, failures and percentiles, by handler, by lane or in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from holdfast.core.histogram import quantile
+from holdfast.core.rollup import Figures, Histogram, Rollup, Series
+
+# Outcomes of runs of a handler; the others are of tasks that did not run (returned, defer, canceled, expired …).
+RUNS = frozenset(
+    {
+        *("completed", "failed", "rejected", "exhausted", "unreadable", "input-required", "auth-required"),
+        *("retry", "release", "suspended", "crashed"),
+    }
+)
+# Outcomes that end a task as failed or rejected.
+FAILURES = frozenset({"failed", "rejected", "exhausted", "unreadable", "dead-letter", "unserved", "parent-failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Seconds. `samples`: the number of durations they are of."""
+
+    samples: int
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+    @classmethod
+    def of(cls, histogram: Histogram) -> Percentiles | None:
+        """None without samples."""
+        count = histogram.count
+        found = [quantile(histogram.buckets, share) for share in (0.5, 0.95, 0.99)]
+        p50, p95, p99 = (value or 0.0 for value in found)
+        return cls(count, histogram.micros / 1e6 / count, p50, p95, p99) if count else None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """The figures of one name (a handler, a lane, or '' for all) in a period of `seconds`.
+
+    `runs`: deliveries whose handler began; `failures`: tasks that failed or were rejected; `lost_samples`: runs whose
+    time is not known, as their worker died before it had told it.
+    """
+
+    name: str
+    seconds: float
+    runs: int
+    completed: int
+    failures: int
+    retries: int
+    crashes: int
+    wait: Percentiles | None
+    run: Percentiles | None
+    lost_samples: int
+
+    @property
+    def rate(self) -> float:
+        """Runs a second."""
+        return self.runs / self.seconds
+
+    @classmethod
+    def of(cls, name: str, seconds: float, figures: Figures) -> Statistic:
+        outcomes = figures.outcomes
+        return cls(
+            name=name,
+            seconds=seconds,
+            runs=sum(outcomes[outcome] for outcome in RUNS),
+            completed=outcomes["completed"],
+            failures=sum(outcomes[outcome] for outcome in FAILURES),
+            retries=outcomes["retry"],
+            crashes=outcomes["crashed"],
+            wait=Percentiles.of(figures.wait),
+            run=Percentiles.of(figures.run),
+            lost_samples=figures.lost_samples,
+        )
+
+
+def by_handler(rollup: Rollup) -> dict[str, Figures]:
+    return _grouped(rollup, lambda series: series.handler)
+
+
+def by_lane(rollup: Rollup) -> dict[str, Figures]:
+    return _grouped(rollup, lambda series: series.lane)
+
+
+def in_all(rollup: Rollup) -> Figures:
+    return _grouped(rollup, lambda _: "").get("", Figures())
+
+
+def only(rollup: Rollup, handler: str | None = None, lane: str | None = None) -> Rollup:
+    """The series of this handler and this lane; None: of any."""
+    return {
+        series: figures
+        for series, figures in rollup.items()
+        if handler in {None, series.handler} and lane in {None, series.lane}
+    }
+
+
+def statistics(groups: Mapping[str, Figures], seconds: float) -> list[Statistic]:
+    """Of each group, those with the most runs first."""
+    found = [Statistic.of(name, seconds, figures) for name, figures in groups.items()]
+    return sorted(found, key=lambda each: (-each.runs, each.name))
+
+
+def slowest(found: Iterable[Statistic]) -> list[Statistic]:
+    """Those of which run times are known, the slowest 95th percentile first."""
+    return sorted((each for each in found if each.run), key=lambda each: -each.run.p95 if each.run else 0.0)
+
+
+def runs_over_time(rollups: Mapping[int, Rollup], start_ms: int, step_ms: int, steps: int) -> list[int]:
+    """The number of runs in each of so many steps from a moment on."""
+    counts = [0] * steps
+    for at, rollup in rollups.items():
+        step = (at - start_ms) // step_ms
+        if 0 <= step < steps:
+            outcomes = in_all(rollup).outcomes
+            counts[step] += sum(outcomes[outcome] for outcome in RUNS)
+    return counts
+
+
+def _grouped(rollup: Rollup, name_of: Callable[[Series], str]) -> dict[str, Figures]:
+    groups: dict[str, Figures] = {}
+    for series, figures in rollup.items():
+        groups.setdefault(name_of(series), Figures()).add(figures)
+    return groups
