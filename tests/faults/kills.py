@@ -23,6 +23,8 @@ from tempfile import TemporaryDirectory
 import anyio
 import redis
 
+from holdfast.core.rollup import MINUTE, sum_of
+from holdfast.core.statistics import in_all
 from tests.faults import ledger
 from tests.faults.scene import PATIENT, Event, Scene, stage
 from tests.faults.work import QUEUE, submission
@@ -38,10 +40,12 @@ TAIL = 50  # tasks
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """`commits`: settled turns; `doubled`: turns settled more than once; `again`: deliveries beyond one a task."""
+    """`commits`: settled turns; `doubled`: turns settled more than once; `again`: deliveries beyond one a task;
+    `counted`: completed deliveries as the rollups count them."""
 
     accepted: int
     completed: int
+    counted: int
     commits: int
     doubled: int
     lost: int
@@ -52,7 +56,7 @@ class Ledger:
 
     @property
     def balances(self) -> bool:
-        return self.accepted == self.completed == self.commits and not (self.doubled or self.lost)
+        return self.accepted == self.completed == self.counted == self.commits and not (self.doubled or self.lost)
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value:g}" for name, value in asdict(self).items())
@@ -121,10 +125,13 @@ async def _count(scene: Scene, kills: int, seconds: float) -> Ledger:
     snapshot = await PATIENT.call(scene.store.snapshot)
     records = ledger.of_kind(snapshot, f"{{{QUEUE}}}:task:")
     accepted = int(ledger.content(snapshot, f"{{{QUEUE}}}:counters")["accepted"])
+    now = await scene.store.clock_ms()
+    rollups = sum_of((await scene.store.minutes(now - 8 * 60 * MINUTE, now + MINUTE)).values())
     commits = Counter((e["id"], e["detail"].split(" ")[1]) for e in scene.heard("settled"))
     return Ledger(
         accepted=accepted,
         completed=sum(record["state"] == "completed" for record in records.values()),
+        counted=in_all(rollups).outcomes["completed"],
         commits=commits.total(),
         doubled=sum(times > 1 for times in commits.values()),
         lost=accepted - len(records),

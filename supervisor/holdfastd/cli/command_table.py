@@ -35,6 +35,7 @@ COMMANDS = [
     lazy("recover", "Put tasks of lost workers back into the queue.", "tasks.recover:recover"),
     lazy("events", "Show the events of tasks and workers, past or live.", "events.events:events"),
     lazy("stats", "Show rates, failures and times of the last hours or days.", "stats.stats:stats"),
+    lazy("top", "Show on one screen what runs, refreshed twice a second.", "top.top:top"),
     lazy("schedules", "Set, list, pause and run schedules of recurring tasks.", "schedules.schedules:schedules"),
     lazy("set", "Set the schedule of a job: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline.set_job:set_"),
     lazy("unset", "Remove a job and its schedule.", "timeline.unset_job:unset"),

@@ -31,13 +31,20 @@ def table(columns: Sequence[str], rows: Sequence[Row]) -> None:
 
 def plain(rows: Sequence[Row], right: Collection[int] = ()) -> None:
     """Prints aligned rows without a header; the columns of `right` are right-aligned."""
+    for line in aligned(rows, right):
+        click.echo(line)
+
+
+def aligned(rows: Sequence[Row], right: Collection[int] = ()) -> list[str]:
+    """The lines that `plain` prints."""
     cells = [["" if cell is None else escape(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        padded = (
+    return [
+        "  ".join(
             cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        click.echo("  ".join(padded).rstrip())
+        ).rstrip()
+        for row in cells
+    ]
 
 
 def _drawn(columns: Sequence[str], rows: Sequence[Sequence[str]], to_right: Sequence[bool]) -> None:

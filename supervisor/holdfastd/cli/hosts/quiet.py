@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import socket
 
 import click
@@ -17,6 +16,7 @@ from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
 from holdfastd.cli.views import host_views
+from holdfastd.cli.views.operator import operator
 
 THIS = "this"
 REASON = "ordered by an operator"
@@ -86,7 +86,7 @@ def control(session: Session, /, order: str, host: str, reason: str) -> None:
 
 
 def _quiet(session: Session, host: str, reason: str) -> None:
-    order = ask(session, lambda store: store.quiet_host(host, _who(), _reason(reason)))
+    order = ask(session, lambda store: store.quiet_host(host, operator(), _reason(reason)))
     if session.json:
         output.document(_document(host, "quiet", order))
         return
@@ -97,7 +97,7 @@ def _halt(session: Session, host: str, reason: str) -> None:
     async def work(store: Store) -> QuietOrder:
         if host not in (ALL_HOSTS, socket.gethostname()):
             _check_known(host, {worker.host for worker in await store.workers()})
-        return await store.halt_host(host, _who(), _reason(reason))
+        return await store.halt_host(host, operator(), _reason(reason))
 
     order = ask(session, work)
     if session.json:
@@ -120,7 +120,7 @@ def _end(session: Session, host: str, *, halt: bool) -> None:
 
     async def work(store: Store) -> tuple[QuietOrder, tuple[Quiet, ...]]:
         end = store.end_halt if halt else store.resume_host
-        return await end(host, _who()), await store.quiet_hosts()
+        return await end(host, operator()), await store.quiet_hosts()
 
     order, left = ask(session, work)
     word, new, old = ("halt ended", "halted no more", "not halted") if halt else ("resumed", "resumed", "not quiet")
@@ -152,12 +152,3 @@ def _named(host: str) -> str:
 
 def _workers(order: QuietOrder) -> str:
     return counted(order.workers, "worker claims", "workers claim")
-
-
-def _who() -> str:
-    """The user and host of this command."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a user without a name, as in a container
-        user = "somebody"
-    return f"{user}@{socket.gethostname()}"

@@ -13,6 +13,7 @@ from holdfastd.cli.common import output
 from holdfastd.cli.common.tables import plain, table
 from holdfastd.cli.stats.report import Compared, Report
 from holdfastd.cli.views import times
+from holdfastd.cli.views.seconds import seconds
 from holdfastd.cli.views.sparklines import sparkline
 from holdfastd.core.duration_words import duration
 
@@ -45,13 +46,6 @@ def print_csv(report: Report) -> None:
     writer.writerow(CSV_COLUMNS)
     writer.writerows(_csv_row(each.now) for each in report.handlers)
     click.echo(rows.getvalue(), nl=False)
-
-
-def seconds(value: float) -> str:
-    """Three figures: 250us, 3.21ms, 1.5s, 4m 5s."""
-    if value < 0.001:
-        return f"{value * 1e6:.0f}us"
-    return f"{value * 1000:.3g}ms" if value < 1 else duration(value)
 
 
 def _print_table(what: str, title: str, rows: Sequence[Compared]) -> None:

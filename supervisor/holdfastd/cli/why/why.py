@@ -22,7 +22,7 @@ from holdfast_config import Settings
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import ask
-from holdfastd.cli.common.tables import plain
+from holdfastd.cli.common.tables import aligned
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.views import host_views
 from holdfastd.cli.views.times import moment, span
@@ -49,14 +49,24 @@ def why(session: Session, /, task_id: str) -> None:
     Times are in UTC, each with the time since the line before. The number of attempts, and the time that an ended task
     is kept, are those of the running workers; if none runs, those of the settings of this command.
     """
-    snapshot, workers = ask(session, partial(_gather, session, check_id(task_id)))
-    here = _supervisor(session)
-    snapshot = replace(snapshot, held_back=here.quarantine.held_back if here else "")
-    known = history.TaskHistory(workers, _deaths(here), history.events_of(snapshot.steps))
+    snapshot, known = ask(session, partial(_story, session, check_id(task_id)))
     if session.json:
         output.document(_document(snapshot, known))
     else:
-        _print(snapshot, known)
+        for line in _lines(snapshot, known):
+            output.text(line)
+
+
+async def lines(session: Session, task_id: str, store: Store, /) -> list[str]:
+    """The history of a task, as the command prints it. Raises UnknownTaskError."""
+    return _lines(*await _story(session, task_id, store))
+
+
+async def _story(session: Session, task_id: str, store: Store, /) -> tuple[TaskSnapshot, history.TaskHistory]:
+    snapshot, workers = await _gather(session, task_id, store)
+    here = _supervisor(session)
+    snapshot = replace(snapshot, held_back=here.quarantine.held_back if here else "")
+    return snapshot, history.TaskHistory(workers, _deaths(here), history.events_of(snapshot.steps))
 
 
 async def _gather(session: Session, task_id: str, store: Store, /) -> tuple[TaskSnapshot, dict[str, WorkerRecord]]:
@@ -136,10 +146,12 @@ def _rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
     return rows
 
 
-def _print(snapshot: TaskSnapshot, known: history.TaskHistory) -> None:
-    output.text(f"task {snapshot.task.task_id}{f' ({snapshot.task.name})' if snapshot.task.name else ''}")
-    plain([(moment(at), since, what) for at, since, what, _ in _rows(snapshot, known)], right={1})
-    output.text(f"now: {outlook(snapshot)}")
+def _lines(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[str]:
+    return [
+        f"task {snapshot.task.task_id}{f' ({snapshot.task.name})' if snapshot.task.name else ''}",
+        *aligned([(moment(at), since, what) for at, since, what, _ in _rows(snapshot, known)], right={1}),
+        f"now: {outlook(snapshot)}",
+    ]
 
 
 def _document(snapshot: TaskSnapshot, known: history.TaskHistory) -> dict[str, Any]:

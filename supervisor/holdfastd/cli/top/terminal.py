@@ -1,0 +1,72 @@
+"""Reads single keys from a terminal."""
+
+from __future__ import annotations
+
+import os
+import termios
+import tty
+from collections.abc import Generator
+from contextlib import contextmanager
+
+_SEQUENCES = {
+    "[A": "up",
+    "[B": "down",
+    "[C": "right",
+    "[D": "left",
+    "OA": "up",
+    "OB": "down",
+    "OC": "right",
+    "OD": "left",
+    "[5~": "page up",
+    "[6~": "page down",
+}
+_NAMES = {
+    "\r": "enter",
+    "\n": "enter",
+    "\t": "tab",
+    " ": "space",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x03": "ctrl-c",
+}
+_ESCAPE = "\x1b"
+
+
+@contextmanager
+def unbuffered(descriptor: int) -> Generator[None]:
+    """Keys arrive one by one and are not shown, until the end."""
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setraw(descriptor, termios.TCSADRAIN)
+        after = termios.tcgetattr(descriptor)
+        after[1] = before[1]  # lines that are printed go on beginning at the left
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, after)
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def read_keys(descriptor: int) -> list[str]:
+    """The names of the keys that were pressed; empty where the terminal is gone."""
+    try:
+        raw = os.read(descriptor, 1024)
+    except OSError:
+        return []
+    return names_of(raw.decode(errors="ignore"))
+
+
+def names_of(typed: str) -> list[str]:
+    """A character for each key that prints one, else a name. An unknown sequence is passed over."""
+    keys: list[str] = []
+    while typed:
+        first, rest = typed[0], typed[1:]
+        if first == _ESCAPE and rest[:1] in {"[", "O"}:
+            size = next((i for i, char in enumerate(rest[1:], 2) if char.isalpha() or char == "~"), len(rest))
+            name = _SEQUENCES.get(rest[:size])
+            keys += [name] if name else []
+            typed = rest[size:]
+            continue
+        name = "escape" if first == _ESCAPE else _NAMES.get(first, first)
+        keys += [name] if len(name) > 1 or name.isprintable() else []
+        typed = rest
+    return keys

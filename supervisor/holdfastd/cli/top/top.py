@@ -1,0 +1,188 @@
+"""`supervisor top`: everything that runs, on one screen that is refreshed twice a second."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import anyio
+import click
+import rich_click
+from rich.console import Console
+
+from holdfast.errors import HoldfastError, StoreError
+from holdfast.store.protocol import Store
+from holdfast_config.environment import no_color
+from holdfastd.cli.common import options, output
+from holdfastd.cli.common.session import Session
+from holdfastd.cli.common.store_session import ask, converse
+from holdfastd.cli.top import draw
+from holdfastd.cli.top.look import Look, Observer
+from holdfastd.cli.top.orders import carry_out
+from holdfastd.cli.top.panes import PANES, Row, shown_rows
+from holdfastd.cli.top.screen_state import Order, Screen, pressed
+from holdfastd.cli.top.terminal import read_keys, unbuffered
+from holdfastd.cli.why import why
+
+EVERY = 0.5  # seconds between looks
+NOTICE = 4  # looks for which an answer stays on the screen
+WIDTH = 10_000  # of a line in a pipe
+
+
+@rich_click.command(epilog="Examples: supervisor top; supervisor top --once; supervisor top --json | head -1")
+@click.option("--once", is_flag=True, help="Print all panes once, as text, and end.")
+@click.option("--host", metavar="NAME", help="Only workers of this host.")
+@options.store
+@options.pass_session
+def top(session: Session, /, once: bool, host: str | None) -> None:
+    """Show workers, lanes, handlers, tasks, deaths and schedules on one screen, twice a second.
+
+    Press ? for the keys. In a pipe, or with --json, it prints one JSON document a second on a line of its own, until it
+    is interrupted; with --once only the first.
+    """
+    is_screen = sys.stdin.isatty() and sys.stdout.isatty() and not session.json
+    if once:
+        look = ask(session, lambda store: _first(Observer(store, session.runtime_dir), host))
+        _print(session, look)
+    elif is_screen:
+        converse(session, lambda store: Top(session, store, host).run())
+    else:
+        converse(session, lambda store: _follow(session, store, host))
+
+
+async def _first(observer: Observer, host: str | None) -> Look:
+    return _of_host(await observer.look(), host)
+
+
+def _of_host(look: Look, host: str | None) -> Look:
+    if host is None:
+        return look
+    return replace(look, workers=[worker for worker in look.workers if worker.host == host])
+
+
+async def _follow(session: Session, store: Store, host: str | None) -> None:
+    observer = Observer(store, session.runtime_dir)
+    while True:
+        with suppress(StoreError):  # the next look shows more
+            output.line(_document(_of_host(await observer.look(), host)))
+        await anyio.sleep(2 * EVERY)
+
+
+def _print(session: Session, look: Look) -> None:
+    if session.json:
+        output.document(_document(look))
+        return
+    for line in draw.summary(look):
+        output.text(line)
+    width = Console().width if sys.stdout.isatty() else WIDTH
+    for name, pane in PANES.items():
+        output.text("")
+        output.text(name)
+        for line in draw.aligned(pane, pane.rows(look), width):
+            output.text(line)
+
+
+def _document(look: Look) -> dict[str, Any]:
+    """The panes with the values by which they are sorted: numbers as they are, durations in seconds."""
+    panes = {
+        name: [dict(zip(_names(name), _values(row), strict=True)) for row in pane.rows(look)]
+        for name, pane in PANES.items()
+    }
+    return {"now_ms": look.now_ms, "trouble": look.trouble, **panes}
+
+
+def _names(pane: str) -> list[str]:
+    return [column.title or "note" for column in PANES[pane].columns]
+
+
+def _values(row: Row) -> list[object]:
+    return [
+        None if cell == "" and not isinstance(key, str) else key for cell, key in zip(row.cells, row.order, strict=True)
+    ]
+
+
+@dataclass(slots=True)
+class Top:
+    """The screen, and what it shows now. `_notice`: the answer to the last order, and for how many looks it stays."""
+
+    session: Session
+    store: Store
+    host: str | None
+    _screen: Screen = field(default_factory=Screen)
+    _look: Look = field(default_factory=Look)
+    _rows: Sequence[Row] = ()
+    _why: str = ""
+    _notice: tuple[str, int] = ("", 0)
+
+    async def run(self) -> None:
+        """Until the operator ends it."""
+        console = Console(no_color=no_color() or None)
+        keys = sys.stdin.fileno()
+        with unbuffered(keys), console.screen(hide_cursor=True) as screen:
+
+            def show() -> None:
+                height = console.size.height
+                screen.update(
+                    draw.drawn(self._screen, self._look, self._rows, console.size.width, height, self._told())
+                )
+
+            show()
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._keep_looking, show)
+                while not self._screen.is_over:
+                    await anyio.wait_readable(keys)
+                    for key in read_keys(keys) or ["q"]:  # nothing to read: the terminal was closed
+                        await self._press(key)
+                    show()
+                group.cancel_scope.cancel()
+
+    async def _keep_looking(self, show: Any) -> None:
+        observer = Observer(self.store, self.session.runtime_dir)
+        while True:
+            if not self._screen.is_paused:
+                try:
+                    self._look = _of_host(await observer.look(), self.host)
+                except StoreError as error:
+                    self._look = await observer.without_store(self._look, str(error))
+                self._choose_rows()
+            self._notice = (self._notice[0], max(0, self._notice[1] - 1))
+            show()
+            await anyio.sleep(EVERY)
+
+    async def _press(self, key: str) -> None:
+        self._screen = pressed(self._screen, key)
+        if self._screen.confirmed is not None:
+            order, self._screen = self._screen.confirmed, replace(self._screen, confirmed=None)
+            self._notice = (await self._ordered(order), NOTICE)
+        if self._screen.shows_why:
+            self._why = await self._history()
+        self._choose_rows()
+
+    def _choose_rows(self) -> None:
+        screen, pane = self._screen, PANES[self._screen.pane]
+        self._rows = shown_rows(pane, self._look, screen.filter, screen.sort, is_reversed=screen.is_reversed)
+        selected = max(0, min(screen.selected, len(self._rows) - 1))
+        self._screen = replace(screen, rows=len(self._rows), columns=len(pane.columns), selected=selected)
+
+    def _told(self) -> draw.Told:
+        return draw.Told(self._why, self._notice[0] if self._notice[1] else "")
+
+    async def _ordered(self, order: Order) -> str:
+        if not self._rows:
+            return f"{order}: nothing is selected"
+        try:
+            return await carry_out(order, self._rows[self._screen.selected], self.store)
+        except HoldfastError as error:
+            return str(error)
+
+    async def _history(self) -> str:
+        task_id = self._rows[self._screen.selected].task_id if self._rows else ""
+        if not task_id:
+            return "no task is selected"
+        try:
+            return "\n".join(await why.lines(self.session, task_id, self.store))
+        except HoldfastError as error:
+            return str(error)

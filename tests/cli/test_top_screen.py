@@ -1,0 +1,165 @@
+"""The screen of `supervisor top`: what keys change, what fits, and how rates are found; no terminal, no store."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Sequence
+from functools import reduce
+
+import pytest
+from rich.console import Console
+
+from holdfast.core.lanes import Lanes, LaneState
+from holdfast.core.rollup import MINUTE, Figures, Rollup, Series
+from holdfast.core.tasks import WorkerRecord
+from holdfastd.cli.top.draw import Told, aligned, drawn
+from holdfastd.cli.top.flow import Flow
+from holdfastd.cli.top.look import Look
+from holdfastd.cli.top.panes import PANES, Row, shown_rows
+from holdfastd.cli.top.screen_state import Order, Screen, pressed
+from holdfastd.cli.top.terminal import names_of
+
+NOW = 100 * MINUTE + 30_000
+HOSTILE = "[red]a\x1b[31m\n\u202eb" * 20
+
+
+BEGIN = Screen(rows=5, columns=3)
+
+
+def after(*keys: str, screen: Screen = BEGIN) -> Screen:
+    return reduce(pressed, keys, screen)
+
+
+def test_a_pane_is_chosen_by_its_number_or_by_the_neighbour() -> None:
+    assert after("3").pane == "handlers"
+    assert after("tab", "tab").pane == "handlers"
+    assert after("left").pane == "schedules"
+
+
+def test_the_selection_stays_within_the_rows() -> None:
+    assert after("up").selected == 0
+    assert after("down", "j").selected == 2
+    assert after("page down").selected == 4
+    assert after("page down", "3").selected == 0
+
+
+def test_sorting_goes_through_the_columns_and_back_to_the_order_of_the_pane() -> None:
+    assert [after(*["s"] * times).sort for times in range(5)] == [None, 0, 1, 2, None]
+    assert after("r").is_reversed
+
+
+def test_a_filter_is_typed_and_taken_back() -> None:
+    screen = after("/", "m", "a", "x", "backspace", "q")
+    assert (screen.typed, screen.is_over) == ("maq", False)
+    assert after("enter", screen=screen).filter == "maq"
+    assert after("escape", screen=screen).filter == ""
+    assert after("enter", "escape", screen=screen).filter == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "order"), [("Q", Order.QUIET), ("U", Order.RESUME), ("R", Order.RETRY), ("C", Order.CANCEL)]
+)
+def test_an_order_is_carried_out_only_after_y(key: str, order: Order) -> None:
+    assert after(key).confirmed is None
+    assert after(key, "y").confirmed is order
+    for other in ("n", "escape", "enter", "q"):
+        assert (after(key, other).confirmed, after(key, other).asks, after(key, other).is_over) == (None, None, False)
+
+
+def test_any_key_leaves_a_history() -> None:
+    assert after("enter").shows_why
+    assert not after("enter", "q").shows_why
+    assert not after("enter", "q").is_over
+    assert after("q").is_over
+
+
+def test_keys_are_read_from_what_a_terminal_sends() -> None:
+    typed = "a\x1b[A\x1b[B\x1bOC\x1b[5~\r\t \x7f\x03\x1b[99zq\x1b"
+    names = ["a", "up", "down", "right", "page up", "enter", "tab", "space", "backspace", "ctrl-c", "q", "escape"]
+    assert names_of(typed) == names
+
+
+def lane(name: str, waiting: int = 0) -> LaneState:
+    return LaneState(name, entries=waiting, held=0, running=1, oldest_ms=NOW - 5000, workers=1)
+
+
+def worker(name: str, slot: int) -> WorkerRecord:
+    return WorkerRecord(f"i{slot}", "live", name, 100 + slot, slot, (f"task {name}",), 10)
+
+
+def busy_look(name: str = "mail") -> Look:
+    figures = Figures(Counter({"completed": 5}))
+    return Look(
+        now_ms=NOW,
+        lanes=Lanes(NOW, (lane(name, 7),), {}),
+        workers=[worker(name, slot) for slot in range(50)],
+        minutes={100 * MINUTE: {Series(name, name): figures}},
+    )
+
+
+def drawing(screen: Screen, look: Look, rows: Sequence[Row], width: int, height: int) -> list[str]:
+    console = Console(width=width, height=height, file=io.StringIO(), record=True)
+    console.print(drawn(screen, look, rows, width, height, Told()))
+    return console.export_text().splitlines()
+
+
+def screenshot(look: Look, pane: str, width: int, height: int) -> list[str]:
+    rows = shown_rows(PANES[pane], look, "", None, is_reversed=False)
+    return drawing(Screen(pane=pane), look, rows, width, height)
+
+
+@pytest.mark.parametrize("pane", list(PANES))
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (40, 10), (200, 60)])
+@pytest.mark.parametrize("name", ["mail", HOSTILE])
+def test_the_screen_is_filled_and_nothing_is_wider_than_it(pane: str, width: int, height: int, name: str) -> None:
+    lines = screenshot(busy_look(name), pane, width, height)
+    assert len(lines) == height
+    assert max(map(len, lines)) <= width
+    assert all(line.isprintable() for line in lines)
+
+
+def test_on_a_narrow_screen_the_columns_that_matter_least_go() -> None:
+    wide = aligned(PANES["workers"], PANES["workers"].rows(busy_look()), 200)[0]
+    narrow = aligned(PANES["workers"], PANES["workers"].rows(busy_look()), 30)[0]
+    assert "pid" in wide
+    assert "pid" not in narrow
+    assert "process" in narrow
+
+
+def test_the_selected_row_is_always_visible() -> None:
+    look = busy_look()
+    rows = shown_rows(PANES["workers"], look, "", None, is_reversed=False)
+    assert "worker 49" in "".join(drawing(Screen(selected=49), look, rows, 100, 10))
+
+
+def test_rows_are_filtered_and_sorted() -> None:
+    pane, look = PANES["workers"], busy_look()
+    assert [row.cells[1] for row in shown_rows(pane, look, "WORKER 7", None, is_reversed=False)] == ["worker 7"]
+    by_pid = shown_rows(pane, look, "", 2, is_reversed=False)
+    assert by_pid[0].cells[1] == "worker 49"
+    assert shown_rows(pane, look, "", 2, is_reversed=True)[0].cells[1] == "worker 0"
+
+
+def ran(number: int) -> Rollup:
+    return {Series("a", ""): Figures(Counter({"completed": number}))}
+
+
+def test_rates_are_those_between_two_looks() -> None:
+    flow, at = Flow(), 100 * MINUTE
+    assert flow.rates(at, {"a": 10}, {at: ran(100)}) == {}
+    assert flow.rates(at + 2000, {"a": 14}, {at: ran(106)})["a"] == (5.0, 3.0)
+
+
+def test_rates_go_on_when_a_minute_ends() -> None:
+    flow, at = Flow(), 100 * MINUTE
+    flow.rates(at + 59_000, {"a": 0}, {at - MINUTE: ran(7), at: ran(100)})
+    rates = flow.rates(at + 61_000, {"a": 0}, {at: ran(110), at + MINUTE: ran(10)})
+    assert rates["a"] == (10.0, 10.0)
+
+
+def test_rates_are_of_the_last_ten_seconds() -> None:
+    flow, at = Flow(), 100 * MINUTE
+    for second in range(40):
+        rates = flow.rates(at + second * 1000, {"a": 0}, {at: ran(1000 if second >= 5 else 0)})
+    assert rates["a"].leaving == 0
