@@ -16,6 +16,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from holdfast_config.environment import no_color
 from holdfast_config.escape import escape
+from holdfast_config.journal import is_journal, prioritised
 
 STDERR = 2
 _LINES = "\n\t"  # kept in tracebacks
@@ -56,8 +57,9 @@ def configure(level: str, fmt: str) -> None:
     """
     terminal = os.isatty(STDERR)
     console = fmt == "console" or (fmt == "auto" and terminal)
+    rendered = _console(colors=terminal and not no_color()) if console else _json()
     structlog.configure(
-        processors=[*_common(), *(_console(colors=terminal and not no_color()) if console else _json())],
+        processors=[*_common(), *(_for_journal(rendered) if is_journal(STDERR) else rendered)],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=JsonLines,
         cache_logger_on_first_use=True,
@@ -78,6 +80,17 @@ def _common() -> list[Processor]:
 
 def _json() -> list[Processor]:
     return [structlog.processors.JSONRenderer(serializer=_to_json)]
+
+
+def _for_journal(processors: list[Processor]) -> list[Processor]:
+    """The same, with the level of each record as the journal reads it."""
+    *first, render = processors
+
+    def with_priority(logger: WrappedLogger, method: str, event: EventDict) -> str:
+        level = str(event.get("level", ""))
+        return prioritised(str(render(logger, method, event)), level)
+
+    return [*first, with_priority]
 
 
 def _to_json(event: EventDict, **_: object) -> str:

@@ -60,10 +60,10 @@ class Unit:
         """Once systemd has started it again by itself, `before` having been its number of restarts."""
         until("started again", lambda: self.number("NRestarts") > before and self.is_("active"))
 
-    def journal(self) -> list[str]:
-        """Its log since it was last started, by hand or by systemd; JSON or plain."""
-        invocation = self.show("InvocationID")
-        return run("journalctl", "-o", "cat", f"_SYSTEMD_INVOCATION_ID={invocation}").stdout.splitlines()
+    def journal(self, priority: str = "debug") -> list[str]:
+        """Its log since it was last started, by hand or by systemd, of this priority or a higher one; JSON or plain."""
+        this = f"_SYSTEMD_INVOCATION_ID={self.show('InvocationID')}"
+        return run("journalctl", "-o", "cat", "-p", priority, this).stdout.splitlines()
 
     def history(self) -> str:
         """All that it has said since the machine was started."""

@@ -209,6 +209,7 @@ def _fails(scene: Scene, status: int, told: str, *lines: str) -> list[str]:
         assert ended == ("failed", status, 0)
         said = scene.unit.journal()
         assert any(told in line for line in said), said
+        assert any(told in line for line in scene.unit.journal("err")), said
     scene.unit.refreshed()
     return said
 

@@ -18,6 +18,7 @@ from holdfast.errors import (
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfast_config.escape import escape
+from holdfast_config.journal import is_journal, prioritised
 from holdfastd.cli.common.output import shortened
 from holdfastd.cli.common.streams import OutputError, silence
 from holdfastd.control.errors import DeniedError
@@ -42,7 +43,8 @@ def report(error: BaseException, *, debug: bool) -> int:
     if debug and not isinstance(error, click.ClickException | click.Abort | SystemExit):
         traceback.print_exception(error)
     for line in lines:
-        print(f"supervisor: {shortened(escape(line))}", file=sys.stderr)  # noqa: T201 - the one place that prints errors
+        text = f"supervisor: {shortened(escape(line))}"
+        print(prioritised(text, "error") if is_journal(2) else text, file=sys.stderr)  # noqa: T201 - prints errors
     return status
 
 
