@@ -13,6 +13,7 @@ import structlog
 from holdfast.ipc.channel import encode
 from holdfast.os.kill_points import Point, reached
 from holdfast_config import ConfigError
+from holdfastd.core.announce import Announce
 from holdfastd.core.commands import Command, Fork, Kill, Log, MeasureHost, Print, ReadSettings, Send
 from holdfastd.core.parent_events import Event, Forked, ForkFailed, HostMeasured, SettingsRead
 from holdfastd.core.slots import LOADER
@@ -35,7 +36,7 @@ class CommandExecutor:
         child_factory: ChildFactory,
         emit: Callable[[Event], None],
         watch: Callable[[ChildProcess], None],
-        announce: Callable[[str], None],
+        announce: Announce,
         kernel: fork.Kernel = fork.LINUX,
     ) -> None:
         self._children = children
@@ -107,4 +108,4 @@ class CommandExecutor:
         getattr(_log, command.level)(command.event, **command.fields)
 
     def _print(self, command: Print) -> None:
-        self._announce(command.text)
+        self._announce(command.text, "error")

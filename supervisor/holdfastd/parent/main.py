@@ -14,6 +14,7 @@ from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
+from holdfastd.core.announce import Announce
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.embedded.launch import data_directory, prepare
@@ -23,7 +24,7 @@ from holdfastd.parent.preload_handler import is_preloaded, preload_handler
 from holdfastd.parent.reload_settings import reloadable_settings
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.parent.start_checks import refusal
-from holdfastd.parent.supervise import Announce, supervise
+from holdfastd.parent.supervise import supervise
 from holdfastd.parent.working_folder import enter_again, working_folder
 from holdfastd.steward.main import run as serve
 from holdfastd.steward.spec import StewardSpec
@@ -44,10 +45,10 @@ def run(
     try:
         make_folders.make(settings)
     except OSError as error:
-        announce(make_folders.error_line(error))
+        announce(make_folders.error_line(error), "error")
         return make_folders.status(error)
     if why_not := refusal(settings):
-        announce(why_not)
+        announce(why_not, "error")
         return Exit.CONFIG
     preload.preload(telemetry=settings.otlp_endpoint is not None)
     preload.freeze()

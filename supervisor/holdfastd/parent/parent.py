@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 
 from holdfastd.control.report import Moment, report
@@ -26,6 +25,7 @@ from holdfastd.control.socket_protocol import (
     StoreStatus,
 )
 from holdfastd.core import reload, scale
+from holdfastd.core.announce import Announce
 from holdfastd.core.decisions import begin, decide, next_due
 from holdfastd.core.parent_events import Event, ReloadAsked, ScaleAsked, Signalled, StopAsked, StoreOpened, Tick
 from holdfastd.core.policy import SupervisionPolicy
@@ -55,7 +55,7 @@ clock = time.monotonic
 class Parent:
     """Supervises one service from its first fork to the death of its last child."""
 
-    def __init__(self, spec: ServiceSpec, announce: Callable[[str], None], kernel: Kernel = LINUX) -> None:
+    def __init__(self, spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> None:
         self._spec = spec
         self._inbox: deque[Event] = deque()
         self._began = self._checked_at = clock()

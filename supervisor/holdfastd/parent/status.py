@@ -3,10 +3,9 @@ waits for tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from holdfast.core.plurals import counted
 from holdfastd.control import report
+from holdfastd.core.announce import Announce
 from holdfastd.core.slots import STORE, ChildKind
 from holdfastd.core.view import View
 from holdfastd.parent.systemd_notify import Notifier
@@ -19,7 +18,7 @@ _EXTENSION = int(EXTENSION * 1e6)
 class StatusNotifier:
     """`announce` prints a line for people."""
 
-    def __init__(self, notifier: Notifier, announce: Callable[[str], None], store_url: str) -> None:
+    def __init__(self, notifier: Notifier, announce: Announce, store_url: str) -> None:
         self._notifier = notifier
         self._announce = announce
         self._store_url = store_url

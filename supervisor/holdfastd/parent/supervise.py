@@ -7,10 +7,10 @@ import contextlib
 import faulthandler
 import os
 import traceback
-from collections.abc import Callable
 
 from holdfast.exits import Exit
 from holdfast.os import locks
+from holdfastd.core.announce import Announce
 from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.parent import make_folders, prctl
 from holdfastd.parent.fork import LINUX, Kernel
@@ -19,8 +19,6 @@ from holdfastd.parent.service_spec import ServiceSpec
 
 STDERR = 2
 
-Announce = Callable[[str], None]
-
 
 def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> int:
     """Supervise this service, as the only supervisor of its runtime folder; the exit status."""
@@ -28,10 +26,10 @@ def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> 
     try:
         lock = locks.hold(spec.runtime_dir / make_folders.LOCK)
     except OSError as error:
-        announce(f"cannot lock {error.filename}: {error.strerror}: choose another --runtime-dir")
+        announce(f"cannot lock {error.filename}: {error.strerror}: choose another --runtime-dir", "error")
         return make_folders.status(error)
     if lock is None:
-        announce(f"a supervisor runs already in {spec.runtime_dir}: stop it, or choose another --runtime-dir")
+        announce(f"a supervisor runs already in {spec.runtime_dir}: stop it, or choose another --runtime-dir", "error")
         return Exit.RUNNING
     try:
         return _guarded(spec, announce, kernel)
@@ -45,18 +43,18 @@ def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
     try:
         return Parent(spec, announce, kernel).run()
     except StoreLaunchError as error:
-        announce(str(error))
+        announce(str(error), "error")
         return error.code
     except Exception:  # the outermost frame: all children are dead by now, and the bug is printed
-        announce(traceback.format_exc())
+        announce(traceback.format_exc(), "error")
         return Exit.BUG
 
 
 def _without_errors(announce: Announce) -> Announce:
     """The same function, which ignores that the terminal is gone: that is no reason to end."""
 
-    def announce_if_possible(line: str) -> None:
+    def announce_if_possible(text: str, level: str = "info") -> None:
         with contextlib.suppress(OSError):
-            announce(line)
+            announce(text, level)
 
     return announce_if_possible

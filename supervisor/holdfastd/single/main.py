@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,7 @@ from holdfast.store.memory import MemoryStore, serving
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
+from holdfastd.core.announce import Announce
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
@@ -32,14 +33,12 @@ from holdfastd.single.watchdog import ping_watchdog
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
 
-Announce = Callable[[str], None]
-
 
 def run(settings: Settings, announce: Announce) -> int:
     """Execute the tasks that this process itself submits, until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     if why_not := refusal(settings):
-        announce(why_not)
+        announce(why_not, "error")
         return Exit.CONFIG
     with TemporaryDirectory(prefix="holdfast-") as folder:  # the lock files of other services' workers are not ours
         inside = settings.model_copy(update={"runtime_dir": Path(folder)})
@@ -55,7 +54,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
             handler = handler_of(settings)
             settings = settled(handler, settings, may_choose=True)
         except HandlerError as error:
-            announce(f"{error.traceback}{error}")
+            announce(f"{error.traceback}{error}", "error")
             return Exit.CONFIG
         async with open_worker(store, handler, settings) as worker, _steward(store, settings) as steward:
             steward.tell(Born(worker.incarnation))

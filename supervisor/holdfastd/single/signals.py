@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from holdfast.exits import Exit
 from holdfast.worker.in_process import InProcessWorker
+from holdfastd.core.announce import Announce
 from holdfastd.parent.received_signals import is_ignored
 
 
@@ -24,7 +25,7 @@ async def heed(
     signals: AsyncIterator[signal.Signals],
     worker: InProcessWorker,
     drain_timeout: float,
-    announce: Callable[[str], None],
+    announce: Announce,
 ) -> None:
     """Handle signals for ever. `drain_timeout` in seconds."""
     received = 0

@@ -7,7 +7,6 @@ import faulthandler
 import signal
 import socket
 import time
-from collections.abc import Callable
 
 import anyio
 
@@ -18,6 +17,7 @@ from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.store import open_store
 from holdfast.telemetry import open_telemetry
 from holdfast_config import Settings
+from holdfastd.core.announce import Announce
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.watchdog import ping_watchdog
 from holdfastd.steward.duties.halt_watch import halt_watch
@@ -25,8 +25,6 @@ from holdfastd.steward.duty import run_duty
 from holdfastd.steward.health import Health
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import LEAVE_WITHIN, Steward
-
-Announce = Callable[[str], None]
 
 
 def run(settings: Settings, announce: Announce) -> int:
@@ -67,6 +65,6 @@ async def _hear_out(link: InProcessLink, settings: Settings, announce: Announce,
                 announce(f"1 steward ready, queue {settings.queue_name}")
                 systemd.send(READY=1, STATUS=f"dispatching for {settings.queue_name}")
             case BootFailed() as failed:
-                announce(failed.error)
+                announce(failed.error, "error")
             case _:
                 pass

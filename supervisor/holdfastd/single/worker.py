@@ -29,6 +29,7 @@ from holdfast.worker.lock_file import drop_lock, hold_lock
 from holdfast.worker.spec import WorkerSpec
 from holdfast.worker.worker import NO_HURRY
 from holdfast_config import Settings
+from holdfastd.core.announce import Announce
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.shutdown import end_threads, status
 from holdfastd.single.signals import heed, heeded
@@ -38,8 +39,6 @@ from holdfastd.steward.duties.host_marks import say_host_marks
 from holdfastd.steward.duties.schedules import schedule_fires
 from holdfastd.steward.duty import run_duty
 from holdfastd.steward.health import Health
-
-Announce = Callable[[str], None]
 
 LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
 
@@ -57,7 +56,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
             handler = handler_of(settings)
             settings = settled(handler, _one_by_one(settings), may_choose=True)
         except HandlerError as error:
-            announce(f"{error.traceback}{error}")
+            announce(f"{error.traceback}{error}", "error")
             return Exit.CONFIG
         async with AsyncExitStack() as stack:
             store = await stack.enter_async_context(open_store(settings.redis))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 LINE_END = "\n"
+STDERR = 2
 LONGEST = 900  # characters of a line for people
 
 
@@ -43,9 +45,14 @@ def text(value: str, keep: str = "") -> None:
     _print(safe(value, keep))
 
 
-def note(value: str) -> None:
-    """Prints a remark on standard error."""
-    sys.stderr.write(f"supervisor: {shortened(safe(value, keep=LINE_END))}\n")
+def note(text: str, level: str = "info") -> None:
+    """Prints a remark on standard error; the journal learns its level."""
+    line = f"supervisor: {shortened(safe(text, keep=LINE_END))}"
+    if "JOURNAL_STREAM" in os.environ:
+        from holdfast_config.journal import is_journal, prioritised  # seldom needed, and slow to import
+
+        line = prioritised(line, level) if is_journal(STDERR) else line
+    sys.stderr.write(line + LINE_END)
     sys.stderr.flush()
 
 
