@@ -36,6 +36,7 @@ from tests.lua import test_reap as reap
 from tests.lua import test_recover as recover
 from tests.lua import test_renew as renew
 from tests.lua import test_retry as retry
+from tests.lua import test_rollup as rollup
 from tests.lua import test_settle as settle
 from tests.lua import test_story as story
 from tests.lua import test_strays as strays
@@ -56,6 +57,13 @@ from tests.schedules.stage import on_stage
 # ruff: noqa: E501 - a table: one row, one breakage
 # fmt: off
 BREAKAGES: list[tuple[Any, ...]] = [
+    ("an outcome is not counted", "settlement", "  roll(s.kind, r[6], r[14])\n", "", rollup.test_outcomes_of_one_request_are_counted_by_handler_whole),
+    ("a crash is not counted", "recovery", "  roll('crashed', r[1], r[2])\n", "", rollup.test_ends_that_no_worker_reported_are_counted_in_their_own_words),
+    ("an end without a worker is not counted", "task_end", "  roll(how, r[1], r[2])\n", "", rollup.test_ends_that_no_worker_reported_are_counted_in_their_own_words),
+    ("samples are added each time", "add_samples", "if tonumber(r[2] or '0') >= number then return 'ALREADY' end\n", "", rollup.test_samples_are_added_once_for_each_number),
+    ("figures have no bound", "rollup", "if call('HLEN', key) >= FIGURES_KEPT then", "if false then", rollup.test_figures_of_very_many_handlers_are_counted_as_other),
+    ("a rollup stays for ever", "rollup", "  call('PEXPIRE', key, ROLLUP_KEPT_MS)\n", "", rollup.test_outcomes_of_one_request_are_counted_by_handler),
+    ("a wait goes on over a crash", "lane", "'due', '', 'queued', NOW) end", "'due', '') end", rollup.test_a_claim_says_how_long_the_task_has_waited),
     (
         "the dead are not told",
         "pull",

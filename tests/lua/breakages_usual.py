@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.lua import test_rollup as rollup
 from tests.lua import test_story as story
 
 # ruff: noqa: E501 - a table: one row, one breakage
@@ -18,15 +19,15 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("an old request is usual", "usual_pull", " or tonumber(ARGV[2]) <= tonumber(r[2])", ""),
     ("any outcome is usual", "usual_pull", "s[3] ~= 'completed' or ", ""),
     ("a checkpoint is usual", "usual_pull", "s[7] ~= '' or ", ""),
-    ("one settlement twice is usual", "usual_pull", "met[id] or not read_claimed", "not read_claimed"),
+    ("one settlement twice is usual", "usual_pull", "s[7] ~= '' or met[id] then", "s[7] ~= '' then"),
     ("what is tied to a task is usual", "usual_pull", "call('EXISTS', unpack(rest)) == 0", "true"),
     ("an entry twice is usual", "usual_pull", "if id and not met[id] then", "if id then"),
     ("any handler's tasks are usual", "usual_pull", "and has_name(names, name or '') and", "and"),
     ("no operation is usual", "usual_pull", "and operation_of(id)\n", "and (operation_of(id) or '{}')\n"),
     ("the index of what has ended is forgotten", "usual_pull", "  call('ZADD', KEY.finished, unpack(finished))\n", ""),
-    ("another field at the end is usual", "usual_record", "tonumber(string.match(r[4], '^%d+')) == call('HLEN', key)", "true"),
-    ("a short row tells no timeout", "usual_pull", "most or '', timeout or '', operation}", "most or '', '', operation}"),
-    ("a short row tells no attempts", "usual_pull", "most or '', timeout or '', operation}", "'', timeout or '', operation}"),
+    ("another field at the end is usual", "usual_record", "tonumber(string.match(r[4], '^%d+')) ~= call('HLEN', key)", "false"),
+    ("a short row tells no timeout", "usual_pull", "most or '', timeout or '', operation,", "most or '', '', operation,"),
+    ("a short row tells no attempts", "usual_pull", "most or '', timeout or '', operation,", "'', timeout or '', operation,"),
     ("the claim of a record is forgotten", "usual_pull", ", 'claimed', notes[i])", ")"),
     ("the end of a task with a trail is usual", "usual_pull", "KEY.children .. id, KEY.trail .. id", "KEY.children .. id, KEY.ties .. id", story.test_an_earlier_version_notes_behind_what_stands_in_the_record),
     ("the claim in a record is not read", "trail", "if r.err or not r[1] then", "if true then", story.test_the_trail_of_a_usual_task_stands_in_its_record),
@@ -49,4 +50,6 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a cancel that came first is forgotten", "usual_submit", "KEY.cancels, KEY.turned", "KEY.turned"),
     ("accepted tasks are not counted", "usual_submit", "  call('HINCRBY', KEY.counters, 'accepted', number)\n", ""),
     ("a worker is not told of new tasks", "usual_submit", "  ring(NEW_LANE)\n", ""),
+    ("what completes is not counted", "usual_pull", "  roll_alike(settlements)\n", "", rollup.test_outcomes_of_one_request_are_counted_by_handler),
+    ("all handlers of a request count as its first", "usual_pull", " or following.name ~= s.name then", " then", rollup.test_outcomes_of_one_request_are_counted_by_handler),
 ]

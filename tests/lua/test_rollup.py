@@ -41,6 +41,17 @@ async def test_outcomes_of_one_request_are_counted_by_handler(space: Namespace) 
     await space.pull("a", 0, *(settlement(delivery, Settle.COMPLETED) for delivery in deliveries))
     found = {series.handler: dict(each.outcomes) for series, each in (await figures(space)).items()}
     assert found == {"mail": {"completed": 3}, "": {"completed": 1}}
+    await space.check()
+
+
+async def test_outcomes_of_one_request_are_counted_by_handler_whole(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2")
+    first, second = await space.take("a")
+    await space.pull("a", 0, settlement(first, Settle.FAILED), settlement(second, Settle.COMPLETED))
+    [(_, found)] = (await figures(space)).items()
+    assert found.outcomes == Counter({"failed": 1, "completed": 1})
+    await space.check()
 
 
 async def test_ends_that_no_worker_reported_are_counted_in_their_own_words(space: Namespace) -> None:
@@ -110,3 +121,26 @@ async def test_a_key_of_another_type_stops_no_settlement(space: Namespace) -> No
     await space.store.add_samples(
         "a", 1, {field_of("run:completed", Series("l", "h")): Histogram(1, Counter({1: 1})).spelled()}
     )
+
+
+async def test_a_claim_says_how_long_the_task_has_waited(space: Namespace) -> None:
+    await space.register("a", "b")
+    await space.submit("t1")
+    await space.advance(250)
+    [delivery] = await space.take("a")
+    assert delivery.waited_ms == 250
+    await space.advance(5000)
+    await space.crash("a")
+    await space.advance(70)
+    [again] = await space.take("b")
+    assert again.waited_ms == 70
+
+
+async def test_a_delayed_task_has_waited_since_it_was_due(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", delay_ms=60_000)
+    await space.advance(61_000)
+    await space.store.promote(10)
+    await space.advance(30)
+    [delivery] = await space.take("a")
+    assert delivery.waited_ms == 30

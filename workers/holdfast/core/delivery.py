@@ -15,7 +15,7 @@ import msgspec
 class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history` ends
     with the last turn before this one, an operation and a result of each; `earlier`: the number of such items before
-    them."""
+    them. `waited_ms`: since it could be claimed."""
 
     task_id: str
     claim: str
@@ -31,6 +31,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     checkpoint: bytes | None = None
     history: tuple[bytes, ...] = ()
     earlier: int = 0
+    waited_ms: int = 0
 
 
 class Settle(StrEnum):

@@ -9,19 +9,20 @@ import anyio
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import BYTES, RUN, Histogram, Series, field_of
+from holdfast.core.rollup import BYTES, RUN, WAIT, Histogram, Series, field_of
 from holdfast.worker.context import WorkerContext
 
 EVERY = 1.0  # seconds: so much of what it has measured is lost with a worker that dies
 
 
 class Measured:
-    """The runs of one series with one outcome. `seconds`: one for each run; the sizes are sums in bytes."""
+    """The runs of one series with one outcome. `seconds`, `waited_ms`: one for each run; the sizes: sums in bytes."""
 
-    __slots__ = ("operations", "results", "seconds")
+    __slots__ = ("operations", "results", "seconds", "waited_ms")
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
+        self.waited_ms: list[int] = []
         self.operations = 0
         self.results = 0
 
@@ -41,6 +42,7 @@ class Samples:
         if measured is None:
             measured = self._measured[key] = Measured()
         measured.seconds.append(seconds)
+        measured.waited_ms.append(delivery.waited_ms)
         measured.operations += len(delivery.operation)
         measured.results += len(report.result)
 
@@ -61,11 +63,14 @@ class Samples:
 
 def _fields(measured: dict[tuple[str, str | None, Settle], Measured]) -> dict[str, int | bytes]:
     fields: dict[str, int | bytes] = {}
+    waits: dict[Series, Histogram] = {}
     for (lane, handler, outcome), runs in measured.items():
         series = Series(lane, handler or "")
         histogram = Histogram(round(1e6 * sum(runs.seconds)), bucketed(runs.seconds))
         fields[field_of(RUN + outcome, series)] = histogram.spelled()
+        waited = [ms / 1000 for ms in runs.waited_ms]
+        waits.setdefault(series, Histogram()).add(1000 * sum(runs.waited_ms), bucketed(waited))
         for what, size in (("operation", runs.operations), ("result", runs.results)):
             name = field_of(BYTES + what, series)
             fields[name] = int(fields.get(name, 0)) + size
-    return fields
+    return fields | {field_of(WAIT, series): histogram.spelled() for series, histogram in waits.items()}

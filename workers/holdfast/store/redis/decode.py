@@ -25,11 +25,11 @@ _STANDINGS = {str(standing).encode(): standing for standing in Standing}
 _VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
 
 
-SHORT = 6  # values of a row of a first delivery, of which everything else is as at its beginning
+SHORT = 7  # values of a row of a first delivery, of which everything else is as at its beginning
 
 
 def _first_delivery(row: list[Any]) -> Delivery:
-    task_id, claim, lane, limit, timeout, operation = row
+    task_id, claim, lane, limit, timeout, operation, waited = row
     return Delivery(
         task_id.decode(),
         claim.decode(),
@@ -42,13 +42,15 @@ def _first_delivery(row: list[Any]) -> Delivery:
         int(limit) if limit else None,
         int(timeout) if timeout else None,
         False,
+        waited_ms=waited,
     )
 
 
 def _delivery(row: list[Any]) -> Delivery:
     if len(row) == SHORT:
         return _first_delivery(row)
-    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, checkpoint, past, earlier = row
+    task_id, claim, lane, turn, delivery, attempts, crashes, limit, timeout, solo, raw, saved, past, *rest = row
+    earlier, waited = rest
     return Delivery(
         task_id.decode(),
         claim.decode(),
@@ -61,9 +63,10 @@ def _delivery(row: list[Any]) -> Delivery:
         int(limit) if limit else None,
         int(timeout) if timeout else None,
         solo == b"1",
-        checkpoint or None,
+        saved or None,
         tuple(past) if past else (),
         earlier,
+        waited,
     )
 
 

@@ -1,4 +1,4 @@
--- use: task_record lane journal expiry gates history damage rules workers
+-- use: task_record lane journal expiry gates history damage rules workers clock
 -- provides: claim claimed_in
 -- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/decode.py).
 -- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
@@ -9,7 +9,7 @@ local function row(id, name, delivery, r)
   if delivery ~= 1 then checkpoint = call('GET', KEY.checkpoint .. id) or '' end
   count_told(#checkpoint)
   return {id, name, r[1], r[2], tostring(delivery), r[4] or '0', r[5] or '0', r[6] or '', r[7] or '', r[8] or '',
-    operation, checkpoint, history, earlier}
+    operation, checkpoint, history, earlier, math.max(0, NOW - (r[17] or r[18] or NOW))}
 end
 
 -- Claims a task, unless it has expired. `r`: its facts.

@@ -66,7 +66,7 @@ end
 
 -- With `operation` it was just made: nothing of its record is to be emptied, and a record without empty fields is smaller.
 local function enqueue(id, lane, seq, solo, push, operation)
-  if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '') end
+  if operation then write(id, 'seq', seq) else write(id, 'state', 'submitted', 'seq', seq, 'owner', '', 'due', '', 'queued', NOW) end
   call('ZADD', KEY.submitted .. lane, seq, id)
   if solo == '1' then   -- its lane is not rung: suspects are for no worker that waits for its bell
     return add_suspect(id, lane, seq)
@@ -90,7 +90,7 @@ local function to_head(id)
   local r = read(id, 'lane', 'solo', 'seq', 'concurrency_key')
   local gate = r[4] and r[2] ~= '1' and 'key:' .. r[4]
   if not gate or not call('ZSCORE', KEY.gates .. r[1], gate) then return enqueue(id, r[1], r[3], r[2], 'LPUSH') end
-  write(id, 'state', 'submitted', 'owner', '', 'due', '', 'held', gate)
+  write(id, 'state', 'submitted', 'owner', '', 'due', '', 'queued', NOW, 'held', gate)
   call('ZADD', KEY.submitted .. r[1], r[3], id)
   call('ZADD', held_of(r[1], gate), r[3], id)
   ring(r[1])

@@ -49,9 +49,9 @@ local function read_tasks(share, names)
   for i = 1, share do
     local raw = call('LINDEX', list, i - 1)
     local id, seq = own(raw)
-    local lane, number, name, most, timeout, fields, operation
+    local lane, number, name, most, timeout, fields, created, operation
     if id and not met[id] then
-      lane, number, name, most, timeout, fields = read_new(id)
+      lane, number, name, most, timeout, fields, created = read_new(id)
       operation = lane == LANE and number == seq and has_name(names, name or '') and operation_of(id)
     end
     if operation then bytes, met[id] = bytes + #raw + #operation, true end
@@ -61,7 +61,8 @@ local function read_tasks(share, names)
     end
     note_of[fields] = note_of[fields] or fields .. ' ' .. NOW .. ' ' .. CLAIM
     notes[i] = note_of[fields]
-    rows[i], seqs[i] = {id, CLAIM, LANE, most or '', timeout or '', operation}, tonumber(seq)
+    local waited = math.max(0, NOW - (created or NOW))
+    rows[i], seqs[i] = {id, CLAIM, LANE, most or '', timeout or '', operation, waited}, tonumber(seq)
   end
   return rows, seqs, notes
 end
