@@ -56,9 +56,9 @@ class RunningTask:
     """`earlier`: another turn of the same task, which is stopped; this one begins when that has ended. `ended` is
     there where a later turn waits for it. `runner` is kept as the event loop keeps no task alive.
 
-    `begun_at`: by the clock of the lease. `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty
-    while nothing has stopped it. `waits`: for a place of its handler, it has not begun. `called_at`: when its handler was
-    called, in monotonic seconds; 0: not yet.
+    `begun_at`: by the clock of the lease. `called_at`: when its handler was called, in monotonic seconds; 0: not yet.
+    `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it. `waits`:
+    for a place of its handler, it has not begun.
     """
 
     task: Task
