@@ -22,8 +22,8 @@ def main(flags: dict[str, Any]) -> int:
     return run(settings, announce)
 
 
-def announce(line: str) -> None:
-    print(json.dumps({"event": "announce", "line": line}), file=sys.stderr, flush=True)
+def announce(text: str, level: str = "info") -> None:
+    print(json.dumps({"event": "announce", "line": text}), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ def run(flags: dict[str, Any]) -> int:
     return supervise(service_spec(settings), announce)
 
 
-def announce(line: str) -> None:
-    print(json.dumps({"event": "announce", "line": line}), file=sys.stderr, flush=True)
+def announce(text: str, level: str = "info") -> None:
+    print(json.dumps({"event": "announce", "line": text}), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

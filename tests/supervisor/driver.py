@@ -113,8 +113,8 @@ def run(options: dict[str, Any]) -> int:
     return supervise(service_spec(options), announce, kernel(options))
 
 
-def announce(line: str) -> None:
-    sys.stderr.write(json.dumps({"event": "announce", "line": line}) + "\n")  # in one piece: others write here too
+def announce(text: str, level: str = "info") -> None:
+    sys.stderr.write(json.dumps({"event": "announce", "line": text}) + "\n")  # in one piece: others write here too
 
 
 if __name__ == "__main__":
