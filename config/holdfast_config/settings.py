@@ -207,6 +207,10 @@ class Settings(BaseSettings):
     log_format: _Format = _field(
         "auto", "Format of the log: json, console, or auto (console on a terminal, else json)."
     )
+    metrics: values.Listen | None = _field(
+        None,
+        "Address of metrics for Prometheus: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none are served.",
+    )
     otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
     otlp_protocol: _Protocol = _field("http/protobuf", "Protocol of the collector: http/protobuf or grpc.")
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
-from holdfast_config import bounds, name_rules, redis_urls, service_folders, webhook_url
+from holdfast_config import bounds, listen_address, name_rules, redis_urls, service_folders, webhook_url
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
 STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
@@ -132,6 +132,15 @@ def http_url(value: object) -> str:
     return url
 
 
+def listen(value: object) -> str:
+    """Parses an address to listen on; a port alone is one of loopback."""
+    given = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    try:
+        return str(listen_address.parse(text(given).strip()))
+    except RuntimeError:
+        raise ValueError("names the home folder of a user that is not known") from None
+
+
 def place(value: object) -> Path:
     """Parses a path; `~` is the home folder."""
     try:
@@ -199,6 +208,7 @@ Host = Annotated[str, BeforeValidator(host)]
 RedisUrl = Annotated[str, BeforeValidator(redis_url)]
 Webhook = Annotated[str, BeforeValidator(webhook)]
 WebhookSecret = Annotated[SecretStr, AfterValidator(webhook_secret)]
+Listen = Annotated[str, BeforeValidator(listen)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]
 Place = Annotated[Path, BeforeValidator(place)]
 Folder = Annotated[Path, BeforeValidator(folder)]

@@ -20,6 +20,8 @@ DATABASE = "the path of the URL must be the number of a database, as in redis://
 STORAGE = "must be redis or postgres; redis keeps task data where the queue is, postgres keeps it in a database, too"
 SCHEDULER = "must be redis or memory; leave it out to use the embedded store"
 SERVER = "needs a server: set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
+LISTEN = "must be PORT, HOST:PORT or unix:PATH, as in 9464, 0.0.0.0:9464 or unix:/run/holdfast/metrics.sock"
+LONG_PATH = "the path of the socket has 108 bytes, the system allows 107; choose a shorter one"
 WEBHOOK = f"{webhook_url.ALLOWED}; or off"
 WEBHOOK_SECRET = "must be whsec_ followed by base64, or another text that is not empty"
 
@@ -51,6 +53,12 @@ BAD = [
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317", "'collector:4317'", "must be http://host:port or https://host:port"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h:x", "'http://h:x'", "must be http://host:port or https://host:port"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[::1", "'http://[::1'", "must be http://host:port or https://host:port"),
+    ("HOLDFAST_METRICS", "65536", "'65536'", LISTEN),
+    ("HOLDFAST_METRICS", "localhost", "'localhost'", LISTEN),
+    ("HOLDFAST_METRICS", "http://h:1", "'http://h:1'", LISTEN),
+    ("HOLDFAST_METRICS", "::1:9464", "'::1:9464'", LISTEN),
+    ("HOLDFAST_METRICS", "unix:", "'unix:'", LISTEN),
+    ("HOLDFAST_METRICS", "unix:/" + "a" * 107, "'unix:/" + "a" * 70 + "...", LONG_PATH),
     ("HOLDFAST_WEBHOOK_URL", "http://h:x/", "'http://h:x/'", WEBHOOK),
     ("HOLDFAST_WEBHOOK_URL", "http://[::1", "'http://[::1'", WEBHOOK),
     ("HOLDFAST_WEBHOOK_URL", "http://0177.0.0.1/", "'http://0177.0.0.1/'", WEBHOOK),

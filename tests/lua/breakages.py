@@ -23,6 +23,7 @@ from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
 from tests.lua import test_forgetting as forgetting
 from tests.lua import test_gates as gates
+from tests.lua import test_gauges as reporting
 from tests.lua import test_given_up as given_up
 from tests.lua import test_going_on as going_on
 from tests.lua import test_inbox as inbox
@@ -415,7 +416,6 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a fire of an earlier generation is made", "schedule_fire", "if tonumber(r[1]) ~= generation then return 'changed' end", "", on_stage(scenarios.test_a_fire_that_was_decided_before_a_change_is_not_made)),
     ("a paused schedule fires", "schedule_fire", "if kind ~= 'extra' and r[3] ~= '' then return 'paused' end", "", on_stage(scenarios.test_15_a_pause_lets_a_fire_that_was_seen_do_nothing)),
     ("a fire is half made", "schedule_fire", "if fires[1] and not is_list(fires[1][6]) then", "if false then", on_stage(scenarios.test_a_schedule_whose_lane_is_no_list_submits_nothing_and_stops_no_other)),
-    ("a paused schedule is due", "schedules", "if r[2] ~= '' then at = r[3] elseif", "if", on_stage(scenarios.test_12_an_upsert_leaves_a_pause)),
     ("forbid allows", "schedule_fire", "if before and overlap == 'forbid' then", "if false then", on_stage(scenarios.test_21_forbid_skips_and_says_so)),
     ("a CONTINUE that finds an earlier run is lost", "schedule_fire", "continues and r[5] == 'forbid' and 'queue-one' or r[5]", "r[5]", on_stage(scenarios.test_a_continue_set_while_an_earlier_run_goes_on_begins_after_it), ("forbid",)),
     ("replace does not cancel", "schedule_fire", "if before and overlap == 'replace' then cancel(", "if false then cancel(", on_stage(scenarios.test_20_now_while_it_runs), ("replace", 1, ["fired", "ended", "fired"])),
@@ -589,5 +589,11 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("what has not ended is forgotten", "forget_tasks", "if TERMINAL[read(id, 'state')[1]] then", "if read(id, 'state')[1] then", forgetting.test_only_what_has_ended_is_forgotten),
     ("a queue is deleted under its workers", "obliterate", "if workers > 0 and not force then", "if false then", forgetting.test_a_namespace_with_workers_is_obliterated_only_by_force),
     ("lists of any name stay", "obliterate", "if empty_lanes() then return {cursor, 0} end", "", forgetting.test_nothing_is_left_of_an_obliterated_namespace),
+    # What metrics are read from.
+    ("two stewards report the queue", "report_duty", "and holder ~= steward then", "and false then", reporting.test_one_steward_has_the_duty_until_it_gives_it_up),
+    ("a steward gives up the duty of another", "report_duty", "if type(holder) == 'string' and holder ~= steward then return 0 end\nif ms == 0 then\n  if holder == steward then", "if type(holder) == 'string' and ms > 0 and holder ~= steward then return 0 end\nif ms == 0 then\n  if true then", reporting.test_one_steward_has_the_duty_until_it_gives_it_up),
+    ("the duty is kept for ever", "report_duty", ", 'PX', ms)", ")", reporting.test_the_duty_of_a_steward_that_is_gone_passes_on),
+    ("no duty beside something else", "report_duty", "type(holder) == 'string' and", "holder and", reporting.test_something_else_under_the_key_is_replaced),
+    ("silent workers are counted too early", "gauges", "'(' .. string", "string", reporting.test_workers_without_heartbeats_are_silent_after_a_lease),
 ]
 # fmt: on

@@ -138,10 +138,10 @@ def _lasting(view: View) -> Iterator[str]:
     for key, ttl in view.ttl.items():
         tombstone = view.workers.get(key.removeprefix("worker:"), {}).get("state") == "dead"
         rollup = key.startswith(("rollup:", "rollups:"))
-        if ttl >= 0 and not tombstone and not rollup and not key.startswith("control:"):
+        if ttl >= 0 and not tombstone and not rollup and not key.startswith(("control:", "reporter")):
             yield f"I11 {key} expires"
-        if ttl < 0 and rollup:
-            yield f"I11 the rollup {key} stays for ever"
+        if ttl < 0 and (rollup or key == "reporter"):
+            yield f"I11 {key} stays for ever"
         if ttl < 0 and tombstone:
             yield f"I14 the tombstone {key} stays for ever"
 

@@ -59,6 +59,7 @@ SINGLE = frozenset(
         "clocks",
         "asked",
         "answers",
+        "reporter",
     ]
 )
 OF_ABOUTS = ("about", "added", "feedback")

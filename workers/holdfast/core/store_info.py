@@ -43,6 +43,20 @@ class MemoryInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Gauges:
+    """Numbers of the queue at one moment of the store's clock. `silent`: workers without a heartbeat for a lease;
+    `webhooks`: those not delivered yet; `due_ms`: when the next schedule is due, None if none will be."""
+
+    now_ms: int
+    workers: int
+    silent: int
+    webhooks: int
+    schedules: int
+    due_ms: int | None
+    memory: MemoryInfo
+
+
+@dataclass(frozen=True, slots=True)
 class PersistenceInfo:
     """`fsync` and `save` are settings (None: hidden from us); the others are the results of the last write of each
     kind."""

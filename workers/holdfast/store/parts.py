@@ -28,6 +28,7 @@ class StoreParts:
     webhooks: protocol.WebhookStore
     conversations: protocol.ConversationStore
     rollups: protocol.RollupStore
+    metrics: protocol.MetricsStore
 
 
 class ComposedStore:
@@ -163,3 +164,6 @@ class ComposedStore:
         self.minutes = parts.rollups.minutes
         self.ten_minutes = parts.rollups.ten_minutes
         self.pack_rollup = parts.rollups.pack_rollup
+
+        self.report_duty = parts.metrics.report_duty
+        self.gauges = parts.metrics.gauges

@@ -29,7 +29,7 @@ from holdfast.core.schedule_records import (
     Undeclared,
 )
 from holdfast.core.served import ServedState
-from holdfast.core.store_info import LaneHead, StoreInfo
+from holdfast.core.store_info import Gauges, LaneHead, StoreInfo
 from holdfast.core.tasks import (
     MAX_CRASHES,
     Accepted,
@@ -637,6 +637,17 @@ class RollupStore(Protocol):
         ...
 
 
+class MetricsStore(Protocol):
+    """The calls of a steward that metrics are read from."""
+
+    async def report_duty(self, steward: str, ms: int) -> bool:
+        """Take or keep the duty to report the figures of the queue for so long, or give it up (0). False: another
+        steward has it."""
+        ...
+
+    async def gauges(self, lease_ms: int) -> Gauges: ...
+
+
 class Store(
     ServerStore,
     WorkerStore,
@@ -653,6 +664,7 @@ class Store(
     WebhookStore,
     ConversationStore,
     RollupStore,
+    MetricsStore,
     Protocol,
 ):
     """A whole store; `aclose` ends its connections."""

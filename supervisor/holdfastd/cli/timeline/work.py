@@ -17,7 +17,7 @@ from holdfastd.cli.common.store_session import reach
     epilog="Examples:\n\nsupervisor work 'mymodule:Worker(\"A:A:B\")'\n\nsupervisor work --config x.conf"
 )
 @click.argument("worker", required=False)
-@settings_but("workers", "reload", "preload", "burst")
+@settings_but("workers", "reload", "preload", "burst", "metrics")
 @options.common
 @options.pass_timeline_session
 def work(session: Session, /, worker: str | None) -> int:

@@ -109,6 +109,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "events": "events",  # stream: what happened
         "rollup": "rollup:",  # hash: the figures of a minute, by lane and handler
         "rollups": "rollups:",  # text: the figures of ten minutes, packed
+        "reporter": "reporter",  # text: the steward that reports the figures of the queue
         "counters": "counters",  # hash: how often what happened
         "unreadable": "unreadable",  # list: entries that were set aside, with the reason
         "asked": "asked",  # sorted set: kept setting to the last request carried out on it

@@ -12,6 +12,7 @@ from holdfast.store.redis.events import RedisEvents
 from holdfast.store.redis.hosts import RedisHosts
 from holdfast.store.redis.inspect import RedisInspect
 from holdfast.store.redis.lanes import RedisLanes
+from holdfast.store.redis.metrics import RedisMetrics
 from holdfast.store.redis.producer import RedisProducer
 from holdfast.store.redis.rollups import RedisRollups
 from holdfast.store.redis.schedules import RedisSchedules
@@ -55,6 +56,7 @@ class RedisStore(ComposedStore):
             webhooks=RedisWebhooks(connection),
             conversations=RedisConversations(connection),
             rollups=RedisRollups(connection),
+            metrics=RedisMetrics(connection),
         )
         super().__init__(parts)
 

@@ -1,0 +1,12 @@
+-- Numbers of the queue that take no reading of tasks.
+-- KEYS: the public queue. ARGV: ms after which a worker without heartbeats counts as silent.
+-- Answers: {now (ms), live workers, silent ones of them, webhooks that wait, schedules, when the first of them is due (ms, -1)}.
+-- flags: no-writes, allow-oom
+-- use: clock
+local function size(key)
+  local n = redis.pcall('ZCARD', key)
+  return type(n) == 'number' and n or 0
+end
+local first = redis.pcall('ZRANGEBYSCORE', KEY.schedules, '-inf', '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+return {NOW, size(KEY.workers), call('ZCOUNT', KEY.workers, '-inf', '(' .. string.format('%.0f', NOW - ARGV[1])),
+  size(KEY.webhooks), size(KEY.schedules), first[2] and math.floor(first[2]) or -1}
