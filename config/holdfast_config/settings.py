@@ -209,7 +209,7 @@ class Settings(BaseSettings):
     )
     metrics: values.Listen | None = _field(
         None,
-        "Address of metrics for Prometheus: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none are served.",
+        "Address of metrics for Prometheus: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none.",
     )
     otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
     otlp_protocol: _Protocol = _field("http/protobuf", "Protocol of the collector: http/protobuf or grpc.")

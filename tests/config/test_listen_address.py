@@ -19,9 +19,9 @@ from tests.config.conftest import Load
         ("unix:/run/holdfast/metrics.sock", "unix:/run/holdfast/metrics.sock"),
     ],
 )
-def test_an_address_is_spelled_out(load: Load, given: str, address: str) -> None:
-    assert load({"HOLDFAST_METRICS": given}).metrics == address
+def test_an_address_is_spelled_out(read: Load, given: str, address: str) -> None:
+    assert read({"HOLDFAST_METRICS": given}).metrics == address
 
 
-def test_nothing_is_served_by_default(load: Load) -> None:
-    assert load().metrics is None
+def test_nothing_is_served_by_default(read: Load) -> None:
+    assert read().metrics is None

@@ -24,10 +24,12 @@ from holdfastd.version import installed
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """`cpu_percent` of one core since the last measurement (at first: since its start), `memory_bytes` resident."""
+    """`cpu_percent` of one core since the last measurement (at first: since its start), `memory_bytes` resident;
+    `cpu_seconds` since its start."""
 
     cpu_percent: float
     memory_bytes: int
+    cpu_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,17 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
         reloading=view.reload is not None,
         store=_store(view, store),
         processes=[_process(child, usage.get(child.pid), moment.now) for child in sorted(children, key=_place)],
-        deaths=Deaths(view.death_count, [_death(death, moment) for death in view.deaths]),
+        deaths=Deaths(view.death_count, [_death(death, moment) for death in view.deaths], _by_cause(view)),
         quarantine=_quarantine(view, moment.now),
         not_preloaded=view.not_shared.why if view.not_shared else "",
     )
+
+
+def _by_cause(view: View) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (kind, cause), number in view.death_causes.items():
+        found.setdefault(kind, {})[cause] = number
+    return found
 
 
 def state(view: View) -> str:
@@ -116,6 +125,7 @@ def _process(child: Child, usage: Usage | None, now: float) -> ProcessStatus:
         silent=0.0 if child.slot == STORE else round(now - child.last_message_at, 3),
         cpu_percent=usage.cpu_percent if usage else None,
         memory_bytes=usage.memory_bytes if usage else None,
+        cpu_seconds=usage.cpu_seconds if usage else None,
     )
 
 

@@ -60,6 +60,7 @@ class ProcessStatus(msgspec.Struct, frozen=True):
     silent: float
     cpu_percent: float | None = None
     memory_bytes: int | None = None
+    cpu_seconds: float | None = None
 
 
 class DeathStatus(msgspec.Struct, frozen=True):
@@ -80,10 +81,12 @@ class DeathStatus(msgspec.Struct, frozen=True):
 
 
 class Deaths(msgspec.Struct, frozen=True):
-    """`total`: since the start; `recent`: the last ones, oldest first."""
+    """`total`: since the start; `recent`: the last ones, oldest first; `by_cause`: the total by kind of process and
+    cause."""
 
     total: int
     recent: list[DeathStatus]
+    by_cause: dict[str, dict[str, int]] = {}
 
 
 class QuarantineStatus(msgspec.Struct, frozen=True):

@@ -168,7 +168,11 @@ def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -
         lived=now - child.born,
         peak_bytes=event.peak_bytes,
     )
-    return replace(view, death_count=view.death_count + 1, deaths=(*view.deaths, death_of)[-RECENT:])
+    of_cause = (str(child.slot.kind), death_of.cause)
+    causes = {**view.death_causes, of_cause: view.death_causes.get(of_cause, 0) + 1}
+    return replace(
+        view, death_count=view.death_count + 1, death_causes=causes, deaths=(*view.deaths, death_of)[-RECENT:]
+    )
 
 
 def _report(child: Child, cause: Cause, now: float, *, is_repeated: bool) -> tuple[Command, ...]:

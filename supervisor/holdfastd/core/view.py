@@ -144,6 +144,7 @@ class View:
     cut_off: int = 0
     deaths: tuple[Death, ...] = ()
     death_count: int = 0
+    death_causes: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])  # by kind and cause
     to_dump: tuple[Slot, ...] = ()  # children whose stacks are still to be dumped, the next at `dump_at`
     dump_at: float = 0.0
     over: int | None = None

@@ -26,13 +26,17 @@ class Stats:
             if process is None:
                 process = self._known[pid] = psutil.Process(pid)
                 process.cpu_percent()  # starts the next interval; this value covers the time since its start
-                return Usage(_since_birth(process), process.memory_info().rss)
+                return Usage(_since_birth(process), process.memory_info().rss, _seconds(process))
             with process.oneshot():
-                return Usage(process.cpu_percent(), process.memory_info().rss)
+                return Usage(process.cpu_percent(), process.memory_info().rss, _seconds(process))
         except (psutil.Error, OSError):
             return None
 
 
 def _since_birth(process: psutil.Process) -> float:
+    return round(100 * _seconds(process) / max(0.01, time.time() - process.create_time()), 1)
+
+
+def _seconds(process: psutil.Process) -> float:
     used = process.cpu_times()
-    return round(100 * (used.user + used.system) / max(0.01, time.time() - process.create_time()), 1)
+    return used.user + used.system

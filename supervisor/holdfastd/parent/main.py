@@ -14,6 +14,7 @@ from holdfast.worker.main import run as work
 from holdfast.worker.spec import WorkerSpec
 from holdfast_config import Settings
 from holdfast_config.settings import STORE_SOCKET
+from holdfastd.control.metrics_socket import MetricsSocket
 from holdfastd.core.announce import Announce
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import ChildKind, Slot
@@ -69,8 +70,10 @@ def service_spec(
     def read_again() -> WorkerCode:
         return _worker(reloadable_settings(settings, reread()) if reread else settings, folder)
 
+    metrics = MetricsSocket(settings.metrics)
+
     def steward(first: bool, channel: socket.socket) -> int:
-        return serve(StewardSpec(settings, first), channel)
+        return serve(StewardSpec(settings, first, metrics=metrics.listener), channel)
 
     log = data_directory(settings).log_file
     store = EmbeddedStore(
@@ -93,6 +96,7 @@ def service_spec(
         queue=settings.queue_name,
         storage=settings.storage_type,
         group_verbs=settings.control_group_verbs,
+        metrics=metrics,
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfastd.control.metrics_socket import MetricsSocket
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import Slot
 from holdfastd.embedded.launch import StoreLaunch
@@ -40,7 +41,7 @@ class ServiceSpec:
     password.
 
     `reread` gives the code of workers after a reload; it raises ConfigError. `group_verbs`: requests that members of
-    the service's group may send to the control socket.
+    the service's group may send to the control socket. `metrics`: the socket on which the steward serves them.
     """
 
     policy: SupervisionPolicy
@@ -55,3 +56,4 @@ class ServiceSpec:
     queue: str = ""
     storage: str = ""
     group_verbs: tuple[str, ...] = ()
+    metrics: MetricsSocket = field(default_factory=MetricsSocket)

@@ -60,7 +60,7 @@ class ChildFactory:
                 def serve(channel: socket.socket) -> int:
                     return spec.steward(first, channel)
 
-                return ChildSetup(incarnation, "holdfast: stew", f"holdfast: {slot}", serve)
+                return ChildSetup(incarnation, "holdfast: stew", f"holdfast: {slot}", serve, spec.metrics.descriptors)
             case ChildKind.WATCHER:
                 assert spec.watcher is not None
                 return ChildSetup(incarnation, "holdfast: watch", f"holdfast: {slot}", spec.watcher)

@@ -10,6 +10,7 @@ import traceback
 
 from holdfast.exits import Exit
 from holdfast.os import locks
+from holdfastd.control.metrics_socket import ListenError
 from holdfastd.core.announce import Announce
 from holdfastd.embedded.errors import StoreLaunchError
 from holdfastd.parent import make_folders, prctl
@@ -41,8 +42,9 @@ def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
     faulthandler.enable(STDERR)  # inherited by every fork: a child that crashes or is aborted shows its stacks
     prctl.become_subreaper()
     try:
-        return Parent(spec, announce, kernel).run()
-    except StoreLaunchError as error:
+        with spec.metrics.opened(announce):
+            return Parent(spec, announce, kernel).run()
+    except (StoreLaunchError, ListenError) as error:
         announce(str(error), "error")
         return error.code
     except Exception:  # the outermost frame: all children are dead by now, and the bug is printed

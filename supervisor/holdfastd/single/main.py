@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import signal
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from holdfast.store.memory import MemoryStore, serving
 from holdfast.telemetry import open_telemetry
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
+from holdfastd.control.metrics_socket import ListenError, MetricsSocket
 from holdfastd.core.announce import Announce
 from holdfastd.parent.start_checks import refusal
 from holdfastd.parent.systemd_notify import Notifier
@@ -42,10 +44,15 @@ def run(settings: Settings, announce: Announce) -> int:
         return Exit.CONFIG
     with TemporaryDirectory(prefix="holdfast-") as folder:  # the lock files of other services' workers are not ours
         inside = settings.model_copy(update={"runtime_dir": Path(folder)})
-        return anyio.run(_boot, inside, announce, backend_options={"use_uvloop": True})
+        try:
+            with MetricsSocket(settings.metrics).opened(announce) as listener:
+                return anyio.run(_boot, inside, announce, listener, backend_options={"use_uvloop": True})
+        except ListenError as error:
+            announce(str(error), "error")
+            return error.code
 
 
-async def _boot(settings: Settings, announce: Announce) -> int:
+async def _boot(settings: Settings, announce: Announce, metrics: socket.socket | None) -> int:
     """Import the handler inside the running loop, with the queue in place: its module may start code that submits
     tasks."""
     with anyio.open_signal_receiver(*heeded()) as signals, serving(settings.queue_name) as store:
@@ -56,7 +63,7 @@ async def _boot(settings: Settings, announce: Announce) -> int:
         except HandlerError as error:
             announce(f"{error.traceback}{error}", "error")
             return Exit.CONFIG
-        async with open_worker(store, handler, settings) as worker, _steward(store, settings) as steward:
+        async with open_worker(store, handler, settings) as worker, _steward(store, settings, metrics) as steward:
             steward.tell(Born(worker.incarnation))
             async with anyio.create_task_group() as group:
                 group.start_soon(heed, signals, worker, settings.drain_timeout, announce)
@@ -81,11 +88,14 @@ async def _serve(settings: Settings, store: MemoryStore, worker: InProcessWorker
 
 
 @asynccontextmanager
-async def _steward(store: MemoryStore, settings: Settings) -> AsyncGenerator[InProcessLink]:
+async def _steward(
+    store: MemoryStore, settings: Settings, metrics: socket.socket | None
+) -> AsyncGenerator[InProcessLink]:
     """Run the same steward as for a pool of processes, while the block runs."""
     link = InProcessLink()
     telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
-    life = Steward(StewardSpec(settings, first=True), store, link, telemetry.recovered, own_process=False)
+    spec = StewardSpec(settings, first=True, metrics=metrics, has_pool=False)
+    life = Steward(spec, store, link, telemetry.recovered, own_process=False)
 
     async def hear_out() -> None:
         while True:

@@ -17,6 +17,7 @@ from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.store import open_store
 from holdfast.telemetry import open_telemetry
 from holdfast_config import Settings
+from holdfastd.control.metrics_socket import ListenError, MetricsSocket
 from holdfastd.core.announce import Announce
 from holdfastd.parent.systemd_notify import Notifier
 from holdfastd.single.watchdog import ping_watchdog
@@ -30,10 +31,15 @@ from holdfastd.steward.steward import LEAVE_WITHIN, Steward
 def run(settings: Settings, announce: Announce) -> int:
     """Run the steward until it is told to stop; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    return anyio.run(_serve, settings, announce, backend_options={"use_uvloop": True})
+    try:
+        with MetricsSocket(settings.metrics).opened(announce) as listener:
+            return anyio.run(_serve, settings, announce, listener, backend_options={"use_uvloop": True})
+    except ListenError as error:
+        announce(str(error), "error")
+        return error.code
 
 
-async def _serve(settings: Settings, announce: Announce) -> int:
+async def _serve(settings: Settings, announce: Announce, metrics: socket.socket | None) -> int:
     telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
     link, systemd = InProcessLink(), Notifier()
     code = ChildExit.BUG
@@ -44,7 +50,7 @@ async def _serve(settings: Settings, announce: Announce) -> int:
 
     async with open_store(settings.redis, settings.postgres) as store:
         seen = await SubmitRetries().call(store.last_halt, socket.gethostname())
-        spec = StewardSpec(settings, first=True, halt=seen)
+        spec = StewardSpec(settings, first=True, halt=seen, metrics=metrics, has_pool=False)
         async with anyio.create_task_group() as group:
             group.start_soon(_hear_out, link, settings, announce, systemd)
             group.start_soon(ping_watchdog, systemd)

@@ -102,6 +102,10 @@ class Steward:
         self.ending.finish(ChildExit.OK)
 
     async def _serve(self, group: TaskGroup) -> None:
+        if self.spec.metrics is not None:
+            from holdfastd.steward.metrics.serve import serve_metrics  # only where metrics are served
+
+            group.start_soon(serve_metrics, self.spec, self.store, self.health, self.spec.metrics)
         duties = tuple(self._duties())  # before the first worker is forked: see Orphans
         failed = await preflight(self.store, self.spec.settings) if self.spec.first else None
         if failed is not None:

@@ -1,0 +1,134 @@
+"""The socket on which the steward serves metrics. The supervisor opens it before its first fork and keeps it: a taken
+port ends the start, and a new steward goes on with the same socket."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.errors import HoldfastError
+from holdfast.exits import Exit
+from holdfast_config.listen_address import UNIX, ListenAddress, parse
+from holdfastd.core.announce import Announce
+
+BACKLOG = 16
+
+_MEND = {
+    errno.EADDRINUSE: (Exit.CONFIG, "another process has it: end that one, or choose another port (0: any free one)"),
+    errno.EADDRNOTAVAIL: (Exit.CONFIG, "this host has no such address: choose one of its own, or 0.0.0.0 for all"),
+    errno.EACCES: (Exit.PERMISSION, "this user may not open it: choose a port from 1024 on, or a folder of its own"),
+    errno.ENOENT: (Exit.CONFIG, "the folder of the socket does not exist: make it, or choose another"),
+}
+_OTHER = (Exit.CONFIG, "choose another --metrics")
+_IN_THE_WAY = (Exit.CONFIG, "a file that is no socket is there: remove it, or choose another path")
+_LIVE = (Exit.CONFIG, "another process listens on it: end that one, or choose another path")
+
+
+class ListenError(HoldfastError):
+    """Metrics cannot be served at this address. `code`: the exit status of the service."""
+
+    def __init__(self, address: str, why: str, end: tuple[Exit, str]) -> None:
+        self.code, mend = end
+        super().__init__(f"--metrics {address}: {why}: {mend}")
+
+
+class MetricsSocket:
+    """`address` as in the settings; None: no metrics are served."""
+
+    def __init__(self, address: str | None = None) -> None:
+        self._address = None if address is None else parse(address)
+        self.listener: socket.socket | None = None
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """The descriptors that a steward keeps."""
+        return () if self.listener is None else (self.listener.fileno(),)
+
+    @contextmanager
+    def opened(self, announce: Announce) -> Generator[socket.socket | None]:
+        """Listen while the block runs, and announce where. Raises ListenError."""
+        if url := self.open():
+            announce(f"metrics at {url}")
+        try:
+            yield self.listener
+        finally:
+            self.close()
+
+    def open(self) -> str:
+        """Listen; the URL for people, with the port that was chosen, or empty. Raises ListenError."""
+        if self._address is None:
+            return ""
+        try:
+            self.listener = _bound(self._address)
+        except OSError as error:
+            known = _MEND.get(error.errno or 0, _OTHER)
+            raise ListenError(str(self._address), error.strerror or str(error), known) from None
+        self.listener.listen(BACKLOG)
+        self.listener.setblocking(False)
+        return _shown(self._address, self.listener)
+
+    def close(self) -> None:
+        """Stop listening; the file of a unix socket is removed."""
+        if self.listener is None or self._address is None:
+            return
+        self.listener.close()
+        self.listener = None
+        if self._address.path is not None:
+            self._address.path.unlink(missing_ok=True)
+
+
+def _bound(address: ListenAddress) -> socket.socket:
+    if address.path is not None:
+        return _bound_to_path(address, address.path)
+    [(family, kind, number, _, place), *_] = socket.getaddrinfo(
+        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    return _opened(socket.socket(family, kind, number), place)
+
+
+def _bound_to_path(address: ListenAddress, path: Path) -> socket.socket:
+    """A socket for the owner and its group, like the control socket. One that a killed supervisor left is replaced."""
+    if path.is_socket():
+        if _is_live(path):
+            raise ListenError(str(address), os.strerror(errno.EADDRINUSE), _LIVE)
+        path.unlink()
+    elif path.exists():
+        raise ListenError(str(address), os.strerror(errno.EEXIST), _IN_THE_WAY)
+    before = os.umask(0o117)
+    try:
+        return _opened(socket.socket(socket.AF_UNIX), str(path))
+    finally:
+        os.umask(before)
+
+
+def _opened(listener: socket.socket, place: object) -> socket.socket:
+    try:
+        if listener.family != socket.AF_UNIX:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)  # type: ignore[arg-type]  # as getaddrinfo gives it
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _is_live(path: Path) -> bool:
+    """True if a process listens on the socket. Connecting to a unix socket never waits."""
+    with socket.socket(socket.AF_UNIX) as trial, contextlib.suppress(ConnectionRefusedError):
+        trial.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            trial.connect(str(path))
+        return True
+    return False
+
+
+def _shown(address: ListenAddress, listener: socket.socket) -> str:
+    if address.path is not None:
+        return f"{UNIX}{address.path}"
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"

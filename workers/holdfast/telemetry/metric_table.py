@@ -1,0 +1,177 @@
+"""All metrics: name, kind, unit, labels and meaning. Every export reads this table; docs/telemetry.md is made of it.
+
+A name is spelled with dots, as in OpenTelemetry; Prometheus's name of a metric is made of it and the unit. Metrics of
+the host come from each supervisor, about its own processes. Metrics of the queue come from one steward of all hosts, so
+that sums over hosts count nothing twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+MOST_NAMES = 200  # values of one label; what comes beyond is counted for `other`
+OTHER = "other"
+
+# Upper bounds in seconds of the buckets of histograms.
+BOUNDS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+    300.0,
+    900.0,
+    3600.0,
+)
+
+
+class Kind(StrEnum):
+    """`counter`: it only grows, until its process ends."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+class Scope(StrEnum):
+    HOST = "host"
+    QUEUE = "queue"
+
+
+class Unit(StrEnum):
+    """Units as OpenTelemetry writes them. The text in braces is a note: the metric is a plain number."""
+
+    SECONDS = "s"
+    BYTES = "By"
+    PROCESSES = "{process}"
+    TASKS = "{task}"
+    ENTRIES = "{entry}"
+    DELIVERIES = "{delivery}"
+    WORKERS = "{worker}"
+    SCHEDULES = "{schedule}"
+    WEBHOOKS = "{webhook}"
+    REQUESTS = "{request}"
+    YES = "1"
+
+
+_SUFFIX = {Unit.SECONDS: "_seconds", Unit.BYTES: "_bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    scope: Scope
+    name: str
+    kind: Kind
+    unit: Unit
+    labels: tuple[str, ...]
+    meaning: str
+
+    @property
+    def prometheus_name(self) -> str:
+        """The name by Prometheus's conventions: the unit is its end, and `_total` that of a counter."""
+        suffix = _SUFFIX.get(self.unit, "")
+        return self.name.replace(".", "_") + suffix + ("_total" if self.kind is Kind.COUNTER else "")
+
+    @property
+    def keeps_highest(self) -> bool:
+        """True if of several values that share their labels the highest counts, not the sum."""
+        return self.kind is Kind.GAUGE and self.unit in {Unit.SECONDS, Unit.YES}
+
+
+def _host(name: str, kind: Kind, unit: Unit, meaning: str, *labels: str) -> Metric:
+    return Metric(Scope.HOST, f"holdfast.{name}", kind, unit, labels, meaning)
+
+
+def _queue(name: str, kind: Kind, unit: Unit, meaning: str, *labels: str) -> Metric:
+    return Metric(Scope.QUEUE, f"holdfast.{name}", kind, unit, ("queue", *labels), meaning)
+
+
+SUPERVISOR_INFO = _host("supervisor.info", Kind.GAUGE, Unit.YES, "Always 1; the version is a label.", "version")
+STORE_UP = _host("store.up", Kind.GAUGE, Unit.YES, "1 if this host's steward reached the store just now.")
+REPORTER = _host("reporter", Kind.GAUGE, Unit.YES, "1 if this host's steward reports the metrics of the queue.")
+DEGRADED = _host(
+    "degraded", Kind.GAUGE, Unit.YES, "1 while something impairs the service; `supervisor status` says what."
+)
+BREAKER_OPEN = _host(
+    "breaker.open", Kind.GAUGE, Unit.YES, "1 while workers die so early that they are started one at a time."
+)
+WORKERS_WANTED = _host("workers.wanted", Kind.GAUGE, Unit.WORKERS, "Workers that the supervisor keeps running.")
+WORKERS_READY = _host("workers.ready", Kind.GAUGE, Unit.WORKERS, "Workers that take tasks now.")
+WORKERS_BUSY = _host("workers.busy", Kind.GAUGE, Unit.WORKERS, "Workers that run a task.")
+HOST_TASKS = _host("host.tasks", Kind.GAUGE, Unit.TASKS, "Tasks that run in this host's workers.")
+PROCESSES = _host(
+    "processes", Kind.GAUGE, Unit.PROCESSES, "Processes of the supervisor by kind and state.", "kind", "state"
+)
+PROCESS_MEMORY = _host("process.memory", Kind.GAUGE, Unit.BYTES, "Resident memory of a process.", "process")
+PROCESS_CPU = _host(
+    "process.cpu", Kind.COUNTER, Unit.SECONDS, "Processor time of a process since its start.", "process"
+)
+PROCESS_UPTIME = _host("process.uptime", Kind.GAUGE, Unit.SECONDS, "Time since the start of a process.", "process")
+PROCESS_RESTARTS = _host(
+    "process.restarts", Kind.COUNTER, Unit.PROCESSES, "Times that a process was started again in its slot.", "process"
+)
+DEATHS = _host(
+    "deaths",
+    Kind.COUNTER,
+    Unit.PROCESSES,
+    "Ends of processes by their cause, without those that ended well when they were asked to.",
+    "kind",
+    "cause",
+)
+
+LANE_DEPTH = _queue("lane.depth", Kind.GAUGE, Unit.TASKS, "Tasks that wait in a lane.", "lane")
+LANE_RUNNING = _queue("lane.running", Kind.GAUGE, Unit.TASKS, "Tasks of a lane that are in flight.", "lane")
+LANE_OLDEST = _queue(
+    "lane.oldest", Kind.GAUGE, Unit.SECONDS, "Age of the task that waits longest in a lane; 0 if none waits.", "lane"
+)
+LANE_WORKERS = _queue("lane.workers", Kind.GAUGE, Unit.WORKERS, "Live workers of all hosts that serve a lane.", "lane")
+LANE_PAUSED = _queue("lane.paused", Kind.GAUGE, Unit.YES, "1 while a lane is paused.", "lane")
+TASKS = _queue("tasks", Kind.GAUGE, Unit.TASKS, "Tasks that are kept, by state.", "state")
+DEAD_LETTERS = _queue("dead.letters", Kind.GAUGE, Unit.TASKS, "Dead letters that were not retried.")
+UNREADABLE = _queue("unreadable", Kind.GAUGE, Unit.ENTRIES, "Entries that could not be read and were set aside.")
+SUSPECTS = _queue("suspects", Kind.GAUGE, Unit.TASKS, "Suspects that wait to run apart from other tasks.")
+DELIVERIES = _queue(
+    "deliveries",
+    Kind.COUNTER,
+    Unit.DELIVERIES,
+    "Ends of deliveries, and of tasks that no worker had, by outcome. Counted since this steward reports the queue.",
+    "lane",
+    "handler",
+    "outcome",
+)
+TASK_WAIT = _queue(
+    "task.wait", Kind.HISTOGRAM, Unit.SECONDS, "Time from when a task could be claimed to its claim.", "lane"
+)
+TASK_RUN = _queue("task.run", Kind.HISTOGRAM, Unit.SECONDS, "Time for which a handler ran.", "handler")
+PAYLOAD = _queue("payload", Kind.COUNTER, Unit.BYTES, "Size of operations and results of deliveries.", "content")
+ACCEPTED = _queue("tasks.accepted", Kind.COUNTER, Unit.TASKS, "Tasks that were accepted, since the queue exists.")
+RECOVERED = _queue(
+    "tasks.recovered", Kind.COUNTER, Unit.TASKS, "Tasks that were put back after the death of their worker."
+)
+LEASES = _queue("leases", Kind.GAUGE, Unit.WORKERS, "Workers of all hosts by their lease: held or silent.", "state")
+SCHEDULES = _queue("schedules", Kind.GAUGE, Unit.SCHEDULES, "Schedules, paused ones included.")
+SCHEDULES_LATENESS = _queue(
+    "schedules.lateness", Kind.GAUGE, Unit.SECONDS, "Time for which the earliest due schedule has not fired."
+)
+WEBHOOKS_WAITING = _queue("webhooks.waiting", Kind.GAUGE, Unit.WEBHOOKS, "Webhook calls that were not delivered yet.")
+LEDGER_LAG = _queue(
+    "ledger.lag", Kind.GAUGE, Unit.SECONDS, "Age of the newest event in PostgreSQL while there are newer ones in Redis."
+)
+LEDGER_WAITING = _queue(
+    "ledger.waiting", Kind.GAUGE, Unit.REQUESTS, "Requests in PostgreSQL that Redis has not got yet."
+)
+STORE_MEMORY = _queue("store.memory", Kind.GAUGE, Unit.BYTES, "Memory that the store uses.")
+STORE_MEMORY_LIMIT = _queue("store.memory.limit", Kind.GAUGE, Unit.BYTES, "The store's maxmemory; 0: none is set.")
+
+TABLE: tuple[Metric, ...] = tuple(metric for metric in list(globals().values()) if isinstance(metric, Metric))
