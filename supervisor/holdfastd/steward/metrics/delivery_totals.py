@@ -20,7 +20,7 @@ class DeliveryTotals:
         self._lanes = lanes
         self._handlers = handlers
         self._over: Rollup = {}
-        self._series: dict[Series, Series] = {}
+        self._pairs: set[Series] = set()
         self._next: int | None = None
 
     def since(self, now_ms: int) -> int:
@@ -45,11 +45,8 @@ class DeliveryTotals:
         return bounded
 
     def _named(self, series: Series) -> Series:
-        known = self._series.get(series)
-        if known is not None:
-            return known
-        if len(self._series) >= MOST_SERIES:
-            return Series(OTHER, OTHER)
         named = Series(self._lanes.name(series.lane), self._handlers.name(series.handler))
-        self._series[series] = named
+        if named not in self._pairs and len(self._pairs) >= MOST_SERIES:
+            return Series(OTHER, OTHER)
+        self._pairs.add(named)
         return named
