@@ -12,7 +12,7 @@ import pytest
 from holdfast.exits import Exit
 from holdfastd.cli.command_table import cli
 from holdfastd.cli.common.lazy_command import LazyCommand
-from tests.docs import settings_table
+from tests.docs import metric_tables, settings_table
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -88,6 +88,12 @@ def test_the_table_of_settings_is_up_to_date() -> None:
     """python -m tests.docs.settings_table docs/settings.md"""
     page = (ROOT / "docs/settings.md").read_text()
     assert page == settings_table.renewed(page)
+
+
+def test_the_tables_of_metrics_are_up_to_date() -> None:
+    """python -m tests.docs.metric_tables docs/telemetry.md"""
+    page = (ROOT / "docs/telemetry.md").read_text()
+    assert page == metric_tables.renewed(page)
 
 
 def test_exit_statuses_are_told_with_their_meanings() -> None:
