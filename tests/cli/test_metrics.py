@@ -246,6 +246,19 @@ def test_a_steward_that_ends_passes_the_report_on_at_once(cli: Cli, short_path: 
         two.until(lambda now: now.value("holdfast_reporter") == 1)
 
 
+def test_a_queue_in_memory_is_told_of(short_path: Path) -> None:
+    place = short_path / "metrics.sock"
+    process = started(short_path, "--metrics", f"unix:{place}", "--scheduler-type", "memory")
+    try:
+        assert process.stderr is not None
+        assert next(line for line in process.stderr if "worker ready" in line)
+        scrape = Scraper(place).scrape()
+        assert (scrape.value("holdfast_store_up"), scrape.value("holdfast_reporter")) == (1, 1)
+        assert scrape.value("holdfast_lane_workers", lane="bindu:tasks") == 1
+    finally:
+        killed(process)
+
+
 def test_a_taken_port_ends_the_start_in_one_line(alone: Cli, cli: Cli) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]

@@ -139,6 +139,13 @@ def test_pods_are_scaled_by_metrics_of_the_queue() -> None:
     assert scaled["spec"]["minReplicaCount"] < scaled["spec"]["maxReplicaCount"]
 
 
+@pytest.mark.parametrize("name", ["worker.yaml", "autoscaler.yaml", "redis.yaml"])
+def test_manifests_are_valid_by_the_schemas_of_kubernetes(name: str) -> None:
+    validator: Any = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+    for manifest in manifests(name):
+        validator.validate(manifest, "1.31", strict=True)
+
+
 def test_a_pod_serves_metrics_where_it_is_asked_for_them() -> None:
     [worker] = manifests("worker.yaml")
     template = worker["spec"]["template"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from holdfast.core.served import ServedLane, ServedWork
 from holdfast.core.store_info import Gauges
 from tests.lua.namespace import Namespace
+from tests.lua.operations import introduction
 
 pytestmark = pytest.mark.anyio
 
@@ -63,6 +67,14 @@ async def test_a_schedule_that_will_never_fire_is_not_due(space: Namespace) -> N
     await space.do("ZADD", space.key("schedules"), 1_700_000_000_000, "due")
     found = await gauges(space)
     assert (found.schedules, found.due_ms) == (2, 1_700_000_000_000)
+
+
+async def test_lanes_name_the_settings_of_their_workers(space: Namespace) -> None:
+    served = ServedLane(space.queue, 2, 1.5)
+    await space.store.register(replace(introduction("w"), service=ServedWork((served, ServedLane("other")))))
+    found = {lane.name: lane for lane in (await space.store.lanes([])).lanes}
+    assert (found[space.queue].workers, found[space.queue].served) == (1, (served,))
+    assert found["other"].served == (ServedLane("other"),)
 
 
 async def test_keys_of_another_type_count_as_empty(space: Namespace) -> None:

@@ -11,15 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.histogram import bucketed
-from holdfast.core.rollup import MINUTE, OTHER, Figures, Histogram, Rollup, Series
+from holdfast.core.rollup import MINUTE, OTHER, Figures, Histogram, Rollup, Series, field_of
+from holdfast.core.tasks import Introduction
 from holdfast.store.memory import MemoryStore
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry.metric_table import BOUNDS, MOST_NAMES, TABLE, Kind
 from holdfast.telemetry.readings import BoundedNames, Readings
+from holdfast_config import Settings
 from holdfastd.steward.metrics.delivery_totals import MOST_SERIES, DeliveryTotals
 from holdfastd.steward.metrics.exposition import cumulative, exposed
+from holdfastd.steward.metrics.queue_report import QueueReport
 from holdfastd.steward.metrics.reporter import LEASE, SCRAPED_WITHIN, Reporter
 from tests.cli.scraping import Scrape
+from tests.lua.operations import submission
 
 NOW = 1_700_000_000_000 // MINUTE * MINUTE + 5000
 
@@ -119,6 +123,44 @@ def test_names_follow_the_conventions_and_are_there_once() -> None:
         assert metric.meaning.endswith(".")
     assert table.PROCESS_CPU.prometheus_name == "holdfast_process_cpu_seconds_total"
     assert table.STORE_MEMORY.prometheus_name == "holdfast_store_memory_bytes"
+
+
+async def read_from(store: MemoryStore) -> Scrape:
+    _, text = exposed(await QueueReport(store, Settings(queue_name="q")).read(), "")
+    return Scrape.of(text.decode())
+
+
+def test_ten_thousand_handlers_of_a_store_are_bounded_and_all_are_counted() -> None:
+    async def play() -> Scrape:
+        store = MemoryStore("q")
+        await store.register(Introduction("w", "host", "boot", 1, 0))
+        for start in range(0, 10_000, 1000):
+            names = [Series("q", f'hostile "{n}"\n') for n in range(start, start + 1000)]
+            samples = {field_of("run:completed", name): b"1000 -80 1" for name in names}
+            await store.add_samples("w", start + 1, samples)
+        scrape = await read_from(store)
+        await store.aclose()
+        return scrape
+
+    scrape = anyio.run(play)
+    handlers = {labels["handler"] for name, labels, _ in scrape.samples if name == "holdfast_task_run_seconds_count"}
+    assert len(handlers) <= MOST_NAMES + 1
+    assert scrape.value("holdfast_task_run_seconds_count") == 10_000
+
+
+def test_many_lanes_are_bounded() -> None:
+    async def play() -> Scrape:
+        store = MemoryStore("q", most_waiting=1000)
+        lanes = [f"lane-{n}" for n in range(300)]
+        await store.submit([submission(f"t-{lane}", lane) for lane in lanes])
+        scrape = await read_from(store)
+        await store.aclose()
+        return scrape
+
+    scrape = anyio.run(play)
+    assert len([1 for name, _, _ in scrape.samples if name == "holdfast_lane_depth"]) == MOST_NAMES + 1
+    assert scrape.value("holdfast_lane_depth") == 300
+    assert scrape.value("holdfast_lane_depth", lane=OTHER) > 90
 
 
 def test_a_steward_that_is_not_scraped_gives_the_report_up() -> None:

@@ -8,6 +8,7 @@ from http import HTTPStatus
 
 import anyio
 import anyio.to_thread
+import structlog
 
 from holdfast.errors import StoreError
 from holdfast.store.protocol import ServerStore
@@ -20,6 +21,9 @@ from holdfastd.steward.metrics.reporter import Reporter
 
 FRESH = 1.0  # seconds for which what was read is served again
 STORE_TIMEOUT = 3.0  # seconds
+_LATE = f"the store does not answer within {STORE_TIMEOUT:g} s"
+
+_log = structlog.get_logger("holdfast.steward")
 
 
 class Pages:
@@ -37,6 +41,7 @@ class Pages:
         self._host = host
         self._reporter = reporter
         self._report = report
+        self._trouble = ""
         self._clock = clock
         self._reading = anyio.Lock()
         self._read_at = float("-inf")
@@ -69,7 +74,7 @@ class Pages:
         except StoreError as error:
             return str(error)
         except TimeoutError:
-            return f"the store does not answer within {STORE_TIMEOUT:g} s"
+            return _LATE
         return ""
 
     async def _metrics(self, request: Request) -> Answer:
@@ -93,12 +98,19 @@ class Pages:
             with anyio.fail_after(STORE_TIMEOUT):
                 queue = await self._read_queue()
                 is_up = True
-        except (StoreError, TimeoutError):
-            pass  # STORE_UP says so, and the steward's own duties log it
+            self._note("")
+        except (StoreError, TimeoutError) as error:
+            self._note(str(error) or _LATE)
         readings.set(table.STORE_UP, is_up)
         readings.set(table.REPORTER, queue is not None)
         readings.update(queue or Readings())
         return readings
+
+    def _note(self, trouble: str) -> None:
+        """Log why the queue cannot be read, once while it stays so."""
+        if trouble and trouble != self._trouble:
+            _log.warning("metrics of the queue cannot be read", trouble=trouble)
+        self._trouble = trouble
 
     async def _read_queue(self) -> Readings | None:
         """None where another steward reports the queue."""

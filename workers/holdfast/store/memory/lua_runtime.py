@@ -33,6 +33,26 @@ def decode(raw: bytes, new: New) -> Table:
     return _as_lua(json.loads(raw.decode(), parse_int=float), new)
 
 
+def encode(value: Any) -> bytes:
+    """cjson.encode"""
+    return json.dumps(_as_json(value)).encode()
+
+
+def _as_json(value: Any) -> Json:
+    match value:
+        case bytes():
+            return value.decode(errors="replace")
+        case None | bool() | int() | float() | str():
+            return value
+        case _ if value is _NULL:
+            return None
+        case _:
+            items: dict[Any, Any] = dict(value.items())
+            if list(items) == list(range(1, len(items) + 1)):
+                return [_as_json(each) for each in items.values()]
+            return {str(_as_json(key)): _as_json(each) for key, each in items.items()}
+
+
 def _as_lua(value: Json, new: New) -> Any:
     match value:
         case None:
