@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from redis import Redis
 
 from holdfast.telemetry.metric_table import TABLE, Kind, Metric, Scope
 from tests.cli.commands import SUPERVISOR, Cli, clean
@@ -120,7 +121,7 @@ def test_clients_that_send_nothing_keep_nobody_out(pool: tuple[Cli, Scraper]) ->
         (b"GET /other HTTP/1.1\r\n\r\n", b"404"),
         (b"HEAD /healthz HTTP/1.1\r\n\r\n", b"200"),
         (b"\xff\xfe\r\n\r\n", b"400"),
-        (b"GET /metrics HTTP/1.1\r\nX: " + b"a" * 100_000, b""),
+        (b"GET /metrics HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n", b""),
     ],
 )
 def test_a_request_that_is_none_is_answered_or_dropped(pool: tuple[Cli, Scraper], sent: bytes, status: bytes) -> None:
@@ -243,6 +244,9 @@ def test_a_steward_that_ends_passes_the_report_on_at_once(cli: Cli, short_path: 
         assert two.scrape().value("holdfast_reporter") == 0
         processes[0].terminate()
         assert processes[0].wait(60) == 0
+        _, url, _, queue = cli.options
+        with Redis.from_url(url) as plain:
+            assert plain.exists(f"{{{queue}}}:reporter") == 0, "its lease is left to end"
         two.until(lambda now: now.value("holdfast_reporter") == 1)
 
 
