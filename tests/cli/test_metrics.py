@@ -17,8 +17,9 @@ import pytest
 from redis import Redis
 
 from holdfast.telemetry.metric_table import TABLE, Kind, Metric, Scope
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
 from tests.cli.scraping import Scrape, Scraper, scraped
+from tests.forked import SUPERVISOR
 from tests.servers import serve, valkey
 
 HOST = {metric for metric in TABLE if metric.scope is Scope.HOST}
@@ -71,7 +72,7 @@ def test_deliveries_are_counted_with_their_times(pool: tuple[Cli, Scraper]) -> N
     scrape = scraper.until(lambda now: completed(now) == before + 3)
     assert scrape.value("holdfast_lane_depth", lane="bindu:tasks") == 0
     scraper.until(lambda now: now.value("holdfast_task_run_seconds_count") == completed(now))
-    again = scraper.scrape()
+    again = scraper.until(lambda now: now.value("holdfast_task_wait_seconds_count") >= before + 3)
     assert again.value("holdfast_task_run_seconds_bucket", le="+Inf") == again.value("holdfast_task_run_seconds_count")
     assert again.value("holdfast_payload_bytes_total", content="operation") > 0
 
@@ -302,6 +303,6 @@ def test_nothing_of_it_is_imported_where_it_is_off() -> None:
         "import sys; import holdfastd.parent.main, holdfastd.steward.steward, holdfastd.single.steward; "
         "print([name for name in sys.modules if name.startswith(('prometheus_client', 'holdfastd.steward.metrics'))])"
     )
-    python = Path(SUPERVISOR).with_name("python")
+    python = SUPERVISOR.with_name("python")
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
