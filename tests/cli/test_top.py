@@ -12,7 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.cli.commands import SUPERVISOR, Cli, clean
+from tests.cli.commands import Cli, clean
+from tests.forked import SUPERVISOR
 
 
 class Screen:

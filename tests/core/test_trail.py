@@ -61,7 +61,7 @@ def every_script() -> str:
 
 def test_every_event_that_a_script_writes_is_known() -> None:
     text = every_script()
-    noted = set(re.findall(r"\bnote\('([a-z-]+)'", text)) | {
+    noted = set(re.findall(r"\bnote(?:_end)?\('([a-z-]+)'", text)) | {
         "retry",
         "release",
         "defer",
