@@ -442,7 +442,7 @@ class InspectStore(Protocol):
     """The calls that look at everything; costly."""
 
     async def snapshot(self) -> dict[str, object]:
-        """Every key of the namespace with type, ttl and content, at one moment (for checks)."""
+        """Every key with type, when it expires (`ttl`: Unix time in ms, -1: never) and content, at one moment."""
         ...
 
     async def examine(self, lanes: Sequence[str], watch: float) -> StoreInfo:

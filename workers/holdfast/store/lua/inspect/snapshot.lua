@@ -1,6 +1,6 @@
 -- Every key of the namespace, and every lane named outside it, in one atomic look: for checks and tests, costly on a large one.
 -- KEYS: the public queue. ARGV: none.
--- Answers: key, type, ttl (ms), content, … ; content as the type's own read command gives it.
+-- Answers: key, type, when it expires (Unix time in ms, -1: never), content, … ; content as the type's own read command gives it.
 -- flags: no-writes, allow-oom
 -- use: lane
 local READ = {
@@ -16,7 +16,7 @@ local function add(key)
   local kind = call('TYPE', key).ok
   if added[key] or not READ[kind] then return end
   added[key] = true
-  for _, item in ipairs({key, kind, call('PTTL', key), READ[kind](key)}) do answer[#answer + 1] = item end
+  for _, item in ipairs({key, kind, call('PEXPIRETIME', key), READ[kind](key)}) do answer[#answer + 1] = item end
 end
 add(QUEUE)
 for _, index in ipairs({NAME.seq, NAME.heads}) do
