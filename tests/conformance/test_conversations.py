@@ -28,6 +28,18 @@ async def test_who_opens_a_conversation_owns_it(stand: Stand) -> None:
     assert await stand.store.conversations("two", 10, 0) == []
 
 
+async def test_tasks_and_conversations_of_one_moment_are_in_their_order(stand: Stand) -> None:
+    tasks, conversations = ("t3", "t1", "t2"), ["c9", "c1", "c5"]
+    for context_id in conversations:
+        for task_id in tasks:
+            await note(stand, f"{context_id} {task_id}", context_id)
+    conversation = await stand.store.conversation("c1")
+    assert conversation is not None
+    assert conversation.task_ids == tuple(f"c1 {task_id}" for task_id in tasks)
+    assert await stand.store.conversations("one", 10, 0) == conversations[::-1]
+    assert await stand.store.conversations(None, 10, 0) == conversations[::-1]
+
+
 async def test_a_task_is_its_owners_in_every_conversation(stand: Stand) -> None:
     await note(stand, "t1")
     assert await note(stand, "t1", "c2", "two") == "foreign"

@@ -16,7 +16,7 @@ if (opened and opened ~= owner) or (noted and noted ~= owner) then return 'forei
 open_conversation(context, owner)
 if call('HSETNX', about, 'context', context) == 1 then
   call('HSET', about, 'owner', owner, 'at', NOW)
-  call('ZADD', tasks_of(context), NOW, id)
+  add_last(tasks_of(context), id)
   call('ZADD', KEY.abouts, NOW, id)
 end
 if not state then note_message(id, message) end

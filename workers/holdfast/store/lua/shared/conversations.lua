@@ -1,5 +1,5 @@
 -- use: task_record clock
--- provides: about_of conversation_of tasks_of open_conversation forget_conversation is_noted noted_state write_noted
+-- provides: about_of conversation_of tasks_of add_last open_conversation forget_conversation is_noted noted_state write_noted
 -- provides: note_message end_note forget_about sweep
 -- Conversations, and what applications keep beside tasks. Both stay as long as the task's record, and a conversation as long
 -- as it has tasks. Each call that notes a task also removes the leftovers of a few tasks that are gone.
@@ -11,11 +11,17 @@ local function about_of(id) return KEY.about .. id end
 local function conversation_of(context) return KEY.conversation .. context end
 local function tasks_of(context) return conversation_of(context) .. NAME.of_tasks end
 
+-- Adds an id behind all others: several may come within a millisecond.
+local function add_last(key, id)
+  local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
+  call('ZADD', key, last and string.format('%.3f', math.max(NOW, last + 0.001)) or NOW, id)
+end
+
 -- Opens a conversation. Its first owner stays its owner.
 local function open_conversation(context, owner)
   if call('HSETNX', conversation_of(context), 'owner', owner) == 0 then return end
-  call('ZADD', KEY.conversations, NOW, context)
-  call('ZADD', KEY.owned .. owner, NOW, context)
+  add_last(KEY.conversations, context)
+  add_last(KEY.owned .. owner, context)
 end
 
 local function forget_conversation(context)
