@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-
-import anyio.to_thread
 
 from holdfast.core.lanes import Lanes
 from holdfast.core.quiet_hosts import Quiet
@@ -17,9 +14,8 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Counts, TaskRecord, Wanted, WorkerRecord
 from holdfast.store.protocol import Store
 from holdfastd.cli.top.flow import Flow, Rates
-from holdfastd.control import client
-from holdfastd.control.errors import ControlError
-from holdfastd.control.socket_protocol import AskStatus, SupervisorStatus
+from holdfastd.control.async_client import status_or_none
+from holdfastd.control.socket_protocol import SupervisorStatus
 
 MINUTES = 15  # of rollups that are looked at
 SCHEDULES_AHEAD_MS = 7 * 86_400_000
@@ -79,12 +75,8 @@ class Observer:
         return replace(earlier, service=await self.service(), trouble=trouble)
 
     async def service(self) -> SupervisorStatus | None:
-        """The supervisor of this host; None where none runs, or this user may not ask it."""
-        ask = partial(client.ask, self.runtime_dir, AskStatus(), STATUS_TIMEOUT)
-        try:
-            return await anyio.to_thread.run_sync(ask)
-        except (ControlError, OSError):
-            return None
+        """The supervisor of this host, if it answers."""
+        return await status_or_none(self.runtime_dir, STATUS_TIMEOUT)
 
     async def _minutes(self, now_ms: int) -> dict[int, Rollup]:
         this = now_ms // MINUTE * MINUTE

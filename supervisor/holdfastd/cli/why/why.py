@@ -28,9 +28,8 @@ from holdfastd.cli.views import host_views
 from holdfastd.cli.views.times import moment, span
 from holdfastd.cli.why import history
 from holdfastd.cli.why.outlook import TaskSnapshot, outlook
-from holdfastd.control import client
-from holdfastd.control.errors import ControlError
-from holdfastd.control.socket_protocol import AskStatus, SupervisorStatus
+from holdfastd.control.async_client import status_or_none
+from holdfastd.control.socket_protocol import SupervisorStatus
 from holdfastd.core.duration_words import duration
 
 PARENTS = 3  # shown for a waiting task
@@ -64,7 +63,7 @@ async def lines(session: Session, task_id: str, store: Store, /) -> list[str]:
 
 async def _story(session: Session, task_id: str, store: Store, /) -> tuple[TaskSnapshot, history.TaskHistory]:
     snapshot, workers = await _gather(session, task_id, store)
-    here = _supervisor(session)
+    here = await status_or_none(session.runtime_dir, STATUS_TIMEOUT)
     snapshot = replace(snapshot, held_back=here.quarantine.held_back if here else "")
     return snapshot, history.TaskHistory(workers, _deaths(here), history.events_of(snapshot.steps))
 
@@ -111,14 +110,6 @@ def _held_up(quiet: Sequence[Quiet], hosts: Collection[str]) -> tuple[str, ...]:
 async def _parents(store: Store, task_ids: Sequence[str], /) -> tuple[TaskRecord, ...]:
     parents = [await store.get(task_id, payloads=False) for task_id in task_ids]
     return tuple(each for each in parents if each)
-
-
-def _supervisor(session: Session, /) -> SupervisorStatus | None:
-    """The status of the supervisor of this host, if one runs."""
-    try:
-        return client.ask(session.runtime_dir, AskStatus(), STATUS_TIMEOUT)
-    except (ControlError, OSError):  # none runs, or this user may not ask it
-        return None
 
 
 def _deaths(here: SupervisorStatus | None) -> dict[str, int]:

@@ -7,20 +7,15 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-import anyio
-import msgspec
-from anyio.abc import SocketStream
-
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry.readings import BoundedNames, Readings
-from holdfastd.control.socket_protocol import AskStatus, ProcessStatus, SupervisorStatus, encode
+from holdfastd.control.async_client import status_or_none
+from holdfastd.control.socket_protocol import ProcessStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED, Reason
 from holdfastd.core.slots import CLAIMING, ChildKind
 from holdfastd.version import installed
 
 ANSWER_TIMEOUT = 2.0  # seconds: the parent answers at once unless it is stopped
-LONGEST_ANSWER = 16 << 20  # bytes: the status of many workers
-
 
 _UNEXPECTED = [reason for reason in Reason if reason not in EXPECTED]
 
@@ -34,10 +29,10 @@ class Host(Protocol):
 
 
 class PoolHost:
-    """A supervisor and its processes. `path`: its control socket."""
+    """A supervisor and its processes. `runtime_dir`: its runtime folder."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, runtime_dir: Path) -> None:
+        self._runtime_dir = runtime_dir
         self._processes = BoundedNames()
 
     async def read(self) -> Readings:
@@ -62,14 +57,7 @@ class PoolHost:
         return ""
 
     async def _status(self) -> SupervisorStatus | None:
-        with anyio.move_on_after(ANSWER_TIMEOUT):
-            try:
-                async with await anyio.connect_unix(self._path) as stream:
-                    await stream.send(encode(AskStatus()))
-                    return msgspec.json.decode(await _line(stream), type=SupervisorStatus)
-            except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, msgspec.DecodeError):
-                return None
-        return None
+        return await status_or_none(self._runtime_dir, ANSWER_TIMEOUT)
 
     def _set_process(self, readings: Readings, process: ProcessStatus) -> None:
         is_numbered = process.kind in CLAIMING
@@ -118,13 +106,3 @@ def _set_service(readings: Readings, status: SupervisorStatus) -> None:
     for kind, causes in status.deaths.by_cause.items():
         for cause, number in causes.items():
             readings.set(table.DEATHS, number, kind, cause)
-
-
-async def _line(stream: SocketStream) -> bytes:
-    """The first line of the answer. Raises EndOfStream for one without an end."""
-    line = b""
-    while not line.endswith(b"\n"):
-        line += await stream.receive(1 << 20)
-        if len(line) > LONGEST_ANSWER:
-            raise anyio.EndOfStream
-    return line

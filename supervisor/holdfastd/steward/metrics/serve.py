@@ -8,7 +8,6 @@ import time
 import anyio
 
 from holdfast.store.protocol import Store
-from holdfastd.control.socket_protocol import CONTROL_SOCKET
 from holdfastd.steward.duty import run_duty
 from holdfastd.steward.health import Health
 from holdfastd.steward.metrics.host import PoolHost, ProcessHost
@@ -22,7 +21,7 @@ from holdfastd.steward.spec import StewardSpec
 async def serve_metrics(spec: StewardSpec, store: Store, health: Health, listener: socket.socket) -> None:
     """Serve until cancelled; then another steward may report the queue at once."""
     reporter = Reporter(store, time.monotonic)
-    host = PoolHost(spec.settings.runtime_dir / CONTROL_SOCKET) if spec.has_pool else ProcessHost("steward")
+    host = PoolHost(spec.settings.runtime_dir) if spec.has_pool else ProcessHost("steward")
     pages = Pages(store, host, reporter, QueueReport(store, spec.settings))
     try:
         async with anyio.create_task_group() as group:
