@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.core.rollup import MINUTE, TEN_MINUTES, Rollup
+from holdfast.core.rollup import MINUTE, MINUTES_KEPT_MS, TEN_MINUTES, Rollup
 from holdfast.store.protocol import RollupStore
-
-MINUTES_KEPT_MS = 8 * 60 * MINUTE
-LONGEST_MS = 30 * 86_400_000  # rollups are kept for so long
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from holdfast.core.histogram import Buckets
 
 MINUTE = 60_000  # milliseconds
 TEN_MINUTES = 10 * MINUTE
+MINUTES_KEPT_MS = 8 * 60 * MINUTE  # rollups of minutes are kept for so long
+PACKED_KEPT_MS = 30 * 86_400_000  # and those of ten minutes
 PACKED_BYTES = 6144  # of ten minutes: 26 MB in thirty days
 OTHER = "other"  # the handler that the figures of too many handlers and lanes are counted for
 
@@ -38,7 +40,7 @@ _unpack = msgspec.msgpack.Decoder(dict[str, bytes]).decode
 
 
 class Series(NamedTuple):
-    """What figures are kept by."""
+    """The lane and the handler that figures belong to."""
 
     lane: str
     handler: str

@@ -1,8 +1,8 @@
-"""What the rollups of a period say: rates, failures and percentiles, by handler, by lane or in all."""
+"""Statistics of a period, from its rollups: rates, failures and percentiles, by handler, by lane or in all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from holdfast.core.histogram import quantile
@@ -33,9 +33,10 @@ class Percentiles:
     def of(cls, histogram: Histogram) -> Percentiles | None:
         """None without samples."""
         count = histogram.count
-        found = [quantile(histogram.buckets, share) for share in (0.5, 0.95, 0.99)]
-        p50, p95, p99 = (value or 0.0 for value in found)
-        return cls(count, histogram.micros / 1e6 / count, p50, p95, p99) if count else None
+        p50, p95, p99 = (quantile(histogram.buckets, share) for share in (0.5, 0.95, 0.99))
+        if p50 is None or p95 is None or p99 is None:
+            return None
+        return cls(count, histogram.micros / 1e6 / count, p50, p95, p99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Statistic:
         return cls(
             name=name,
             seconds=seconds,
-            runs=sum(outcomes[outcome] for outcome in RUNS),
+            runs=runs_of(figures),
             completed=outcomes["completed"],
             failures=sum(outcomes[outcome] for outcome in FAILURES),
             retries=outcomes["retry"],
@@ -77,6 +78,11 @@ class Statistic:
             run=Percentiles.of(figures.run),
             lost_samples=figures.lost_samples,
         )
+
+
+def runs_of(figures: Figures) -> int:
+    """The number of runs of a handler."""
+    return sum(figures.outcomes[outcome] for outcome in RUNS)
 
 
 def by_handler(rollup: Rollup) -> dict[str, Figures]:
@@ -106,19 +112,13 @@ def statistics(groups: Mapping[str, Figures], seconds: float) -> list[Statistic]
     return sorted(found, key=lambda each: (-each.runs, each.name))
 
 
-def slowest(found: Iterable[Statistic]) -> list[Statistic]:
-    """Those of which run times are known, the slowest 95th percentile first."""
-    return sorted((each for each in found if each.run), key=lambda each: -each.run.p95 if each.run else 0.0)
-
-
 def runs_over_time(rollups: Mapping[int, Rollup], start_ms: int, step_ms: int, steps: int) -> list[int]:
     """The number of runs in each of so many steps from a moment on."""
     counts = [0] * steps
     for at, rollup in rollups.items():
         step = (at - start_ms) // step_ms
         if 0 <= step < steps:
-            outcomes = in_all(rollup).outcomes
-            counts[step] += sum(outcomes[outcome] for outcome in RUNS)
+            counts[step] += runs_of(in_all(rollup))
     return counts
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 MOST_NAMES = 200  # values of one label; what comes beyond is counted for `other`
-OTHER = "other"
 
 # Upper bounds in seconds of the buckets of histograms.
 BOUNDS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.rollup import Histogram
-from holdfast.telemetry.metric_table import MOST_NAMES, OTHER, Kind, Metric
+from holdfast.core.rollup import OTHER, Histogram
+from holdfast.telemetry.metric_table import MOST_NAMES, Kind, Metric
 
 Labels = tuple[str, ...]
 LONGEST_NAME = 128  # characters of a label's value

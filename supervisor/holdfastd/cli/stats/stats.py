@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 import rich_click
 
-from holdfast.client.periods import LONGEST_MS, Period, last_periods
+from holdfast.client.periods import Period, last_periods
+from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
 from holdfast.core.statistics import only
 from holdfast.store.protocol import Store
 from holdfastd.cli.common import options, output
@@ -39,7 +40,7 @@ def stats(session: Session, /, handler: str | None, lane: str | None, since: flo
     if is_csv and session.json:
         raise click.UsageError("give --json or --csv")
     length_ms = round(since * 1000)
-    if not 60_000 <= length_ms <= LONGEST_MS // 2:
+    if not MINUTE <= length_ms <= PACKED_KEPT_MS // 2:
         raise click.BadParameter(f"{since:g} s: from 1m to 15d", param_hint="--since")
 
     async def read(store: Store) -> tuple[Period, Period]:

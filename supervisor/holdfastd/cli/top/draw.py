@@ -9,15 +9,13 @@ from typing import NamedTuple
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from holdfast.core.rollup import MINUTE
-from holdfast.core.statistics import runs_over_time
+from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
 from holdfast_config.escape import escape
-from holdfastd.cli.top.look import MINUTES, Look
-from holdfastd.cli.top.panes import PANES, Column, Pane, Row
+from holdfastd.cli.top.look import Look
+from holdfastd.cli.top.panes import PANES, Column, Pane, Row, course
 from holdfastd.cli.top.screen_state import HELP, Screen
 from holdfastd.cli.views import host_views
-from holdfastd.cli.views.sparklines import sparkline
 from holdfastd.core.duration_words import duration
 
 GAP = 2  # characters between columns
@@ -35,7 +33,7 @@ class Told(NamedTuple):
 
 def drawn(screen: Screen, look: Look, rows: Sequence[Row], width: int, height: int, told: Told) -> RenderableType:
     """The whole screen. `rows`: of the pane."""
-    head = [*_summary(look, width), _panes(screen)]
+    head = [*_summary(look), _panes(screen)]
     foot = [_footer(screen, told.notice, width)]
     room = max(1, height - len(head) - len(foot))
     if screen.shows_help or screen.shows_why:
@@ -55,7 +53,7 @@ def aligned(pane: Pane, rows: Sequence[Row], width: int) -> list[str]:
 
 def summary(look: Look) -> list[str]:
     """The lines above the panes."""
-    return [line.plain for line in _summary(look, 10_000)]
+    return [line.plain for line in _summary(look)]
 
 
 def _cut(line: Text, width: int) -> Text:
@@ -64,12 +62,11 @@ def _cut(line: Text, width: int) -> Text:
     return line
 
 
-def _summary(look: Look, width: int) -> list[Text]:
+def _summary(look: Look) -> list[Text]:
     lines = [_supervisor_line(look), _tasks_line(look)]
     if look.trouble:
         lines.append(Text(f"store: {escape(look.trouble)}", "bold red"))
-    lines += [Text(line, "yellow") for line in host_views.lines(tuple(look.quiet), look.now_ms)]
-    return [_cut(line, width) for line in lines]
+    return lines + [Text(line, "yellow") for line in host_views.lines(tuple(look.quiet), look.now_ms)]
 
 
 def _supervisor_line(look: Look) -> Text:
@@ -82,7 +79,7 @@ def _supervisor_line(look: Look) -> Text:
     style = "" if service.ready >= service.target else "bold red"
     line.append(f"{service.ready}/{service.target} workers ready", style)
     hosts = len({worker.host for worker in look.workers})
-    line.append(f"  {len(look.workers)} on {hosts} host{'' if hosts == 1 else 's'}  {service.deaths.total} deaths")
+    line.append(f"  {len(look.workers)} on {counted(hosts, 'host')}  {service.deaths.total} deaths")
     for impaired in (service.degraded, service.breaker):
         if impaired:
             line.append(f"  {escape(impaired)}", "bold red")
@@ -99,9 +96,8 @@ def _tasks_line(look: Look) -> Text:
     )
     line.append(f"{look.counts.dead:,} dead", "red" if look.counts.dead else "")
     coming, leaving = (sum(rate[i] for rate in look.rates.values()) for i in (0, 1))
-    start = look.now_ms // MINUTE * MINUTE - (MINUTES - 1) * MINUTE
     line.append(f"  in {coming:,.3g}/s  out {leaving:,.3g}/s  ")
-    line.append(sparkline(runs_over_time(look.minutes, start, MINUTE, MINUTES)), "green")
+    line.append(course(look), "green")
     return line
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from holdfast.core.rollup import MINUTE, Rollup
-from holdfast.core.statistics import RUNS, by_lane
+from holdfast.core.statistics import by_lane, runs_of
 
 WINDOW_MS = 10_000
 
@@ -53,4 +53,4 @@ def _between(first: Seen, last: Seen, lane: str, seconds: float) -> Rates:
 
 
 def _runs(rollup: Rollup) -> dict[str, int]:
-    return {lane: sum(figures.outcomes[each] for each in RUNS) for lane, figures in by_lane(rollup).items()}
+    return {lane: runs_of(figures) for lane, figures in by_lane(rollup).items()}

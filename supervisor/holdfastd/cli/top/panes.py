@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.core.rollup import MINUTE, Rollup, sum_of
-from holdfast.core.statistics import RUNS, Statistic, by_handler, by_lane, only, runs_over_time, statistics
+from holdfast.core.statistics import Percentiles, by_handler, by_lane, only, runs_of, runs_over_time, statistics
 from holdfast.core.tasks import TaskRecord, WorkerRecord
 from holdfastd.cli.top.look import MINUTES, Look
 from holdfastd.cli.views import process_names
@@ -141,12 +141,12 @@ def _recent(look: Look, rollups: Mapping[int, Rollup]) -> tuple[Rollup, float]:
 def _lanes(look: Look) -> list[Row]:
     if look.lanes is None:
         return []
-    recent, length = _recent(look, look.minutes)
+    recent, _ = _recent(look, look.minutes)
     figures = by_lane(recent)
-    found = {name: Statistic.of(name, length, figures[name]) for name in figures}
     rows: list[Row] = []
     for lane in look.lanes.lanes:
-        statistic, rates = found.get(lane.name), look.rates.get(lane.name)
+        rates, measured = look.rates.get(lane.name), figures.get(lane.name)
+        wait = Percentiles.of(measured.wait) if measured else None
         oldest = None if lane.oldest_ms is None else max(0, look.now_ms - lane.oldest_ms) / 1000
         paused = f"paused: {lane.paused_because}" if lane.is_paused else ""
         state = paused or ("" if lane.workers else "no worker serves it")
@@ -158,9 +158,9 @@ def _lanes(look: Look) -> list[Row]:
                 _number(rates.coming if rates else None, _rate),
                 _number(rates.leaving if rates else None, _rate),
                 _number(oldest, duration),
-                _number(statistic.wait.p95 if statistic and statistic.wait else None, seconds),
+                _number(wait.p95 if wait else None, seconds),
                 _number(lane.workers),
-                _text(_course(look, lane=lane.name)),
+                _text(course(look, lane=lane.name)),
                 _text(state),
                 is_bad=bool(paused) or (not lane.workers and lane.waiting > 0),
             )
@@ -168,7 +168,8 @@ def _lanes(look: Look) -> list[Row]:
     return rows
 
 
-def _course(look: Look, handler: str | None = None, lane: str | None = None) -> str:
+def course(look: Look, handler: str | None = None, lane: str | None = None) -> str:
+    """The runs of the last minutes, a bar for each."""
     start = look.now_ms // MINUTE * MINUTE - (MINUTES - 1) * MINUTE
     mine = {at: only(rollup, handler, lane) for at, rollup in look.minutes.items()}
     return sparkline(runs_over_time(mine, start, MINUTE, MINUTES))
@@ -181,7 +182,7 @@ def _handlers(look: Look) -> list[Row]:
     rows: list[Row] = []
     for each in statistics(total, MINUTES * 60.0):
         now = latest.get(each.name)
-        rate = sum(now.outcomes[outcome] for outcome in RUNS) / length if now else 0.0
+        rate = runs_of(now) / length if now else 0.0
         run, wait = each.run, each.wait
         rows.append(
             _row(
@@ -195,7 +196,7 @@ def _handlers(look: Look) -> list[Row]:
                 _number(run.p95 if run else None, seconds),
                 _number(run.p99 if run else None, seconds),
                 _number(wait.p95 if wait else None, seconds),
-                _text(_course(look, handler=each.name)),
+                _text(course(look, handler=each.name)),
                 is_bad=each.crashes > 0,
             )
         )

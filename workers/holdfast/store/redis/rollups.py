@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.rollup import MINUTE, TEN_MINUTES, Rollup, packed, rollup_of, unpacked
+from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS, TEN_MINUTES, Rollup, packed, rollup_of, unpacked
 from holdfast.store.redis.part import RedisPart
 
-_PACKED_KEPT_MS = 30 * 86_400_000
 _AT_ONCE = {"minutes": 10, "tens": 60}  # read with one call: about 500 KB at most, and milliseconds of the server
 
 
@@ -25,7 +24,7 @@ class RedisRollups(RedisPart):
         if not minutes:
             return False
         key = self._keys.packed_rollup(start_ms // TEN_MINUTES)
-        return await self._command("SET", key, packed(minutes.values()), "NX", "PX", _PACKED_KEPT_MS) is not None
+        return await self._command("SET", key, packed(minutes.values()), "NX", "PX", PACKED_KEPT_MS) is not None
 
     async def _read(self, kind: str, first: int, end: int) -> dict[int, Any]:
         found = dict[int, Any]()
