@@ -15,6 +15,7 @@ from holdfast_config import logging
 from holdfastd.core.policy import SupervisionPolicy
 from holdfastd.core.slots import ChildKind, Slot
 from holdfastd.embedded.launch import StoreLaunch
+from holdfastd.parent import malloc_holes
 from holdfastd.parent.fork import Kernel
 from holdfastd.parent.make_folders import INCARNATIONS
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
@@ -110,6 +111,7 @@ def few_descriptors(options: dict[str, Any]) -> None:
 def run(options: dict[str, Any]) -> int:
     logging.configure("debug", "json")
     few_descriptors(options)
+    malloc_holes.fill()  # a leak would otherwise fill what the imports have left free, and not be seen
     return supervise(service_spec(options), announce, kernel(options))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 
@@ -152,21 +153,28 @@ def test_a_child_is_born_with_nothing_of_the_parent(start: Start, tmp_path: Path
     assert service.stopped() == 0
 
 
-def test_two_hundred_deaths_leave_descriptors_threads_and_memory_flat(start: Start) -> None:
+def test_three_hundred_deaths_leave_descriptors_threads_and_memory_flat(start: Start) -> None:
     service = start(workers=1).started(1)
     parent = psutil.Process(service.pid)
 
-    def die_and_return(times: int) -> None:
-        for _ in range(times):
+    def own_memory() -> int:
+        memory = parent.memory_info()
+        return memory.rss - memory.shared  # without pages of files: they come in when they are first read
+
+    def growth(deaths: int) -> int:
+        before = own_memory()
+        for _ in range(deaths):
             service.kill("worker 0")
             service.until("ready", slot="worker 0")
+        return own_memory() - before
 
-    die_and_return(20)
-    before, memory = (parent.num_fds(), parent.num_threads()), parent.memory_info().rss
-    die_and_return(200)
+    growth(20)
+    before = parent.num_fds(), parent.num_threads()
+    grown = [growth(100) for _ in range(3)]
     assert (parent.num_fds(), parent.num_threads()) == before
-    assert parent.memory_info().rss - memory < 200 * LEAK
-    assert service.status().deaths.total == 220
+    # A leak shows in each hundred; the interpreter's table of interned strings, which is built anew once, in one.
+    assert statistics.median(grown) < 100 * LEAK, grown
+    assert service.status().deaths.total == 320
     assert service.stopped() == 0
 
 
