@@ -1,4 +1,4 @@
-"""Which figures are drawn, and the plots of them: drawn by bench.plots in an environment that has matplotlib."""
+"""The figures that are plotted, and their plots: drawn by bench.plots in an environment that has matplotlib."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What the collection has made stays: the garbage collector does not look through it again and again."""
+    """The objects of the collection stay: the garbage collector does not look through it again and again."""
     gc.freeze()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast_config import load, logging
 from holdfastd.parent.main import run
+from tests.announcements import announce
 from tests.chaos import handler, mutants
 from tests.faults import clock
 
@@ -20,10 +21,6 @@ def main(flags: dict[str, Any]) -> int:
     settings = load({"handler": "tests.chaos.handler:act", **flags}, environ={})
     logging.configure(settings.log_level, "json")
     return run(settings, announce)
-
-
-def announce(text: str, level: str = "info") -> None:
-    print(json.dumps({"event": "announce", "line": text}), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Screen:
         os.write(self._terminal, "".join(keys).encode())
 
     def until(self, text: str) -> str:
-        """What it has drawn since the last call, up to and with this text."""
+        """The output since the last call, up to and with this text."""
         while text not in self._seen:
             self._seen += os.read(self._terminal, 65536).decode(errors="ignore")
         seen, self._seen = self._seen.split(text, 1)

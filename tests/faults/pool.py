@@ -13,6 +13,7 @@ from holdfast_config import load, logging
 from holdfastd.parent import make_folders, preload
 from holdfastd.parent.main import service_spec
 from holdfastd.parent.supervise import supervise
+from tests.announcements import announce
 from tests.faults import clock, handlers, other_scripts
 
 CHANGES = {"hooked_clock": clock.hook, "other_scripts": other_scripts.use}  # flags of this program's own
@@ -29,10 +30,6 @@ def run(flags: dict[str, Any]) -> int:
     preload.freeze()
 
     return supervise(service_spec(settings), announce)
-
-
-def announce(text: str, level: str = "info") -> None:
-    print(json.dumps({"event": "announce", "line": text}), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

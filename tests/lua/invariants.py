@@ -24,8 +24,8 @@ PARKED = frozenset({"input-required", "auth-required", "suspended"})
 def breaches(
     snapshot: dict[str, Any], queue: str, *, concurrency: int | None = None, bells: int = 1, stolen: bool = False
 ) -> list[str]:
-    """What is broken, one line each. `concurrency`: the most that a worker may hold, claims ahead included. `stolen`:
-    somebody else takes entries, so only audit promises I4."""
+    """The broken invariants, one line each. `concurrency`: the most that a worker may hold, claims ahead included.
+    `stolen`: somebody else takes entries, so only audit promises I4."""
     view = View.of(snapshot, queue)
     checks = (
         _ownership(view),

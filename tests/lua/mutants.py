@@ -68,7 +68,7 @@ class Mutant:
 
     @property
     def replaced(self) -> dict[str, str]:
-        """What the loader takes in place of the product's text."""
+        """The scripts that the loader takes in place of the product's."""
         source = text(self.script)
         if source.count(self.old) != 1:
             raise LookupError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.script}")
@@ -80,7 +80,7 @@ USUAL = [Mutant(*breakage) for breakage in breakages_usual.BREAKAGES]
 
 
 async def noticed(mutant: Mutant, url: str) -> str:
-    """What noticed the mutant; empty where nothing did."""
+    """The check that noticed the mutant; empty where none did."""
     if mutant.test:
         return await _by_test(mutant, url, mutant.replaced)
     first = FIRST.get(mutant.name, 1)
@@ -93,8 +93,8 @@ async def noticed(mutant: Mutant, url: str) -> str:
 
 
 async def differs(mutant: Mutant, url: str) -> str:
-    """What noticed a broken part for usual calls: its test, or a difference between it and its operation; empty where
-    nothing did."""
+    """The check that noticed a broken part for usual calls: its test, or a difference between it and its operation;
+    empty where none did."""
     if mutant.test:
         return await _by_test(mutant, url, {mutant.script: mutant.replaced[mutant.script]})
     for seed in range(1, TWIN_SEEDS + 1):

@@ -1,4 +1,4 @@
-"""What metrics are read from: one steward of all hosts reports the queue, and its numbers are those of the store."""
+"""The gauges of the queue: one steward of all hosts reports the queue, and its numbers are those of the store."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ async def test_a_resume_without_a_message_lets_those_that_wait_begin_turns_of_th
 
 
 async def test_a_resume_without_a_message_lets_no_other_join(space: Namespace) -> None:
-    """Whatever its reason is: that of a message names one that the task has been given."""
+    """Its reason does not matter: that of a message names one that the task has been given."""
     await space.register("a")
     await space.submit("t1")
     [delivery] = await space.take("a")

@@ -153,7 +153,7 @@ async def test_redis_forgets_nothing_that_the_ledger_has_not_read(
 
 
 async def test_the_outcome_of_a_turn_is_written_once(books: Ledger) -> None:
-    """Whatever a Redis says that lost it and had it made anew."""
+    """A Redis that lost it and had it made anew changes nothing about it."""
     await books.keep()
     await books.redis.register("a")
     await books.submit("t1")

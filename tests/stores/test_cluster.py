@@ -89,7 +89,7 @@ async def test_work_follows_a_slot_that_has_moved(nodes: Cluster) -> None:
 
 
 async def test_while_a_slot_moves_scripts_are_refused_before_they_begin(nodes: Cluster) -> None:
-    """Whatever has moved already, and whatever a script would find first: nothing of it is executed by half."""
+    """Nothing is executed by half, whichever slots have moved and whatever a script would find first."""
     async with opened(nodes.url) as (store, queue):
         await store.register(introduction("w"))
         delivery = await claim(store, queue, "w", "t")

@@ -20,6 +20,7 @@ from holdfastd.parent.fork import Kernel
 from holdfastd.parent.make_folders import INCARNATIONS
 from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.parent.supervise import supervise
+from tests.announcements import announce
 from tests.supervisor.children import LOADS, STEWARDS, WORKERS
 
 
@@ -113,10 +114,6 @@ def run(options: dict[str, Any]) -> int:
     few_descriptors(options)
     malloc_holes.fill()  # a leak would otherwise fill what the imports have left free, and not be seen
     return supervise(service_spec(options), announce, kernel(options))
-
-
-def announce(text: str, level: str = "info") -> None:
-    sys.stderr.write(json.dumps({"event": "announce", "line": text}) + "\n")  # in one piece: others write here too
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which addresses a webhook may reach: each way to spell one that is not public is known."""
+"""The addresses that a webhook may reach: each way to spell one that is not public is known."""
 
 from __future__ import annotations
 

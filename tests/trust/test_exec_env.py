@@ -22,7 +22,7 @@ PASSED = ("PGHOST", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_EXPORTER_OTLP_TIMEOUT", "M
 
 
 def seen(cli: Cli, *options: str) -> set[str]:
-    """Which of these variables a command sees that runs one task."""
+    """Those of these variables that are seen by a command that runs one task."""
     given = replace(cli, environ=dict.fromkeys((*KEPT_BACK, *PASSED), "10"))
     task = cli("submit", "hi").out.strip()
     places = ("--runtime-dir", str(cli.folder / "run"), "--state-dir", str(cli.folder / "state"))

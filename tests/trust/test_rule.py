@@ -1,4 +1,4 @@
-"""Which folders are trusted, as a table: who owns them and what is above them, and who may write there."""
+"""The folders that are trusted, as a table: who owns them and what is above them, and who may write there."""
 
 from __future__ import annotations
 

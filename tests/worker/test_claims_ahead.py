@@ -1,4 +1,4 @@
-"""What a worker has claimed and not begun: it begins in order as places become free, or goes back."""
+"""Tasks that are claimed and not begun: they begin in order as places become free, or go back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Stage:
     doors: dict[str, anyio.Event] = field(default_factory=dict[str, anyio.Event])
 
     def take(self, *task_ids: str, **fields: Any) -> None:
-        """What a pull has answered."""
+        """Take the answer of a pull."""
         exchange = self.context.exchange
         request = exchange.next_request()
         claim = f"1:i:{request.number}"
@@ -177,7 +177,7 @@ async def test_a_worker_that_claims_nothing_holds_nothing_ahead(fields: dict[str
 
 
 async def test_nothing_waits_behind_a_task_of_a_schedule() -> None:
-    """What its schedule does next comes before what is claimed next."""
+    """The next step of its schedule comes before the next claim."""
     async with stage() as scene:
         assert scene.ahead.may_hold(lease_clock())
         scene.take("nightly@2026-11-23T00:00:00Z", "b", "c")

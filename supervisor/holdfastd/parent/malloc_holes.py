@@ -14,7 +14,7 @@ FINE_FROM = 4096
 
 
 class _Info(ctypes.Structure):
-    """What mallinfo2(3) answers."""
+    """The answer of mallinfo2(3)."""
 
     _fields_ = [
         (name, ctypes.c_size_t)

@@ -1,4 +1,4 @@
-"""Which request meets which fault, and how a test hears of it. Rules are made and asked in the test's thread."""
+"""Rules: the fault that a request meets, and how a test hears of it. They are made and asked in the test's thread."""
 
 from __future__ import annotations
 

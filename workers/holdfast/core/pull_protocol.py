@@ -105,8 +105,8 @@ class Exchange:
         return held is not None and (held.turn, held.operation) == (delivery.turn, delivery.operation)
 
     def _ordered(self) -> tuple[Settlement, ...]:
-        """What is given back comes last and backwards: each goes to the head of its lane, so the first claimed ends up
-        first. What has begun was claimed before what has not."""
+        """Claims that are given back come last and backwards: each goes to the head of its lane, so the first claimed
+        ends up first. Those that have begun were claimed before those that have not."""
         outcomes = [s for s in self.unsettled if s.kind not in GIVEN_BACK]
         not_begun = [s for s in self.unsettled if s.kind is Settle.RETURNED]
         begun = [s for s in self.unsettled if s.kind is Settle.RELEASE]

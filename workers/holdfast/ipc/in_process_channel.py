@@ -26,7 +26,7 @@ class InProcessLink:
         self._to_parent.send_nowait(message)
 
     async def flush(self, within: float) -> None:
-        """Whatever was sent is there."""
+        """Return at once: each message has arrived when it is sent."""
 
     def tell(self, message: FromParent) -> None:
         self._to_child.send_nowait(message)

@@ -1,4 +1,4 @@
-"""What this worker has measured of its runs: kept here, and sent to the store once a second."""
+"""Samples: the measurements of this worker's runs, kept here, and sent to the store once a second."""
 
 from __future__ import annotations
 

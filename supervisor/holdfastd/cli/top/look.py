@@ -25,9 +25,9 @@ STATUS_TIMEOUT = 1.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was seen at `now_ms` of the store's clock. `running`: tasks by id; `minutes`: rollups by their start in
-    milliseconds; `rates`: of each lane. `trouble`: why the store could not be asked; then all but `service` is of
-    earlier."""
+    """The pool and its queue as seen at `now_ms` of the store's clock. `running`: tasks by id; `minutes`: rollups by
+    their start in milliseconds; `rates`: of each lane. `trouble`: why the store could not be asked; then all but
+    `service` is of earlier."""
 
     now_ms: int = 0
     service: SupervisorStatus | None = None

@@ -1,4 +1,4 @@
-"""What the screen of `top` shows, and what each key changes about it; no terminal, no store."""
+"""The state of the screen of `top`, and the change that each key makes; no terminal, no store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PANES = ("workers", "lanes", "handlers", "tasks", "deaths", "schedules")
 
 
 class Order(StrEnum):
-    """What an operator asks for; each is asked back before it is carried out."""
+    """An order of the operator; each is asked back before it is carried out."""
 
     QUIET = "quiet"
     RESUME = "resume"
