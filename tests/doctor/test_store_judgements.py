@@ -16,7 +16,10 @@ from holdfast.core.store_info import (
     MemoryInfo,
     PersistenceInfo,
     QueueInfo,
+    Replica,
     ServerInfo,
+    SlowCommand,
+    SlowInfo,
     StoreInfo,
     TimingInfo,
     WorkerInfo,
@@ -41,6 +44,7 @@ FACTS = StoreInfo(
     clients=ClientInfo(20, 10_000, 0, 300, ()),
     rights=AclInfo("holdfast", (), ""),
     queue=QueueInfo("1", "1", 1_000_000, NO_TASKS, (MEMBER,), (LANE,)),
+    slow=SlowInfo(9_000_000, 10_000, ()),
 )
 FORGOTTEN = replace(MEMBER, vouched_ago_ms=60_000)
 STRANGER = ForeignClient("x", "1.2.3.4:5", "blpop", 9)
@@ -74,6 +78,29 @@ FOUND: dict[str, Any] = {"found_by": "sentinel", "address": "a:1", "replicas": 2
 @pytest.mark.parametrize(("found_by", "mode"), [("sentinel", "standalone"), ("cluster", "cluster")])
 def test_a_server_that_others_name_and_follow_is_in_order(found_by: str, mode: str) -> None:
     assert amiss(changed("server", **{**FOUND, "found_by": found_by}, mode=mode)) == []
+
+
+FOLLOWER = Replica("10.0.0.2:6379", "online", 500, 1)
+SLOW = SlowCommand(8_999_000, 150.0, "KEYS")
+
+
+def followed(**fields: Any) -> StoreInfo:
+    return changed("server", **FOUND, followers=(FOLLOWER, replace(FOLLOWER, **fields)))
+
+
+def noted(*commands: SlowCommand, above_us: int = 10_000) -> StoreInfo:
+    return changed("slow", commands=commands, above_us=above_us)
+
+
+def occupying(resident: int) -> StoreInfo:
+    """A server that uses 300 MiB."""
+    return changed("memory", limit=0, used=300 * MEBIBYTE, resident=resident * MEBIBYTE)
+
+
+def hosted(**fields: Any) -> StoreInfo:
+    """Two hosts, of which the second has these facts."""
+    first = replace(MEMBER, version="0.2", clock_ahead_ms=20)
+    return changed("queue", members=(first, replace(first, host="host-b", **fields)))
 
 
 UNSEEN = replace(changed("clients", strangers=None), unseen=(("other clients", "no"),))
@@ -121,6 +148,18 @@ ROWS: list[tuple[str, StoreInfo, str, str]] = [
     ("pushed at the head", changed("queue", lanes=(replace(LANE, pushed_at_head=True),)), "warning", f"lane {QUEUE}"),
     ("all hosts are quiet", changed("queue", quiet=(Quiet("*", 400_000, "op@desk", "why"),)), "warning", "quiet hosts"),
     ("a host is quiet", changed("queue", quiet=(Quiet("one", 400_000, "op@desk", "why"),)), "warning", "quiet hosts"),
+    ("a replica that lags", followed(behind=17 << 20), "warning", "replication lag"),
+    ("a replica that is silent", followed(silent_seconds=11), "warning", "replication lag"),
+    ("a replica that is not in step", followed(state="wait_bgsave"), "warning", "replication lag"),
+    ("slow commands", noted(SLOW, SLOW, SLOW), "warning", "slow log"),
+    ("a slow command", noted(SLOW), "note", "slow log"),
+    ("no slow log", noted(above_us=-1), "note", "slow log"),
+    ("a slow log with a high bar", noted(above_us=10_000_000), "note", "slow log"),
+    ("fragmented", occupying(500), "warning", "fragmentation"),
+    ("swapped out", occupying(150), "warning", "fragmentation"),
+    ("refused others", changed("clients", refused=3), "warning", "refused connections"),
+    ("clocks apart", hosted(clock_ahead_ms=1021), "warning", "clocks"),
+    ("versions differ", hosted(version="0.3"), "warning", "versions"),
     ("rights unseen", replace(FACTS, rights=None, unseen=(("rights", "no"),)), "problem", "rights"),
     ("settings unseen", replace(FACTS, unseen=(("settings", "no"),)), "note", "settings"),
 ]  # fmt: skip
@@ -135,6 +174,14 @@ def test_one_fact_out_of_order_is_one_finding(facts: StoreInfo, level: str, look
 
 
 BORDERS: list[tuple[str, StoreInfo]] = [
+    ("replicas follow", followed()),
+    ("slow long ago", noted(*[replace(SLOW, at_ms=1_000_000)] * 9)),
+    ("slow, but not very", noted(*[replace(SLOW, took_ms=100.0)] * 9)),
+    ("the slow log notes everything", noted(above_us=0)),
+    ("a small server takes several times what it uses", changed("memory", resident=90 * MEBIBYTE)),
+    ("hosts agree", hosted()),
+    ("clocks a second apart", hosted(clock_ahead_ms=1020)),
+    ("an earlier version says neither", hosted(version="", clock_ahead_ms=None)),
     ("Valkey counts anew", changed("server", engine="valkey", version="1.0.0")),
     ("7.0", changed("server", version="7.0.0")),
     ("80 %", changed("memory", used=80 * MEBIBYTE)),

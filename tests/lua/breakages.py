@@ -19,6 +19,7 @@ from tests.lua import test_control as control
 from tests.lua import test_damaged as damaged
 from tests.lua import test_earlier_host as earlier_host
 from tests.lua import test_early_cancel as early_cancel
+from tests.lua import test_examine as examine
 from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
 from tests.lua import test_forgetting as forgetting
@@ -150,6 +151,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("nobody is reaped", "reap", "'-inf', NOW - lease", "'-inf', -1", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
     ("renewing is no heartbeat", "renew", ", 'heartbeat', (known[4] or 0) + 1", "", reap.test_a_frozen_server_makes_nobody_dead, ("renew",)),
     ("vouching is no heartbeat", "reap", " .. (r[3] or '')", "", reap.test_a_frozen_server_makes_nobody_dead, ("vouch",)),
+    ("the clock of a host is not told", "vouch", "'ahead', clock - NOW, ", "", examine.test_a_steward_tells_the_clock_and_the_version_of_its_host),
     ("the dead are vouched for", "vouch", "if lives[incarnation] then", "if true then", reap.test_nobody_is_vouched_back_to_life),
     ("losing the host is charged", "reap", "cause = cause, runs =", "cause = cause, charged = true, runs =", reap.test_a_lapsed_lease_is_reaped_at_the_second_look),
     # Rule 7: held and owned are made the same.

@@ -11,10 +11,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from holdfast.core.store_info import AclInfo, StoreInfo
+from holdfast.core.store_info import AclInfo, Replica, StoreInfo
+from holdfast.core.tasks import HostFacts
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
-from holdfast.store.redis import acl, scripts
+from holdfast.store.redis import acl, scripts, server_report
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from tests.lua.namespace import Namespace, namespace
@@ -128,7 +129,7 @@ async def test_without_the_right_to_load_scripts_nothing_of_them_is_seen(alone: 
 async def test_what_a_user_may_not_see_hides_nothing_else(alone: Namespace) -> None:
     async with user(alone, "allkeys", "allchannels", "+@all", "-info", "-client|list", "-config") as url:
         facts = await examine(url)
-    assert {what for what, _ in facts.unseen} == {"server", "memory", "persistence", "clients"}
+    assert {what for what, _ in facts.unseen} == {"server", "memory", "persistence", "clients", "settings"}
     assert facts.timing is not None
     assert facts.queue is not None
 
@@ -162,3 +163,49 @@ def test_rights_are_asked_about_for_every_command_that_is_run() -> None:
 
 def test_operations_are_shipped_where_they_are_looked_for() -> None:
     assert set(scripts.operations()) >= set(FOR_OPERATORS)
+
+
+@pytest.mark.parametrize("space", ["server"], indirect=True)
+async def test_a_steward_tells_the_clock_and_the_version_of_its_host(space: Namespace) -> None:
+    await space.register("w1", "w2")
+    now_ms = await space.store.clock_ms()
+    await space.store.vouch(["w1"], HostFacts(now_ms + 5000, "1.2.3"))
+    facts = await examine(space.url, space.queue)
+    assert facts.queue is not None
+    assert {(one.incarnation, one.version, one.clock_ahead_ms) for one in facts.queue.members} == {
+        ("w1", "1.2.3", 5000), ("w2", "", None)
+    }  # fmt: skip
+
+
+async def test_slow_commands_are_named_without_their_arguments(alone: Namespace) -> None:
+    await alone.do("CONFIG", "SET", "slowlog-log-slower-than", "0")
+    await alone.do("SET", "x", "secret")
+    async with open_store(RedisSettings(url=alone.url, queue=QUEUE)) as store:
+        await store.counts()
+    facts = await examine(alone.url)
+    assert facts.slow is not None
+    assert facts.slow.above_us == 0
+    assert {"SET", "PING", "EVALSHA counts"} <= {each.command for each in facts.slow.commands}
+    assert "secret" not in repr(facts.slow)
+
+
+def test_a_replica_is_seen_with_what_it_lacks() -> None:
+    report = {
+        "role": "master", "connected_slaves": "1", "master_repl_offset": "600",
+        "slave0": "ip=10.0.0.2,port=6379,state=online,offset=500,lag=3", "slave_read_only": "1",
+    }  # fmt: skip
+    assert server_report.server(report, "url", "").followers == (Replica("10.0.0.2:6379", "online", 100, 3),)
+
+
+async def test_connections_that_were_refused_are_counted(short_path: Path) -> None:
+    with serve(short_path, "--maxclients", "3") as server:
+        async with namespace(server.url) as space:
+            held = [await anyio.connect_unix(server.url.removeprefix("unix://")) for _ in range(6)]
+            for one in held:
+                await one.aclose()
+            with anyio.fail_after(20):
+                while (await space.do("INFO", "clients"))["connected_clients"] > 2:
+                    await anyio.lowlevel.checkpoint()
+            facts = await examine(server.url)
+    assert facts.clients is not None
+    assert facts.clients.refused > 0

@@ -12,7 +12,7 @@ import anyio.lowlevel
 
 from holdfast.core.store_info import LaneHead
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Counts, Epoch
+from holdfast.core.tasks import Counts, Epoch, HostFacts
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged
 from holdfastd.steward.duties.orphans import Orphans
@@ -43,7 +43,7 @@ class FakeStore:
     async def preflight(self) -> None:
         self._answer("preflight", None)
 
-    async def vouch(self, incarnations: Sequence[str]) -> None:
+    async def vouch(self, incarnations: Sequence[str], host: HostFacts | None = None) -> None:
         self._answer("vouch", None, *incarnations)
 
     async def recover(self, incarnation: str, cause: str, charged: bool, **how: Any) -> int:

@@ -12,6 +12,7 @@ SHORT_TIMEOUT = 60  # seconds
 SHOWN = 3
 
 _CONNECTIONS = Check("redis", "connections")
+_REFUSED = Check("redis", "refused connections")
 _IDLE = Check("redis", "idle connections")
 _CONSUMERS = Check("queue", "other consumers")
 
@@ -31,6 +32,9 @@ def _judge_room(clients: ClientInfo, wanted: int, *, running: bool) -> Iterator[
         )
     else:
         yield _CONNECTIONS.ok(text)
+    if clients.refused:
+        refused = f"the server has refused {counted(clients.refused, 'connection')} since its start: too many were open"
+        yield _REFUSED.warning(refused, "raise maxclients (CONFIG SET maxclients), and its limit of open files")
 
 
 def _judge_idle(clients: ClientInfo, *, local: bool) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """The Redis server as a whole: connects to it, and judges everything it reports.
 
-The single judgements are in clients, durability, queue_health, rights and server.
+The single judgements are in files of their own, one for each subject.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from holdfast.core.store_info import QueueInfo, StoreInfo
 from holdfast.errors import StoreError, StoreRefusedError, StoreUnavailableError
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
-from holdfastd.doctor import durability, queue_health, redis_clients, redis_server, rights
+from holdfastd.doctor import (
+    durability,
+    fragmentation,
+    hosts,
+    queue_health,
+    redis_clients,
+    redis_server,
+    replication,
+    rights,
+    slow_log,
+)
 from holdfastd.doctor.finding import Check, Finding
 
 SAMPLE_SECONDS = 1.0  # for which the lanes are watched
@@ -69,6 +79,7 @@ def judge(info: StoreInfo | StoreError, expected: Expectation) -> Iterator[Findi
         yield from rights.judge(info.rights, expected.queue)
     if info.queue is not None:
         yield from queue_health.judge(info.queue, expected.lease)
+        yield from hosts.judge(info.queue.members)
         yield from _judge_consumers(info, info.queue)
     for part, reason in info.unseen:
         if part != "other clients":  # reported with the queue's consumers
@@ -88,10 +99,14 @@ def _judge_error(error: StoreError, expected: Expectation) -> Finding:
 def _judge_server(info: StoreInfo) -> Iterator[Finding]:
     if info.server is not None:
         yield from redis_server.judge(info.server)
+        yield from replication.judge(info.server)
     if info.timing is not None:
         yield from redis_server.judge_timing(info.timing)
+    if info.slow is not None:
+        yield from slow_log.judge(info.slow)
     if info.memory is not None:
         yield from durability.judge_memory(info.memory)
+        yield from fragmentation.judge(info.memory)
     if info.persistence is not None:
         yield from durability.judge_persistence(info.persistence)
 

@@ -11,6 +11,17 @@ from holdfast.core.tasks import Counts, LedgerStatus
 
 
 @dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica of the server. `state` in the server's words; `behind`: bytes of the master's stream that it has not
+    confirmed; `silent_seconds`: since it last confirmed anything."""
+
+    address: str
+    state: str
+    behind: int
+    silent_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerInfo:
     """`mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own words. `found_by`: url,
     sentinel or cluster; `careful`: it takes writes only while a replica follows."""
@@ -23,6 +34,27 @@ class ServerInfo:
     address: str = ""
     replicas: int = 0
     careful: bool = False
+    followers: tuple[Replica, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCommand:
+    """An entry of the slow log, without its arguments: they have the contents of tasks. `command`: its name; of a
+    script of ours, the name of the operation."""
+
+    at_ms: int
+    took_ms: float
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlowInfo:
+    """The slow log of the server at a moment of its clock, the newest first. `above_us`: what is noted, in
+    microseconds (negative: nothing is; None: hidden from us)."""
+
+    now_ms: int
+    above_us: int | None
+    commands: tuple[SlowCommand, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +67,12 @@ class TimingInfo:
 
 @dataclass(frozen=True, slots=True)
 class MemoryInfo:
-    """Bytes; `limit` 0: none."""
+    """Bytes; `limit` 0: none. `resident`: what the server occupies of the machine's memory; 0: it does not say."""
 
     used: int
     limit: int
     policy: str
+    resident: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +114,15 @@ class ForeignClient:
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """`idle_timeout` and `keepalive` are settings in seconds; `strangers` only of our database."""
+    """`idle_timeout` and `keepalive` are settings in seconds; `strangers` only of our database. `refused`: connections
+    that the server has refused since its start, because `most` were open."""
 
     connected: int
     most: int
     idle_timeout: int | None
     keepalive: int | None
     strangers: tuple[ForeignClient, ...] | None
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +168,8 @@ class LaneInfo:
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
     """A worker of the namespace, with the number of its last heartbeat; `vouched_ago_ms` None: no steward ever
-    vouched for it."""
+    vouched for it. Its steward also says the version of Holdfast, and how far the clock of the host is ahead of the
+    store's; an earlier version says neither."""
 
     incarnation: str
     host: str
@@ -141,11 +177,13 @@ class WorkerInfo:
     beats: int
     beat_ago_ms: int
     vouched_ago_ms: int | None
+    version: str = ""
+    clock_ahead_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """`schema`: found and ours. `members` are the first hundred, longest silent first. `emptied_ms`: when a steward saw
+    """`schema`: found and ours. `members` are the first 256, longest silent first. `emptied_ms`: when a steward saw
     that the store had come back empty, and the number of tasks that it knew of before; None if that was never seen."""
 
     schema: str | None
@@ -174,6 +212,7 @@ class StoreInfo:
     rights: AclInfo | None
     queue: QueueInfo | None
     unseen: tuple[tuple[str, str], ...] = ()
+    slow: SlowInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)

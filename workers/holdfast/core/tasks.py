@@ -76,6 +76,14 @@ class Startable:
 
 
 @dataclass(frozen=True, slots=True)
+class HostFacts:
+    """The clock of a host (Unix ms) and the version of Holdfast there, which its steward tells the store."""
+
+    clock_ms: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
 class Introduction:
     """A worker's identity and the work it serves, for `register`; a worker without `service` counts as serving every
     lane and every name. `halt`: for a process that ends at halts, the number of the last halt when it started.

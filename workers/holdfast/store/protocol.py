@@ -38,6 +38,7 @@ from holdfast.core.tasks import (
     Epoch,
     Happening,
     Happenings,
+    HostFacts,
     Introduction,
     KeptTask,
     LedgerStatus,
@@ -138,8 +139,8 @@ class WorkerStore(Protocol):
 class StewardStore(Protocol):
     """The calls of a steward: recovery, due tasks, bells, audit."""
 
-    async def vouch(self, incarnations: Sequence[str]) -> None:
-        """Extend the leases of workers that the steward's parent has not reported dead."""
+    async def vouch(self, incarnations: Sequence[str], host: HostFacts | None = None) -> None:
+        """Extend the leases of workers that the steward's parent has not reported dead, and note about their host."""
         ...
 
     async def recover(

@@ -1,22 +1,32 @@
-"""Renews the leases of this parent's workers until the parent reports them dead, however silent a worker is."""
+"""Renews the leases of this parent's workers until the parent reports them dead, however silent a worker is.
+
+With them it tells the store the clock and the version of this host: `supervisor doctor` compares hosts by it.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import anyio
 
+from holdfast.core.tasks import HostFacts
 from holdfast.store.protocol import StewardStore
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import WorkerRoster
+from holdfastd.version import installed
 
 ROUNDS_PER_LEASE = 3
 
 
-def lease_renewal(store: StewardStore, roster: WorkerRoster, lease: float) -> Duty:
-    """`lease` in seconds."""
+def lease_renewal(
+    store: StewardStore, roster: WorkerRoster, lease: float, wall: Callable[[], float] = time.time
+) -> Duty:
+    """`lease` in seconds; `wall`: this host's time of day."""
 
     async def run_once() -> float:
         if roster.living:
-            await store.vouch(roster.living)
+            await store.vouch(roster.living, HostFacts(round(wall() * 1000), installed()))
         return lease / ROUNDS_PER_LEASE
 
     async def wait(seconds: float) -> None:

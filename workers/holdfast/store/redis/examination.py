@@ -13,6 +13,7 @@ from holdfast.core.store_info import (
     PersistenceInfo,
     QueueInfo,
     ServerInfo,
+    SlowInfo,
     StoreInfo,
     TimingInfo,
     WorkerInfo,
@@ -29,11 +30,13 @@ from holdfast.store.redis.keys import SCHEMA
 from holdfast.store.redis.lane_heads import watched
 from holdfast.store.redis.lanes import RedisLanes
 from holdfast.store.redis.schedules import RedisSchedules
+from holdfast.store.redis.scripts import product
 
 PINGS = 50
 PINGS_WITHIN = 2.0  # seconds
 FIRST_UNDECLARED = 20  # schedules that are listed
-FIRST_MEMBERS = 32
+FIRST_MEMBERS = 256
+FIRST_SLOW = 128
 
 T = TypeVar("T")
 
@@ -56,6 +59,7 @@ class Examination:
                 raise
         return StoreInfo(
             url=self._connection.url,
+            slow=await self._look("slow log", self._slow),  # first: these looks may fill it
             server=await self._look("server", self._server),
             timing=await self._look("timing", self._timing),
             memory=await self._look("memory", self._memory),
@@ -107,8 +111,18 @@ class Examination:
     async def _persistence(self) -> PersistenceInfo:
         return server_report.persistence(await self._info("persistence"), await self._config("appendfsync", "save"))
 
+    async def _slow(self) -> SlowInfo:
+        config = await self._config("slowlog-log-slower-than") or {}
+        entries = await self._command("SLOWLOG", "GET", FIRST_SLOW)
+        seconds, _ = await self._command("TIME")
+        scripts = {script.sha: name for name, script in product().items()}
+        above = config.get("slowlog-log-slower-than")
+        commands = server_report.slow_commands(entries, scripts)
+        return SlowInfo(int(seconds) * 1000, None if above is None else int(above), commands)
+
     async def _clients(self) -> ClientInfo:
-        report, config = await self._info("clients"), await self._config("timeout", "tcp-keepalive") or {}
+        report = await self._info("clients") | await self._info("stats")
+        config = await self._config("timeout", "tcp-keepalive") or {}
         listed = await self._look("other clients", lambda: self._command("CLIENT", "LIST"))
         database = str(self._connection.database)
         return ClientInfo(
@@ -117,6 +131,7 @@ class Examination:
             idle_timeout=_number(config.get("timeout")),
             keepalive=_number(config.get("tcp-keepalive")),
             strangers=None if listed is None else server_report.strangers(listed, NAME, database),
+            refused=int(report.get("rejected_connections", 0)),
         )
 
     async def _rights(self) -> AclInfo:
@@ -161,10 +176,20 @@ class Examination:
 
     async def _member(self, incarnation: str, now_ms: int, beat_ms: float) -> WorkerInfo:
         worker = self._connection.keys.worker(incarnation)
-        fields = await self._command("HMGET", worker, "host", "state", "heartbeat", "vouched")
-        host, state, beats, vouched = (field.decode(errors="replace") if field else "" for field in fields)
-        vouched_ago = now_ms - int(vouched) if vouched else None
-        return WorkerInfo(incarnation, host, state, int(beats or 0), max(0, now_ms - int(beat_ms)), vouched_ago)
+        fields = await self._command("HMGET", worker, "host", "state", "heartbeat", "vouched", "version", "ahead")
+        host, state, beats, vouched, version, ahead = (
+            field.decode(errors="replace") if field else "" for field in fields
+        )
+        return WorkerInfo(
+            incarnation,
+            host,
+            state,
+            beats=int(beats or 0),
+            beat_ago_ms=max(0, now_ms - int(beat_ms)),
+            vouched_ago_ms=now_ms - int(vouched) if vouched else None,
+            version=version,
+            clock_ahead_ms=int(ahead) if ahead else None,
+        )
 
 
 def _number(text: str | None) -> int | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from holdfast.core.store_info import ForeignClient, MemoryInfo, PersistenceInfo, ServerInfo
+from holdfast.core.store_info import ForeignClient, MemoryInfo, PersistenceInfo, Replica, ServerInfo, SlowCommand
 from holdfast.store.redis.decode import pairs
 
 # Commands that take from a list, or block until they can. Our own clients have our client name.
@@ -13,6 +15,8 @@ TAKING = frozenset(
 )
 
 Info = Mapping[str, str]
+
+_REPLICA = re.compile(r"(slave|replica)\d+")
 
 
 def info(text: bytes) -> dict[str, str]:
@@ -38,12 +42,41 @@ def server(report: Info, found_by: str, address: str) -> ServerInfo:
         address=address,
         replicas=int(report.get("connected_slaves", 0)),
         careful="min_slaves_good_slaves" in report,  # reported only if it is configured
+        followers=tuple(_replicas(report)),
     )
+
+
+def _replicas(report: Info) -> Iterator[Replica]:
+    """The lines `slave0:ip=10.0.0.2,port=6379,state=online,offset=56,lag=1`; a master's alone have them."""
+    written = int(report.get("master_repl_offset", 0))
+    for name, line in report.items():
+        if _REPLICA.fullmatch(name) and "=" in line:
+            fields = dict(field.split("=", 1) for field in line.split(",") if "=" in field)
+            behind = max(0, written - int(fields.get("offset", 0)))
+            address = f"{fields.get('ip', '')}:{fields.get('port', '')}"
+            yield Replica(address, fields.get("state", ""), behind, int(fields.get("lag", 0)))
+
+
+def slow_commands(entries: Sequence[Sequence[Any]], scripts: Mapping[str, str]) -> tuple[SlowCommand, ...]:
+    """The entries of SLOWLOG GET: number, Unix time, microseconds, words, …; `scripts`: our operations by their SHA."""
+    return tuple(
+        SlowCommand(
+            int(at) * 1000, int(took) / 1000, _called([word.decode(errors="replace") for word in words], scripts)
+        )
+        for _, at, took, words, *_ in entries
+    )
+
+
+def _called(words: Sequence[str], scripts: Mapping[str, str]) -> str:
+    """The name of the command, with its operation where it is a script of ours. Other words may be secret."""
+    name = words[0].upper() if words else ""
+    return f"{name} {scripts[words[1]]}" if name == "EVALSHA" and words[1:] and words[1] in scripts else name
 
 
 def memory(report: Info) -> MemoryInfo:
     policy = report.get("maxmemory_policy", "noeviction")
-    return MemoryInfo(int(report.get("used_memory", 0)), int(report.get("maxmemory", 0)), policy)
+    used, limit = int(report.get("used_memory", 0)), int(report.get("maxmemory", 0))
+    return MemoryInfo(used, limit, policy, int(report.get("used_memory_rss", 0)))
 
 
 def persistence(report: Info, config: Info | None) -> PersistenceInfo:

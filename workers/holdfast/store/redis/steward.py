@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from holdfast.core.store_info import LaneHead
-from holdfast.core.tasks import MAX_CRASHES, Epoch, Startable
+from holdfast.core.tasks import MAX_CRASHES, Epoch, HostFacts, Startable
 from holdfast.errors import StoreError
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.lane_heads import look
@@ -20,9 +20,10 @@ _pack = msgspec.msgpack.Encoder().encode
 
 
 class RedisSteward(RedisPart):
-    async def vouch(self, incarnations: Sequence[str]) -> None:
+    async def vouch(self, incarnations: Sequence[str], host: HostFacts | None = None) -> None:
+        facts = (host.clock_ms, host.version) if host else ("", "")
         for first in range(0, len(incarnations), VOUCHED_AT_ONCE):
-            await self._run("vouch", *incarnations[first : first + VOUCHED_AT_ONCE])
+            await self._run("vouch", *facts, *incarnations[first : first + VOUCHED_AT_ONCE])
 
     async def recover(
         self,

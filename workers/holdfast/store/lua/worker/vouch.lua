@@ -1,13 +1,16 @@
 -- A steward vouches for the incarnations that its parent has not reported dead: their leases hold though they are silent.
--- KEYS: the public queue. ARGV: incarnations.
+-- KEYS: the public queue. ARGV: the clock of their host (Unix ms) and the version of Holdfast there (both '': it does not say), incarnations.
 -- Answers: how many of them live.
 -- flags: allow-oom
 -- use: clock
+local clock, version = ARGV[1], ARGV[2]
 local lives, count = {}, 0
 for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do lives[incarnation] = true end   -- none of the dead
-for _, incarnation in ipairs(ARGV) do
+for i = 3, #ARGV do
+  local incarnation = ARGV[i]
   if lives[incarnation] then
     call('HSET', KEY.worker .. incarnation, 'vouched', NOW)
+    if clock ~= '' then call('HSET', KEY.worker .. incarnation, 'ahead', clock - NOW, 'version', version) end
     call('ZADD', KEY.workers, NOW, incarnation)
     count = count + 1
   end
