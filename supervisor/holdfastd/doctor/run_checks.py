@@ -16,10 +16,12 @@ from holdfastd.doctor import (
     handler_import,
     handler_trial,
     kernel,
+    metrics_address,
     python_version,
     resources,
     running_service,
     store,
+    telemetry_endpoint,
     unit,
 )
 from holdfastd.doctor.bounded_checks import run_bounded
@@ -53,6 +55,8 @@ def run(settings: Settings, warnings: Sequence[str] = ()) -> list[Finding]:
             "redis": lambda: _store(settings, service),
             "postgresql": lambda: _database(settings),
             "supervisor": lambda: _service(settings, service),
+            "metrics": lambda: _metrics(settings, service),
+            "telemetry": lambda: telemetry_endpoint.judge(telemetry_endpoint.look(settings)),
             "unit": lambda: unit.judge(unit.look(), settings.drain_timeout),
         },
         CHECK_TIMEOUT,
@@ -119,6 +123,10 @@ def _database(settings: Settings) -> Iterator[Finding]:
     yield from database.judge(info)
     if replication is not None and not isinstance(info, StoreError):
         yield from database.judge_replication(replication)
+
+
+def _metrics(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
+    yield from metrics_address.judge(metrics_address.look(settings, running=service.status is not None))
 
 
 def _service(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
