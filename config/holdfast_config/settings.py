@@ -33,6 +33,7 @@ _Scheduler = Annotated[Literal["redis", "memory"], one_of("redis", "memory", hin
 _IN_QUEUE = BeforeValidator(lambda value: "redis" if str(value).strip().lower() == "memory" else value)
 _Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", hint=_STORAGES), _IN_QUEUE]
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
+_TraceMode = Annotated[Literal["link", "parent"], one_of("link", "parent")]
 _Fence = Annotated[Literal["lease", "strict"], one_of("lease", "strict")]
 _Format = Annotated[Literal["auto", "json", "console"], one_of("auto", "json", "console")]
 _Level = Annotated[
@@ -213,6 +214,13 @@ class Settings(BaseSettings):
     )
     otlp_endpoint: values.HttpUrl | None = _field(None, "URL of the OpenTelemetry collector. Default: nothing is sent.")
     otlp_protocol: _Protocol = _field("http/protobuf", "Protocol of the collector: http/protobuf or grpc.")
+    trace_mode: _TraceMode = _field(
+        "link", "Traces of tasks: link (one each, linked to the producer's) or parent (inside of the producer's)."
+    )
+    trace_baggage: values.Switch = _field(False, "Carry the producer's OpenTelemetry baggage to the handler.")
+    trace_url: values.TraceUrl | None = _field(
+        None, "URL of a trace, with {trace_id} and, if wanted, {span_id} in it; why shows it. Default: none."
+    )
 
     @property
     def embedded(self) -> bool:

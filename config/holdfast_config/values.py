@@ -132,6 +132,22 @@ def http_url(value: object) -> str:
     return url
 
 
+def trace_url(value: object) -> str:
+    """Parses the template of a trace's URL."""
+    url = text(value).strip()
+    plain = url.replace("{trace_id}", "0" * 32).replace("{span_id}", "0" * 16)
+    try:
+        fits = "{trace_id}" in url and plain.isprintable() and http_url(plain) == plain
+    except ValueError:
+        fits = False
+    fits = fits and not {"{", "}"} & set(plain)
+    if not fits:
+        raise ValueError(
+            "must be a URL with {trace_id}, and {span_id} if wanted, as in http://host:16686/trace/{trace_id}"
+        )
+    return url
+
+
 def listen(value: object) -> str:
     """Parses an address to listen on; a port alone is one of loopback."""
     given = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -210,6 +226,7 @@ Webhook = Annotated[str, BeforeValidator(webhook)]
 WebhookSecret = Annotated[SecretStr, AfterValidator(webhook_secret)]
 Listen = Annotated[str, BeforeValidator(listen)]
 HttpUrl = Annotated[str, BeforeValidator(http_url)]
+TraceUrl = Annotated[str, BeforeValidator(trace_url)]
 Place = Annotated[Path, BeforeValidator(place)]
 Folder = Annotated[Path, BeforeValidator(folder)]
 RuntimeFolder = Annotated[Path, BeforeValidator(runtime_folder)]

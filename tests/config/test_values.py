@@ -22,6 +22,7 @@ SCHEDULER = "must be redis or memory; leave it out to use the embedded store"
 SERVER = "needs a server: set REDIS_URL or REDIS_HOST, or leave this out to use the embedded store"
 LISTEN = "must be PORT, HOST:PORT or unix:PATH, as in 9464, 0.0.0.0:9464 or unix:/run/holdfast/metrics.sock"
 LONG_PATH = "the path of the socket has 108 bytes, the system allows 107; choose a shorter one"
+TRACE_URL = "must be a URL with {trace_id}, and {span_id} if wanted, as in http://host:16686/trace/{trace_id}"
 WEBHOOK = f"{webhook_url.ALLOWED}; or off"
 WEBHOOK_SECRET = "must be whsec_ followed by base64, or another text that is not empty"
 
@@ -41,6 +42,10 @@ BAD = [
     ("HOLDFAST_FENCE", "hard", "'hard'", "must be lease or strict"),
     ("HOLDFAST_LOG_LEVEL", "loud", "'loud'", "must be debug or info or warning or error or critical"),
     ("HOLDFAST_LOG_FORMAT", "xml", "'xml'", "must be auto or json or console"),
+    ("HOLDFAST_TRACE_MODE", "child", "'child'", "must be link or parent"),
+    ("HOLDFAST_TRACE_URL", "http://j/trace", "'http://j/trace'", TRACE_URL),
+    ("HOLDFAST_TRACE_URL", "http://j/{trace_id}/{name}", "'http://j/{trace_id}/{name}'", TRACE_URL),
+    ("HOLDFAST_TRACE_URL", "j/{trace_id}", "'j/{trace_id}'", TRACE_URL),
     ("REDIS_QUEUE_NAME", "a b", "'a b'", QUEUE),
     ("REDIS_QUEUE_NAME", "{a}", "'{a}'", QUEUE),
     ("REDIS_QUEUE_NAME", "a\x1b", r"'a\x1b'", QUEUE),

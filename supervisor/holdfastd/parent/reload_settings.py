@@ -26,6 +26,8 @@ RELOADABLE = frozenset(
         "fence",
         "otlp_endpoint",
         "otlp_protocol",
+        "trace_mode",
+        "trace_baggage",
     }
 )
 
