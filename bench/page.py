@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench import capacity, charts, readme
+from bench import capacity, charts, kills_table, readme
 from bench.figures import Section
 from bench.pool import ROOT
 from bench.systems import HOLDFAST, LOOPS, PEERS
@@ -32,6 +32,10 @@ def write_capacity(sections: Mapping[str, Any]) -> None:
     replace(CAPACITY, "rates", capacity.rates(section))
     replace(CAPACITY, "plots", "\n\n".join(charts.draw("scale", lines)))
     replace(CAPACITY, "masters", capacity.masters(section))
+
+
+def write_kills(sections: Mapping[str, Any]) -> None:
+    replace(PERFORMANCE, "kills", kills_table.markdown(sections["kills"]))
 
 
 def replace(page: Path, mark: str, text: str) -> None:

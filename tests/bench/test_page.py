@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import kills_table
 from bench.environments import PINS
 from bench.page import CAPACITY, PERFORMANCE, README, replace
 from bench.systems import PEERS
@@ -29,12 +30,23 @@ def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "mark"),
-    [(PERFORMANCE, "own"), (PERFORMANCE, "peers"), (README, "own")]
+    [(PERFORMANCE, "own"), (PERFORMANCE, "peers"), (PERFORMANCE, "kills"), (README, "own")]
     + [(CAPACITY, mark) for mark in ("parts", "plots", "rates", "masters")],
 )
 def test_the_pages_have_their_marks(page: Path, mark: str) -> None:
     text = page.read_text()
     assert text.index(f"<!-- {mark} -->\n") < text.index(f"\n<!-- end of {mark} -->")
+
+
+def test_the_throughput_under_kills_stands_beside_the_undisturbed_one() -> None:
+    books = {"kills": 7, "lost": 0, "committed_twice": 0, "run_again": 9, "charged": 8, "charged_unbegun": 1}
+    runs = {"undisturbed": {"drain": 2000.0, "others": 0.1}, "killed": {"drain": 1800.0, "others": 0.3, **books}}
+    lines = kills_table.markdown({"tasks": 1000, "workers": 2, "every": 0.5, "runs": runs}).splitlines()
+    assert lines[0] == "1,000 tasks, 2 workers, a kill every 0.5 s: ~0.90 of the undisturbed throughput."
+    assert lines[-2:] == [
+        "| undisturbed | 2,000 | - | - | - | - | - | - |",
+        "| killed | ~1,800 | 7 | 0 | 0 | 9 | 8 | 1 |",
+    ]
 
 
 @pytest.mark.parametrize("name", ["plots", *(peer.pins for peer in PEERS)])
