@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
@@ -39,11 +39,13 @@ def inside(cli: Cli, capsys: pytest.CaptureFixture[str]) -> Inside:
 
 
 @contextmanager
-def running(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Iterator[tuple[Cli, Program]]:
+def running(
+    folder: Path, *options: str, before: tuple[str, ...] = (), environ: Mapping[str, str] | None = None
+) -> Iterator[tuple[Cli, Program]]:
     """`supervisor start` on the embedded store, all workers ready; commands that find it. `before`: what runs it."""
     places = ("--runtime-dir", str(folder / "run"))
     words = ["start", *options, *places, "--state-dir", str(folder / "state")]
-    process = _started(words, before, cwd=folder, env=clean({}), stdin=DEVNULL, stderr=PIPE, text=True)
+    process = _started(words, before, cwd=folder, env=clean(environ or {}), stdin=DEVNULL, stderr=PIPE, text=True)
     assert process.stderr is not None
     seen: list[str] = []
     for line in process.stderr:

@@ -22,7 +22,8 @@ def _table(scope: Scope) -> str:
 
 def _row(metric: Metric) -> str:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
-    return f"| `{metric.prometheus_name}` | {metric.kind} | {labels} | {metric.meaning} |\n"
+    name = metric.name if metric.only_otlp else metric.prometheus_name
+    return f"| `{name}` | {metric.kind} | {labels} | {metric.meaning} |\n"
 
 
 def _behind(part: str) -> str:

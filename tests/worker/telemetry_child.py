@@ -1,4 +1,4 @@
-"""Tells of one delivery and one recovery, then ends: `python -m tests.worker.telemetry_child URL [grpc]`.
+"""Tells of one delivery, then ends: `python -m tests.worker.telemetry_child URL [grpc]`.
 
 Prints how many seconds its shutdown took.
 """
@@ -19,7 +19,6 @@ def main(endpoint: str, protocol: str = "http/protobuf") -> None:
     delivery = delivery_of()
     with telemetry.delivery(delivery, Task(delivery)) as span:
         span.ended(Completed(b"1"))
-    telemetry.recovered(1, "killed")
     started = time.monotonic()
     telemetry.shutdown()
     print(time.monotonic() - started, flush=True)

@@ -10,10 +10,8 @@ from queue import Queue
 from threading import Thread
 from typing import Any
 
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-from opentelemetry.proto.metrics.v1.metrics_pb2 import NumberDataPoint
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 PATIENCE = 30.0  # seconds; reached only by a test that fails
@@ -23,22 +21,14 @@ PATIENCE = 30.0  # seconds; reached only by a test that fails
 class Collector:
     endpoint: str = ""
     traces: Queue[ExportTraceServiceRequest] = field(default_factory=Queue[ExportTraceServiceRequest])
-    metrics: Queue[ExportMetricsServiceRequest] = field(default_factory=Queue[ExportMetricsServiceRequest])
 
     def span(self) -> Span:
         """The first span that arrives."""
         return self.traces.get(timeout=PATIENCE).resource_spans[0].scope_spans[0].spans[0]
 
-    def points(self) -> tuple[str, list[NumberDataPoint]]:
-        """The first metric that arrives: its name and its points."""
-        metric = self.metrics.get(timeout=PATIENCE).resource_metrics[0].scope_metrics[0].metrics[0]
-        return metric.name, list(metric.sum.data_points)
-
     def take(self, path: str, body: bytes) -> None:
         if path == "/v1/traces":
             self.traces.put(ExportTraceServiceRequest.FromString(body))
-        elif path == "/v1/metrics":
-            self.metrics.put(ExportMetricsServiceRequest.FromString(body))
 
 
 def attributes(pairs: Any) -> dict[str, object]:

@@ -136,17 +136,6 @@ def test_spans_of_the_handler_are_within_the_one_of_its_delivery(collector: Coll
     assert trace.get_current_span() is before
 
 
-def test_recovered_tasks_are_counted_by_what_their_worker_died_of(collector: Collector, telemetry: Telemetry) -> None:
-    telemetry.recovered(3, "killed")
-    telemetry.recovered(2, "killed")
-    telemetry.recovered(1, "out of memory")
-    telemetry.shutdown()
-    name, points = collector.points()
-    assert name == "holdfast.tasks.recovered"
-    counted = {attributes(point.attributes)["holdfast.recovery.cause"]: point.as_int for point in points}
-    assert counted == {"killed": 5, "out of memory": 1}
-
-
 def test_the_collector_learns_the_name_of_the_service(collector: Collector, telemetry: Telemetry) -> None:
     deliver(telemetry, delivery_of(), Completed(b"1"))
     telemetry.shutdown()

@@ -25,7 +25,12 @@ MODULES = (
 
 
 # Only with a telemetry collector. Each child would need 23 MB and 0.3 s for these imports. They start no thread.
-TELEMETRY = ("holdfast.telemetry.otlp", "opentelemetry.exporter.otlp.proto.http.trace_exporter")
+TELEMETRY = (
+    "holdfast.telemetry.otlp",
+    "holdfastd.steward.metrics.otlp_exposition",
+    "opentelemetry.exporter.otlp.proto.http.metric_exporter",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+)
 
 
 def preload(*, telemetry: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -66,6 +67,7 @@ class Steward:
     roster: WorkerRoster = field(default_factory=WorkerRoster)
     health: Health = field(default_factory=Health)
     ending: StewardShutdown = field(default_factory=StewardShutdown)
+    recoveries: Counter[str] = field(default_factory=Counter[str])  # tasks put back, by the cause of their worker's end
 
     async def live(self) -> ChildExit:
         """Run until told to leave, until the parent is gone, or until the first preflight fails; the exit status."""
@@ -102,10 +104,10 @@ class Steward:
         self.ending.finish(ChildExit.OK)
 
     async def _serve(self, group: TaskGroup) -> None:
-        if self.spec.metrics is not None:
-            from holdfastd.steward.metrics.serve import serve_metrics  # only where metrics are served
+        if self.spec.metrics is not None or self.spec.settings.otlp_endpoint is not None:
+            from holdfastd.steward.metrics.serve import export_metrics  # only where metrics go anywhere
 
-            group.start_soon(serve_metrics, self.spec, self.store, self.health, self.spec.metrics)
+            group.start_soon(export_metrics, self.spec, self.store, self.health, self.recoveries)
         duties = tuple(self._duties())  # before the first worker is forked: see Orphans
         failed = await preflight(self.store, self.spec.settings) if self.spec.first else None
         if failed is not None:
@@ -127,6 +129,7 @@ class Steward:
 
         def recovered(count: int, cause: str) -> None:
             self.recovered(count, cause)
+            self.recoveries[cause] += count
             suspects.look()
 
         yield WorkerRecovery(store, self.roster, locks, self.link.send, recovered, settings.max_crashes).duty()

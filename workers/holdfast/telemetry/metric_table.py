@@ -69,12 +69,17 @@ _SUFFIX = {Unit.SECONDS: "_seconds", Unit.BYTES: "_bytes"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
+    """`since_report`: it is counted from when this steward began to report the queue. `only_otlp`: Prometheus does not
+    get it, as it has the same under one of our own names."""
+
     scope: Scope
     name: str
     kind: Kind
     unit: Unit
     labels: tuple[str, ...]
     meaning: str
+    since_report: bool = False
+    only_otlp: bool = False
 
     @property
     def prometheus_name(self) -> str:
@@ -92,8 +97,8 @@ def _host(name: str, kind: Kind, unit: Unit, meaning: str, *labels: str) -> Metr
     return Metric(Scope.HOST, f"holdfast.{name}", kind, unit, labels, meaning)
 
 
-def _queue(name: str, kind: Kind, unit: Unit, meaning: str, *labels: str) -> Metric:
-    return Metric(Scope.QUEUE, f"holdfast.{name}", kind, unit, ("queue", *labels), meaning)
+def _queue(name: str, kind: Kind, unit: Unit, meaning: str, *labels: str, since_report: bool = False) -> Metric:
+    return Metric(Scope.QUEUE, f"holdfast.{name}", kind, unit, ("queue", *labels), meaning, since_report)
 
 
 SUPERVISOR_INFO = _host("supervisor.info", Kind.GAUGE, Unit.YES, "Always 1; the version is a label.", "version")
@@ -128,6 +133,13 @@ DEATHS = _host(
     "kind",
     "cause",
 )
+HOST_RECOVERED = _host(
+    "host.recovered",
+    Kind.COUNTER,
+    Unit.TASKS,
+    "Tasks that this host's steward put back, by the end of their worker.",
+    "cause",
+)
 
 LANE_DEPTH = _queue("lane.depth", Kind.GAUGE, Unit.TASKS, "Tasks that wait in a lane.", "lane")
 LANE_RUNNING = _queue("lane.running", Kind.GAUGE, Unit.TASKS, "Tasks of a lane that are in flight.", "lane")
@@ -148,12 +160,32 @@ DELIVERIES = _queue(
     "lane",
     "handler",
     "outcome",
+    since_report=True,
 )
 TASK_WAIT = _queue(
-    "task.wait", Kind.HISTOGRAM, Unit.SECONDS, "Time from when a task could be claimed to its claim.", "lane"
+    "task.wait",
+    Kind.HISTOGRAM,
+    Unit.SECONDS,
+    "Time from when a task could be claimed to its claim.",
+    "lane",
+    since_report=True,
 )
-TASK_RUN = _queue("task.run", Kind.HISTOGRAM, Unit.SECONDS, "Time for which a handler ran.", "handler")
-PAYLOAD = _queue("payload", Kind.COUNTER, Unit.BYTES, "Size of operations and results of deliveries.", "content")
+TASK_RUN = _queue(
+    "task.run", Kind.HISTOGRAM, Unit.SECONDS, "Time for which a handler ran.", "handler", since_report=True
+)
+PROCESS_DURATION = Metric(
+    Scope.QUEUE,
+    "messaging.process.duration",
+    Kind.HISTOGRAM,
+    Unit.SECONDS,
+    ("messaging.system", "messaging.operation.name", "messaging.destination.name", "error.type"),
+    "Only over OTLP: time for which handlers ran, by lane; `error.type` is the outcome if it is an error.",
+    since_report=True,
+    only_otlp=True,
+)
+PAYLOAD = _queue(
+    "payload", Kind.COUNTER, Unit.BYTES, "Size of operations and results of deliveries.", "content", since_report=True
+)
 ACCEPTED = _queue("tasks.accepted", Kind.COUNTER, Unit.TASKS, "Tasks that were accepted, since the queue exists.")
 RECOVERED = _queue(
     "tasks.recovered", Kind.COUNTER, Unit.TASKS, "Tasks that were put back after the death of their worker."

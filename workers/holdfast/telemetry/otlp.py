@@ -25,12 +25,6 @@ class OtlpTelemetry:
     def __init__(self, providers: Providers) -> None:
         self._providers = providers
         self._tracer = providers.tracers.get_tracer(semantic_names.HOLDFAST)
-        meter = providers.meters.get_meter(semantic_names.HOLDFAST)
-        self._recovered = meter.create_counter(
-            semantic_names.RECOVERED,
-            semantic_names.RECOVERED_UNIT,
-            "Tasks put back after the death of the worker that ran them.",
-        )
 
     @contextmanager
     def delivery(self, delivery: Delivery, task: Task) -> Generator[_Span]:
@@ -52,7 +46,7 @@ class OtlpTelemetry:
             span.end()
 
     def recovered(self, count: int, cause: str) -> None:
-        self._recovered.add(count, {semantic_names.CAUSE: cause})
+        pass  # the steward's metrics have it
 
     def shutdown(self) -> None:
         self._providers.shutdown()

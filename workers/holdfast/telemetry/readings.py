@@ -30,9 +30,13 @@ class BoundedNames:
 
 
 class Readings:
-    """Values that share metric and labels are added; of ages and of yes or no the highest counts."""
+    """Values that share metric and labels are added; of ages and of yes or no the highest counts.
 
-    def __init__(self) -> None:
+    `report_began_ms`: Unix time from which metrics `since_report` are counted.
+    """
+
+    def __init__(self, report_began_ms: int = 0) -> None:
+        self.report_began_ms = report_began_ms
         self._values: dict[Metric, dict[Labels, float]] = {}
         self._histograms: dict[Metric, dict[Labels, Histogram]] = {}
 
@@ -54,5 +58,6 @@ class Readings:
 
     def update(self, other: Readings) -> None:
         """Take in readings of other metrics."""
+        self.report_began_ms = self.report_began_ms or other.report_began_ms
         self._values |= other._values
         self._histograms |= other._histograms

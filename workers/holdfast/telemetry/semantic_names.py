@@ -21,7 +21,3 @@ TASK_ID = "holdfast.task.id"
 TURN = "holdfast.task.turn"
 DELIVERY = "holdfast.delivery.number"
 OUTCOME = "holdfast.delivery.outcome"
-
-RECOVERED = "holdfast.tasks.recovered"
-RECOVERED_UNIT = "{task}"
-CAUSE = "holdfast.recovery.cause"

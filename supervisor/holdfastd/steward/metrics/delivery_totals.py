@@ -22,6 +22,7 @@ class DeliveryTotals:
         self._over: Rollup = {}
         self._pairs: set[Series] = set()
         self._next: int | None = None
+        self.began_ms = 0  # the start of the first minute that is counted
 
     def since(self, now_ms: int) -> int:
         """The start of the first minute that is to be read."""
@@ -34,6 +35,7 @@ class DeliveryTotals:
         for start, rollup in sorted(minutes.items()):
             if start < this:
                 self._over = sum_of([self._over, self._bounded(rollup)])
+        self.began_ms = self.began_ms or this
         self._next = this
         return sum_of([self._over, *(self._bounded(minutes[start]) for start in minutes if start >= this)])
 

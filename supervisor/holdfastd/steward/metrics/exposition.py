@@ -27,6 +27,8 @@ class _Given(Collector):
                 family.add_metric(labels, float(value))
             yield family
         for metric, histograms in self._readings.histograms():
+            if metric.only_otlp:
+                continue
             yield _family(metric, histograms)
 
 

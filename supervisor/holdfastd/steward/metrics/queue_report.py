@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core.delivery import Settle
 from holdfast.core.lanes import Lanes
 from holdfast.core.rollup import MINUTE, Rollup
 from holdfast.core.store_info import Gauges
@@ -9,8 +10,11 @@ from holdfast.core.tasks import Counts, LedgerStatus
 from holdfast.store.protocol import Ledger, Store
 from holdfast.telemetry import metric_table as table
 from holdfast.telemetry.readings import BoundedNames, Readings
+from holdfast.telemetry.semantic_names import HOLDFAST, PROCESS
 from holdfast_config import Settings
 from holdfastd.steward.metrics.delivery_totals import DeliveryTotals
+
+_ERRORS = frozenset({Settle.FAILED, Settle.REJECTED, Settle.EXHAUSTED, Settle.UNREADABLE, Settle.RETRY})
 
 
 class QueueReport:
@@ -34,6 +38,7 @@ class QueueReport:
         since = self._totals.since(gauges.now_ms)
         minutes = await self._store.minutes(since, gauges.now_ms // MINUTE * MINUTE + MINUTE)
         self._set_deliveries(readings, self._totals.add(minutes, gauges.now_ms))
+        readings.report_began_ms = self._totals.began_ms
         if isinstance(self._store, Ledger):
             self._set_ledger(readings, await self._store.ledger())
         return readings
@@ -79,8 +84,10 @@ class QueueReport:
                 readings.set(table.PAYLOAD, size, queue, content)
             if figures.wait.count:
                 readings.add_histogram(table.TASK_WAIT, figures.wait, queue, lane)
-            for run in figures.runs.values():
+            for outcome, run in figures.runs.items():
                 readings.add_histogram(table.TASK_RUN, run, queue, handler)
+                error = outcome if outcome in _ERRORS else ""
+                readings.add_histogram(table.PROCESS_DURATION, run, HOLDFAST, PROCESS, lane, error)
 
     def _set_ledger(self, readings: Readings, ledger: LedgerStatus) -> None:
         readings.set(table.LEDGER_LAG, ledger.behind_ms / 1000, self._queue)

@@ -1,0 +1,134 @@
+"""Metrics over OTLP, as a collector gets them from a real supervisor."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
+
+from holdfast.telemetry.metric_table import TABLE, Kind
+from tests.cli.commands import Cli
+from tests.cli.conftest import running
+from tests.cli.scraping import Scraper
+from tests.otlp.metric_points import newest, value
+from tests.otlp.receiver import GRPC, HTTP, Mode, Receiver, Signal, receiving
+
+OFTEN = {"OTEL_METRIC_EXPORT_INTERVAL": "1000"}
+LANE = "bindu:tasks"
+OF_LEDGER = {"holdfast.ledger.lag", "holdfast.ledger.waiting"}
+LATER = {"holdfast.host.recovered"}
+
+
+@contextmanager
+def started(receiver: Receiver, **variables: str) -> Iterator[tuple[Cli, Scraper]]:
+    """Two workers that count words and send telemetry to the receiver; served for Prometheus, too."""
+    with TemporaryDirectory(prefix="holdfast-") as folder:
+        place = Path(folder) / "metrics.sock"
+        words = ("examples.wordcount:handle", "--workers", "2", "--metrics", f"unix:{place}")
+        with running(Path(folder), *words, environ=receiver.environ | OFTEN | variables) as (cli, _):
+            yield cli, Scraper(place)
+
+
+@pytest.fixture(scope="module", params=[HTTP, GRPC])
+def receiver(request: pytest.FixtureRequest) -> Iterator[Receiver]:
+    with receiving(request.param) as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="module")
+def pool(receiver: Receiver) -> Iterator[tuple[Cli, Scraper]]:
+    with started(receiver, OTEL_RESOURCE_ATTRIBUTES="deployment.environment.name=test") as found:
+        yield found
+
+
+def completed(receiver: Receiver) -> float:
+    return max(0.0, value(receiver, "holdfast.deliveries", outcome="completed", lane=LANE))
+
+
+def count(receiver: Receiver, name: str) -> int:
+    """The number of samples of a histogram."""
+    return getattr(newest(receiver, name), "count", 0)
+
+
+def pids(cli: Cli, kind: str) -> list[int]:
+    return [process["pid"] for process in cli("status", "--json").document["processes"] if process["kind"] == kind]
+
+
+def test_a_collector_gets_the_metrics_that_prometheus_gets(pool: tuple[Cli, Scraper], receiver: Receiver) -> None:
+    cli, scraper = pool
+    assert cli("submit", "a", "b c", "d", "--wait").status == 0
+    receiver.until(lambda: completed(receiver) == 3)
+    receiver.until(lambda: count(receiver, "holdfast.task.run") == count(receiver, "holdfast.task.wait") == 3)
+    sent = {metric.name: metric for metric in receiver.metrics()}
+    assert sorted(sent) == sorted(metric.name for metric in TABLE if metric.name not in OF_LEDGER | LATER)
+    for metric in TABLE:
+        if each := sent.get(metric.name):
+            kind = {Kind.GAUGE: "gauge", Kind.COUNTER: "sum", Kind.HISTOGRAM: "exponential_histogram"}[metric.kind]
+            assert (each.WhichOneof("data"), each.unit, each.description) == (kind, metric.unit, metric.meaning)
+    scrape = scraper.until(lambda now: now.value("holdfast_task_run_seconds_count") == 3)
+    assert scrape.value("holdfast_task_run_seconds_sum") == newest(receiver, "holdfast.task.run").sum
+    assert not [name for name, _, _ in scrape.samples if name.startswith("messaging")]
+
+
+def test_histograms_are_exponential_and_counters_cumulative(pool: tuple[Cli, Scraper], receiver: Receiver) -> None:
+    cli, _ = pool
+    assert cli("submit", "a", "b c", "--wait").status == 0
+    point = receiver.until(lambda: newest(receiver, "messaging.process.duration", **{"messaging.system": "holdfast"}))
+    assert point.scale == 3
+    assert point.count == sum(point.positive.bucket_counts)
+    assert 2 ** (point.positive.offset / 8) <= point.sum
+    assert not point.HasField("min")
+    assert 0 < point.start_time_unix_nano < point.time_unix_nano
+    counter = next(each for each in receiver.metrics() if each.name == "holdfast.deliveries").sum
+    assert counter.is_monotonic
+    assert counter.aggregation_temporality == AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
+
+
+def test_metrics_of_the_queue_name_no_host_and_those_of_a_host_do(
+    pool: tuple[Cli, Scraper], receiver: Receiver
+) -> None:
+    receiver.until(lambda: newest(receiver, "holdfast.lane.depth", lane=LANE))
+    resources = {received.item.name: received.resource for received in receiver.metrics_with_resource()}
+    queue, host = resources["holdfast.lane.depth"], resources["holdfast.workers.ready"]
+    assert queue["service.name"] == host["service.name"] == "holdfast-steward"
+    assert queue["deployment.environment.name"] == host["deployment.environment.name"] == "test"
+    assert "host.name" in host
+    assert {"host.name", "service.instance.id"}.isdisjoint(queue)
+
+
+def test_metrics_go_on_after_a_time_without_a_collector(pool: tuple[Cli, Scraper], receiver: Receiver) -> None:
+    cli, _ = pool
+    receiver.until(lambda: newest(receiver, "holdfast.lane.depth"))
+    before = completed(receiver)
+    receiver.become(Mode.HANGS)
+    receiver.until(lambda: receiver.requests[Mode.HANGS, Signal.METRICS])
+    assert cli("submit", "a", "b", "c", "--wait").status == 0
+    receiver.become(Mode.ANSWERS_500)
+    receiver.until(lambda: receiver.requests[Mode.ANSWERS_500, Signal.METRICS])
+    receiver.become(Mode.NORMAL)
+    receiver.until(lambda: completed(receiver) >= before + 3)
+
+
+def test_a_killed_worker_and_a_new_steward_are_seen(pool: tuple[Cli, Scraper], receiver: Receiver) -> None:
+    cli, _ = pool
+    receiver.until(lambda: value(receiver, "holdfast.deaths", kind="worker", cause="signal") == 0)
+    os.kill(pids(cli, "worker")[0], signal.SIGKILL)
+    receiver.until(lambda: value(receiver, "holdfast.deaths", kind="worker", cause="signal") == 1)
+    os.kill(pids(cli, "steward")[0], signal.SIGKILL)
+    receiver.until(lambda: value(receiver, "holdfast.process.restarts", process="steward") == 1)
+    receiver.until(lambda: value(receiver, "holdfast.reporter") == 1)
+
+
+def test_the_last_values_are_sent_at_the_end() -> None:
+    with receiving() as receiver:
+        with started(receiver, OTEL_METRIC_EXPORT_INTERVAL="3600000") as (cli, _):
+            receiver.until(lambda: newest(receiver, "holdfast.lane.depth"))
+            assert cli("submit", "a", "b", "--wait").status == 0
+            assert completed(receiver) == 0
+        receiver.until(lambda: completed(receiver) == 2)
