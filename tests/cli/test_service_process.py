@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -47,6 +48,16 @@ def test_one_interpreter_is_started(short_path: Path) -> None:
     (short_path / "sitecustomize.py").write_text("with open(__file__ + '.starts', 'a') as file: file.write('.')")
     with running(short_path, "agent:handlers", before=("env", f"PYTHONPATH={short_path}")):
         assert (short_path / "sitecustomize.py.starts").read_text() == "."
+
+
+def test_what_a_start_imports_is_not_looked_through_for_garbage() -> None:
+    program = (
+        "import gc; from holdfastd.cli import service_process; service_process._import_service(); "
+        "print(gc.isenabled(), len(gc.get_objects()), gc.get_freeze_count())"
+    )
+    enabled, to_look_at, left_alone = subprocess.check_output([sys.executable, "-c", program], text=True).split()
+    assert enabled == "True"
+    assert int(to_look_at) < int(left_alone) / 20
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ async def test_next_start_kills_what_a_killed_worker_had_forked_and_recovers_its
         scene.pool = Pool(short_path, scene.url, **scene.flags)
         try:
             scene.pool.until(
-                "killed the processes that an orphaned worker had started", incarnation=orphan, processes=1
+                "killed the processes that orphaned workers had started", incarnations=[orphan], processes=1
             )
             scene.pool.until("orphaned worker recovered", incarnation=orphan, tasks=1)
             assert not _runs(child)

@@ -87,15 +87,15 @@ STEWARD = [
     Rule(
         "a worker of this parent is no orphan",
         f"{_HERE}/duties/orphans.py",
-        "if not self._roster.knows(incarnation) and self._locks.is_dead(incarnation):",
-        "if self._locks.is_dead(incarnation):",
+        "return not self._roster.knows(incarnation) and self._locks.is_dead(incarnation)",
+        "return self._locks.is_dead(incarnation)",
         f"{_ORPHANS}::test_a_worker_whose_birth_is_told_between_two_sightings_is_none",
     ),
     Rule(
         "an orphan that lives is left alone",
         f"{_HERE}/duties/orphans.py",
-        " and self._locks.is_dead(incarnation):",
-        ":",
+        " and self._locks.is_dead(incarnation)\n",
+        "\n",
         f"{_ORPHANS}::test_an_orphan_that_still_lives_is_not_killed",
     ),
     Rule(
@@ -115,7 +115,7 @@ STEWARD = [
     Rule(
         "what an orphan has forked is killed",
         f"{_HERE}/orphan_processes.py",
-        "    return processes.kill_all(lambda: _left_by(incarnation))\n",
+        "    return processes.kill_all(lambda: _left_by(incarnations))\n",
         "    return 0\n",
         f"{_ORPHANS}::test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first",
     ),

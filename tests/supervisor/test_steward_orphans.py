@@ -11,10 +11,11 @@ import pytest
 
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Born, Died
+from holdfast.os import processes
 from holdfast.os.locks import hold, is_free, mark_process, outlived
 from holdfastd.parent.process_title import set_title
 from tests.faults.kin import wait_dead
-from tests.supervisor.stewards import AWAY, A, DutySurroundings
+from tests.supervisor.stewards import AWAY, A, B, DutySurroundings
 
 pytestmark = pytest.mark.anyio
 
@@ -125,6 +126,40 @@ async def test_a_child_that_holds_the_lock_of_a_dead_worker_is_killed_first(surr
     wait_dead(child)
     assert surroundings.called("recover") == [(A, "orphaned", False)]
     assert not path.exists()
+
+
+async def test_each_process_of_the_host_is_looked_at_once_for_all_dead_workers(
+    surroundings: DutySurroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[list[int]] = []
+
+    def look() -> list[int]:
+        looks.append(every_process())
+        return looks[-1]
+
+    every_process = processes.everybody
+    monkeypatch.setattr(processes, "everybody", look)
+    dead = [f"{number:032x}" for number in range(8)]
+    for incarnation in dead:
+        surroundings.lock_file(incarnation)
+    await surroundings.orphans(*dead).run_once()
+    assert [called[0] for called in surroundings.called("recover")] == dead
+    assert len(looks) == 1
+
+
+async def test_children_of_several_dead_workers_are_killed_before_any_task_goes_back(
+    surroundings: DutySurroundings,
+) -> None:
+    children: list[int] = []
+    for incarnation in (A, B):
+        ours, theirs = os.pipe()
+        _die(surroundings.lock_file(incarnation), theirs, f"holdfast: worker 0 {incarnation}")
+        children.append(int(os.read(ours, 16)))
+    surroundings.store.answers["recover"] = [AWAY]
+    with pytest.raises(StoreUnavailableError):
+        await surroundings.orphans(A, B).run_once()
+    for child in children:
+        wait_dead(child)
 
 
 async def test_nothing_is_recovered_while_a_child_that_bears_no_name_holds_the_lock(

@@ -116,5 +116,6 @@ def _import_service() -> None:
     from holdfastd.parent import main, preload
 
     preload.preload()
+    gc.freeze()  # to look through all of it for the little garbage of imports takes as long as many imports
     gc.enable()
     assert main

@@ -26,4 +26,4 @@ def kill_leftovers(pid: int, incarnation: str, known: Collection[int]) -> int:
 
 def _fled_from(incarnation: str, known: Collection[int]) -> set[int]:
     adopted = processes.with_descendants(child for child in processes.children(os.getpid()) if child not in known)
-    return processes.with_descendants(pid for pid in adopted if processes.carries_incarnation(pid, incarnation))
+    return processes.with_descendants(pid for pid in adopted if processes.carries_incarnation(pid, [incarnation]))

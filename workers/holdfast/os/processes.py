@@ -44,10 +44,7 @@ def everybody() -> list[int]:
 
 def carries(pid: int, marks: Collection[bytes]) -> bool:
     """True if its environment at exec has all these NAME=value; False if this user may not read it."""
-    try:
-        environment = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
+    environment = _environment(pid)
     return all(mark in environment for mark in marks)
 
 
@@ -59,11 +56,21 @@ def title(pid: int) -> bytes:
         return b""
 
 
-def carries_incarnation(pid: int, incarnation: str) -> bool:
-    """In the environment of what was executed, in the title of what was only forked."""
+def carries_incarnation(pid: int, incarnations: Collection[str]) -> bool:
+    """One of these: in the environment of what was executed, in the title of what was only forked."""
     shown = title(pid)
-    is_forked = shown.startswith(_TITLE) and incarnation.encode() in shown
-    return is_forked or carries(pid, [f"{names.INCARNATION}={incarnation}".encode()])
+    if shown.startswith(_TITLE) and any(incarnation.encode() in shown for incarnation in incarnations):
+        return True
+    environment = _environment(pid)
+    return any(f"{names.INCARNATION}={incarnation}".encode() in environment for incarnation in incarnations)
+
+
+def _environment(pid: int) -> frozenset[bytes]:
+    """Each NAME=value of its environment at exec; empty if this user may not read it."""
+    try:
+        return frozenset((_PROC / str(pid) / "environ").read_bytes().split(b"\0"))
+    except OSError:
+        return frozenset()
 
 
 def kill_all(find: Callable[[], set[int]]) -> int:

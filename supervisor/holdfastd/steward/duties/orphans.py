@@ -51,17 +51,18 @@ class Orphans:
 
     async def run_once(self) -> float:
         present = self._locks.incarnations()
-        for incarnation in sorted(present & self._foreign):
-            if not self._roster.knows(incarnation) and self._locks.is_dead(incarnation):
-                await self._recover(incarnation)
+        dead = [name for name in sorted(present & self._foreign) if self._is_dead_stranger(name)]
+        if dead and (left := kill_orphans(dead)):  # before anybody else runs their tasks
+            _log.info("killed the processes that orphaned workers had started", incarnations=dead, processes=left)
+        for incarnation in dead:
+            await self._recover(incarnation)
         self._foreign = frozenset(name for name in present if not self._roster.knows(name))
         return LOOK_EVERY
 
+    def _is_dead_stranger(self, incarnation: str) -> bool:
+        return not self._roster.knows(incarnation) and self._locks.is_dead(incarnation)
+
     async def _recover(self, incarnation: str) -> None:
-        if left := kill_orphans(incarnation):  # before anybody else runs its tasks
-            _log.info(
-                "killed the processes that an orphaned worker had started", incarnation=incarnation, processes=left
-            )
         if not await self._is_over(incarnation):
             _log.warning("a process of an orphaned worker cannot be killed", incarnation=incarnation)
             return
