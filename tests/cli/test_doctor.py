@@ -64,6 +64,20 @@ def test_a_server_that_evicts_keeps_nothing_and_is_full(doctor: Cli, short_path:
     }  # fmt: skip
 
 
+def test_keys_that_belong_to_nothing_are_found_and_a_large_store_is_left_alone(doctor: Cli, short_path: Path) -> None:
+    with serve(short_path, *HEALTHY) as server, Redis.from_url(server.url) as admin:
+        assert Cli(short_path)("submit", "text", "--redis-url", server.url).status == 0
+        assert ("queue", "orphan keys") not in amiss(ask(doctor, server.url))
+        admin.hset("{bindu:tasks}:worker:gone:running", "t", "1")
+        admin.set("ballast", b"x" * (17 << 20))
+        findings = amiss(ask(doctor, server.url, "--deep"))
+        shallow = ask(doctor, server.url)
+    assert "worker:gone:running" in findings["queue", "orphan keys"]["found"]
+    assert "task t runs and has no record" in findings["queue", "invariants"]["found"]
+    [note] = [finding for finding in shallow.document if finding["look"] == "invariants"]
+    assert (note["level"], "--deep" in note["fix"]) == ("note", True)
+
+
 def test_warnings_alone_are_no_failure_unless_strict(doctor: Cli, short_path: Path) -> None:
     with serve(short_path) as server:
         assert ask(doctor, server.url).status == 0

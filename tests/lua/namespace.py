@@ -15,6 +15,9 @@ from holdfast.store.redis import RedisStore
 from holdfast.store.redis.keys import Keys
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
+from holdfastd.doctor import invariants, orphan_keys
+from holdfastd.doctor.finding import Level
+from holdfastd.doctor.queue_snapshot import QueueSnapshot
 from tests.conformance.stand import CAUSE, Stand, settlement
 from tests.lua.clock import CLOCK, VirtualClock
 from tests.lua.history import History
@@ -66,6 +69,7 @@ class Namespace(Stand):
         """The snapshot, after all invariants and the whole history were found to hold."""
         snapshot = await self.store.snapshot()
         found = breaches(snapshot, self.queue, concurrency=concurrency, stolen=stolen)
+        found += doctor_breaches(snapshot, self.queue, stolen=stolen)
         history = await self.history()
         found += [*history.breaches, *history.states_breaches(View.of(snapshot, self.queue).tasks)]
         assert not found, "\n".join(found)
@@ -90,6 +94,15 @@ class Namespace(Stand):
     async def aclose(self) -> None:
         await super().aclose()
         await self.plain.aclose()
+
+
+def doctor_breaches(snapshot: Mapping[str, Any], queue: str, *, stolen: bool) -> list[str]:
+    """What `supervisor doctor` would say of this snapshot, unless somebody else takes entries: all is well here."""
+    if stolen:
+        return []
+    view = QueueSnapshot.of(snapshot, queue)
+    findings = [*invariants.judge(view), *orphan_keys.judge(view, Keys(queue).prefix)]
+    return [f"doctor: {finding.found}" for finding in findings if finding.level != Level.OK]
 
 
 def read_fields(entry: Sequence[Any]) -> dict[str, str]:

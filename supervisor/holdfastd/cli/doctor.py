@@ -26,18 +26,19 @@ if TYPE_CHECKING:
 )
 @click.argument("handler", required=False)
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings as well.")
-@settings_but("strict")
+@click.option("--deep", is_flag=True, help="Compare all keys of a large queue, too: Redis waits meanwhile.")
+@settings_but("strict", "deep")
 @options.common
 @options.pass_session
-def doctor(session: Session, /, handler: str | None, strict: bool) -> int:
-    """Check everything that a supervisor needs: kernel, limits, handler, folders, Redis, queue, systemd unit.
+def doctor(session: Session, /, handler: str | None, strict: bool, deep: bool) -> int:
+    """Check everything that a supervisor needs: kernel, limits, handler, folders, Redis, queue, collector, unit.
 
     It also checks the supervisor that runs on this host. Give it the same settings as `supervisor start`. It changes
     nothing, takes a few seconds, and suggests a remedy for each finding. The exit status is 1 if there is a problem;
     warnings and notes do not count.
     """
     session.flags["handler"] = handler
-    findings = _findings(session)
+    findings = _findings(session, deep=deep)
     if session.json:
         output.document([asdict(finding) for finding in findings])
     else:
@@ -45,14 +46,14 @@ def doctor(session: Session, /, handler: str | None, strict: bool) -> int:
     return _status(findings, strict)
 
 
-def _findings(session: Session) -> list[Finding]:
+def _findings(session: Session, *, deep: bool) -> list[Finding]:
     from holdfastd.doctor import run_checks  # slow to import; `--help` does not need it
 
     try:
         settings = session.settings
     except ConfigError as error:
         return run_checks.run_without_settings(error.problems)
-    return run_checks.run(settings, session.resolved.warnings)
+    return run_checks.run(settings, session.resolved.warnings, deep=deep)
 
 
 def _status(findings: Sequence[Finding], strict: bool) -> int:

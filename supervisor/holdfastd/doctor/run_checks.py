@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
+from holdfast.core.store_info import StoreInfo
 from holdfast.errors import StoreError
 from holdfast.store.protocol import MOST_PEEKS
+from holdfast.store.redis.keys import Keys
 from holdfast_config import Settings
 from holdfastd.doctor import (
     configuration,
@@ -15,9 +17,12 @@ from holdfastd.doctor import (
     folders,
     handler_import,
     handler_trial,
+    invariants,
     kernel,
     metrics_address,
+    orphan_keys,
     python_version,
+    queue_snapshot,
     resources,
     running_service,
     store,
@@ -37,8 +42,8 @@ WORKER_CONNECTIONS = 4  # that a busy worker has open
 STEWARD_CONNECTIONS = 6  # beside one for each lane
 
 
-def run(settings: Settings, warnings: Sequence[str] = ()) -> list[Finding]:
-    """All findings; `warnings` are those about the settings files.
+def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False) -> list[Finding]:
+    """All findings; `warnings` are those about the settings files; `deep`: with a snapshot of the queue of any size.
 
     Forks to import the handler, so this process may have one thread only.
     """
@@ -52,7 +57,7 @@ def run(settings: Settings, warnings: Sequence[str] = ()) -> list[Finding]:
             "settings": lambda: [*_files(warnings), *_settings(settings)],
             "handler": lambda: handler_import.judge(trial, is_named=settings.handler is not None),
             "folders": lambda: _folders(settings),
-            "redis": lambda: _store(settings, service),
+            "redis": lambda: _store(settings, service, deep=deep),
             "postgresql": lambda: _database(settings),
             "supervisor": lambda: _service(settings, service),
             "metrics": lambda: _metrics(settings, service),
@@ -100,7 +105,7 @@ def _folders(settings: Settings) -> Iterator[Finding]:
         yield from kernel.judge_overcommit(kernel.look_overcommit())
 
 
-def _store(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
+def _store(settings: Settings, service: RunningInfo, *, deep: bool) -> Iterator[Finding]:
     if settings.scheduler_type == "memory":
         yield Check("redis", "connection").ok("not used: the queue is in the memory of one process")
         return
@@ -112,7 +117,12 @@ def _store(settings: Settings, service: RunningInfo) -> Iterator[Finding]:
         running=service.status is not None and service.status.store.url == settings.redis.masked_url,
         embedded=settings.embedded,
     )
-    yield from store.judge(store.look(settings.redis, settings.lane_names), expected)
+    info = store.look(settings.redis, settings.lane_names)
+    yield from store.judge(info, expected)
+    if isinstance(info, StoreInfo):
+        snapshot = queue_snapshot.look(settings.redis, info.memory, deep=deep)
+        yield from invariants.judge(snapshot)
+        yield from orphan_keys.judge(snapshot, Keys(settings.queue_name).prefix)
 
 
 def _database(settings: Settings) -> Iterator[Finding]:

@@ -1,0 +1,73 @@
+"""Keys of a queue that belong to nothing: parts of a task or worker that is gone. They take memory for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from holdfast.core.plurals import counted
+from holdfast.store.redis.key_names import KEY_NAMES
+from holdfastd.doctor.finding import Check, Finding
+from holdfastd.doctor.queue_snapshot import QueueSnapshot
+
+SHOWN = 3
+OF_TASKS = ("op", "history", "checkpoint", "pending", "left", "messages", "trail", "ties", "children", "retrying")
+
+_CHECK = Check("queue", "orphan keys")
+_KINDS = tuple(name for name in KEY_NAMES.values() if name.endswith((":", "@")) and not name.startswith(":"))
+_SINGLE = frozenset(KEY_NAMES.values()) - frozenset(_KINDS)
+
+
+def judge(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Finding]:
+    """`prefix`: of the keys of this queue."""
+    if isinstance(snapshot, str):
+        return  # judged with the invariants
+    owners = _owners(snapshot)
+    orphans = [key for key in snapshot.keys if key not in snapshot.expiring and _is_orphan(key, owners)]
+    unknown = [key for key in snapshot.keys if key not in _SINGLE and not key.startswith(_KINDS)]
+    if orphans:
+        text = f"{counted(len(orphans), 'key belongs', 'keys belong')} to nothing: {_named(orphans)}"
+        yield _CHECK.warning(text, f"please report it; to free the memory: UNLINK '{prefix}{orphans[0]}' …")
+    if unknown:
+        text = f"{counted(len(unknown), 'key', 'keys')} unknown to this version: {_named(unknown)}"
+        yield _CHECK.note(text, "a later version of Holdfast may have made them; else remove them")
+    if not orphans and not unknown:
+        yield _CHECK.ok(f"each of {counted(len(snapshot.keys), 'key')} belongs to something")
+
+
+def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
+    """Where the owner of a key of each kind is to be found; kinds that own themselves or expire are left out."""
+    tasks, keys = snapshot.tasks, snapshot.keys
+    schedules = keys.get("schedules", ())
+    return {
+        **dict.fromkeys(OF_TASKS, tasks),
+        "result": tasks,
+        "worker": snapshot.workers,
+        "control": snapshot.workers,
+        "death": keys.get("deaths", ()),
+        "webhook": keys.get("webhooks", ()),
+        "schedule": schedules,
+        "fires": schedules,
+        "names": keys.get("handlers", ()),
+        "catalog": keys.get("catalog_digests", ()),
+        "conversation": keys.get("conversations", ()),
+        **dict.fromkeys(("about", "added", "feedback"), keys.get("abouts", ())),
+    }
+
+
+_CUT: Mapping[str, Callable[[str], str]] = {
+    "result": lambda name: name.rpartition(":")[0],
+    "worker": lambda name: name.partition(":")[0],
+    "conversation": lambda name: name.removesuffix(":tasks"),
+    "schedule": lambda name: name.removesuffix(":history"),
+}
+
+
+def _is_orphan(key: str, owners: Mapping[str, Collection[str]]) -> bool:
+    kind, _, name = key.partition(":")
+    if key in _SINGLE or kind not in owners:
+        return False
+    return _CUT.get(kind, str)(name) not in owners[kind]
+
+
+def _named(keys: list[str]) -> str:
+    return ", ".join(sorted(keys)[:SHOWN]) + (f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else "")
