@@ -260,7 +260,7 @@ def test_a_family_on_the_command_line(cli: Cli) -> None:
     assert record["expires"] > record["created"]
     lines = cli("why", child).out.splitlines()
     assert "waits for 1 task to end" in lines[2]
-    assert lines[-1].startswith("now: waits until p (submitted) has ended; it runs even if one does not complete")
+    assert lines[-2].startswith("now: waits until p (submitted) has ended; it runs even if one does not complete")
     story = cli("why", child, "--json").document
     assert (story["state"], story["waits_for"]) == ("waiting", ["p"])
     assert f"{child} " in cli("tasks", "list", "--state", "waiting").out

@@ -27,7 +27,9 @@ from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.views import host_views
 from holdfastd.cli.views.times import moment, span
 from holdfastd.cli.why import history
+from holdfastd.cli.why.next_commands import commands
 from holdfastd.cli.why.outlook import TaskSnapshot, outlook
+from holdfastd.cli.why.task_times import TaskTimes, task_times, words
 from holdfastd.control.async_client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus
 from holdfastd.core.duration_words import duration
@@ -43,7 +45,7 @@ Row = tuple[int, str, str, str]  # time, time since the line before, sentence, n
 @options.store
 @options.pass_session
 def why(session: Session, /, task_id: str) -> None:
-    """Show the history of a task, its present state, and what will happen next.
+    """Show the history of a task, how long it waited and ran, its present state, what comes next, what you can do.
 
     Times are in UTC, each with the time since the line before. The number of attempts, and the time that an ended task
     is kept, are those of the running workers; if none runs, those of the settings of this command.
@@ -141,8 +143,14 @@ def _lines(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[str]:
     return [
         f"task {snapshot.task.task_id}{f' ({snapshot.task.name})' if snapshot.task.name else ''}",
         *aligned([(moment(at), since, what) for at, since, what, _ in _rows(snapshot, known)], right={1}),
+        f"times: {words(_times(snapshot))}",
         f"now: {outlook(snapshot)}",
+        f"you can: {'; '.join(commands(snapshot.task))}",
     ]
+
+
+def _times(snapshot: TaskSnapshot) -> TaskTimes:
+    return task_times(snapshot.task.state, snapshot.task.created_ms, snapshot.steps, snapshot.now_ms)
 
 
 def _document(snapshot: TaskSnapshot, known: history.TaskHistory) -> dict[str, Any]:
@@ -153,6 +161,8 @@ def _document(snapshot: TaskSnapshot, known: history.TaskHistory) -> dict[str, A
         "task_id": task.task_id,
         "state": str(task.state),
         "now": outlook(snapshot),
+        "commands": list(commands(task)),
+        "times": asdict(_times(snapshot)),
         "complete": len(snapshot.steps) < KEPT,
         "place": asdict(snapshot.place) if snapshot.place else None,
         "service": asdict(snapshot.service) if snapshot.service else None,
