@@ -7,6 +7,7 @@ rounds, or has been tried often enough.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from bench.figures import QUIET, Rounds
 from bench.machine import await_quiet
 from bench.measures import Figures
 from bench.site import Subject
+from holdfastd.cli.common.work_rate import WorkRate
 
 QUIET_ROUNDS = 3
 Measure = Callable[[Subject], Figures]
@@ -48,12 +50,15 @@ class Measured:
 
     def in_turn(self, name: str, measure: Measure, subjects: Sequence[Subject], rounds: int = QUIET_ROUNDS) -> None:
         """One at a time, on a quiet machine where that can be had."""
+        rate = WorkRate("round", f"of {name} measured", rounds * len(subjects))  # more, where others disturb some
         for _ in range(2 * rounds):
             for subject in subjects:
                 if self._wants_another(name, subject, rounds):
                     if self.patient:
                         await_quiet()
                     self._measure(name, measure, subject)
+                    if line := rate.line(sum(map(len, self.rounds.get(name, {}).values()))):
+                        print(line, file=sys.stderr, flush=True)
 
     def side_by_side(self, name: str, measure: Measure, subjects: Iterable[Subject], at_once: int = 3) -> None:
         """Once each, some at the same time: for what waits rather than computes."""

@@ -5,23 +5,45 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 import anyio
 from redis.exceptions import RedisError
 
+from holdfastd.cli.common.work_rate import PERIOD
+from holdfastd.core.duration_words import duration
 from tests.chaos import ledger, report
 from tests.chaos.nemesis import FAULTS, SERVER
 from tests.chaos.play import Plan, play_once
 from tests.chaos.servers import OccupiedError, address
 
 
+@asynccontextmanager
+async def shown(name: str, seconds: float) -> AsyncGenerator[None]:
+    """Tell on standard error how far a play is; after its time the rest of the tasks end, and everything is checked."""
+    began = anyio.current_time()
+
+    async def tell() -> None:
+        while True:
+            await anyio.sleep(PERIOD)
+            played = anyio.current_time() - began
+            left = f"{duration(seconds - played)} left" if played < seconds else "the rest is awaited and checked"
+            print(f"{name}: {min(played, seconds):.0f} of {seconds:.0f} s played, {left}", file=sys.stderr, flush=True)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(tell)
+        yield
+        group.cancel_scope.cancel()
+
+
 async def main(plans: list[Plan], folder: Path | None) -> bool:
     outcomes = []
     for plan in plans:
-        outcome = await play_once(plan)
+        async with shown(f"seed {plan.seed}", plan.seconds):
+            outcome = await play_once(plan)
         outcomes.append(outcome)
         print(ledger.line(outcome), flush=True)
         for breach in outcome.breaches[:20]:

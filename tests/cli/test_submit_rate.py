@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfastd.cli.submit.submit_rate import PERIOD, SubmitRate
+from holdfastd.cli.common.work_rate import PERIOD
+from holdfastd.cli.submit.submit_rate import SubmitRate
 from holdfastd.cli.submit.submit_windows import Tally
 
 

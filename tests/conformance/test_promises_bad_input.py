@@ -140,7 +140,11 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         *({"lane": "x", "name": bad} for bad in [5, None, "x" * 201, "\udc80", Hostile()]),
     ],
     "queue_length": [{"lane": bad} for bad in BAD_LANES],
-    "clear_queue": [*({"lane": bad} for bad in BAD_LANES), *({"delayed": bad} for bad in [1, "no", None])],
+    "clear_queue": [
+        *({"lane": bad} for bad in BAD_LANES),
+        *({"delayed": bad} for bad in [1, "no", None]),
+        {"on_step": 5},
+    ],
     "pause_queue": [*({"lane": bad} for bad in BAD_LANES), *({"reason": bad} for bad in BAD_TEXTS)],
     "resume_queue": [{"lane": bad} for bad in BAD_LANES],
     "remove_task": [{"task_id": bad} for bad in BAD_IDS],
@@ -149,8 +153,9 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         *({"lane": bad} for bad in BAD_LANES),
         *({"name": bad} for bad in [5, "", "x" * 201, "\udc80"]),
         *({"limit": bad} for bad in [0, -1, 10_001, 1.5, "3", True, Hostile()]),
+        {"on_step": "5"},
     ],
-    "obliterate_queue": [{"force": bad} for bad in [1, "no", None, Hostile()]],
+    "obliterate_queue": [*({"force": bad} for bad in [1, "no", None, Hostile()]), {"on_step": Hostile()}],
 }
 UNREFUSABLE = {"count_tasks", "health_check", "schedules"}  # arguments by position alone, none, and no call
 

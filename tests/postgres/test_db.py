@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,6 +39,13 @@ def test_an_empty_database_is_set_up_once(short_path: Path, redis_settings: Redi
     assert cli("db", "upgrade").out == "version 2, unchanged\n"
     after = cli("db", "status", "--json")
     assert (after.status, after.document["version"], after.document["ledger"]["phase"]) == (0, 2, "not begun")
+
+
+def test_an_upgrade_shows_its_progress_on_a_terminal(
+    short_path: Path, redis_settings: RedisSettings, empty: str
+) -> None:
+    shown = command(short_path, redis_settings, empty).on_terminal("db", "upgrade").out
+    assert re.search("2 of 2 steps done", shown)
 
 
 def test_upgrades_at_the_same_time_do_it_once(short_path: Path, redis_settings: RedisSettings, empty: str) -> None:

@@ -20,6 +20,7 @@ from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.error_report import CommandError
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
+from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.cli.views import ledger_status
 
 T = TypeVar("T")
@@ -39,7 +40,8 @@ def upgrade(session: Session, /) -> int:
     `supervisor start` never does this: the user of the service need not have the right to change tables, and other
     hosts may still run the earlier version.
     """
-    done = _with_database(session, migrate.upgrade)
+    with WorkProgress("step", "done") as progress:
+        done = _with_database(session, lambda database: migrate.upgrade(database, progress.show))
     if session.json:
         output.document({"version": migrate.newest(), "steps": [each.name for each in done]})
     else:

@@ -133,6 +133,11 @@ def check_flag(what: str, value: object) -> bool:
     return value
 
 
+def check_callback(what: str, value: object) -> None:
+    if value is not None and not callable(value):
+        raise InvalidTaskError(f"{what} {shown(value)}: a function, or None, is expected")
+
+
 def check_seconds(what: str, value: object, *, positive: bool = False) -> None:
     if not is_number(value) or not 0 <= value <= CENTURY or (positive and value == 0):
         allowed = "above 0" if positive else "from 0"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from holdfast.client.arguments import (
+    check_callback,
     check_flag,
     check_id,
     check_lane,
@@ -24,8 +27,12 @@ CLEARED = 50  # entries in one step of clearing a lane: a millisecond or two of 
 KEYS = 1000  # looked at in one step of deleting a queue
 
 
+OnStep = Callable[[int], object] | None  # called after each step with the number that is done so far
+
+
 class QueueControl:
-    """The calls of TaskManager about the queue as a whole. Without a lane the public queue is meant."""
+    """The calls of TaskManager about the queue as a whole. Without a lane the public queue is meant. `on_step` is
+    called after each step of long work with the number that is done so far."""
 
     def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
         self._store = store
@@ -47,21 +54,24 @@ class QueueControl:
         """Resume a paused lane. False: it was not paused."""
         return await self._call(self._store.resume_lane, self._lane(lane))
 
-    async def clear_queue(self, lane: str | None = None, *, delayed: bool = False) -> int:
+    async def clear_queue(self, lane: str | None = None, *, delayed: bool = False, on_step: OnStep = None) -> int:
         """Cancel the tasks that wait in a lane, in steps that do not hold up others; their number. `delayed`:
         those that are due later as well. Running tasks go on."""
         cleared, cleared_lane, both = 0, self._lane(lane), check_flag("delayed", delayed)
+        check_callback("on_step", on_step)
         while step := await self._call(self._store.clear, cleared_lane, CLEARED):
             cleared += step
-        return cleared + (await self._cancel_delayed(cleared_lane) if both else 0)
+            _tell(on_step, cleared)
+        return await self._cancel_delayed(cleared_lane, cleared, on_step) if both else cleared
 
-    async def _cancel_delayed(self, lane: str) -> int:
-        canceled, cursor = 0, ""
+    async def _cancel_delayed(self, lane: str, canceled: int, on_step: OnStep) -> int:
+        cursor = ""
         while True:
             page = await self._call(self._store.tasks, Wanted((State.DELAYED,), lane), CHUNK, cursor)
             for task in page.tasks:
                 answer = await self._call(self._store.cancel, task.task_id, "the queue was cleared")
                 canceled += answer == State.CANCELED
+            _tell(on_step, canceled)
             if not (cursor := page.cursor):
                 return canceled
 
@@ -82,10 +92,12 @@ class QueueControl:
         lane: str | None = None,
         name: str | None = None,
         limit: int | None = None,
+        on_step: OnStep = None,
     ) -> int:
         """Delete tasks that ended in one of these states (none: in any) at least `older_than` seconds ago, of this lane
         and handler, at most `limit`, latest first; their number. Tasks that have not ended stay."""
         check_seconds("older_than", older_than)
+        check_callback("on_step", on_step)
         most = None if limit is None else check_limit(limit)
         wanted = Wanted(
             states=_ended(check_states(states)),
@@ -98,6 +110,7 @@ class QueueControl:
             page = await self._call(self._store.tasks, wanted, CHUNK, cursor)
             ids = [task.task_id for task in page.tasks if _ended_by(task, before_ms)]
             removed += await self._forget(ids if most is None else ids[: most - removed])
+            _tell(on_step, removed)
             if not (cursor := page.cursor):
                 break
         return removed
@@ -105,22 +118,29 @@ class QueueControl:
     async def _forget(self, task_ids: list[str]) -> int:
         return await self._call(self._store.forget_tasks, task_ids) if task_ids else 0
 
-    async def obliterate_queue(self, *, force: bool = False) -> int:
+    async def obliterate_queue(self, *, force: bool = False, on_step: OnStep = None) -> int:
         """Delete everything of this queue: tasks in every state, lanes and their limits, schedules, dead letters; the
         number of keys. It cannot be undone. Raises QueueBusyError while workers are there, unless it is forced: the
         results of tasks that they run are then lost. Raises StoreRefusedError where PostgreSQL keeps the tasks."""
         deleted, cursor, forced = 0, "", check_flag("force", force)
+        check_callback("on_step", on_step)
         while True:
             step = await self._call(self._store.obliterate, cursor, KEYS, force=forced)
             if step.workers:
                 there = counted(step.workers, "worker")
                 raise QueueBusyError(f"queue {self._queue} has {there}: stop all workers first, or force it")
             deleted += step.keys
+            _tell(on_step, deleted)
             if not (cursor := step.cursor):
                 return deleted
 
     def _lane(self, lane: str | None) -> str:
         return self._queue if lane is None else check_lane(lane)
+
+
+def _tell(on_step: OnStep, done: int) -> None:
+    if on_step is not None:
+        on_step(done)
 
 
 def _ended(states: tuple[State, ...]) -> tuple[State, ...]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 import rich_click
 
+from holdfast.client.manager import TaskManager
 from holdfast.core.plurals import counted
 from holdfastd.cli.common import options, output
 from holdfastd.cli.common.confirm import confirm
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, ask, manage
 from holdfastd.cli.common.tables import table
+from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.cli.queue.unreadable import unreadable
 from holdfastd.cli.views import task_views
 
@@ -63,7 +65,13 @@ def clear(session: Session, /, lane: str | None, delayed: bool, yes: bool) -> No
     """Cancel all tasks that wait in the queue. Running tasks continue."""
     name = lane or session.settings.queue_name
     confirm(f"Cancel all tasks that wait in {name}?", "clearing a queue cannot be undone", yes=yes)
-    cleared = manage(session, lambda manager: manager.clear_queue(lane, delayed=delayed))
+
+    async def work(manager: TaskManager) -> int:
+        waiting = None if delayed else await manager.queue_length(lane)
+        with WorkProgress("task", "cleared", waiting) as progress:
+            return await manager.clear_queue(lane, delayed=delayed, on_step=progress.show)
+
+    cleared = manage(session, work)
     if session.json:
         output.document({"cleared": cleared})
     else:
@@ -83,7 +91,12 @@ def obliterate(session: Session, /, force: bool, yes: bool) -> None:
     """Delete all data of this queue: tasks in every state, lanes, schedules, dead letters and history."""
     name = session.settings.queue_name
     confirm(f"Delete all data of {name}?", "deleting a queue cannot be undone", yes=yes)
-    deleted = manage(session, lambda manager: manager.obliterate_queue(force=force), LONG_RETRIES)
+
+    async def work(manager: TaskManager) -> int:
+        with WorkProgress("key", "deleted") as progress:
+            return await manager.obliterate_queue(force=force, on_step=progress.show)
+
+    deleted = manage(session, work, LONG_RETRIES)
     if session.json:
         output.document({"deleted": deleted})
     else:

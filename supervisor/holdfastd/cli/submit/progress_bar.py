@@ -12,6 +12,7 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from holdfastd.cli.common import output
+from holdfastd.cli.common.work_rate import WorkRate
 from holdfastd.cli.submit.submit_rate import SubmitRate
 from holdfastd.cli.submit.submit_windows import Tally
 
@@ -19,13 +20,15 @@ from holdfastd.cli.submit.submit_windows import Tally
 class ProgressBar:
     """Shows how many tasks were accepted and, with `wait`, how many of them have settled; a context manager.
 
-    `is_stream`: the tasks come from a file or a pipe. Only for those lines are printed where there is no terminal.
+    `is_stream`: the tasks come from a file or a pipe. Only for those, or with `wait`, lines are printed where there is
+    no terminal.
     """
 
     def __init__(self, tally: Tally, *, wait: bool, is_stream: bool) -> None:
         self._tally = tally
         self._wait, self._is_stream = wait, is_stream
         self._rate = SubmitRate(tally)
+        self._settled = WorkRate("task", "settled")
         self._is_on = (wait or is_stream) and sys.stderr.isatty()
         self._bar = Bar(*_columns(wait), console=Console(stderr=True), transient=True, disable=not self._is_on)
         self._task = self._bar.add_task("", total=None)
@@ -35,8 +38,14 @@ class ProgressBar:
         if self._is_on:
             total = self._tally.accepted if self._wait else None
             self._bar.update(self._task, description=self._text(), completed=self._tally.settled, total=total)
-        elif self._is_stream and (line := self._rate.line()):
+        elif line := self._line():
             output.note(line)
+
+    def _line(self) -> str:
+        if self._wait:
+            self._settled.total = self._tally.accepted
+            return self._settled.line(self._tally.settled)
+        return self._rate.line() if self._is_stream else ""
 
     def _text(self) -> str:
         return self._rate.text() if self._is_stream else "tasks"

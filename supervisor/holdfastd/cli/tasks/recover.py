@@ -17,6 +17,7 @@ from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import TERMINAL_RETRIES, ask
 from holdfastd.cli.common.tables import table
+from holdfastd.cli.common.work_progress import WorkProgress
 
 PAGE = 500  # keys read at once
 WHY = {
@@ -59,13 +60,15 @@ def recover(session: Session, /, dry_run: bool, silent_for: float | None) -> int
 async def _all(store: Store, settings: Settings, silence_ms: int, *, put_back: bool) -> list[Stray]:
     """Reads all keys page by page; a task that appears twice is listed once."""
     strays: dict[str, Stray] = {}
-    cursor, runs = "", settings.max_crashes
-    while True:
-        page = await TERMINAL_RETRIES.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
-        strays |= {stray.task_id: stray for stray in page.found}
-        cursor = page.cursor
-        if not cursor:
-            return list(strays.values())
+    cursor, read, runs, retries = "", 0, settings.max_crashes, TERMINAL_RETRIES
+    with WorkProgress("key", "read") as progress:
+        while True:
+            page = await retries.call(store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
+            strays |= {stray.task_id: stray for stray in page.found}
+            read += PAGE  # about as many: the store says no number
+            progress.show(read)
+            if not (cursor := page.cursor):
+                return list(strays.values())
 
 
 def _print(strays: list[Stray], *, dry_run: bool) -> None:

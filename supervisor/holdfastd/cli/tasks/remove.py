@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 import rich_click
@@ -17,6 +18,7 @@ from holdfastd.cli.common.parameter_types import DURATION
 from holdfastd.cli.common.session import Session
 from holdfastd.cli.common.store_session import LONG_RETRIES, manage
 from holdfastd.cli.common.task_id import TASK_ID
+from holdfastd.cli.common.work_progress import WorkProgress
 
 ENDED = click.Choice(sorted(map(str, TERMINAL)))
 
@@ -82,7 +84,9 @@ def clean(
     confirm("Delete the tasks that have ended?", "deleting tasks cannot be undone", yes=yes)
 
     async def work(manager: TaskManager) -> int:
-        return await manager.clean_tasks(*states, older_than=older_than, lane=lane, name=name, limit=limit)
+        with WorkProgress("task", "removed", limit) as progress:
+            chosen: dict[str, Any] = {"older_than": older_than, "lane": lane, "name": name, "limit": limit}
+            return await manager.clean_tasks(*states, **chosen, on_step=progress.show)
 
     removed = manage(session, work, LONG_RETRIES)
     if session.json:

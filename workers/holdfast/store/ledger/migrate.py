@@ -6,6 +6,7 @@ version would fail. `supervisor db upgrade` does it, one process at a time under
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -64,16 +65,21 @@ async def check(database: Database) -> None:
         raise StoreRefusedError(f"{where} has tables of version {found}, this version knows {newest()}: upgrade it")
 
 
-async def upgrade(database: Database) -> tuple[Migration, ...]:
-    """Run the missing migrations, all or none; those that were run. A second process waits and finds none left."""
+async def upgrade(
+    database: Database, on_step: Callable[[int, int], object] = lambda done, of: None
+) -> tuple[Migration, ...]:
+    """Run the missing migrations, all or none; those that were run. A second process waits and finds none left.
+    `on_step`: called before each and after the last, with the number that was run and that of all."""
     async with database.transaction() as sql:
         await sql.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await sql.execute(_TABLE)
         before = await sql.fetchval(_VERSION)
         missing = tuple(each for each in migrations() if each.version > before)
-        for each in missing:
+        for number, each in enumerate(missing):
+            on_step(number, len(missing))
             await sql.execute(each.sql, timeout=None)
             await sql.execute("INSERT INTO holdfast_schema (version, name) VALUES ($1, $2)", each.version, each.name)
+        on_step(len(missing), len(missing))
         return missing
 
 

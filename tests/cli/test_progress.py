@@ -1,0 +1,72 @@
+"""The progress of commands that may take longer than a second."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from holdfastd.cli.common.work_rate import PERIOD, WorkRate
+from tests.cli.commands import Cli
+from tests.cli.stores import give_up
+
+
+def test_count_rate_and_time_left_are_told_once_in_each_period() -> None:
+    now = 100.0
+    rate, lines = WorkRate("task", "cleared", 2000, lambda: now), list[str]()
+    for second in range(int(PERIOD * 2.5)):
+        now = 100.0 + second
+        lines.append(rate.line(second * 50))
+    assert [(at, line) for at, line in enumerate(lines) if line] == [
+        (10, "500 of 2000 tasks cleared, 50 a second, 30.0s left"),
+        (20, "1000 of 2000 tasks cleared, 50 a second, 20.0s left"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "text"),
+    [
+        (0, 5, "0 of 5 tasks cleared, 0 a second"),
+        (1, None, "1 task cleared, 0.1 a second"),
+        (9, 5, "9 of 5 tasks cleared, 0.9 a second"),
+        (0, 0, "0 of 0 tasks cleared, 0 a second"),
+    ],
+)
+def test_a_rate_is_a_number_whatever_is_done(done: int, total: int | None, text: str) -> None:
+    now = 100.0
+    rate = WorkRate("task", "cleared", total, lambda: now)
+    now = 110.0
+    assert rate.text(done) == text
+
+
+def shown(cli: Cli, *words: str) -> str:
+    answer = cli.on_terminal(*words)
+    assert answer.status == 0, answer.out
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", answer.out)
+
+
+def test_clearing_and_cleaning_show_their_progress_on_a_terminal(cli: Cli) -> None:
+    cli("submit", "a", "b", "c")
+    assert "3 of 3 tasks cleared, " in shown(cli, "queue", "clear", "--yes")
+    give_up(cli, "d", "e")
+    assert re.search(r"5 tasks removed, [0-9.]+ a second", shown(cli, "tasks", "clean", "--yes"))
+    assert re.search(r"[0-9]+ keys deleted, ", shown(cli, "queue", "obliterate", "--yes"))
+
+
+def test_a_recovery_shows_how_much_it_has_read(cli: Cli) -> None:
+    cli("submit", "a")
+    assert re.search(r"[0-9]+ keys read, ", shown(cli, "recover"))
+
+
+def test_in_a_pipe_short_work_prints_nothing_more(cli: Cli) -> None:
+    cli("submit", "a", "b")
+    answer = cli("queue", "clear", "--yes")
+    assert (answer.out, answer.err) == ("2 cleared\n", "")
+
+
+def test_long_work_in_a_pipe_prints_plain_lines(inside: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfastd.cli.common.work_rate.PERIOD", 0.0)
+    inside("submit", *"abcde")
+    answer = inside("queue", "clear", "--yes")
+    assert answer.out == "5 cleared\n"
+    assert re.fullmatch(r"supervisor: 5 of 5 tasks cleared, [0-9.]+ a second, 0\.0s left\n", answer.err)
