@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +24,7 @@ def figures(draw: st.DrawFn) -> Figures:
         made.runs[outcome].add(round(1e6 * sum(samples)), bucketed(samples))
     made.sizes["operation"] = draw(st.integers(1, 10**12))
     made.wait.add(draw(st.integers(0, 10**9)), bucketed(draw(SAMPLES)))
+    made.recovery.add(draw(st.integers(0, 10**9)), bucketed(draw(SAMPLES)))
     return made
 
 
@@ -42,7 +45,12 @@ def test_lane_and_handler_are_read_from_a_field_whatever_their_names_hold(series
 
 def counts(rollup: Rollup) -> dict[Series, tuple[dict[str, int], dict[str, int], dict[int, int], int]]:
     return {
-        series: (dict(each.outcomes), dict(each.sizes), dict(each.run.buckets), each.lost_samples)
+        series: (
+            dict(each.outcomes),
+            dict(each.sizes),
+            dict(each.run.buckets + each.recovery.buckets),
+            each.lost_samples,
+        )
         for series, each in rollup.items()
     }
 
@@ -75,3 +83,10 @@ def test_a_field_that_is_none_is_passed_over() -> None:
     assert rollup_of([(b"nonsense", b"1"), (b"completed x y", b"1"), (b"run:completed 1 ab", b"one")]).keys() <= {
         Series("a", "b")
     }
+
+
+def test_a_figure_of_another_version_is_passed_over() -> None:
+    """A version without recoveries reads them as a count, which they are not; so do we with what comes later."""
+    fields = [(b"completed 1 lh", b"3"), (b"novel 1 lh", b"12 4 1 5 2"), (b"recovery 1 lh", b"2000 4 1")]
+    [found] = rollup_of(fields).values()
+    assert (dict(found.outcomes), found.recovery) == ({"completed": 3}, Histogram(2000, Counter({4: 1})))

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from holdfast.core.delivery import Settle
+from holdfast.core.histogram import bucketed
 from holdfast.core.rollup import MINUTE, TEN_MINUTES, Figures, Histogram, Series, field_of
 from tests.lua.namespace import Namespace, settlement
 
@@ -64,6 +65,41 @@ async def test_ends_that_no_worker_reported_are_counted_in_their_own_words(space
     assert found.outcomes == Counter({"canceled": 1, "crashed": 1})
 
 
+@pytest.mark.parametrize("lost_ms", [0, 1, 7, 250, 1000, 86_400_000])
+async def test_a_recovery_counts_once_how_long_its_tasks_were_lost(space: Namespace, lost_ms: int) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2", name="mail")
+    await space.submit("t3")
+    await space.take("a")
+    for _ in range(2):
+        await space.store.recover("a", "signal 9", charged=True, lost_ms=lost_ms)
+    found = {series.handler: each.recovery for series, each in (await figures(space)).items()}
+    [bucket] = bucketed([lost_ms / 1000])
+    assert found == {
+        "mail": Histogram(2000 * lost_ms, Counter({bucket: 2})),
+        "": Histogram(1000 * lost_ms, Counter({bucket: 1})),
+    }
+    await space.check()
+
+
+async def test_a_worker_whose_end_nobody_saw_was_lost_at_its_last_heartbeat(space: Namespace) -> None:
+    await space.register("a", "b")
+    await space.submit("t1")
+    await space.take("a")
+    await space.advance(4000)
+    await space.store.recover("a", "its supervisor is gone", charged=False)
+    [found] = (await figures(space)).values()
+    assert found.recovery == Histogram(4_000_000, bucketed([4.0]))
+
+
+async def test_an_ordered_end_is_no_loss(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1")
+    await space.take("a")
+    await space.store.recover("a", "drain", charged=False, ordered=True, lost_ms=500)
+    assert [each.recovery.count for each in (await figures(space)).values()] in ([], [0])
+
+
 async def test_samples_are_added_once_for_each_number(space: Namespace) -> None:
     await space.register("a")
     series = Series(space.queue, "mail")
@@ -76,6 +112,12 @@ async def test_samples_are_added_once_for_each_number(space: Namespace) -> None:
     assert found.runs["completed"].buckets == Counter({-3: 2, 5: 2, 9: 4})
     assert found.runs["completed"].micros == 37
     assert found.sizes == Counter({"result": 10})
+
+
+async def test_a_minute_of_one_histogram_alone_expires(space: Namespace) -> None:
+    await space.register("a")
+    await space.store.add_samples("a", 1, {field_of("wait", Series("l", "h")): Histogram(1, Counter({1: 1})).spelled()})
+    await space.check()
 
 
 async def test_a_worker_that_is_not_known_adds_nothing(space: Namespace) -> None:

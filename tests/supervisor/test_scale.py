@@ -102,7 +102,7 @@ def test_scaling_is_refused_while_draining() -> None:
 def test_a_death_is_told_until_it_is_acknowledged() -> None:
     history = History(1).started()
     incarnation = history.child(W).incarnation
-    died = Died(incarnation, "signal: SIGKILL", True)
+    died = Died(incarnation, "signal: SIGKILL", True, at=history.now)
     assert died in sent(history.die(W, -signal.SIGKILL), STEWARD)
     assert sent(history.pass_time(25.0), STEWARD) == [died, died]
     assert events_logged(history.acknowledge(incarnation)) == ["recovered"]
@@ -111,22 +111,22 @@ def test_a_death_is_told_until_it_is_acknowledged() -> None:
 
 def test_a_new_steward_is_told_of_the_living_and_of_all_unacknowledged_deaths() -> None:
     history = History(2).started()
-    gone = history.child(W).incarnation
+    gone, died_at = history.child(W).incarnation, history.now
     history.die(W, -signal.SIGKILL)
     living = [history.child(slot).incarnation for slot in history.workers()]
     messages = sent(history.die(STEWARD, -signal.SIGKILL), STEWARD)
-    assert messages == [*map(Born, living), Died(gone, "signal: SIGKILL", True)]
+    assert messages == [*map(Born, living), Died(gone, "signal: SIGKILL", True, at=died_at)]
 
 
 def test_a_death_without_a_steward_is_told_to_the_next() -> None:
     history = History(2).started()
     history.fork_fails = True
     history.die(STEWARD, -signal.SIGKILL)
-    gone = history.child(W).incarnation
+    gone, died_at = history.child(W).incarnation, history.now
     history.die(W, -signal.SIGKILL)
     history.fork_fails = False
     messages = sent(history.pass_time(5.0), STEWARD)
-    assert Died(gone, "signal: SIGKILL", True) in messages
+    assert Died(gone, "signal: SIGKILL", True, at=died_at) in messages
 
 
 def test_replacing_a_worker_does_not_wait_for_the_acknowledgement() -> None:

@@ -27,7 +27,7 @@ def child_died(view: View, child: Child, cause: Cause, cut_off: int, now: float)
     """Keep the death of a worker until it is acknowledged, and send it now."""
     if child.slot.kind not in CLAIMING:
         return view, ()
-    message = Died(child.incarnation, str(cause), cause.charged, cause.ordered)
+    message = Died(child.incarnation, str(cause), cause.charged, cause.ordered, now)
     deaths_sent_at = view.deaths_sent_at if view.unacknowledged else now
     view = replace(
         view,

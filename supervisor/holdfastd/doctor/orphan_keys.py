@@ -36,22 +36,22 @@ def judge(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Finding]:
 
 def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
     """Where the owner of a key of each kind is to be found; kinds that own themselves or expire are left out."""
-    tasks, keys = snapshot.tasks, snapshot.keys
-    schedules = keys.get("schedules", ())
-    return {
-        **dict.fromkeys(OF_TASKS, tasks),
-        "result": tasks,
-        "worker": snapshot.workers,
-        "control": snapshot.workers,
-        "death": keys.get("deaths", ()),
-        "webhook": keys.get("webhooks", ()),
-        "schedule": schedules,
-        "fires": schedules,
-        "names": keys.get("handlers", ()),
-        "catalog": keys.get("catalog_digests", ()),
-        "conversation": keys.get("conversations", ()),
-        **dict.fromkeys(("about", "added", "feedback"), keys.get("abouts", ())),
+    owners: dict[str, Collection[str]] = {
+        kind: snapshot.keys.get(index, ()) for index, kinds in _INDEXED.items() for kind in kinds
     }
+    tasks, workers = snapshot.tasks, snapshot.workers
+    return owners | dict.fromkeys((*OF_TASKS, "result"), tasks) | dict.fromkeys(("worker", "control"), workers)
+
+
+_INDEXED: Mapping[str, tuple[str, ...]] = {  # index of the owners to the kinds of their keys
+    "deaths": ("death",),
+    "webhooks": ("webhook",),
+    "schedules": ("schedule", "fires"),
+    "handlers": ("names",),
+    "catalog_digests": ("catalog",),
+    "conversations": ("conversation",),
+    "abouts": ("about", "added", "feedback"),
+}
 
 
 _CUT: Mapping[str, Callable[[str], str]] = {

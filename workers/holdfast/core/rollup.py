@@ -5,7 +5,8 @@ handler is empty for tasks that name none. The figures:
 
 - an outcome of deliveries (`completed`, `retry`, …; `canceled` and others that no worker settled): a number;
 - `bytes:operation`, `bytes:result`: numbers;
-- `wait` (from when a task could be claimed to its claim) and `run:<outcome>` (of its handler): histograms, spelled
+- `wait` (from when a task could be claimed to its claim), `run:<outcome>` (of its handler) and `recovery` (from the
+  loss of its worker to when it was put back): histograms, spelled
   `<sum of the samples in microseconds> <bucket> <number of samples> <bucket> <number of samples> …`
 
 Outcomes are counted by the scripts that write them, so they are exact. Samples come from workers within a second: of a
@@ -33,6 +34,7 @@ OTHER = "other"  # the handler that the figures of too many handlers and lanes a
 
 RUN = "run:"
 WAIT = "wait"
+RECOVERY = "recovery"
 BYTES = "bytes:"
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -83,6 +85,7 @@ class Figures:
     sizes: Counter[str] = field(default_factory=Counter[str])
     wait: Histogram = field(default_factory=Histogram)
     runs: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+    recovery: Histogram = field(default_factory=Histogram)
 
     @property
     def run(self) -> Histogram:
@@ -101,14 +104,15 @@ class Figures:
         self.outcomes.update(other.outcomes)
         self.sizes.update(other.sizes)
         self.wait.add(other.wait.micros, other.wait.buckets)
+        self.recovery.add(other.recovery.micros, other.recovery.buckets)
         for outcome, runs in other.runs.items():
             self.runs.setdefault(outcome, Histogram()).add(runs.micros, runs.buckets)
 
     def take(self, figure: str, value: bytes) -> None:
         """Add one field of a stored rollup."""
-        if figure == WAIT:
+        if figure in (WAIT, RECOVERY):
             found = Histogram.read(value)
-            self.wait.add(found.micros, found.buckets)
+            (self.wait if figure == WAIT else self.recovery).add(found.micros, found.buckets)
         elif figure.startswith(RUN):
             found = Histogram.read(value)
             self.runs.setdefault(figure.removeprefix(RUN), Histogram()).add(found.micros, found.buckets)
@@ -164,6 +168,8 @@ def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
             fields[field_of(BYTES + what, series)] = b"%d" % number
         if figures.wait.count:
             fields[field_of(WAIT, series)] = figures.wait.spelled()
+        if figures.recovery.count:
+            fields[field_of(RECOVERY, series)] = figures.recovery.spelled()
         for outcome, runs in figures.runs.items():
             fields[field_of(RUN + outcome, series)] = runs.spelled()
     return fields

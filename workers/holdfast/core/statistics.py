@@ -44,7 +44,8 @@ class Statistic:
     """The figures of one name (a handler, a lane, or '' for all) in a period of `seconds`.
 
     `runs`: deliveries whose handler began; `failures`: tasks that failed or were rejected; `lost_samples`: runs whose
-    time is not known, as their worker died before it had told it.
+    time is not known, as their worker died before it had told it; `recovery`: from the loss of a worker until its task
+    was put back.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Statistic:
     wait: Percentiles | None
     run: Percentiles | None
     lost_samples: int
+    recovery: Percentiles | None = None
 
     @property
     def rate(self) -> float:
@@ -77,6 +79,7 @@ class Statistic:
             wait=Percentiles.of(figures.wait),
             run=Percentiles.of(figures.run),
             lost_samples=figures.lost_samples,
+            recovery=Percentiles.of(figures.recovery),
         )
 
 

@@ -98,13 +98,15 @@ class Died(msgspec.Struct, frozen=True, tag="died"):
     """Parent to steward: this worker incarnation is gone and reaped; repeated until acknowledged.
 
     `charged`: counts as a crash of the tasks it held (not for an operator's kill, a drain, a lost host). `ordered`: an
-    order has caused it (drain, scale, reload, recycle), or it left of itself: no task is suspected for it.
+    order has caused it (drain, scale, reload, recycle), or it left of itself: no task is suspected for it. `at`: when
+    the parent saw it, on the monotonic clock of the machine; None: not known.
     """
 
     incarnation: str
     cause: str
     charged: bool
     ordered: bool = False
+    at: float | None = None
 
 
 class Leave(msgspec.Struct, frozen=True, tag="leave"):

@@ -152,12 +152,14 @@ class StewardStore(Protocol):
         ordered: bool = False,
         max_crashes: int = MAX_CRASHES,
         begun: Collection[str] | None = None,
+        lost_ms: int | None = None,
     ) -> int:
         """Declare the incarnation dead and put back the tasks it owned; the number of tasks.
 
         A second call answers 0. `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order
         caused the death, and it makes no task a suspect. `begun`: the tasks that it had begun; for the others the death
         counts as nothing. None: not known; then those are taken that it claimed first, as many as it ran at once.
+        `lost_ms`: so long ago it ended; None: not known, then its last heartbeat counts.
         """
         ...
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WorkProgress:
-    """A context manager; `show` is called with the number that is done so far. `noun`, `verb`, `total`: as of WorkRate."""
+    """A context manager; `show` is called with the number that is done so far. The arguments are those of WorkRate."""
 
     def __init__(self, noun: str, verb: str, total: int | None = None) -> None:
         self._rate = WorkRate(noun, verb, total)

@@ -22,6 +22,7 @@ COLUMNS = ("runs", "a second", "failed", "retries", "crashes", "wait p50", "p95"
 CSV_COLUMNS = (
     *("handler", "runs", "rate", "completed", "failures", "retries", "crashes", "lost_samples"),
     *("wait_p50", "wait_p95", "wait_p99", "run_p50", "run_p95", "run_p99"),
+    *("recovery_p50", "recovery_p95", "recovery_p99"),
 )
 
 
@@ -112,6 +113,7 @@ _LINES: Sequence[tuple[str, Callable[[Compared], str]]] = (
     ("crashes", _number(lambda each: each.crashes)),
     ("wait", _three(_wait)),
     ("run", _three(_run)),
+    ("recovery", _three(lambda statistic: statistic.recovery)),
 )
 
 
@@ -120,4 +122,4 @@ def _csv_row(each: Statistic) -> tuple[object, ...]:
         return (found.p50, found.p95, found.p99) if found else ("", "", "")
 
     numbers = (each.runs, each.rate, each.completed, each.failures, each.retries, each.crashes, each.lost_samples)
-    return (output.safe(each.name), *numbers, *three(each.wait), *three(each.run))
+    return (output.safe(each.name), *numbers, *three(each.wait), *three(each.run), *three(each.recovery))

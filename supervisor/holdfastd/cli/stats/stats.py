@@ -34,8 +34,9 @@ from holdfastd.cli.stats.report import Report
 def stats(session: Session, /, handler: str | None, lane: str | None, since: float, is_csv: bool) -> None:
     """Show rates, failures, waiting times and run times of a period, of all hosts, beside those of the period before.
 
-    Figures are kept by the minute for eight hours, and by ten minutes for thirty days. Runs are counted exactly; of a
-    worker that died the run times of its last second are missing.
+    `recovery` is the time from the loss of a worker until its tasks were put back. Figures are kept by the minute for
+    eight hours, and by ten minutes for thirty days. Runs are counted exactly; of a worker that died the run times of
+    its last second are missing.
     """
     if is_csv and session.json:
         raise click.UsageError("give --json or --csv")

@@ -7,6 +7,7 @@ one dies: recording a death twice changes nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -37,6 +38,7 @@ class WorkerRecovery:
     acknowledge: Callable[[Acknowledged], None]
     recovered: Recovered
     max_crashes: int = MAX_CRASHES
+    clock: Callable[[], float] = time.monotonic
 
     def duty(self) -> Duty:
         return Duty("worker recovery", self.run_once, self.roster.wait_for_change)
@@ -60,6 +62,7 @@ class WorkerRecovery:
                 ordered=death.ordered,
                 max_crashes=self.max_crashes,
                 begun=self.locks.begun(death.incarnation),
+                lost_ms=None if death.at is None else max(0, round((self.clock() - death.at) * 1000)),
             )
         except StoreUnavailableError:
             raise

@@ -34,9 +34,11 @@ class RedisSteward(RedisPart):
         ordered: bool = False,
         max_crashes: int = MAX_CRASHES,
         begun: Collection[str] | None = None,
+        lost_ms: int | None = None,
     ) -> int:
         named = b"" if begun is None else _pack(sorted(begun))
-        return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes, named)
+        ago = "" if lost_ms is None else lost_ms
+        return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes, named, ago)
 
     async def reap(self, lease_ms: int, grace_ms: int, max_crashes: int = MAX_CRASHES) -> dict[str, int]:
         answer = await self._run("reap", lease_ms, grace_ms, max_crashes)

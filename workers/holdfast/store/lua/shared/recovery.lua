@@ -55,9 +55,24 @@ local function put_back_from(id, claim, death, had_begun)
   return counts
 end
 
+-- How long ago its worker was lost, in ms: as its parent says, else since its last heartbeat; nil: nobody knows, or an order ended it.
+local function lost_for(death)
+  if death.ordered then return nil end
+  local beat = death.ago or call('ZSCORE', KEY.workers, death.incarnation)
+  return beat and math.max(0, death.ago or NOW - beat)
+end
+
+-- Counts for the rollup how long these tasks were without a worker: the number of each series, in bucket floor(8 · log2(seconds)).
+local function roll_recoveries(numbers, ms)
+  local bucket = math.floor(8 * math.log(math.max(ms, 0.001) / 1000) / math.log(2) + 1e-9)
+  for series, n in pairs(numbers) do
+    add_histogram('recovery ' .. series, string.format('%.0f %d %d', ms * 1000 * n, bucket, n))
+  end
+end
+
 -- Recovers one task. Its claim stays in the record: a late result of the last owner counts until the next claim.
 local function recover_task(id, claim, death, had_begun)
-  local r = read(id, 'state', 'claim')
+  local r = read(id, 'state', 'claim', 'lane', 'name')
   if r[1] ~= 'working' or r[2] ~= claim then return end
   if flaw_in(facts(id)) then return end   -- somebody has damaged its record: the others go back
   write(id, 'owner', '')
@@ -65,6 +80,8 @@ local function recover_task(id, claim, death, had_begun)
   local counted = put_back_from(id, claim, death, had_begun)
   if death.shared and had_begun then remember_death(id, death.incarnation, counted) end
   carry_out_pause(id, claim)
+  local series = #(r[3] or '') .. ' ' .. (r[3] or '') .. (r[4] or '')
+  death.series[series] = (death.series[series] or 0) + 1
 end
 
 -- The ids of the first claims, at most so many. `place`: among the claims of one request.
@@ -109,6 +126,8 @@ local function recover(death)
   local incarnation = death.incarnation
   local worker = KEY.worker .. incarnation
   if call('HGET', worker, 'state') == 'dead' and call('EXISTS', running_of(incarnation)) == 0 then return 0 end
+  local ago = lost_for(death)
+  death.series = {}
   call('HSET', worker, 'state', 'dead', 'cause', death.cause, 'died', NOW)
   call('PEXPIRE', worker, TOMBSTONE_MS)
   call('ZREM', KEY.workers, incarnation)
@@ -126,6 +145,7 @@ local function recover(death)
     recover_task(task.id, task.claim, death, begun[task.id])
     call('HDEL', running_of(incarnation), task.id)
   end
+  if ago then roll_recoveries(death.series, ago) end
   if death.shared then forget_deaths() end
   return_inbox(incarnation)
   call('DEL', KEY.control .. incarnation)

@@ -39,11 +39,13 @@ local function add_histogram(field, added)
   local key = rollup_key()
   local kept = redis.pcall('HGET', key, field)
   if type(kept) == 'table' then return end
-  if not kept then
+  local is_new = not kept
+  if is_new then
     field = new_field(key, field)
     kept = call('HGET', key, field) or ''
   end
   call('HSET', key, field, sum_of(kept, added))
+  if is_new then call('PEXPIRE', key, ROLLUP_KEPT_MS) end   -- it may be the first field of all
 end
 
 -- Counts an outcome of a task of this lane and handler ('' or nil: it names none).
