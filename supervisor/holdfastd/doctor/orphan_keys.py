@@ -66,7 +66,9 @@ def _is_orphan(key: str, owners: Mapping[str, Collection[str]]) -> bool:
     kind, _, name = key.partition(":")
     if key in _SINGLE or kind not in owners:
         return False
-    return _CUT.get(kind, str)(name) not in owners[kind]
+    return not any(
+        each in owners[kind] for each in (name, _CUT.get(kind, str)(name))
+    )  # a schedule itself may be called `x:history`
 
 
 def _named(keys: list[str]) -> str:
