@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -24,12 +25,25 @@ except ZeroDivisionError:
 """
 
 
+LEVELS = """
+import structlog
+from holdfast_config.logging import configure
+configure("debug", "json")
+for level in ("debug", "info", "warning", "error", "critical"):
+    getattr(structlog.get_logger("x"), level)("noted")
+"""
+
+
 def logged(fmt: str, *, named: bool) -> list[str]:
-    """Lines of a process whose standard error is a pipe, which is named as the journal or is not."""
+    return lines_of("-c", LOGS.format(fmt=fmt), named=named)
+
+
+def lines_of(*arguments: str, named: bool = True) -> list[str]:
+    """Lines of a Python process whose standard error is a pipe, which is named as the journal or is not."""
     ours, theirs = os.pipe()
     stat = os.fstat(theirs)
     stream = {"JOURNAL_STREAM": f"{stat.st_dev}:{stat.st_ino + (not named)}"}
-    subprocess.run([sys.executable, "-c", LOGS.format(fmt=fmt)], stderr=theirs, check=True, env=os.environ | stream)
+    subprocess.run([sys.executable, *arguments], stderr=theirs, check=False, env=os.environ | stream)
     os.close(theirs)
     with os.fdopen(ours) as text:
         return text.read().splitlines()
@@ -57,3 +71,14 @@ def test_a_stream_that_is_not_this_one_is_not_the_journal(stream: str) -> None:
 
 def test_an_unknown_level_counts_as_information() -> None:
     assert prioritised("a\nb", "loud") == "<6>a\n<6>b"
+
+
+def test_each_level_has_a_priority_of_its_own() -> None:
+    found = {json.loads(line[3:])["level"]: line[:3] for line in lines_of("-c", LEVELS)}
+    assert found == {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", "critical": "<2>"}
+
+
+def test_what_a_command_reports_has_its_priority() -> None:
+    lines = lines_of("-c", "from holdfastd.cli.main import main; main()", "start", "--workers", "none")
+    assert lines
+    assert {line[:14] for line in lines} == {"<3>supervisor:"}

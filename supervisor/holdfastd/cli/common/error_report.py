@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import sys
 import traceback
 
 import click
@@ -18,8 +17,7 @@ from holdfast.errors import (
 from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfast_config.escape import escape
-from holdfast_config.journal import is_journal, prioritised
-from holdfastd.cli.common.output import shortened
+from holdfastd.cli.common import output
 from holdfastd.cli.common.streams import OutputError, silence
 from holdfastd.control.errors import DeniedError
 
@@ -43,8 +41,7 @@ def report(error: BaseException, *, debug: bool) -> int:
     if debug and not isinstance(error, click.ClickException | click.Abort | SystemExit):
         traceback.print_exception(error)
     for line in lines:
-        text = f"supervisor: {shortened(escape(line))}"
-        print(prioritised(text, "error") if is_journal(2) else text, file=sys.stderr)  # noqa: T201 - prints errors
+        output.remark(escape(line), "error")
     return status
 
 

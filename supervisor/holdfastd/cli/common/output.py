@@ -47,7 +47,12 @@ def text(value: str, keep: str = "") -> None:
 
 def note(text: str, level: str = "info") -> None:
     """Prints a remark on standard error; the journal learns its level."""
-    line = f"supervisor: {shortened(safe(text, keep=LINE_END))}"
+    remark(safe(text, keep=LINE_END), level)
+
+
+def remark(text: str, level: str) -> None:
+    """Prints escaped text on standard error; the journal learns its level."""
+    line = f"supervisor: {shortened(text)}"
     if "JOURNAL_STREAM" in os.environ:
         from holdfast_config.journal import is_journal, prioritised  # seldom needed, and slow to import
 
