@@ -8,19 +8,27 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
+import time
+from collections.abc import Callable
 from typing import Any
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from holdfast_config.current_task import CURRENT, LoggedTask
 from holdfast_config.environment import no_color
 from holdfast_config.escape import escape
 from holdfast_config.journal import is_journal, prioritised
+from holdfast_config.log_repeats import Kind, RepeatLimit, most_of
 
 STDERR = 2
 _LINES = "\n\t"  # kept in tracebacks
 _FIRST = ("timestamp", "level", "logger", "event")
+_TEMPLATE = "_template"  # of a library's line: its text without the arguments
+HANDLERS = frozenset({"holdfast.task", "holdfast.output"})  # the loggers of what handlers say
+REPEATED = "more lines of this event were left out"
 
 
 class JsonLines:
@@ -41,13 +49,63 @@ class JsonLines:
     log = debug = info = warn = warning = error = err = critical = fatal = exception = failure = msg
 
 
+_OF_CLIENTS = frozenset({"event", "task", "lane", "answer"})  # fields that our own library gives to logging
+
+
 class Forward(logging.Handler):
     """Forwards records of the standard library's logging to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log the record under the name of its logger, at the nearest level that has a name."""
         level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
-        structlog.get_logger(record.name).log(level, record.getMessage(), exc_info=record.exc_info)
+        fields = {name: value for name, value in record.__dict__.items() if name in _OF_CLIENTS}
+        text = fields.pop("event", None) or record.getMessage()
+        log = structlog.get_logger(record.name)
+        log.log(level, text, exc_info=record.exc_info, **{_TEMPLATE: str(record.msg)}, **fields)
+
+
+class LimitRepeats:
+    """Withholds what an event says too often, and tells how many lines were left out when its minute is over. Lines
+    for debugging and what handlers say are never withheld."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._limit = RepeatLimit()
+        os.register_at_fork(after_in_child=self._limit.clear)
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        template = str(event.pop(_TEMPLATE, event.get("event", "")))
+        if method == "debug" or template == REPEATED or _is_of_handler(logger.name):
+            return event
+        now = self._clock()
+        self.tell(now)
+        if self._limit.admits(Kind(logger.name, method, template), most_of(event), now):
+            return event
+        raise structlog.DropEvent
+
+    def tell(self, now: float | None = None) -> None:
+        """Tell of the minutes that are over."""
+        if self._limit.next_end is None:
+            return
+        now = self._clock() if now is None else now
+        if self._limit.next_end <= now:
+            for kind, count in self._limit.ended(now):
+                getattr(structlog.get_logger(kind.logger), kind.level)(REPEATED, of=kind.event, count=count)
+
+
+_repeats = LimitRepeats()
+_output = structlog.wrap_logger(JsonLines("holdfast.output"), wrapper_class=structlog.make_filtering_bound_logger(0))
+
+
+def tell_repeats(*, is_end: bool = False) -> None:
+    """Tell how many lines were left out in minutes that are over; at the end of a process, in all."""
+    _repeats.tell(math.inf if is_end else None)
+
+
+def write_output(task: LoggedTask, stream: str, line: str, *, partial: bool = False) -> None:
+    """Log a line that a handler has printed, whatever the level. `partial`: it goes on in the next one."""
+    goes_on = {"partial": True} if partial else {}
+    _output.info("output", stream=stream, line=line, **task.log_fields(), **goes_on)
 
 
 def configure(level: str, fmt: str) -> None:
@@ -70,9 +128,11 @@ def configure(level: str, fmt: str) -> None:
 
 def _common() -> list[Processor]:
     return [
+        _repeats,
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         _add_origin,
+        _add_task,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
@@ -113,6 +173,19 @@ def _add_origin(logger: WrappedLogger, _method: str, event: EventDict) -> EventD
     event.setdefault("logger", logger.name)
     event.setdefault("pid", os.getpid())
     return event
+
+
+def _add_task(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Name the task whose handler logs."""
+    task = CURRENT.get()
+    if task is not None:
+        for name, value in task.log_fields().items():
+            event.setdefault(name, value)
+    return event
+
+
+def _is_of_handler(logger: str) -> bool:
+    return logger in HANDLERS or (CURRENT.get() is not None and not logger.startswith("holdfast."))
 
 
 def _escape_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -208,6 +208,9 @@ class Settings(BaseSettings):
     log_format: _Format = _field(
         "auto", "Format of the log: json, console, or auto (console on a terminal, else json)."
     )
+    capture_output: values.Switch = _field(
+        True, "Log each line that a handler prints, with its task, and warnings of Python. Else they pass as they are."
+    )
     metrics: values.Listen | None = _field(
         None,
         "Address of metrics for Prometheus: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none.",

@@ -12,7 +12,7 @@ import pytest
 from holdfast.exits import Exit
 from holdfastd.cli.command_table import cli
 from holdfastd.cli.common.lazy_command import LazyCommand
-from tests.docs import metric_tables, settings_table
+from tests.docs import log_events, metric_tables, settings_table
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -94,6 +94,17 @@ def test_the_tables_of_metrics_are_up_to_date() -> None:
     """python -m tests.docs.metric_tables docs/telemetry.md"""
     page = (ROOT / "docs/telemetry.md").read_text()
     assert page == metric_tables.renewed(page)
+
+
+def test_the_tables_of_log_lines_are_up_to_date() -> None:
+    """python -m tests.docs.log_events docs/logs.md"""
+    page = (ROOT / "docs/logs.md").read_text()
+    assert page == log_events.renewed(page)
+
+
+def test_each_field_of_the_log_is_in_its_schema() -> None:
+    fields = {field for event in log_events.events() for field in event.fields}
+    assert fields | set(log_events.schema()["required"]) == set(log_events.schema()["properties"])
 
 
 def test_exit_statuses_are_told_with_their_meanings() -> None:

@@ -137,8 +137,8 @@ async def test_the_log_tells_of_each_task_with_its_worker_and_its_trace(short_pa
         for task_id, text in (("good", "echo"), ("bad", "no such verb")):
             pushed = json.loads(entry(task_id, text)) | {"trace_id": trace, "span_id": span}
             scene.client.rpush(QUEUE, json.dumps(pushed))
-            told = {"task": task_id, "lane": QUEUE, "worker": worker, "trace": trace, "delivery": 1}
-            scene.pool.until("task consumed", **told)
+            told = {"task": task_id, "lane": QUEUE, "worker": worker, "trace_id": trace, "span_id": span, "delivery": 1}
+            scene.pool.until("task started", **told)
             if task_id == "good":
                 assert scene.pool.until("task settled", **told)["outcome"] == "completed"
             else:

@@ -113,7 +113,7 @@ async def test_a_queue_key_that_becomes_of_another_type_is_shown_by_its_name_and
     async with stage(short_path, workers=2, drain_timeout=600.0) as scene:
         scene.client.set(QUEUE, "x")
         line = scene.pool.until("steward is degraded")
-        assert f"key {QUEUE} is a string" in line["trouble"]
+        assert f"key {QUEUE} is a string" in line["reason"]
         while f"key {QUEUE} is a string" not in scene.pool.status().degraded:
             pass
         assert [line for line in scene.pool.log if "exception" in line] == []

@@ -61,7 +61,7 @@ async def test_a_backlog_that_is_filled_at_its_head_is_noticed(short_path: Path,
             await scene.store.pause_lane(QUEUE, "to see it fill")
         with producing(scene, "LPUSH", most):
             told = scene.pool.until(TOLD, lane=QUEUE)
-        assert (told["level"], told["mend"]) == ("warning", MEND)
+        assert (told["level"], told["remedy"]) == ("warning", MEND)
         lane = await lane_of(scene)
         assert lane.wrong_end >= told["seen"] > 0
 

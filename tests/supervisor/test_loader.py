@@ -114,7 +114,7 @@ def test_an_import_that_cannot_be_shared_is_told_once_and_made_in_each_worker(
     start: Start, load: str, why: str
 ) -> None:
     service = loading(start, load=load, policy={"boot_timeout": 0.5})
-    assert service.until(NOT_PRELOADED)["why"] == why
+    assert service.until(NOT_PRELOADED)["reason"] == why
     served(service)
     assert {line["by"] for line in service.lines("loaded")} == {None}
     status = service.status()

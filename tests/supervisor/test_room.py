@@ -56,7 +56,7 @@ def test_a_full_host_takes_no_more(event: ScaleAsked | Signalled) -> None:
     (refusal,) = history.event(event)
     assert isinstance(refusal, Log)
     assert refusal.event == "scaling refused"
-    assert "2 at most" in str(refusal.fields["why"])
+    assert "2 at most" in str(refusal.fields["reason"])
     assert history.view.target == 2
 
 
@@ -117,7 +117,7 @@ def test_a_real_parent_is_asked_for_more_than_its_descriptors_are_enough_for(sta
     with pytest.raises(ControlError, match="workers is 0; it must be between 1 and 10000"):
         service.scale(0)
     service.send(signal.SIGTTIN)
-    assert "3 at most" in service.until("scaling refused")["why"]
+    assert "3 at most" in service.until("scaling refused")["reason"]
     assert service.status().target == 3
     assert service.scale(2).target == 2
     assert service.stopped() == 0

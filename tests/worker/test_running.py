@@ -131,6 +131,6 @@ async def test_an_earlier_turn_is_stopped_by_the_claim_of_another_and_told_of_as
                 await begun.wait()
             while not running.context.state.use.done:
                 await anyio.lowlevel.checkpoint()
-            ended = [(line["event"], line.get("why")) for line in told]
+            ended = [(line["event"], line.get("reason")) for line in told]
             life.cancel_scope.cancel()
     assert ended == [("stopped a handler", "another-turn")]

@@ -54,7 +54,7 @@ def failed(view: View, child: Child, cause: Cause) -> Step:
     why = cause.detail if cause.reason is Reason.BOOT_FAILURE else f"the import ended its process: {cause}"
     is_reported = child.boot_error is not None and child.boot_error.code == ChildExit.BOOT_FAILED
     level = "debug" if is_reported else "warning"
-    log = Log(level, "the handler is not preloaded: each worker imports it", {"why": why})
+    log = Log(level, "the handler is not preloaded: each worker imports it", {"reason": why})
     return replace(view, not_shared=NotShared(child.generation, why)), (log,)
 
 

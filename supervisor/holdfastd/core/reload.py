@@ -30,7 +30,7 @@ def asked(view: View) -> Step:
     """Order the settings to be read for a new generation, or log why not."""
     why_not = refusal(view)
     if why_not:
-        return view, (Log("warning", "reload refused", {"why": why_not}),)
+        return view, (Log("warning", "reload refused", {"reason": why_not}),)
     generation = view.generations + 1
     return replace(view, generations=generation), (ReadSettings(generation, _needed(view)),)
 
@@ -50,7 +50,7 @@ def begin(view: View, event: SettingsRead) -> Step:
 
 def _refused(view: View, event: SettingsRead) -> Step:
     error = event.error or refusal(view)
-    log = Log("error", "reload refused: everything stays as it is", {"why": error})
+    log = Log("error", "reload refused: everything stays as it is", {"reason": error})
     return replace(view, reloaded=Reloaded(event.generation, error)), (log,)
 
 

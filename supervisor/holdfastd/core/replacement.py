@@ -59,5 +59,7 @@ def retire(view: View, child: Child, now: float) -> Step:
     leaving, commands = stop_child.ask_worker(child, why, now + NO_HURRY, now + NO_HURRY)
     log: list[Command] = [*commands]
     if why is Why.RECYCLED:
-        log.append(Log("info", "recycling", {"slot": str(child.slot), "pid": child.pid, "why": child.recycle_reason}))
+        log.append(
+            Log("info", "recycling", {"slot": str(child.slot), "pid": child.pid, "reason": child.recycle_reason})
+        )
     return seated(view, child.slot, leaving), tuple(log)

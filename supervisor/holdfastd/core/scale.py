@@ -29,7 +29,7 @@ def asked(view: View, workers: int, host: Host = BOUNDLESS) -> Step:
     """Change the target; refused with a log line while draining, out of range, or above what the host can hold."""
     why_not = refusal(view, workers, host)
     if why_not:
-        return view, (Log("warning", "scaling refused", {"workers": workers, "why": why_not}),)
+        return view, (Log("warning", "scaling refused", {"workers": workers, "reason": why_not}),)
     return replace(view, target=workers), (Log("info", "scaling", {"from": view.target, "to": workers}),)
 
 

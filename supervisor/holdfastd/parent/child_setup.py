@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from holdfast.exits import ChildExit
+from holdfast_config.logging import tell_repeats
 from holdfastd.parent import prctl, received_signals
 from holdfastd.parent.process_title import set_title
 
@@ -49,6 +50,7 @@ def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
         return int(ChildExit.BUG)
     finally:
         with contextlib.suppress(Exception):
+            tell_repeats(is_end=True)
             sys.stdout.flush()
             sys.stderr.flush()
 

@@ -78,7 +78,7 @@ class CommandExecutor:
             except ConnectionError as error:
                 self._children.signal(LOADER, signal.SIGKILL)  # what hangs here would hold up each restart
                 _log.warning(
-                    "the loader was ended: the worker imports the handler", slot=str(command.slot), why=str(error)
+                    "the loader was ended: the worker imports the handler", slot=str(command.slot), reason=str(error)
                 )
         setup = self._child_factory.create(command.slot, command.first, command.generation)
         return setup.incarnation, fork.fork(setup, self._kernel)

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from dataclasses import replace
 
+from holdfast_config.logging import tell_repeats
 from holdfastd.control.report import Moment, report
 from holdfastd.control.server import ControlServer
 from holdfastd.control.socket_protocol import (
@@ -103,6 +104,7 @@ class Parent:
         self._answer_reload(before)
         self._status_notifier.update(self.view, now)
         self._check_all(now)
+        tell_repeats()
 
     def _timeout(self) -> float:
         now = clock()
@@ -177,6 +179,7 @@ class Parent:
         self._control.close(self.view.over)
         self._selector.close()
         self._signals.close()
+        tell_repeats(is_end=True)
 
 
 def _policy(spec: ServiceSpec) -> SupervisionPolicy:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from holdfast.client.worker_store import belong_to_process
 from holdfast.core.plurals import counted
 from holdfast.handler.choose import handler_of
+from holdfast.worker import output_capture
 from holdfast.worker.prepared_store import prepare
 from holdfast_config import Settings
 from holdfastd.parent import fork_hazards, prctl
@@ -28,6 +29,8 @@ class NotShareableError(Exception):
 
 def preload_handler(settings: Settings) -> tuple[int, ...]:
     """Import the handler; the descriptors that workers keep open for it. Raises NotShareableError, HandlerError."""
+    if settings.capture_output:
+        output_capture.install()
     before = fork_hazards.look()
     belong_to_process(settings)
     handler_of(settings).prepare()

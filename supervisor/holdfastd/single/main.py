@@ -23,6 +23,7 @@ from holdfast.ipc.channel import Born, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.store.memory import MemoryStore, serving
 from holdfast.telemetry import open_telemetry
+from holdfast.worker import output_capture
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
 from holdfastd.control.metrics_socket import ListenError, MetricsSocket
@@ -42,6 +43,8 @@ def run(settings: Settings, announce: Announce) -> int:
     if why_not := refusal(settings):
         announce(why_not, "error")
         return Exit.CONFIG
+    if settings.capture_output:
+        output_capture.install()
     with TemporaryDirectory(prefix="holdfast-") as folder:  # the lock files of other services' workers are not ours
         inside = settings.model_copy(update={"runtime_dir": Path(folder)})
         try:

@@ -26,7 +26,7 @@ class Health:
     def report(self, duty: str, trouble: str) -> None:
         """Record why a duty fails; logged if no duty has this trouble yet."""
         if trouble not in self._troubles.values():
-            _log.warning("steward is degraded", duty=duty, trouble=trouble)
+            _log.warning("steward is degraded", duty=duty, reason=trouble)
         self._troubles[duty] = trouble
 
     def report_unreachable(self, duty: str, trouble: str) -> None:

@@ -16,6 +16,7 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Ready
 from holdfast.store.protocol import Ledger, Store
+from holdfast_config.logging import tell_repeats
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.bells import bells
 from holdfastd.steward.duties.burst_progress import burst_progress
@@ -164,4 +165,5 @@ class Steward:
     async def _beat(self) -> None:
         while True:
             self.link.send(Beat(degraded=self.health.degraded))
+            tell_repeats()
             await anyio.sleep(until_next(time.monotonic()))

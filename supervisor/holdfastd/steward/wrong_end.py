@@ -43,5 +43,5 @@ class WrongEndDetector:
             self._told = self._now()
             mend = wrong_end_mend(self._lane, turned=self._front.turned)
             _log.warning(
-                "a producer pushes at the end from which the lane is served", lane=self._lane, seen=count, mend=mend
+                "a producer pushes at the end from which the lane is served", lane=self._lane, seen=count, remedy=mend
             )

@@ -158,5 +158,10 @@ def _log_answers(chunk: Sequence[Submission], answers: Sequence[Receipt]) -> Non
         _log.debug(
             "task scheduled: %s",
             answer.task_id,
-            extra={"task": answer.task_id, "lane": one.lane, "answer": str(answer.accepted)},
+            extra={
+                "event": "task scheduled",
+                "task": answer.task_id,
+                "lane": one.lane,
+                "answer": str(answer.accepted),
+            },
         )

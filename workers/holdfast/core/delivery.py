@@ -33,6 +33,12 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     earlier: int = 0
     waited_ms: int = 0
 
+    @property
+    def incarnation(self) -> str | None:
+        """Of the worker that it was handed to; None where the claim names none."""
+        parts = self.claim.split(":")
+        return parts[1] if len(parts) == 3 else None
+
 
 class Settle(StrEnum):
     """The end of a delivery. The first six commit the turn: its one recorded outcome."""

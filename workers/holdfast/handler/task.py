@@ -101,7 +101,23 @@ class Task:
     def logger(self) -> structlog.typing.FilteringBoundLogger:
         """A logger that names the task in every line."""
         logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("holdfast.task")
-        return logger.bind(task=self.id, turn=self.turn, delivery=self.delivery, trace=self.trace_id)
+        return logger.bind(**self.log_fields())
+
+    def log_fields(self) -> dict[str, object]:
+        """The task as log lines name it."""
+        around = self.traceparent
+        trace_id, span_id = around.split("-")[1:3] if around else (self.trace_id, self.span_id)
+        fields = {
+            "task": self.id,
+            "turn": self.turn,
+            "delivery": self.delivery,
+            "lane": self._delivery.lane,
+            "handler": self.name,
+            "worker": self._delivery.incarnation,
+            "trace_id": trace_id,
+            "span_id": span_id,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
 
     @property
     def cancelled(self) -> bool:

@@ -40,6 +40,7 @@ class ClaimsAhead:
     def take(self, deliveries: Sequence[Delivery]) -> None:
         """Begin these deliveries as far as there is a place; the others wait, or go back. Another turn of a task that
         runs does not wait, or the end of the first would count for it."""
+        self.running.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead
         self.begin_next(now)
         places = self._places(now)

@@ -10,6 +10,7 @@ import anyio
 from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, Link
 from holdfast.worker.context import WorkerContext
+from holdfast_config.logging import tell_repeats
 
 MOST_IDS = 100  # task ids in one report
 
@@ -22,6 +23,7 @@ class Heartbeat:
     async def serve(self) -> None:
         while True:
             self.send()
+            tell_repeats()
             await anyio.sleep(until_next(time.monotonic(), self.context.spec.slot))
 
     def send(self) -> None:

@@ -22,6 +22,7 @@ from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os.kill_points import Point, reached
 from holdfast.telemetry import open_telemetry
+from holdfast.worker import output_capture
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.lock_file import hold_lock, open_page
 from holdfast.worker.prepared_store import store_of
@@ -37,6 +38,8 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
     """Run one worker in this process; the exit status."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     reached(Point.FORK)
+    if spec.settings.capture_output:
+        output_capture.install()
     try:
         hold_lock(spec)
         begun = open_page(spec)
@@ -46,6 +49,8 @@ def run(spec: WorkerSpec, channel: socket.socket) -> int:
         _log.exception("the worker failed")
         _tell_failed(channel, error)
         return ChildExit.BUG
+    finally:
+        output_capture.finish()
 
 
 def _tell_failed(channel: socket.socket, error: Exception) -> None:

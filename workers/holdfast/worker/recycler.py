@@ -68,7 +68,7 @@ class Recycler:
             self._heavy.set()
         if not state.recycle_reason and (reason := recycle.recycle_reason(state.limits, state.use)):
             state.recycle_reason = reason
-            _log.info("this worker is to be recycled", why=reason)
+            _log.info("this worker is to be recycled", reason=reason)
             self.heartbeat.send()
 
     def _memory(self) -> int:

@@ -39,12 +39,14 @@ from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
 from holdfast.telemetry.disabled import DisabledTelemetry
 from holdfast.telemetry.port import Telemetry
+from holdfast.worker import output_capture
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.handler_limits import HandlerLimits
 from holdfast.worker.heartbeat import Heartbeat
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.samples import Samples
 from holdfast.worker.task_log import TaskLog
+from holdfast_config.current_task import CURRENT
 
 _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
 
@@ -98,6 +100,7 @@ class RunningTasks:
     on_end: Callable[[], None] = field(default=lambda: None, repr=False)
     released: int = 0
     is_over: bool = False
+    task_log: TaskLog = field(init=False)
     _running: dict[str, RunningTask] = field(default_factory=dict[str, RunningTask])
     _empty: anyio.Event = field(default_factory=anyio.Event)
     _loop: asyncio.AbstractEventLoop = field(init=False)
@@ -106,11 +109,11 @@ class RunningTasks:
     _threads: Threads = field(init=False)
     _scopes: type[anyio.CancelScope] = field(init=False)
     _is_traced: bool = field(init=False)
+    _is_captured: bool = field(init=False)
     _is_quarantine: bool = field(init=False)
     _max_bytes: int = field(init=False)
     _retry_policy: RetryPolicy = field(init=False)
     _limits: HandlerLimits = field(init=False)
-    _task_log: TaskLog = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.context.spec.settings
@@ -119,7 +122,8 @@ class RunningTasks:
         self._is_quarantine = self.context.spec.quarantine
         self._max_bytes = settings.max_message_bytes
         self._is_traced = not isinstance(self.telemetry, DisabledTelemetry)
-        self._task_log = TaskLog(self.context.incarnation, settings.log_level)
+        self._is_captured = output_capture.is_installed()
+        self.task_log = TaskLog(settings.log_level)
         self._limits = HandlerLimits(settings.concurrency, time.monotonic)
         self._retry_policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
 
@@ -193,6 +197,8 @@ class RunningTasks:
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
         outcome: Outcome | Deferred | None = None
+        if self._is_captured:
+            CURRENT.set(running.task)
         try:
             if running.earlier is not None:
                 await running.await_earlier()
@@ -201,12 +207,14 @@ class RunningTasks:
                     outcome = await self._run_within_limit(delivery, running)
                 else:  # at once, without a place, a time limit, earlier messages or a span
                     running.called_at = time.monotonic()
-                    self._task_log.consumed(delivery, running.task)
+                    self.task_log.started(running.task)
                     outcome = await run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
         except BaseException as error:
             # Border of a task: no error may keep the slot, or end the other deliveries.
             outcome = None if running.stopped_by else _escaped(error, delivery)
         try:
+            if self._is_captured:
+                output_capture.end_of(running.task)
             self._end(delivery, running, outcome or HandlerStopped(running.stopped_by, not running.waits))
         except BaseException as bug:
             self._fail(delivery, bug)
@@ -266,7 +274,7 @@ class RunningTasks:
 
     async def _run(self, delivery: Delivery, running: RunningTask) -> Outcome:
         delivery = await self._with_history(delivery, running.task)
-        self._task_log.consumed(delivery, running.task)
+        self.task_log.started(running.task)
         timeout = self._timeout_of(delivery.lane)
         running.called_at = time.monotonic()
         with self.telemetry.delivery(delivery, running.task) as span:
@@ -294,7 +302,7 @@ class RunningTasks:
         checkpoint = running.task.notes.checkpoint
         policy = self._retry_policy_of(running) if isinstance(outcome, Raised) else self._retry_policy
         report = settlement(outcome, delivery, policy, random.random(), checkpoint)
-        self._task_log.ended(delivery, running.task, outcome, report)
+        self.task_log.ended(running.task, outcome, report)
         if report and report.kind is _RELEASE:
             self.released += 1
         if report and running.called_at:
@@ -317,5 +325,5 @@ class RunningTasks:
 
 
 def _escaped(error: BaseException, delivery: Delivery) -> Outcome:
-    _log.error("an error ended a delivery outside of its handler", task_id=delivery.task_id, exc_info=error)
+    _log.error("an error ended a delivery outside of its handler", task=delivery.task_id, exc_info=error)
     return outcome_of_error(error)

@@ -1,7 +1,9 @@
-"""Logs the deliveries of a worker: failures always; consumed and settled tasks only where `log_level` is debug, as at
-the speed of a worker a line for each task would cost more than the task."""
+"""Logs the deliveries of a worker: failures always; claimed, started and settled tasks only where `log_level` is debug,
+as at the speed of a worker a line for each task would cost more than the task."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import structlog
 
@@ -23,40 +25,43 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 class TaskLog:
-    """`worker` is the incarnation."""
-
-    def __init__(self, worker: str, level: str) -> None:
-        self._worker = worker
+    def __init__(self, level: str) -> None:
         self._all = level == "debug"
 
-    def consumed(self, delivery: Delivery, task: Task) -> None:
+    def claimed(self, deliveries: Iterable[Delivery]) -> None:
         if self._all:
-            _log.debug("task consumed", **self._names(delivery, task))
+            for each in deliveries:
+                _log.debug("task claimed", **_names(each))
 
-    def ended(self, delivery: Delivery, task: Task, outcome: Outcome | Deferred, report: Settlement | None) -> None:
+    def started(self, task: Task) -> None:
+        if self._all:
+            _log.debug("task started", **task.log_fields())
+
+    def ended(self, task: Task, outcome: Outcome | Deferred, report: Settlement | None) -> None:
         if type(outcome) is Completed and not self._all:
             return
         match outcome:
             case Raised(failure):
                 error, then = f"{failure.type}: {one_line(failure.message)}", str(report.kind) if report else ""
-                _log.warning("task failed", error=error, then=then, **self._names(delivery, task))
+                _log.warning("task failed", error=error, then=then, **task.log_fields())
             case Failed(_, reason) | UnreadableMessage(reason):
-                _log.warning("task failed", error=one_line(reason), **self._names(delivery, task))
+                _log.warning("task failed", error=one_line(reason), **task.log_fields())
             case Rejected(_, reason):
-                _log.warning("task rejected", error=one_line(reason), **self._names(delivery, task))
+                _log.warning("task rejected", error=one_line(reason), **task.log_fields())
             case HandlerStopped(why):
-                _log.info("stopped a handler", task=delivery.task_id, why=why)
+                _log.info("stopped a handler", reason=why, **task.log_fields())
             case _ if self._all and report:
-                _log.debug("task settled", outcome=str(report.kind), **self._names(delivery, task))
+                _log.debug("task settled", outcome=str(report.kind), **task.log_fields())
             case _:
                 pass
 
-    def _names(self, delivery: Delivery, task: Task) -> dict[str, object]:
-        return {
-            "task": delivery.task_id,
-            "lane": delivery.lane,
-            "turn": delivery.turn,
-            "delivery": delivery.delivery,
-            "worker": self._worker,
-            "trace": task.trace_id,
-        }
+
+def _names(delivery: Delivery) -> dict[str, object]:
+    """A delivery as log lines name it before its operation is read."""
+    return {
+        "task": delivery.task_id,
+        "turn": delivery.turn,
+        "delivery": delivery.delivery,
+        "lane": delivery.lane,
+        "worker": delivery.incarnation,
+    }

@@ -75,7 +75,7 @@ class MetricsReader:
     def _note(self, trouble: str) -> None:
         """Log why the queue cannot be read, once while it stays so."""
         if trouble and trouble != self._trouble:
-            _log.warning("metrics of the queue cannot be read", trouble=trouble)
+            _log.warning("metrics of the queue cannot be read", reason=trouble)
         self._trouble = trouble
 
     async def _read_queue(self) -> Readings | None:

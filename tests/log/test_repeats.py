@@ -1,0 +1,80 @@
+"""Lines of one event are written so often a minute; the rest is counted, and told once when the minute is over."""
+
+from __future__ import annotations
+
+from holdfast_config.log_repeats import MOST, MOST_KINDS, MOST_OF_SUBJECTS, OTHERS, WINDOW, Kind, RepeatLimit, most_of
+
+ONE, OTHER = Kind("holdfast.worker", "warning", "one"), Kind("holdfast.worker", "warning", "other")
+
+
+def log(limit: RepeatLimit, times: int, now: float, kind: Kind = ONE, most: int = 3) -> int:
+    return sum(limit.admits(kind, most, now) for _ in range(times))
+
+
+def test_what_is_within_the_bound_is_written_and_nothing_is_told() -> None:
+    limit = RepeatLimit()
+    assert log(limit, 3, 0.0) == 3
+    assert limit.next_end is None
+    assert list(limit.ended(WINDOW)) == []
+
+
+def test_what_is_beyond_the_bound_is_told_once_when_the_minute_is_over() -> None:
+    limit = RepeatLimit()
+    assert log(limit, 44, 0.0) == 3
+    assert limit.next_end == WINDOW
+    assert list(limit.ended(WINDOW - 0.1)) == []
+    assert list(limit.ended(WINDOW)) == [(ONE, 41)]
+    assert list(limit.ended(WINDOW)) == []
+    assert limit.next_end is None
+
+
+def test_a_new_minute_writes_again() -> None:
+    limit = RepeatLimit()
+    assert log(limit, 3, 0.0) == 3
+    assert log(limit, 5, WINDOW) == 3
+    assert list(limit.ended(2 * WINDOW)) == [(ONE, 2)]
+
+
+def test_nothing_is_written_before_what_was_left_out_is_told() -> None:
+    limit = RepeatLimit()
+    log(limit, 5, 0.0)
+    assert log(limit, 1, WINDOW + 1) == 0
+    assert list(limit.ended(WINDOW + 1)) == [(ONE, 3)]
+    assert log(limit, 1, WINDOW + 1) == 1
+
+
+def test_events_are_counted_apart() -> None:
+    limit = RepeatLimit()
+    log(limit, 9, 0.0)
+    assert log(limit, 9, 10.0, OTHER) == 3
+    assert limit.next_end == WINDOW
+    assert list(limit.ended(WINDOW)) == [(ONE, 6)]
+    assert limit.next_end == WINDOW + 10
+    assert list(limit.ended(WINDOW + 10)) == [(OTHER, 6)]
+
+
+def test_any_number_of_events_is_counted_in_bounded_memory() -> None:
+    limit = RepeatLimit()
+    written = sum(log(limit, 1, 0.0, Kind("library", "warning", f"line {number}")) for number in range(10_000))
+    assert written == MOST_KINDS + 3
+    assert list(limit.ended(WINDOW)) == [(OTHERS, 10_000 - written)]
+
+
+def test_quiet_events_make_room_for_others() -> None:
+    limit = RepeatLimit()
+    for minute in range(3):
+        for number in range(MOST_KINDS):
+            assert log(limit, 1, minute * WINDOW, Kind("library", "warning", f"line {minute} {number}")) == 1
+
+
+def test_a_forked_process_tells_nothing_of_its_parent() -> None:
+    limit = RepeatLimit()
+    log(limit, 9, 0.0)
+    limit.clear()
+    assert limit.next_end is None
+    assert list(limit.ended(WINDOW)) == []
+
+
+def test_lines_that_name_a_task_or_a_process_have_a_bound_of_their_own() -> None:
+    assert most_of({"event": "one", "error": "x"}) == MOST
+    assert [most_of({name: "x"}) for name in ("task", "slot", "incarnation", "schedule")] == [MOST_OF_SUBJECTS] * 4
