@@ -22,6 +22,7 @@ from holdfast_config.environment import no_color
 from holdfast_config.escape import escape
 from holdfast_config.journal import is_journal, prioritised
 from holdfast_config.log_repeats import Kind, RepeatLimit, most_of
+from holdfast_config.secret_texts import mask
 
 STDERR = 2
 _LINES = "\n\t"  # kept in tracebacks
@@ -38,8 +39,8 @@ class JsonLines:
         self.name = name
 
     def msg(self, message: str) -> None:
-        """Write one line."""
-        rest = memoryview(f"{message}\n".encode("utf-8", "backslashreplace"))
+        """Write one line, without secrets."""
+        rest = memoryview(f"{mask(message)}\n".encode("utf-8", "backslashreplace"))
         try:
             while rest:
                 rest = rest[os.write(STDERR, rest) :]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
-from holdfast.worker.output_capture import LONGEST, TaskStream
+from holdfast.worker.output_capture import LONGEST, TaskStream, end_of, finish, unfinished
 from holdfast_config.current_task import CURRENT
 from holdfast_config.logging import configure
 
@@ -33,6 +33,7 @@ def _restored() -> Iterator[None]:
     token = CURRENT.set(None)
     yield
     CURRENT.reset(token)
+    unfinished.clear()
     structlog.reset_defaults()
 
 
@@ -94,10 +95,10 @@ def test_the_end_of_a_task_logs_its_line_alone(stream: TaskStream, lines: Lines)
     for task in (first, second):
         CURRENT.set(task)
         stream.write(task.name)
-    stream.end_of(first)
-    stream.end_of(first)
+    end_of(first)
+    end_of(first)
     assert [(line["task"], line["line"]) for line in lines()] == [("first", "first")]
-    stream.finish()
+    finish()
     assert [(line["task"], line["line"]) for line in lines()] == [("second", "second")]
 
 
@@ -121,7 +122,7 @@ def test_a_long_line_is_logged_in_pieces_and_none_is_lost(
     CURRENT.set(task)
     text = "".join(chr(ord("a") + number % 26) for number in range(length))
     stream.write(text + end)
-    stream.end_of(task)
+    end_of(task)
     found = lines()
     assert "".join(line["line"] for line in found) == text
     assert max(len(line["line"]) for line in found) <= LONGEST
@@ -138,7 +139,7 @@ def test_bytes_are_read_as_utf8_and_what_is_none_is_escaped(stream: TaskStream, 
     stream.buffer.flush()
     assert texts(lines()) == ["päivää \\xff\x00"]
     stream.buffer.write(b"\xac\n\xe2")
-    stream.end_of(task)
+    end_of(task)
     assert texts(lines()) == ["€", "\\xe2"]
 
 
@@ -166,8 +167,8 @@ def test_it_stands_in_for_the_stream_below(stream: TaskStream) -> None:
 def test_a_forked_process_does_not_repeat_what_was_begun(stream: TaskStream, lines: Lines) -> None:
     CURRENT.set(Named("t"))
     stream.write("begun")
-    stream.forget()
-    stream.finish()
+    unfinished.clear()
+    finish()
     assert lines() == []
 
 

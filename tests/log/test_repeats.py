@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from typing import Any
+
 from holdfast_config.log_repeats import MOST, MOST_KINDS, MOST_OF_SUBJECTS, OTHERS, WINDOW, Kind, RepeatLimit, most_of
+from holdfast_config.logging import REPEATED
+
+PROGRAM = """
+import logging, os, structlog
+from holdfast_config.logging import configure, tell_repeats
+configure("debug", "json")
+ours, handlers = structlog.get_logger("holdfast.worker"), structlog.get_logger("holdfast.task")
+for number in range(40):
+    ours.warning("away", attempt=number)
+    ours.debug("seen", number=number)
+    handlers.info("said")
+    logging.getLogger("library").warning("lost connection %d", number)
+if os.fork() == 0:
+    tell_repeats(is_end=True)
+    os._exit(0)
+os.wait()
+tell_repeats()
+tell_repeats(is_end=True)
+tell_repeats(is_end=True)
+"""
 
 ONE, OTHER = Kind("holdfast.worker", "warning", "one"), Kind("holdfast.worker", "warning", "other")
 
@@ -78,3 +103,18 @@ def test_a_forked_process_tells_nothing_of_its_parent() -> None:
 def test_lines_that_name_a_task_or_a_process_have_a_bound_of_their_own() -> None:
     assert most_of({"event": "one", "error": "x"}) == MOST
     assert [most_of({name: "x"}) for name in ("task", "slot", "incarnation", "schedule")] == [MOST_OF_SUBJECTS] * 4
+
+
+def test_a_process_writes_the_first_lines_and_tells_once_how_many_it_left_out() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], stderr=subprocess.PIPE, text=True, check=True)
+    lines: list[dict[str, Any]] = [json.loads(line) for line in done.stderr.splitlines()]
+    counts = {
+        event: sum(line["event"].startswith(event) for line in lines) for event in ("away", "seen", "said", "lost")
+    }
+    assert counts == {"away": MOST, "seen": 40, "said": 40, "lost": MOST}
+    told = [line for line in lines if line["event"] == REPEATED]
+    assert {(line["logger"], line["level"], line["of"], line["count"]) for line in told} == {
+        ("holdfast.worker", "warning", "away", 10),
+        ("library", "warning", "lost connection %d", 10),
+    }
+    assert len(told) == 2

@@ -81,8 +81,10 @@ def run(order: ServiceOrder) -> int:
 
 def serve(order: ServiceOrder) -> int:
     """Run the service in this process; its exit status."""
-    from holdfast_config import load, logging
+    from holdfast_config import logging
+    from holdfast_config.secret_values import hide_secrets
 
+    hide_secrets(order.settings)
     logging.configure(order.settings.log_level, order.settings.log_format)
     if order.settings.scheduler_type == "memory":
         from holdfastd.single.main import run as run_single
@@ -94,7 +96,16 @@ def serve(order: ServiceOrder) -> int:
 
     from holdfastd.parent.main import run as run_service
 
-    return run_service(order.settings, output.note, lambda: load(order.flags), order.files)
+    return run_service(order.settings, output.note, lambda: _read_again(order), order.files)
+
+
+def _read_again(order: ServiceOrder) -> Settings:
+    from holdfast_config import load
+    from holdfast_config.secret_values import hide_secrets
+
+    settings = load(order.flags)
+    hide_secrets(settings)
+    return settings
 
 
 def _run_in_child(command: Callable[[], int], writing: int) -> NoReturn:

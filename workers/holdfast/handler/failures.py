@@ -1,4 +1,4 @@
-"""Exceptions of the user's code as stored with a task: bounded, without the frames of this library."""
+"""Exceptions of the user's code as stored with a task: bounded, without secrets and the frames of this library."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import cast
 from holdfast.core.outcomes import Completed, Failure, Raised, Rejected
 from holdfast.core.result_document import NOTHING, failure_document
 from holdfast.errors import Reject, Retry, StopSchedule, UnsetSchedule
+from holdfast_config.secret_texts import mask
 
 TRACEBACK_BYTES = 8192
 MESSAGE_BYTES = 1024
@@ -51,7 +52,7 @@ def user_traceback(error: BaseException) -> str:
     """The traceback with the user's frames alone, at most TRACEBACK_BYTES of UTF-8; the middle is cut out."""
     summary = traceback.TracebackException.from_exception(error, limit=-DEEPEST_FRAMES)
     _drop_our_frames(summary, set())
-    text = _clean("".join(summary.format()))
+    text = _clean(mask("".join(summary.format())))
     head, tail = TRACEBACK_BYTES // 4, TRACEBACK_BYTES * 3 // 4 - len(_CUT.encode())
     raw = text.encode()
     if len(raw) <= TRACEBACK_BYTES:
@@ -85,7 +86,7 @@ def _type_name(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     try:
-        return bounded(str(error), MESSAGE_BYTES)
+        return bounded(mask(str(error)[: 2 * MESSAGE_BYTES]), MESSAGE_BYTES)
     except Exception:
         return "(its text cannot be made)"
 

@@ -19,37 +19,39 @@ from holdfast_config.logging import write_output
 
 LONGEST = 16_384  # characters; a longer line goes on in the next record: the journal cuts at 48 KiB
 
-Writer = tuple[LoggedTask, int]  # a task and one of its threads
+Writer = tuple["TaskStream", LoggedTask, int]  # a stream, a task and one of its threads
 
-_streams: tuple[TaskStream, ...] = ()
+unfinished: dict[Writer, str] = {}  # the lines that have begun
+_installed: list[TaskStream] = []
 
 
 def install() -> None:
     """Replace the standard streams of this process, and have warnings logged. Repeated, it changes nothing."""
-    global _streams
-    if _streams:
+    if _installed:
         return
-    _streams = (TaskStream("stdout", sys.stdout), TaskStream("stderr", sys.stderr))
-    sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in _streams)
+    _installed.extend((TaskStream("stdout", sys.stdout), TaskStream("stderr", sys.stderr)))
+    sys.stdout, sys.stderr = (cast("TextIO", stream) for stream in _installed)
     logging.captureWarnings(capture=True)
-    for stream in _streams:
-        os.register_at_fork(after_in_child=stream.forget)
+    os.register_at_fork(after_in_child=unfinished.clear)  # what has begun is the parent's to log
 
 
 def is_installed() -> bool:
-    return bool(_streams)
-
-
-def finish() -> None:
-    """Log all lines that were begun: the process ends."""
-    for stream in _streams:
-        stream.finish()
+    return bool(_installed)
 
 
 def end_of(task: LoggedTask) -> None:
     """Log the lines that this task has begun and not ended."""
-    for stream in _streams:
-        stream.end_of(task)
+    _end([writer for writer in list(unfinished) if writer[1] is task])  # a copy: threads go on writing
+
+
+def finish() -> None:
+    """Log all lines that were begun: the process ends."""
+    _end(list(unfinished))
+
+
+def _end(writers: list[Writer]) -> None:
+    for stream, task, thread in writers:
+        stream.end(task, thread)
 
 
 class TaskStream:
@@ -59,7 +61,6 @@ class TaskStream:
     def __init__(self, name: str, through: TextIO) -> None:
         self.buffer = TaskBytes(self, through)
         self._name, self._through = name, through
-        self._begun: dict[Writer, str] = {}
         self._decoders: dict[Writer, codecs.IncrementalDecoder] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -79,47 +80,41 @@ class TaskStream:
 
     def write_bytes(self, task: LoggedTask, data: bytes) -> None:
         """Take what a handler writes to the stream below; bytes that are no UTF-8 are escaped."""
-        writer = (task, threading.get_ident())
-        decoder = self._decoders.get(writer)
-        if decoder is None:
-            decoder = self._decoders[writer] = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        writer = self._writer(task)
+        decoder = self._decoders.pop(writer, None) or codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._take(task, decoder.decode(data))
+        if decoder.getstate()[0]:  # a character has begun
+            self._decoders[writer] = decoder
+            unfinished.setdefault(writer, "")
 
     def writelines(self, lines: Any) -> None:
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        if (task := CURRENT.get()) is not None and (line := self._begun.pop((task, threading.get_ident()), "")):
+        if (task := CURRENT.get()) is not None and (line := unfinished.get(writer := self._writer(task))):
             write_output(task, self._name, line, partial=True)
+            unfinished[writer] = ""
         self._through.flush()
 
-    def end_of(self, task: LoggedTask) -> None:
-        if self._begun or self._decoders:
-            self._end({writer for writer in (*self._begun, *self._decoders) if writer[0] is task})
+    def end(self, task: LoggedTask, thread: int) -> None:
+        """Log the line that this thread of the task has begun."""
+        writer = (self, task, thread)
+        decoder = self._decoders.pop(writer, None)
+        rest = decoder.decode(b"", final=True) if decoder else ""
+        if line := unfinished.pop(writer, "") + rest:
+            self._write(task, line)
 
-    def finish(self) -> None:
-        self._end({*self._begun, *self._decoders})
-
-    def forget(self) -> None:
-        """Leave lines that have begun to the process that this one was forked from."""
-        self._begun.clear()
-        self._decoders.clear()
-
-    def _end(self, writers: set[Writer]) -> None:
-        for writer in writers:
-            decoder = self._decoders.pop(writer, None)
-            rest = decoder.decode(b"", final=True) if decoder else ""
-            if line := self._begun.pop(writer, "") + rest:
-                self._write(writer[0], line)
+    def _writer(self, task: LoggedTask) -> Writer:
+        return self, task, threading.get_ident()
 
     def _take(self, task: LoggedTask, text: str) -> None:
-        writer = (task, threading.get_ident())
-        *whole, rest = (self._begun.pop(writer, "") + text).split("\n")
+        writer = self._writer(task)
+        *whole, rest = (unfinished.pop(writer, "") + text).split("\n")
         for line in whole:
             self._write(task, line)
         if rest:
-            self._begun[writer] = self._write_pieces(task, rest) if len(rest) > LONGEST else rest
+            unfinished[writer] = self._write_pieces(task, rest) if len(rest) > LONGEST else rest
 
     def _write(self, task: LoggedTask, line: str) -> None:
         write_output(task, self._name, self._write_pieces(task, line) if len(line) > LONGEST else line)

@@ -39,10 +39,10 @@ from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
 from holdfast.telemetry.disabled import DisabledTelemetry
 from holdfast.telemetry.port import Telemetry
-from holdfast.worker import output_capture
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.handler_limits import HandlerLimits
 from holdfast.worker.heartbeat import Heartbeat
+from holdfast.worker.output_capture import end_of, is_installed, unfinished
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.samples import Samples
 from holdfast.worker.task_log import TaskLog
@@ -122,7 +122,7 @@ class RunningTasks:
         self._is_quarantine = self.context.spec.quarantine
         self._max_bytes = settings.max_message_bytes
         self._is_traced = not isinstance(self.telemetry, DisabledTelemetry)
-        self._is_captured = output_capture.is_installed()
+        self._is_captured = is_installed()
         self.task_log = TaskLog(settings.log_level)
         self._limits = HandlerLimits(settings.concurrency, time.monotonic)
         self._retry_policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
@@ -213,8 +213,8 @@ class RunningTasks:
             # Border of a task: no error may keep the slot, or end the other deliveries.
             outcome = None if running.stopped_by else _escaped(error, delivery)
         try:
-            if self._is_captured:
-                output_capture.end_of(running.task)
+            if unfinished:
+                end_of(running.task)
             self._end(delivery, running, outcome or HandlerStopped(running.stopped_by, not running.waits))
         except BaseException as bug:
             self._fail(delivery, bug)

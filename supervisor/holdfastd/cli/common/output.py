@@ -51,8 +51,10 @@ def note(text: str, level: str = "info") -> None:
 
 
 def remark(text: str, level: str) -> None:
-    """Prints escaped text on standard error; the journal learns its level."""
-    line = f"supervisor: {shortened(text)}"
+    """Prints escaped text on standard error, without secrets; the journal learns its level."""
+    from holdfast_config.secret_texts import mask  # seldom needed, and slow to import
+
+    line = f"supervisor: {shortened(mask(text))}"
     if "JOURNAL_STREAM" in os.environ:
         from holdfast_config.journal import is_journal, prioritised  # seldom needed, and slow to import
 

@@ -33,7 +33,10 @@ class Session:
 
         Raises ConfigError.
         """
+        from holdfast_config.secret_values import hide_secrets
+
         settings = self.resolved.settings
+        hide_secrets(settings)
         for notice in self.resolved.notices:
             output.note(notice)
         self.debug = self.debug or settings.log_level == "debug"

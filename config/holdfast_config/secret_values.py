@@ -1,0 +1,54 @@
+"""The secrets of the settings and of the environment, as texts that no line may show."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from holdfast_config import secret_texts
+
+if TYPE_CHECKING:
+    from holdfast_config.settings import Settings
+
+SHORTEST = 8  # characters; a shorter value, such as `true`, is also part of harmless words
+_SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+_PLACE_NAME = re.compile("_(FILE|PATH|DIR)$", re.IGNORECASE)  # it names where a secret is
+
+
+def hide_secrets(settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
+    """Have the secrets of these settings and of the environment masked in the log and in what commands report."""
+    secret_texts.hide({*of_environment(environ), *of_settings(settings)})
+
+
+def of_environment(environ: Mapping[str, str]) -> Iterator[str]:
+    """The values of variables that are named as secrets are."""
+    for name, value in environ.items():
+        if len(value) >= SHORTEST and _SECRET_NAME.search(name) and not _PLACE_NAME.search(name):
+            yield value
+
+
+def of_settings(settings: Settings) -> Iterator[str]:
+    """Passwords, keys, and the paths of webhooks, in which chat services have tokens."""
+    for secret in (settings.redis_password, settings.redis_sentinel_password, settings.webhook_secret):
+        yield from filter(_is_long, [secret.get_secret_value() if secret else ""])
+    database = settings.database_url.get_secret_value() if settings.database_url else ""
+    for url in (settings.redis_url, database, settings.otlp_endpoint):
+        yield from filter(_is_long, _of_url(url or ""))
+    path = urlsplit(settings.webhook_url or "")
+    yield from filter(_is_long, [path.path.strip("/"), path.query, *_of_url(settings.webhook_url or "")])
+
+
+def _of_url(url: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(url)
+        yield from (parts.password or "", unquote(parts.password or ""))
+    except ValueError:  # the settings are checked elsewhere
+        return
+    yield from (value for name, value in parse_qsl(parts.query) if _SECRET_NAME.search(name))
+
+
+def _is_long(value: str) -> bool:
+    return len(value) >= SHORTEST
