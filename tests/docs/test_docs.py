@@ -97,7 +97,7 @@ def test_the_tables_of_metrics_are_up_to_date() -> None:
 
 
 def test_the_tables_of_log_lines_are_up_to_date() -> None:
-    """python -m tests.docs.log_events docs/logs.md"""
+    """python -m tests.docs.log_events docs/logs.md; a new field needs its meaning in config/log.schema.json."""
     page = (ROOT / "docs/logs.md").read_text()
     assert page == log_events.renewed(page)
 

@@ -49,7 +49,7 @@ async def handle(messages, task):
         "states = {str((await manager.wait(task_id)).state) for task_id in ids}",
         "print('states', states)",
     )
-    with single(tmp_path, program(handler, *submits)) as service:
+    with single(tmp_path, program(handler, *submits), "--no-capture-output") as service:
         told = service.until("states")
         assert "states {'completed'}" in told
         assert sorted(
@@ -76,7 +76,7 @@ async def handle(messages):
 def test_a_signal_lets_a_running_task_finish_and_tells_what_is_lost(tmp_path: Path) -> None:
     handler = SLOW.format(body="await asyncio.sleep(0.5)")
     submits = ("await manager.run_task('x')", "await manager.run_task('y', delay=1000)")
-    with single(tmp_path, program(handler, *submits)) as service:
+    with single(tmp_path, program(handler, *submits), "--no-capture-output") as service:
         service.until("began")
         service.send(signal.SIGTERM)
         status, rest = service.ended()
