@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu coverage lint format bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-schedules bench-ledger picture chaos clean
+.PHONY: run test quick test-bindu coverage lint format bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-schedules bench-ledger bench-postgres picture chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -91,6 +91,9 @@ bench-schedules: .venv/developing ## 100,000 schedules, a thousand due at once: 
 
 bench-ledger: .venv/developing ## storage in PostgreSQL: tasks copied a second, how far behind, 100,000 put back into an emptied Redis
 	$(BIN)/python -m bench.ledger
+
+bench-postgres: .venv/developing ## PostgreSQL storage beside procrastinate and pgqueuer: writes docs/performance.md
+	$(BIN)/python -m bench.postgres $(ARGS)
 
 chaos: .venv/developing ## faults of every kind against a running pool; SECONDS=300 SEED=1 choose
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) --report chaos-report

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench import capacity, charts, kills_table, readme
 from bench.figures import Section
 from bench.pool import ROOT
-from bench.systems import HOLDFAST, LOOPS, PEERS
-from bench.tables import ALL
+from bench.systems import HOLDFAST, LOOPS, ON_POSTGRES, PEERS, System
+from bench.tables import ALL, STORED
 
 CAPACITY = ROOT / "docs" / "capacity.md"
 PERFORMANCE, README = ROOT / "docs" / "performance.md", ROOT / "README.md"
@@ -38,6 +38,12 @@ def write_kills(sections: Mapping[str, Any]) -> None:
     replace(PERFORMANCE, "kills", kills_table.markdown(sections["kills"]))
 
 
+def write_postgres(sections: Mapping[str, Any]) -> None:
+    section = Section(sections["postgres"])
+    text = "\n\n".join([_circumstances(section), STORED.markdown(section), _notes(section, ON_POSTGRES)])
+    replace(PERFORMANCE, "postgres", text)
+
+
 def replace(page: Path, mark: str, text: str) -> None:
     """The text between `<!-- mark -->` and `<!-- end of mark -->`."""
     pattern = re.compile(rf"(<!-- {mark} -->\n).*?(\n<!-- end of {mark} -->)", re.DOTALL)
@@ -60,14 +66,10 @@ def _circumstances(section: Section) -> str:
     )
 
 
-def _notes(section: Section) -> str:
+def _notes(section: Section, of: Sequence[System] = (HOLDFAST, *LOOPS, *PEERS)) -> str:
     """Each system as it was measured."""
     versions = section.data["versions"]
-    systems = [
-        system
-        for system in (HOLDFAST, *LOOPS, *PEERS)
-        if any(title.startswith(system.name) for title in section.titles)
-    ]
+    systems = [system for system in of if any(title.startswith(system.name) for title in section.titles)]
     return "\n".join(f"- {system.name}{_versions(versions.get(system.name, {}))}: {system.note}" for system in systems)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from bench.report import table
 from bench.rounds import QUIET_ROUNDS, Measured
 from bench.site import Subject
 from bench.subjects import at_rest, own, peers, supervised, timed
-from bench.systems import OURS, PEERS
+from bench.systems import OURS, PEERS, System
 from bench.tables import ALL
 from bench.tcp_server import programs, version
 
@@ -67,15 +67,18 @@ def _chosen(subjects: Sequence[Subject], only: Sequence[str]) -> list[Subject]:
 
 def machine(with_peers: bool) -> dict[str, Any]:
     servers = {name: version(program) for name, program in programs().items()}
-    pins = {peer.name: versions(peer.pins) for peer in PEERS} if with_peers else {}
     return {
         "cores": description()["cores"],
         "python": platform.python_version(),
         "servers": servers,
-        "versions": {
-            name: {pin: of[pin] for pin in of if pin in {name, "redis", "hiredis"}} for name, of in pins.items()
-        },
+        "versions": versions_of(PEERS, {"redis", "hiredis"}) if with_peers else {},
     }
+
+
+def versions_of(systems: Sequence[System], drivers: Collection[str]) -> dict[str, dict[str, str]]:
+    """Of each system that has pins, and of those of its drivers."""
+    pins = {system.name: versions(system.pins) for system in systems if system.pins}
+    return {name: {pin: of[pin] for pin in of if pin in {name, *drivers}} for name, of in pins.items()}
 
 
 def _installed(measured: Measured, subjects: Sequence[Subject]) -> list[Subject]:

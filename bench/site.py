@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,11 +85,11 @@ class Site:
 
 
 @contextmanager
-def open_site(subject: Subject) -> Generator[Site]:
-    """Nothing has been started but the server; whatever is started ends with the block."""
+def open_site(subject: Subject, more: Mapping[str, str] | None = None) -> Generator[Site]:
+    """Nothing has been started but the server; whatever is started ends with the block. `more`: variables beside."""
     with records() as seen, folder() as place, tcp_server(place, subject.program) as server:
         bin_folder = environment(subject.system.pins) / "bin"
-        variables = _environ(subject.system, seen, server.url)
+        variables = {**_environ(subject.system, seen, server.url), **(more or {})}
         tree = WorkerTree(list(_commands(subject, bin_folder, place, server.url)), variables, place, place / "log")
         tree.log.touch()
         try:

@@ -6,7 +6,7 @@ Peers are quiet (no log line a task) and store results as far as they do so by d
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bench.pool import ROOT
 
@@ -22,6 +22,7 @@ class System:
     `pins`: the file of bench/pins that its environment is made from; none for this project's own environment.
     `gap`: seconds between two timed tasks, enough for it to be at rest.
     `each`: the command is one worker, and is started once for each. `drains`: the signal that lets it finish what runs.
+    `tables`: the command that makes its tables in PostgreSQL. `kept`: SQL for the number of completed tasks there.
     """
 
     name: str
@@ -34,6 +35,8 @@ class System:
     options: dict[str, object] = field(default_factory=dict[str, object])
     note: str = ""
     drains: signal.Signals = signal.SIGTERM
+    tables: tuple[str, ...] = ()
+    kept: str = ""
 
 
 def _loop(name: str, connections: int, note: str, tasks: int) -> System:
@@ -111,5 +114,36 @@ PEERS = (
         each=True,
         tasks=1_500,
         note="10 at once, polls twice a second, results",
+    ),
+)
+
+ON_POSTGRES = (
+    replace(
+        HOLDFAST,
+        tasks=20_000,
+        note="PostgreSQL storage, default settings; tasks are claimed in Redis",
+        tables=("supervisor", "db", "upgrade"),
+        kept="SELECT count(*) FROM holdfast_tasks WHERE state = 'completed'",
+    ),
+    System(
+        "procrastinate",
+        "procrastinate",
+        ("procrastinate", "-a", "bench.apps.procrastinate.app", "worker", "-c", "10"),
+        "procrastinate",
+        each=True,
+        tasks=6_000,
+        note="10 at once, psycopg with its C part, jobs and their states kept, no results",
+        tables=("procrastinate", "-a", "bench.apps.procrastinate.app", "schema", "--apply"),
+        kept="SELECT count(*) FROM procrastinate_jobs WHERE status = 'succeeded'",
+    ),
+    System(
+        "pgqueuer",
+        "pgqueuer",
+        ("python", "-m", "bench.apps.pgqueuer"),
+        "pgqueuer",
+        each=True,
+        note="batches of 10, asyncpg and uvloop, durable tables, the log of jobs kept, no results",
+        tables=("pgq", "install"),
+        kept="SELECT count(*) FROM pgqueuer_log WHERE status = 'successful'",
     ),
 )

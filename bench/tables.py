@@ -134,6 +134,18 @@ KILLS = Table(
         "p99 ms of it": _figure("kills", "replaced_p99", 1),
     },
 )
+STORED = Table(
+    "stored",
+    {
+        "run and kept, a second": _figure("stored", "kept"),
+        "run, a second": _figure("stored", "drain"),
+        "submitted one by one, a second": _figure("stored", "singly"),
+        "64 coroutines": _figure("stored", "coroutines"),
+        "in bulk": _figure("stored", "bulk"),
+        "ran twice": _figure("stored", "twice"),
+        "did not run": _figure("stored", "missing"),
+    },
+)
 ALL = {
     "Throughput": THROUGHPUT,
     "Submitting, tasks a second": SUBMITS,

@@ -11,6 +11,7 @@ from typing import Any
 from bench.records import BEGUN, ENDED, record
 
 URL = os.environ.get("BENCH_URL", "redis://127.0.0.1:6379/0")
+DATABASE = os.environ.get("DATABASE_URL", "")
 OPTIONS: dict[str, Any] = json.loads(os.environ.get("BENCH_OPTIONS", "{}"))
 
 

@@ -62,11 +62,11 @@ async def _singly(calls: Calls, count: int, first: int = 0) -> Rate:
     return {"rate": count / (time.perf_counter() - started)}
 
 
-async def _coroutines(calls: Calls, count: int) -> Rate:
+async def _coroutines(calls: Calls, count: int, first: int = 0) -> Rate:
     if not iscoroutinefunction(calls.run):
         return None
     started = time.perf_counter()
-    await asyncio.gather(*(_each(calls.run, range(first, count, COROUTINES)) for first in range(COROUTINES)))
+    await asyncio.gather(*(_each(calls.run, range(first + at, first + count, COROUTINES)) for at in range(COROUTINES)))
     return {"rate": count / (time.perf_counter() - started)}
 
 

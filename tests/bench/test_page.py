@@ -9,7 +9,7 @@ import pytest
 from bench import kills_table
 from bench.environments import PINS
 from bench.page import CAPACITY, PERFORMANCE, README, replace
-from bench.systems import PEERS
+from bench.systems import ON_POSTGRES, PEERS
 
 PAGE = "before\n<!-- own -->\n\nold\n\n<!-- end of own -->\nafter\n"
 
@@ -30,7 +30,7 @@ def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "mark"),
-    [(PERFORMANCE, "own"), (PERFORMANCE, "peers"), (PERFORMANCE, "kills"), (README, "own")]
+    [(PERFORMANCE, "own"), (PERFORMANCE, "peers"), (PERFORMANCE, "kills"), (PERFORMANCE, "postgres"), (README, "own")]
     + [(CAPACITY, mark) for mark in ("parts", "plots", "rates", "masters")],
 )
 def test_the_pages_have_their_marks(page: Path, mark: str) -> None:
@@ -49,7 +49,7 @@ def test_the_throughput_under_kills_stands_beside_the_undisturbed_one() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["plots", *(peer.pins for peer in PEERS)])
+@pytest.mark.parametrize("name", ["plots", *(peer.pins for peer in (*PEERS, *ON_POSTGRES) if peer.pins)])
 def test_each_pin_is_one_version(name: str) -> None:
     lines = (PINS / f"{name}.txt").read_text().splitlines()
     assert lines

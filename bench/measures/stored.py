@@ -1,0 +1,79 @@
+"""How fast tasks that PostgreSQL keeps are submitted and run; one is kept once its outcome is committed there.
+
+A fresh PostgreSQL, its log synced to disk as usual, for each measurement. The queue is full before the workers start.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from bench.measures import Figures
+from bench.site import Site, Subject, open_site
+from bench.spending import cores_of_others, spending
+from tests.postgres.server import Server, postgres
+
+SYNCED = ("fsync=on", "shared_buffers=256MB", "track_commit_timestamp=on")
+SINGLY, COROUTINES = 500, 2_000  # tasks, before those that are submitted in bulk
+STARTS_WITHIN = 60.0  # seconds
+KEPT_WITHIN = 180.0  # seconds
+EVERY = 0.1  # seconds between two looks into the database
+
+
+def measure(subject: Subject, tasks: int = 0) -> Figures:
+    """`tasks`: fewer than the system's own number."""
+    count = max(tasks or subject.system.tasks, SINGLY + COROUTINES + 1)
+    with postgres(*SYNCED) as database:
+        variables = {"DATABASE_URL": database.url(), "PGDSN": database.url(), "STORAGE_TYPE": "postgres"}
+        with open_site(subject, variables) as site:
+            _make_tables(site)
+            submits = _submits(site, count)
+            database.statement("ANALYZE")  # as the server does by itself, within a minute
+            return {**submits, **_run(site, database, count)}
+
+
+def _make_tables(site: Site) -> None:
+    program, *rest = site.subject.system.tables
+    done = subprocess.run(
+        [str(Path(site.python).with_name(program)), *rest],
+        env=site.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"the tables of {site.subject.title} were not made: {done.stderr[-300:]}")
+
+
+def _submits(site: Site, count: int) -> Figures:
+    rates: Figures = {}
+    first = 0
+    for name, tasks in (("singly", SINGLY), ("coroutines", COROUTINES), ("bulk", count - SINGLY - COROUTINES)):
+        answer = site.produce(name, tasks, first)
+        first += tasks
+        if answer:
+            rates[name] = answer["rate"]
+    return rates
+
+
+def _run(site: Site, database: Server, count: int) -> Figures:
+    site.tree.start()
+    site.wait(lambda: site.records.count() > 0, STARTS_WITHIN, "a task has run")
+    before = spending(site)
+    site.wait(lambda: site.records.count() >= count, KEPT_WITHIN, "all tasks have run")
+    deadline = time.monotonic() + KEPT_WITHIN
+    while int(database.statement(site.subject.system.kept)) < count:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{site.subject.title}: not all outcomes are kept: {site.tail()}")
+        time.sleep(EVERY)
+    kept_ns, after = time.monotonic_ns(), spending(site)
+    times = sorted(run.at_ns for run in site.records.read())
+    numbers = {run.number for run in site.records.read()}
+    return {
+        "kept": count / (kept_ns - times[0]) * 1e9,
+        "drain": (count - 1) / (times[-1] - times[0]) * 1e9,
+        "twice": len(times) - len(numbers),
+        "missing": count - len(numbers),
+        "others": cores_of_others(before, after),
+    }
