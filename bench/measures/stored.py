@@ -1,6 +1,6 @@
 """How fast tasks that PostgreSQL keeps are submitted and run; one is kept once its outcome is committed there.
 
-A fresh PostgreSQL, its log synced to disk as usual, for each measurement. Workers have run a few tasks and stopped
+A fresh PostgreSQL, its log synced to disk as usual, for each measurement. Workers have run some tasks and stopped
 before the queue is filled; then they start again.
 """
 
@@ -17,6 +17,7 @@ from bench.spending import cores_of_others, spending
 from tests.postgres.server import Server, postgres
 
 SYNCED = ("fsync=on", "shared_buffers=256MB", "track_commit_timestamp=on")
+WARM = 1_000  # tasks
 SINGLY, COROUTINES = 500, 2_000  # tasks, before those that are submitted in bulk
 STARTS_WITHIN, STOPS_WITHIN = 60.0, 30.0  # seconds
 KEPT_WITHIN = 180.0  # seconds
@@ -30,9 +31,8 @@ def measure(subject: Subject, tasks: int = 0) -> Figures:
         variables = {"DATABASE_URL": database.url(), "PGDSN": database.url(), "STORAGE_TYPE": "postgres"}
         with open_site(subject, variables) as site:
             _make_tables(site)
-            _warm(site)
+            _warm(site, database)
             submits = _submits(site, count)
-            database.statement("ANALYZE")  # as the server does by itself, within a minute
             return {**submits, **_run(site, database, count)}
 
 
@@ -49,9 +49,13 @@ def _make_tables(site: Site) -> None:
         raise RuntimeError(f"the tables of {site.subject.title} were not made: {done.stderr[-300:]}")
 
 
-def _warm(site: Site) -> None:
-    """All that a first start makes in the database is there."""
+def _warm(site: Site, database: Server) -> None:
+    """A first start is over, and PostgreSQL has analyzed tables with some rows, as it does within a minute."""
     site.start()
+    wanted = _kept(site, database) + WARM
+    site.produce("bulk", WARM)
+    site.wait(lambda: _kept(site, database) >= wanted, KEPT_WITHIN, "the first tasks are kept")
+    database.statement("ANALYZE")
     site.tree.signal_started(site.subject.system.drains)
     with suppress(TimeoutError):
         site.wait(lambda: not site.tree.alive(), STOPS_WITHIN, "the workers have stopped")
