@@ -14,16 +14,28 @@ import anyio
 
 from holdfast_config.kill_spec import VARIABLE, Point
 from tests.forked import popen
+from tests.postgres.server import Server
+
+DATABASE = "tasks"
 
 
-def crash(point: Point, what: str, redis_url: str, postgres_url: str, queue: str, *ids: str, nth: int = 1) -> None:
-    """Run it until it has killed itself there."""
-    words = [what, redis_url, postgres_url, queue, *ids]
+def crash(point: Point, what: str, redis_url: str, postgres: Server, queue: str, *ids: str, nth: int = 1) -> None:
+    """Run it until it has killed itself there, and PostgreSQL has released what its transactions had locked."""
+    before = _sessions(postgres)
+    words = [what, redis_url, postgres.url(DATABASE), queue, *ids]
     process = popen("tests.postgres.crashing", words, env={**os.environ, VARIABLE: f"{point}:{nth}"})
     try:
         assert process.wait(60) == -signal.SIGKILL, f"it did not come by {point}"
     finally:
         process.kill()
+    # A dead client's session ends when PostgreSQL notices; until then other rounds pass over the rows that it locked.
+    while not _sessions(postgres) <= before:
+        pass
+
+
+def _sessions(postgres: Server) -> set[str]:
+    listed = f"SELECT pid FROM pg_stat_activity WHERE datname = '{DATABASE}'"
+    return set(postgres.statement(listed).splitlines())
 
 
 async def _main(what: str, redis_url: str, postgres_url: str, queue: str, *ids: str) -> None:

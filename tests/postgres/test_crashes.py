@@ -23,7 +23,7 @@ def crashed(books: Ledger, server_url: str, postgres_server: Server) -> Crash:
     """Kills one who does something to this queue at a point: crashed(Point.WRITTEN, "submit", "t1")."""
 
     def at(point: Point, what: str, *ids: str, nth: int = 1) -> None:
-        crash(point, what, server_url, postgres_server.url("tasks"), books.queue, *ids, nth=nth)
+        crash(point, what, server_url, postgres_server, books.queue, *ids, nth=nth)
 
     return partial(at)
 
