@@ -32,6 +32,26 @@ async def end(space: Namespace, task_id: str, kind: Settle = Settle.COMPLETED) -
     await space.settle("a", delivery, kind)
 
 
+async def test_a_child_of_a_usual_task_begins_at_its_end(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("p")
+    await after(space, "c", "p")
+    await end(space, "p")
+    await space.store.promote(10)
+    await end(space, "c")
+
+
+async def test_a_paused_child_of_a_usual_task_begins_when_resumed(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("p")
+    await after(space, "c", "p")
+    await space.store.pause("c", "asked")
+    await end(space, "p")
+    await space.store.promote(10)
+    await space.store.resume("c", "asked")
+    await end(space, "c")
+
+
 async def test_a_child_begins_when_all_its_parents_have_completed(space: Namespace) -> None:
     await space.register("a")
     await space.submit("p1", "p2")

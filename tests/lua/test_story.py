@@ -25,16 +25,11 @@ async def test_the_trail_of_a_usual_task_stands_in_its_record(space: Namespace) 
     [delivery] = await space.take("w")
     assert await trail(space) == [f"claimed {delivery.claim}"]
     await space.advance(7)
-    await space.settle("w", delivery, Settle.COMPLETED, reason="why")
+    await space.settle("w", delivery, Settle.COMPLETED)
     assert await space.do("EXISTS", space.key("trail:t1")) == 0
     claimed, settled = read_trail((await space.task("t1")).trail)
     assert (claimed.event, claimed.claim) == ("claimed", delivery.claim)
-    assert (settled.event, settled.kind, settled.claim, settled.reason) == (
-        "settled",
-        "completed",
-        delivery.claim,
-        "why",
-    )
+    assert (settled.event, settled.kind, settled.claim, settled.reason) == ("settled", "completed", delivery.claim, "")
     assert settled.at_ms - claimed.at_ms == 7
 
 

@@ -104,7 +104,7 @@ def _spell_out_trails(found: dict[str, Any]) -> None:
         trail = found.setdefault(key.replace("}:task:", "}:trail:"), {"type": "list", "ttl": -1, "content": []})
         if is_all and record["content"]["state"] == "completed":
             of = record["content"]
-            lines.append(f"{of['finished']} settled completed 1 {of['last_claim']} {of['reason']}")
+            lines.append(f"{of['finished']} settled completed 1 {of['last_claim']} {of.get('reason', '')}")
         trail["content"][:0] = lines
 
 

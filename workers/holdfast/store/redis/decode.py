@@ -26,15 +26,16 @@ _VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
 
 
 SHORT = 7  # values of a row of a first delivery, of which everything else is as at its beginning
+_END_OF_MARK = b'",'  # of an entry of ours, `{"_b":"<id>:<number>",` and the rest of the operation
 
 
 def _first_delivery(row: list[Any]) -> Delivery:
-    task_id, claim, lane, limit, timeout, operation, waited = row
+    task_id, claim, lane, limit, timeout, entry, waited = row
     return Delivery(
         task_id.decode(),
         claim.decode(),
         lane.decode(),
-        operation,
+        b"{" + entry[entry.index(_END_OF_MARK) + len(_END_OF_MARK) :],
         1,
         1,
         0,

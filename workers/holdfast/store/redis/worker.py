@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settlement, Standing
+from holdfast.core.delivery import Hint, Holding, Pulled, Renewed, Settle, Settlement, Standing
 from holdfast.core.served import ServedWork
 from holdfast.core.tasks import Admission, Introduction
 from holdfast.store.redis import decode
@@ -20,8 +20,10 @@ _json = msgspec.json.Encoder().encode
 def _flat(s: Settlement) -> tuple[str | int, ...]:
     """A settlement as `pull` takes it. Results and checkpoints are JSON and travel as text, which the server's
     MessagePack can read."""
-    checkpoint = s.checkpoint.decode() if s.checkpoint else ""
-    return s.task_id, s.claim, s.kind, s.delay_ms, s.reason, s.result.decode(), checkpoint
+    plain = s.task_id, s.claim, s.result.decode()
+    if s.kind is Settle.COMPLETED and not (s.delay_ms or s.reason or s.checkpoint):
+        return plain
+    return *plain, s.kind, s.delay_ms, s.reason, s.checkpoint.decode() if s.checkpoint else ""
 
 
 def _declared(service: ServedWork | None) -> tuple[str, bytes]:

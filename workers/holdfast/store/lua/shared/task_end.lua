@@ -32,8 +32,9 @@ end
 -- after these the wait that the handler has asked for (ms): its schedule may be one that goes on from there;
 -- what follows are further fields to write. Its record is kept for days: without empty fields it is smaller.
 local function finish(id, state, reason, rest, known, ...)
-  call('HDEL', KEY.task .. id, 'owner', 'claim', 'due', 'deaths')
-  write(id, 'state', state, 'finished', NOW, 'reason', reason, ...)
+  call('HDEL', KEY.task .. id, 'due', 'deaths', 'reason')
+  write(id, 'state', state, 'owner', '', 'claim', '', 'finished', NOW, ...)
+  if reason ~= '' then write(id, 'reason', reason) end
   call('ZADD', KEY.finished, NOW, id)
   tally(state, 1)
   if rest then drop_rest(id) end

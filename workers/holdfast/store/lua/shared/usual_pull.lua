@@ -9,6 +9,7 @@
 local WORKER, SLOTS, AHEAD, LANE = KEY.worker .. ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[6]), ARGV[7]
 local CLAIM = '1:' .. ARGV[1] .. ':' .. ARGV[2]
 local MOST = 500   -- settlements, and claims
+local PLAIN = 3    -- values of a settlement that says nothing but: completed, with this result
 
 -- Answers true if no lane is bounded or paused, nothing is due, and no task waits for this worker anywhere but in its lane; and
 -- the names of its handlers: '*', or the digest that they are kept under.
@@ -24,47 +25,50 @@ local function is_usual_call()
   return call('ZCOUNT', KEY.due, '-inf', NOW) + call('ZCOUNT', KEY.agenda, '-inf', NOW) + of_mine == 0, r[5]
 end
 
--- The settlements, or nil if one of them is unusual.
+-- The settlements, or nil if one of them is unusual: a message that waits for its task stands in the trail.
 local function read_settlements()
   local settlements, rest, met = cmsgpack.unpack(ARGV[4]), {}, {}
   if #settlements == 0 then return settlements end
   if #settlements > MOST or call('HEXISTS', KEY.meta, 'webhook') == 1 then return nil end
+  local may_have_children = call('EXISTS', KEY.waiting, KEY.parked) > 0   -- each waits, or was paused
   for i, s in ipairs(settlements) do
     local id = s[1]
-    if s[3] ~= 'completed' or s[4] ~= 0 or s[7] ~= '' or met[id] then return nil end
+    if #s > PLAIN or met[id] then return nil end
     local lane, name = read_claimed(id, ARGV[1], s[2])
     if not lane then return nil end
     met[id], s.lane, s.name = true, lane, name
-    rest[5 * i - 4], rest[5 * i - 3] = KEY.pending .. id, KEY.checkpoint .. id
-    rest[5 * i - 2], rest[5 * i - 1], rest[5 * i] = KEY.ties .. id, KEY.children .. id, KEY.trail .. id
+    rest[2 * i - 1], rest[2 * i] = KEY.trail .. id, KEY.checkpoint .. id
+    if may_have_children and call('EXISTS', KEY.children .. id) == 1 then return nil end
   end
   return call('EXISTS', unpack(rest)) == 0 and settlements or nil
 end
 
--- The short rows (see store/redis/decode.py) of the next tasks, their numbers, and of each what its record notes of the claim (see
--- trail); nil if one is unusual, or too much is to be read. Of those ahead it is the end.
+-- True if an entry has the length that the task's operation makes (see lane): one that is damaged is unusual.
+local MARK = #'{"_b":":",' - #'{'
+local function holds_operation(raw, id, seq) return redis.pcall('STRLEN', KEY.op .. id) == #raw - #id - #seq - MARK end
+
+-- The short rows (see store/redis/decode.py) of the next tasks, the highest of their numbers, and of each what its record notes of the
+-- claim (see trail); nil if one is unusual, or too much is to be read. Of those ahead it is the end. An entry of a usual task holds its
+-- operation, which is not read again, and the entries stand in the order of their numbers.
 local function read_tasks(share, names)
-  local rows, seqs, notes, met, bytes, list = {}, {}, {}, {}, 0, list_of(LANE)
+  local rows, notes, highest, bytes, list = {}, {}, 0, 0, list_of(LANE)
   local note_of = {}   -- by the number of fields: to make a text of a number costs as much as a write
   for i = 1, share do
     local raw = call('LINDEX', list, i - 1)
     local id, seq = own(raw)
-    local lane, number, name, most, timeout, fields, created, operation
-    if id and not met[id] then
-      lane, number, name, most, timeout, fields, created = read_new(id)
-      operation = lane == LANE and number == seq and has_name(names, name or '') and operation_of(id)
-    end
-    if operation then bytes, met[id] = bytes + #raw + #operation, true end
-    if not operation or bytes >= WINDOW_BYTES then
+    local number, lane, name, most, timeout, fields, created = tonumber(seq)
+    if id and number > highest then lane, name, most, timeout, fields, created = read_new(id, seq) end
+    local is_usual = lane == LANE and has_name(names, name or '') and holds_operation(raw, id, seq)
+    bytes = bytes + #raw
+    if not is_usual or bytes >= WINDOW_BYTES then
       if i > SLOTS then break end
       return nil
     end
     note_of[fields] = note_of[fields] or fields .. ' ' .. NOW .. ' ' .. CLAIM
-    notes[i] = note_of[fields]
-    local waited = math.max(0, NOW - (created or NOW))
-    rows[i], seqs[i] = {id, CLAIM, LANE, most or '', timeout or '', operation, waited}, tonumber(seq)
+    notes[i], highest = note_of[fields], number
+    rows[i] = {id, CLAIM, LANE, most or '', timeout or '', raw, math.max(0, NOW - created)}
   end
-  return rows, seqs, notes
+  return rows, highest, notes
 end
 
 -- Counts settlements with few commands: mostly all are of one lane and handler.
@@ -83,13 +87,14 @@ end
 -- The record comes first: an error behind it leaves an id in `running` that a renewal removes, not a task that is not there.
 local function write_settlements(settlements)
   local ids, details, finished, at = {}, {}, {}, tostring(NOW)   -- to make a text of a number costs as much as a write
+  local detail_of = {}   -- by the claim: many have the same
   for i, s in ipairs(settlements) do
-    local id, claim, reason = s[1], s[2], s[5]
-    ids[i], details[i] = id, 'completed 1 ' .. claim .. ' ' .. reason
+    local id, claim = s[1], s[2]
+    detail_of[claim] = detail_of[claim] or 'completed 1 ' .. claim .. ' '
+    ids[i], details[i] = id, detail_of[claim]
     finished[2 * i - 1], finished[2 * i] = at, id
-    call('SET', KEY.result .. id .. ':1', s[6])
-    call('HDEL', KEY.task .. id, 'owner', 'claim')
-    call('HSET', KEY.task .. id, 'state', 'completed', 'finished', at, 'reason', reason, 'last_claim', claim)
+    call('SET', KEY.result .. id .. ':1', s[3])
+    call('HSET', KEY.task .. id, 'state', 'completed', 'owner', '', 'claim', '', 'finished', at, 'last_claim', claim)
     call('PUBLISH', KEY.done .. id, 'completed')
   end
   roll_alike(settlements)
@@ -100,11 +105,10 @@ local function write_settlements(settlements)
 end
 
 -- `running` comes first, and the entries are popped last: an error in between leaves what a renewal mends, and duplicate hints.
-local function write_claims(rows, seqs, notes)
-  local ids, claims, running, highest = {}, {}, {}, tonumber(call('HGET', KEY.heads, LANE) or '0')
+local function write_claims(rows, highest, notes)
+  local ids, claims, running = {}, {}, {}
   for i, row in ipairs(rows) do
     ids[i], claims[i], running[2 * i - 1], running[2 * i] = row[1], CLAIM, row[1], CLAIM
-    highest = math.max(highest, seqs[i])
   end
   call('HSET', WORKER .. NAME.of_running, unpack(running))
   for i, id in ipairs(ids) do
@@ -113,7 +117,7 @@ local function write_claims(rows, seqs, notes)
   call('ZREM', KEY.submitted .. LANE, unpack(ids))
   tell_each('claimed', ids, claims)
   call('LPOP', list_of(LANE), #ids)
-  call('HSET', KEY.heads, LANE, highest)
+  call('HSET', KEY.heads, LANE, math.max(highest, tonumber(call('HGET', KEY.heads, LANE) or '0')))
 end
 
 local function pull_usual()
@@ -126,11 +130,11 @@ local function pull_usual()
     share = math.min(SLOTS + AHEAD, math.max(1, math.ceil(waiting / live)))
   end
   if share > MOST then return nil end
-  local rows, seqs, notes = read_tasks(share, names)
+  local rows, highest, notes = read_tasks(share, names)
   if not rows then return nil end
   if #settlements > 0 then write_settlements(settlements) end
   call('HSET', WORKER, 'request', ARGV[2])
-  if #rows > 0 then write_claims(rows, seqs, notes) end
+  if #rows > 0 then write_claims(rows, highest, notes) end
   if #rows > SLOTS then note_ahead(ARGV[1], LANE) end
   if waiting == 0 and SLOTS > 0 then ask_back(LANE, ARGV[1]) end
   if waiting > #rows then ring(LANE) end

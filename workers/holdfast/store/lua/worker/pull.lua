@@ -1,7 +1,7 @@
 -- Settle what is done, then claim up to k tasks.
 -- KEYS: the public queue.
--- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, kind, delay in ms, reason,
---       result, checkpoint, '' for none), the lanes' weights ('' to serve them in their order), how many to claim beyond k (see usual_pull;
+-- ARGV: incarnation, request, k, settlements as MessagePack (a list of lists: task id, claim, result, kind, delay in ms,
+--       reason, checkpoint, '' for none; only the first three: completed), the lanes' weights ('' to serve them in their order), how many to claim beyond k (see usual_pull;
 --       here none are), then the lanes.
 -- Answers: {standing (QUIET: its host is to claim nothing; APART: a suspect runs alone here, or is to be the next; FIRES: nothing
 --           was claimed, as schedules go on after what was settled: their fires come first), verdicts, rows of claims (see
@@ -22,7 +22,8 @@ local ROUNDS = 4           -- turns that are given anew, where lanes have given 
 local function settle_all()
   local verdicts = {}
   for i, s in ipairs(cmsgpack.unpack(ARGV[4])) do
-    verdicts[i] = settle({id = s[1], claim = s[2], kind = s[3], delay = s[4], reason = s[5], result = s[6], checkpoint = s[7]})
+    verdicts[i] = settle({id = s[1], claim = s[2], result = s[3], kind = s[4] or 'completed', delay = s[5] or 0, reason = s[6] or '',
+      checkpoint = s[7] or ''})
   end
   return verdicts
 end
