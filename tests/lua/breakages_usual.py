@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.lua import test_after as after
+from tests.lua import test_foreign as foreign
+from tests.lua import test_inbox as inbox
 from tests.lua import test_rollup as rollup
 from tests.lua import test_story as story
 
@@ -47,6 +49,14 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("an event names several tasks while a ledger rebuilds", "journal", "(ledgers[1] or ledgers[2]) and 1 or", "ledgers[1] and 1 or", story.test_while_a_ledger_follows_each_event_names_one_task, ("rebuilding",)),
     ("a ledger reads one task of an event", "follow", "for id in string.gmatch(e.id, '%S+') do name_task(id) end", "name_task(string.match(e.id, '%S+'))", story.test_a_ledger_reads_each_task_that_an_event_names),
     ("others are not told of the rest", "usual_pull", "  if waiting > #rows then ring(LANE) end\n", ""),
+    ("a pushed task that is known is new", "usual_foreign", "call('EXISTS', KEY.task .. id, KEY.cancels)", "call('EXISTS', KEY.cancels)"),
+    ("a pushed task forgets a cancel that came first", "usual_foreign", "call('EXISTS', KEY.task .. id, KEY.cancels)", "call('EXISTS', KEY.task .. id)", foreign.test_a_cancel_that_came_first_ends_a_pushed_task),
+    ("any handler's pushed tasks are usual", "usual_foreign", " or not has_name(names, name)", ""),
+    ("any pushed order is a run", "usual_foreign", "verb ~= 'run' or ", "not verb or ", foreign.test_an_order_that_is_pushed_alone_makes_no_task),
+    ("an entry of ours is a pushed one", "usual_foreign", " or string.find(raw, '{\"_b\":\"', 1, true) == 1 then", " then", foreign.test_an_own_entry_of_nobody_is_dropped_and_counted),
+    ("large pushed entries are read", "usual_foreign", "if #raw > READ_BYTES or ", "if ", inbox.test_a_large_entry_runs_with_all_its_bytes),
+    ("a pushed task is not counted", "usual_foreign", "  count('accepted')\n", ""),
+    ("a pushed task forgets its name", "usual_foreign", "name ~= '' and {'name', name} or {}", "{}"),
     ("a known task is new", "usual_submit", "call('EXISTS', unpack(keys)) == 0 and ", ""),
     ("a task twice is new twice", "usual_submit", "if met[id] or ", "if "),
     ("any lane is the first one", "usual_submit", "ARGV[i + 4] ~= NEW_LANE or ", ""),

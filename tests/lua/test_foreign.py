@@ -176,3 +176,20 @@ async def test_an_own_entry_of_nobody_is_dropped_and_counted(space: Namespace) -
     assert not await space.take("a")
     assert (await space.store.counts()).counters["stale"] == 1
     await space.check()
+
+
+async def test_a_cancel_that_came_first_ends_a_pushed_task(space: Namespace) -> None:
+    await space.register("a")
+    await space.store.cancel("f1", "asked")
+    await space.push(run("f1"))
+    assert await space.take("a") == []
+    assert await space.state("f1") == "canceled"
+    await space.check()
+
+
+async def test_an_order_that_is_pushed_alone_makes_no_task(space: Namespace) -> None:
+    await space.register("a")
+    await space.push(control("cancel", "f1"))
+    assert await space.take("a") == []
+    assert await space.do("EXISTS", space.key("task:f1")) == 0
+    await space.check()

@@ -48,11 +48,20 @@ async def test_what_is_noted_later_comes_behind_what_stands_in_the_record(space:
     ]
 
 
+async def test_what_was_noted_before_the_claim_comes_before_it(space: Namespace) -> None:
+    await space.register("w")
+    await space.submit("t1")
+    await space.message("t1", "m2")
+    await space.advance(1)
+    [delivery] = await space.take("w")
+    assert await trail(space) == ["message-waits m2", f"claimed {delivery.claim}"]
+
+
 async def test_an_earlier_version_notes_behind_what_stands_in_the_record(space: Namespace) -> None:
     await space.register("w")
     await space.submit("t1")
     [first] = await space.take("w")
-    await space.do("RPUSH", space.key("trail:t1"), "1 message-waits m2")
+    await space.do("RPUSH", space.key("trail:t1"), "9999999999999 message-waits m2")
     await space.settle("w", first, Settle.COMPLETED)
     assert await trail(space) == [
         f"claimed {first.claim}",

@@ -95,7 +95,7 @@ def _plain(snapshot: dict[str, Any], queue: str) -> dict[str, Any]:
 
 
 def _spell_out_trails(found: dict[str, Any]) -> None:
-    """The lines of a trail that stand in a record become those of its list."""
+    """The lines of a trail that stand in a record become those of its list; those of one moment in any order."""
     for key, record in list(found.items()):
         if "}:task:" not in key or record["type"] != "hash" or "claimed" not in record["content"]:
             continue
@@ -105,7 +105,10 @@ def _spell_out_trails(found: dict[str, Any]) -> None:
         if is_all and record["content"]["state"] == "completed":
             of = record["content"]
             lines.append(f"{of['finished']} settled completed 1 {of['last_claim']} {of.get('reason', '')}")
-        trail["content"][:0] = lines
+        trail["content"] = sorted([*lines, *trail["content"]])
+    for key, trail in found.items():
+        if "}:trail:" in key:
+            trail["content"] = sorted(trail["content"])
 
 
 def _counted(guard: str) -> str:
@@ -201,6 +204,22 @@ async def push(pair: Twins) -> None:
         [run(pair.new_id()), run(pair.any_id(), "m9"), b"nothing", b'{"_b":"%s:99999",}' % pair.any_id().encode()]
     )
     await pair.both(lambda space: space.push(raw))
+
+
+async def push_alone(pair: Twins) -> None:
+    """Nothing but one foreign entry waits."""
+    await pair.both(lambda space: space.store.clear(space.queue, 1000))
+    new = pair.new_id()
+    raw = pair.dice.choice(
+        [
+            *[run(new), run(new, None), run(new, call="mail")] * 2,
+            run(pair.any_id(), "m9"),
+            run(new, text="é"),
+            run("a b"),
+        ]
+    )
+    await pair.both(lambda space: space.push(raw))
+    await pull(pair)
 
 
 async def copy(pair: Twins) -> None:
@@ -310,7 +329,7 @@ async def put_right(pair: Twins) -> None:
 
 
 ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
-    submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_with_options: 0.5, message: 1, order: 1, push: 1, copy: 2,
+    submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_with_options: 0.5, message: 1, order: 1, push: 1, push_alone: 4, copy: 2,
     forge: 1, damage: 1.5, pull_again: 1, cancel_early: 0.5, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
 }  # fmt: skip
 

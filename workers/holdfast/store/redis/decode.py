@@ -26,7 +26,12 @@ _VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
 
 
 SHORT = 7  # values of a row of a first delivery, of which everything else is as at its beginning
-_END_OF_MARK = b'",'  # of an entry of ours, `{"_b":"<id>:<number>",` and the rest of the operation
+_MARK, _END_OF_MARK = b'{"_b":"', b'",'
+
+
+def _operation_in(entry: bytes) -> bytes:
+    """Entries of ours are operations with a mark in front, `{"_b":"<id>:<number>",`; others are operations."""
+    return b"{" + entry[entry.index(_END_OF_MARK) + len(_END_OF_MARK) :] if entry.startswith(_MARK) else entry
 
 
 def _first_delivery(row: list[Any]) -> Delivery:
@@ -35,7 +40,7 @@ def _first_delivery(row: list[Any]) -> Delivery:
         task_id.decode(),
         claim.decode(),
         lane.decode(),
-        b"{" + entry[entry.index(_END_OF_MARK) + len(_END_OF_MARK) :],
+        _operation_in(entry),
         1,
         1,
         0,

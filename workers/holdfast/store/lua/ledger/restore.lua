@@ -47,7 +47,7 @@ local function is_later(has, turn, state, delivery, asked)
   return false
 end
 
-local tied = ties()
+local tied, understand = ties(), envelope_reader()
 
 -- Removes the earlier record, for the later one. A worker that runs the task is told that it has lost it.
 local function remove(id)

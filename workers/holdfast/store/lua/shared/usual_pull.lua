@@ -1,10 +1,10 @@
--- use: usual_record claims_ahead clock journal lane serving_workers limits rollup
+-- use: usual_record usual_foreign claims_ahead clock journal lane serving_workers limits rollup
 -- A guard: a pull in which nothing is unusual is answered here, with few commands; the operation behind it answers any pull, and
 -- its functions are made only then. All is read and decided before anything is written: at the first thing that is not as usual, the
 -- operation does the whole call. Both write and answer the same, but that tasks are claimed ahead here alone, beyond the slots: here
 -- nothing bounds them, and nothing else follows from the order in which they begin.
 -- Usual: a live worker of a pool, of one lane; none of these keys; settlements of usual tasks as completed, to which nothing is
--- tied; entries of usual tasks, in their order.
+-- tied; entries of usual tasks, in their order; or one foreign entry (see usual_foreign).
 -- Each function costs every call, so there are few.
 local WORKER, SLOTS, AHEAD, LANE = KEY.worker .. ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[6]), ARGV[7]
 local CLAIM = '1:' .. ARGV[1] .. ':' .. ARGV[2]
@@ -131,10 +131,14 @@ local function pull_usual()
   end
   if share > MOST then return nil end
   local rows, highest, notes = read_tasks(share, names)
-  if not rows then return nil end
+  local raw = not rows and share == 1 and call('LINDEX', list_of(LANE), 0)
+  local foreign, message, name
+  if raw then foreign, message, name = read_foreign(raw, names) end
+  if not rows and not foreign then return nil end
   if #settlements > 0 then write_settlements(settlements) end
   call('HSET', WORKER, 'request', ARGV[2])
-  if #rows > 0 then write_claims(rows, highest, notes) end
+  if foreign then rows = {write_foreign(raw, LANE, foreign, message, name, ARGV[1], CLAIM)}
+  elseif #rows > 0 then write_claims(rows, highest, notes) end
   if #rows > SLOTS then note_ahead(ARGV[1], LANE) end
   if waiting == 0 and SLOTS > 0 then ask_back(LANE, ARGV[1]) end
   if waiting > #rows then ring(LANE) end

@@ -1,10 +1,15 @@
--- provides: read_new read_claimed
+-- provides: number_of_fields read_new read_claimed
 -- Usual records: of tasks in their first turn and first delivery. Any field that is not named here, whatever has written it, makes a
 -- record unusual, and so does a field that is missing: fields are counted. Those by which nothing is decided are not read.
 local FIELDS, CLAIM_FIELDS = 8, 4    -- `message`, `digest` and `origin` among them; and what a claim adds
 local DIGITS_COUNTED = 15            -- see damage
 
 local function is_number(text) return not text or (#text <= DIGITS_COUNTED and string.find(text, '^%d+$') ~= nil) end
+
+-- How many fields a usual record has with a claim. `name`, `most`, `timeout`: not nil where it has these.
+local function number_of_fields(name, most, timeout)
+  return FIELDS + CLAIM_FIELDS + (name and 1 or 0) + (most and 1 or 0) + (timeout and 1 or 0)
+end
 
 -- Answers lane, name, most attempts and timeout of a usual task that stands under this number and was never claimed (the last three
 -- are false where there is none), how many fields its record has with a claim, and when it was made; or nil.
@@ -13,9 +18,9 @@ local function read_new(id, seq)
   local r = redis.pcall('HMGET', key, 'state', 'lane', 'turn', 'seq', 'created', 'name', 'max_attempts', 'timeout')
   if r[1] ~= 'submitted' or r[3] ~= '1' or r[4] ~= seq or not (r[2] and r[5]) then return nil end
   if #seq > DIGITS_COUNTED or not (is_number(r[7]) and is_number(r[8])) then return nil end
-  local fields = FIELDS + (r[6] and 1 or 0) + (r[7] and 1 or 0) + (r[8] and 1 or 0)
-  if call('HLEN', key) ~= fields then return nil end
-  return r[2], r[6], r[7], r[8], fields + CLAIM_FIELDS, r[5]
+  local fields = number_of_fields(r[6], r[7], r[8])
+  if call('HLEN', key) ~= fields - CLAIM_FIELDS then return nil end
+  return r[2], r[6], r[7], r[8], fields, r[5]
 end
 
 -- Answers lane and name ('': none) of a usual task that is under this claim of this owner, with a record that has the fields which it

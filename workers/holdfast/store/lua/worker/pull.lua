@@ -123,6 +123,8 @@ local function has_done_enough()
   return read_bytes >= WINDOW_BYTES or decoded_bytes >= DECODED_BYTES or looked_at >= LOOKS or told_enough()
 end
 
+local understand = envelope_reader()
+
 local function take_foreign(raw, lane)
   decoded_bytes = decoded_bytes + #raw
   local verb, id, message, name = understand(raw)
