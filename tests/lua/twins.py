@@ -329,8 +329,9 @@ async def put_right(pair: Twins) -> None:
 
 
 ACTIONS: dict[Callable[[Twins], Awaitable[None]], float] = {
-    submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_with_options: 0.5, message: 1, order: 1, push: 1, push_alone: 4, copy: 2,
-    forge: 1, damage: 1.5, pull_again: 1, cancel_early: 0.5, renew: 1, bound: 0.5, look_after: 1, put_right: 2,
+    submit: 20, submit_to_lanes: 1, pull: 40, hear: 5, submit_with_options: 0.5, message: 1, order: 1, push: 1,
+    push_alone: 4, copy: 2, forge: 1, damage: 1.5, pull_again: 1, cancel_early: 0.5, renew: 1, bound: 0.5,
+    look_after: 1, put_right: 2,
 }  # fmt: skip
 
 
