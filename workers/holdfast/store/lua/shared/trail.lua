@@ -18,12 +18,9 @@ end
 
 local function trail_of(id)
   local list = call('LRANGE', KEY.trail .. id, 0, -1)
-  local lines, of_record = {}, trail_in_record(id, #list == 0)
-  local claimed_at = tonumber(string.match(of_record[1] or '', '^%d+'))
-  for _, line in ipairs(list) do   -- a message may have come before the claim
-    if of_record[1] and (tonumber(string.match(line, '^%d+')) or 0) >= claimed_at then lines[#lines + 1], of_record = of_record[1], {} end
-    lines[#lines + 1] = line
-  end
-  for _, line in ipairs(of_record) do lines[#lines + 1] = line end
-  return lines
+  local of_record, at = trail_in_record(id, #list == 0), 1
+  local claimed_at = tonumber(string.match(of_record[1] or '', '^%d+')) or 0
+  while list[at] and (tonumber(string.match(list[at], '^%d+')) or 0) < claimed_at do at = at + 1 end   -- a message may have come before
+  for i, line in ipairs(of_record) do table.insert(list, at + i - 1, line) end
+  return list
 end
