@@ -130,7 +130,7 @@ async def test_what_was_flushed_is_logged_though_the_worker_is_killed(short_path
         await manager(scene).run_task(name="hold", task_id="held")
         _, pid = scene.started("held")
         os.kill(pid, signal.SIGKILL)
-        (first,) = scene.pool.lines("output", task="held", pid=pid)
+        first = scene.pool.until("output", task="held", pid=pid)
         assert (first["line"], first["partial"], first["delivery"]) == ("flushed before the kill", True, 1)
         scene.started("held")
         scene.go("held")

@@ -129,6 +129,12 @@ def test_a_long_line_is_logged_in_pieces_and_none_is_lost(
     assert [line.get("partial", False) for line in found] == [True] * (len(found) - 1) + [False]
 
 
+def test_a_line_without_end_is_not_kept_whole(stream: TaskStream, lines: Lines) -> None:
+    CURRENT.set(Named("t"))
+    stream.write("x" * (2 * LONGEST + 1))
+    assert [len(text) for text in texts(lines())] == [LONGEST + 1, LONGEST + 1]  # each with its mark
+
+
 def test_bytes_are_read_as_utf8_and_what_is_none_is_escaped(stream: TaskStream, lines: Lines) -> None:
     task = Named("t")
     CURRENT.set(task)
