@@ -62,7 +62,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=_positive(int), default=1, help="so many plays, with the seeds from --seed on")
-    parser.add_argument("--workers", type=_positive(int), default=4, help="on each of two hosts")
+    parser.add_argument("--workers", type=_positive(int), default=4, help="on each of two hosts with several lanes")
     parser.add_argument("--rate", type=_positive(float), default=25.0, help="tasks a second")
     parser.add_argument("--faults", nargs="+", choices=list(FAULTS), metavar="NAME", help="those to play; else all")
     parser.add_argument(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.chaos import causes
+from tests.chaos import causes, claims
 
 Line = dict[str, Any]
 
@@ -25,7 +25,8 @@ ENDED = {
 class Evidence:
     """`events` of the store in its order; lines of handlers (`runs`), clients and the nemesis (`faults`) in order of
     time; `aside`: the entries that were set aside; `broken`: what was found while it played; `keep`: seconds for which
-    ended tasks were kept, at least; `heard`: tasks of which a webhook was told."""
+    ended tasks were kept, at least; `heard`: tasks of which a webhook was told; `begun`: what workers began;
+    `concurrency`: how many tasks a worker of each host runs at once."""
 
     events: list[dict[str, str]]
     runs: list[Line]
@@ -36,6 +37,8 @@ class Evidence:
     keep: float = 60.0
     heard: set[str] = field(default_factory=set[str])
     set_aside: int = 0
+    begun: list[Line] = field(default_factory=list[Line])
+    concurrency: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def breaches(evidence: Evidence) -> list[str]:
@@ -51,6 +54,7 @@ def breaches(evidence: Evidence) -> list[str]:
         _overlaps,
         _canceled,
         _fifo,
+        _claims,
     )
     return [*evidence.broken, *(breach for check in checks for breach in check(evidence))]
 
@@ -78,7 +82,7 @@ def ends(evidence: Evidence) -> dict[str, str]:
                 last[event["id"]] = "failed"
             case "worker-registered" | "worker-died" | "retried":
                 pass
-            case name if name.startswith(("schedule-", "webhook-", "lane-")):
+            case name if name.startswith(("schedule-", "webhook-", "lane-", "host-")):
                 pass
             case _:
                 last[event["id"]] = ""
@@ -180,6 +184,11 @@ def _overlaps(evidence: Evidence) -> Iterator[str]:
             if (line["id"], delivery) in ended and (line["id"], str(delivery)) not in lost:
                 yield f"{line['id']}: delivery {line['delivery']} began while {delivery} still ran"
         running[line["id"]][line["delivery"]] = line
+
+
+def _claims(evidence: Evidence) -> Iterator[str]:
+    yield from claims.too_many_begun(evidence.runs, evidence.concurrency)
+    yield from claims.charged_unbegun(evidence.events, evidence.begun, evidence.concurrency)
 
 
 def _canceled(evidence: Evidence) -> Iterator[str]:

@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfastd.control.client import ask
 from holdfastd.control.errors import ControlError
 from holdfastd.control.socket_protocol import AskReload, AskScale, AskStatus, ProcessStatus, SupervisorStatus
+from tests.chaos.begun import BEGUN
 from tests.chaos.handler import FAULTS, HOST, RUNS
 from tests.faults.proxy import Proxy
 from tests.forked import Program, popen
@@ -20,17 +23,36 @@ from tests.forked import Program, popen
 GRACE = 60.0  # seconds; reached only by a play that fails
 
 
-class Host:
-    """`flags` are settings; `proxy`: by which it reaches the store; the log of all its lives is one file."""
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """The files of a play: starts and ends of handlers, what workers began, what clients did, and the faults."""
 
-    def __init__(self, folder: Path, runs: Path, faults: Path, proxy: Proxy, **flags: object) -> None:
+    runs: Path
+    begun: Path
+    clients: Path
+    faults: Path
+
+    @staticmethod
+    def within(folder: Path) -> Histories:
+        return Histories(*(folder / name for name in ("runs", "begun", "clients", "faults")))
+
+
+class Host:
+    """`histories`: where its handlers and workers write, and its faults; `proxy`: by which it reaches the store; the
+    other flags are settings, too. The log of all its lives is one file."""
+
+    def __init__(
+        self, folder: Path, histories: Histories, proxy: Proxy, lanes: Sequence[str], workers: int, **flags: object
+    ) -> None:
         folder.mkdir()
-        self.name = folder.name
+        self.name, self.lanes, self.workers = folder.name, lanes, workers
         self.proxy = proxy
         self.runtime_dir = folder / "run"
         self.log = folder / "log"
-        self._flags = {"state_dir": str(folder / "state"), "runtime_dir": str(self.runtime_dir), **flags}
-        self._environment = {**os.environ, RUNS: str(runs), FAULTS: str(faults), HOST: self.name}
+        folders = {"state_dir": str(folder / "state"), "runtime_dir": str(self.runtime_dir)}
+        self._flags = {**folders, "lanes": ",".join(lanes), "workers": workers, **flags}
+        written = {RUNS: str(histories.runs), BEGUN: str(histories.begun), FAULTS: str(histories.faults)}
+        self._environment = {**os.environ, **written, HOST: self.name}
         self.process: Program | None = None
 
     def start(self, **changed: object) -> None:
@@ -77,6 +99,11 @@ class Host:
         """The exit status, once it is gone."""
         assert self.process is not None
         return self.process.wait(GRACE)
+
+    def last_words(self) -> str:
+        """The last lines of its log that warn of something."""
+        lines = [line for line in self.log.read_text().splitlines() if '"level": "info"' not in line]
+        return " / ".join(lines[-3:])
 
     def stop(self) -> int:
         self.send(signal.SIGTERM)

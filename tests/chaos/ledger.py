@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from tests.chaos import causes, checks
+from tests.chaos import causes, checks, claims
 from tests.chaos.measure import quantile
 from tests.chaos.nemesis import FAULTS
 from tests.chaos.play import Outcome
@@ -28,6 +28,8 @@ def figures(outcome: Outcome) -> dict[str, float]:
         "crashed": kinds["crashed"],
         "recovered": kinds["recovered"],
         "released": kinds["release"],
+        "returned": kinds["returned"],
+        "claimed ahead": claims.claimed_ahead(evidence.events, evidence.begun, evidence.concurrency),
         "dead letters": kinds["dead-letter"],
         "faults": sum(outcome.struck.values()),
         "snapshots": outcome.snapshots,

@@ -6,15 +6,16 @@ python -m tests.chaos.mutants [PART OF A NAME]
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import anyio
+from msgspec import structs
 
 from holdfast.core import settle
-from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.pull_protocol import Exchange
 from holdfast.store.redis import scripts
 from tests.faults import clock
@@ -85,6 +86,49 @@ def stop_at_a_schedule_that_is_gone() -> None:
             raise KeyError("spec")
 
     ScheduleFirer._set_aside = set_aside  # type: ignore[method-assign]
+
+
+def work_for_ten_seconds_waits() -> None:
+    """A worker claims a hundred times as much ahead as it may."""
+    from holdfast.core import claim_ahead
+
+    claim_ahead.WORK *= 100  # type: ignore[misc]
+
+
+def all_that_is_claimed_has_begun() -> None:
+    """A worker notes on its page what it claims."""
+    from holdfast.worker.claims_ahead import ClaimsAhead
+
+    take = ClaimsAhead.take
+
+    def note_and_take(self: ClaimsAhead, deliveries: Sequence[Delivery]) -> None:
+        for delivery in deliveries:
+            self.context.begun.add(delivery.task_id)
+        take(self, deliveries)
+
+    ClaimsAhead.take = note_and_take  # type: ignore[method-assign]
+
+
+def all_that_is_claimed_begins() -> None:
+    """A worker runs what it has claimed ahead, whatever else it runs."""
+    from holdfast.worker.claims_ahead import ClaimsAhead
+
+    def places(self: ClaimsAhead, now: float) -> int:
+        return len(self._state.exchange.held)
+
+    ClaimsAhead._places = places  # type: ignore[method-assign]
+
+
+def what_goes_back_is_released() -> None:
+    """What has not begun goes back as if it had."""
+    from holdfast.worker.claims_ahead import ClaimsAhead
+
+    remove = ClaimsAhead._remove
+
+    def release(self: ClaimsAhead, delivery: Delivery, report: Settlement | None) -> None:
+        remove(self, delivery, report and structs.replace(report, kind=Settle.RELEASE))
+
+    ClaimsAhead._remove = release  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +203,17 @@ MUTANTS: dict[str, Mutant] = {
     "messages wait without bound": Mutant(
         script("messages", "return is_first_to_accept and", "return false and"), ("messages flooded",)
     ),
+    "what was claimed ahead is lost when it is given back": Mutant(
+        script("settlement", "elseif s.kind == 'returned' then\n    to_head(id)", "elseif s.kind == 'returned' then"),
+        ("lane paused", "hosts quiet"),
+    ),
+    "a death counts for what had not begun": Mutant(
+        script("recovery", "  if not had_begun then", "  if false then"), ("worker killed", "worker crashed")
+    ),
+    "what is claimed counts as begun": Mutant({}, ("worker killed", "worker crashed"), all_that_is_claimed_has_begun),
+    "more is claimed ahead than may be": Mutant({}, ("worker stopped",), work_for_ten_seconds_waits),
+    "all that is claimed begins": Mutant({}, ("worker stopped",), all_that_is_claimed_begins),
+    "what had not begun is released": Mutant({}, ("lane paused", "hosts quiet"), what_goes_back_is_released),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import socket
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import anyio
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from holdfast.errors import StoreError
 from holdfast.exits import Exit
 from tests.chaos import history_file, task_faults
 from tests.chaos.host import Host, strike
@@ -25,6 +27,7 @@ from tests.faults.proxy import Action, Proxy
 
 FROZEN = (7.0, 11.0)  # seconds; the leases of the hosts and their grace are 8
 STEALING = 1.0  # seconds
+PAUSED = (0.1, 2.0)  # seconds
 SHORT, LONG = (0.3, 3.0), (0.5, 11.0)  # seconds of random faults; clients, who ask again at once, have the short one
 TORN = (Action.CUT, Action.TRUNCATE, Action.HALF_CLOSE_DOWN, Action.HALF_CLOSE_UP)
 OWN = b'{"_b":"'
@@ -45,7 +48,6 @@ class Nemesis:
     watcher: Watcher
     queue: str
     lanes: tuple[str, ...]
-    workers: int
     history: Path
     dice: random.Random
     workload: Workload
@@ -187,9 +189,9 @@ class Nemesis:
 
     async def scaled(self) -> None:
         host = self.host()
-        host.scale(self.dice.randint(1, self.workers + 2))
+        host.scale(self.dice.randint(1, host.workers + 2))
         await anyio.sleep(1.0)
-        host.scale(self.workers)
+        host.scale(host.workers)
 
     async def reloaded(self) -> None:
         self.host().reload()
@@ -241,6 +243,20 @@ class Nemesis:
                     for entry in await client.lrange(lane, 0, 20):
                         if entry.startswith(OWN):
                             await client.lrem(lane, 1, entry)
+
+    async def lane_paused(self) -> None:
+        """Nothing of it is begun, and what was claimed ahead comes back."""
+        lane, store = self.dice.choice(self.lanes), self.watcher.store
+        await self.ask(lambda: store.pause_lane(lane, "chaos"))
+        await anyio.sleep(self.dice.uniform(*PAUSED))
+        await self.ask(lambda: store.resume_lane(lane))
+
+    async def hosts_quiet(self) -> None:
+        """All of them: they share a name."""
+        name, store = socket.gethostname(), self.watcher.store
+        await self.ask(lambda: store.quiet_host(name, "chaos", "chaos"))
+        await anyio.sleep(self.dice.uniform(*PAUSED))
+        await self.ask(lambda: store.resume_host(name, "chaos"))
 
     async def memory_exhausted(self) -> None:
         await self._command("CONFIG", "SET", "maxmemory", "1mb")
@@ -297,6 +313,14 @@ class Nemesis:
                 return await self._command(*words)
             await anyio.sleep(0.1)
 
+    async def ask(self, call: Callable[[], Awaitable[object]]) -> None:
+        """The store, until it answers."""
+        while True:
+            with suppress(StoreError):
+                await call()
+                return
+            await anyio.sleep(0.1)
+
     async def _command(self, *words: str | int) -> None:
         async with self.client() as client:
             await client.execute_command(*words)
@@ -347,6 +371,8 @@ SERVER: dict[str, Fault] = {  # a server that is lent is not struck: others may 
 QUEUE: dict[str, Fault] = {
     "bells deleted": Nemesis.bells_deleted,
     "entries stolen": Nemesis.entries_stolen,
+    "lane paused": Nemesis.lane_paused,
+    "hosts quiet": Nemesis.hosts_quiet,
 }
 MISUSE: dict[str, Fault] = {
     "supervisor killed by a task": task_faults.supervisor_killed,

@@ -1,4 +1,4 @@
-"""The play: a server, two hosts, clients and the nemesis for some seconds; then peace, an end, and the books."""
+"""The play: a server, three hosts, clients and the nemesis for some seconds; then peace, an end, and the books."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import anyio
 import redis.asyncio
 
+from holdfast.core.claim_ahead import WORK
 from holdfast.core.task_states import State
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
@@ -22,19 +23,23 @@ from holdfast_config import RedisSettings
 from tests.chaos import checks, history_file, measure, mutants
 from tests.chaos.checks import Evidence
 from tests.chaos.footprint import footprint
-from tests.chaos.host import Host
+from tests.chaos.host import Histories, Host
 from tests.chaos.nemesis import FAULTS, Nemesis
 from tests.chaos.servers import LentServer, OwnServer, address, through
 from tests.chaos.task_faults import MOST_PENDING
 from tests.chaos.watcher import Watcher
-from tests.chaos.workload import Workload
+from tests.chaos.workload import SHORTEST, Workload
 from tests.faults import clock
 from tests.faults.proxy import Proxy
 from tests.faults.webhooks import Receiver, receiver
 
-QUEUE = "chaos"
+QUEUE, SHORT = "chaos", "chaos:short"
 LANES = (QUEUE, "chaos:high")
 CONCURRENCY = 6
+AT_ONCE = 3  # of a worker that claims ahead
+AHEAD = int(AT_ONCE * WORK / SHORTEST)  # tasks that it may claim ahead at most
+# The lanes of each host: workers of one lane claim ahead. With every other seed others serve it, too.
+HOSTS = (((*LANES, SHORT), LANES, (SHORT,)), (LANES, LANES, (SHORT,)))
 IN_PEACE = 150.0  # seconds for the rest to end: crashed tasks wait up to 25 s, and alone
 POISON = (
     0.3  # share of the play in which tasks are submitted that always end their worker: they take a minute to give up
@@ -49,12 +54,14 @@ BASELINE = 100_000  # bytes in all keys but the capped ones, once every ended ta
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`faults`: names, else all. `rate`: tasks a second. `retention`: wait until the store is back to its baseline.
+    """`workers` on each host of several lanes, `ahead` on that of one lane. `faults`: names, else all.
+    `rate`: tasks a second. `retention`: wait until the store is back to its baseline.
     `redis_url`: a server that is lent, else there is one of the play's own."""
 
     seconds: float = 60.0
     seed: int = 1
     workers: int = 4
+    ahead: int = 2
     rate: float = 25.0
     pause: tuple[float, float] = (1.0, 3.0)
     faults: tuple[str, ...] = tuple(FAULTS)
@@ -86,31 +93,34 @@ async def play(plan: Plan, folder: Path) -> Outcome:
     """Everything that was seen, and what of it is broken."""
     began = time.monotonic()
     dice = random.Random(plan.seed)
-    runs, clients, faults = folder / "runs", folder / "clients", folder / "faults"
+    histories = Histories.within(folder)
     with ExitStack() as stack:
         stand = _stand(plan, folder, stack)
-        proxies = [stack.enter_context(Proxy(folder / f"{name}.sock", address(stand.url))) for name in ("0", "1", "c")]
-        ways = [through(stand.url, folder / f"{name}.sock") for name in ("0", "1", "c")]
+        names = ("0", "1", "2", "c")
+        proxies = [stack.enter_context(Proxy(folder / f"{name}.sock", address(stand.url))) for name in names]
+        ways = [through(stand.url, folder / f"{name}.sock") for name in names]
         hosts = [
-            _host(folder, number, plan, ways[number], proxies[number], (runs, faults), stack) for number in range(2)
+            _host(folder / f"host{number}", lanes, plan, ways[number], proxies[number], histories, stack)
+            for number, lanes in enumerate(HOSTS[plan.seed % len(HOSTS)])
         ]
         replaced = {"clock": clock.HOOK, **(mutants.MUTANTS[plan.mutant].replaced if plan.mutant else {})}
         heard = Heard(stack.enter_context(receiver()))
         async with (
             aclosing(RedisStore(RedisSettings(stand.url, 10, QUEUE), replaced)) as store,
-            aclosing(RedisStore(RedisSettings(ways[2], 10, QUEUE, ANSWER, ANSWER), replaced)) as theirs,
+            aclosing(RedisStore(RedisSettings(ways[-1], 10, QUEUE, ANSWER, ANSWER), replaced)) as theirs,
         ):
-            watcher = Watcher(stand.url, QUEUE, CONCURRENCY, store, 1.0, MOST_PENDING)
-            workload = Workload(ways[2], QUEUE, LANES, theirs, clients, random.Random(dice.random()), plan.rate)
+            watcher = Watcher(stand.url, QUEUE, AHEAD, store, 1.0, MOST_PENDING)
+            workload = Workload(
+                ways[-1], QUEUE, LANES, SHORT, theirs, histories.clients, random.Random(dice.random()), plan.rate
+            )
             nemesis = Nemesis(
                 hosts,
                 stand,
-                proxies[2],
+                proxies[-1],
                 watcher,
                 QUEUE,
-                LANES,
-                plan.workers,
-                faults,
+                (*LANES, SHORT),
+                histories.faults,
                 random.Random(dice.random()),
                 workload,
                 heard.url,
@@ -128,7 +138,9 @@ async def play(plan: Plan, folder: Path) -> Outcome:
                 aside = [entry.raw for entry in await store.unreadable(1000)]
                 await watcher.look_once()
                 gone = [
-                    f"{each.name} is gone, its exit status {each.ended()}" for each in hosts if not each.until_ready()
+                    f"{each.name} is gone, its exit status {each.ended()}: {each.last_words()}"
+                    for each in hosts
+                    if not each.until_ready()
                 ]
                 codes = [host.stop() for host in hosts if host.runs]
                 left = await _until_trimmed(store, hosts[0]) if plan.retention and not unfinished else 0
@@ -137,14 +149,16 @@ async def play(plan: Plan, folder: Path) -> Outcome:
         of_nothing = kept if plan.retention and not unfinished else {}
         evidence = Evidence(
             watcher.events,
-            history_file.read(runs),
-            history_file.read(clients),
-            history_file.read(faults),
+            history_file.read(histories.runs),
+            history_file.read(histories.clients),
+            history_file.read(histories.faults),
             repr(aside),
             [*watcher.history.breaches, *watcher.broken, *unfinished, *gone, *_endings(codes, left, of_nothing)],
             KEEP,
             heard.tasks(),
             len(aside),
+            history_file.read(histories.begun),
+            {host.name: AT_ONCE if len(host.lanes) == 1 else CONCURRENCY for host in hosts},
         )
     struck = Counter(line["fault"] for line in evidence.faults if line["what"] == "begins")
     return Outcome(
@@ -170,18 +184,18 @@ def _stand(plan: Plan, folder: Path, stack: ExitStack) -> OwnServer | LentServer
 
 
 def _host(
-    folder: Path, number: int, plan: Plan, url: str, proxy: Proxy, histories: tuple[Path, Path], stack: ExitStack
+    folder: Path, lanes: tuple[str, ...], plan: Plan, url: str, proxy: Proxy, histories: Histories, stack: ExitStack
 ) -> Host:
     host = Host(
-        folder / f"host{number}",
-        *histories,
+        folder,
+        histories,
         proxy,
+        lanes,
+        plan.workers if len(lanes) > 1 else plan.ahead,
         redis_url=url,
         redis_answer_timeout=ANSWER,
         queue_name=QUEUE,
-        lanes=",".join(LANES),
-        workers=plan.workers,
-        concurrency=CONCURRENCY,
+        concurrency=CONCURRENCY if len(lanes) > 1 else AT_ONCE,
         keep=KEEP,
         lease=6,
         lease_grace=2,

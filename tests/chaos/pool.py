@@ -10,13 +10,14 @@ from typing import Any
 from holdfast_config import load, logging
 from holdfastd.parent.main import run
 from tests.announcements import announce
-from tests.chaos import handler, mutants
+from tests.chaos import begun, handler, mutants
 from tests.faults import clock
 
 
 def main(flags: dict[str, Any]) -> int:
     os.environ[handler.PARENT] = str(os.getpid())
     clock.hook()
+    begun.hook()
     mutants.apply(flags.pop("mutant", ""))
     settings = load({"handler": "tests.chaos.handler:act", **flags}, environ={})
     logging.configure(settings.log_level, "json")

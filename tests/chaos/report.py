@@ -31,7 +31,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
     return {
         "seed": plan.seed,
         "seconds": plan.seconds,
-        "workers": 2 * plan.workers,
+        "workers": 2 * plan.workers + plan.ahead,
         "rate": plan.rate,
         "figures": ledger.figures(outcome),
         "faults": dict(outcome.struck),

@@ -99,7 +99,7 @@ async def _fired(nemesis: Nemesis, schedule_id: str, times: int) -> bool:
 async def many_lanes(nemesis: Nemesis) -> None:
     """A host that serves 200 lanes more, each with a task, own and foreign ones; then as many as before."""
     since = anyio.current_time()
-    if not await _serve(nemesis, (*nemesis.lanes, *WIDE)):
+    if not await _serve(nemesis, (*nemesis.hosts[0].lanes, *WIDE)):
         return
     ids = {lane: nemesis.workload.new_id() for lane in WIDE}
     async with nemesis.client() as foreign:
@@ -108,7 +108,7 @@ async def many_lanes(nemesis: Nemesis) -> None:
             await give(task_id, "nap 0.01", lane=lane)
     if await _until(lambda: _ended(nemesis, list(ids.values()))):
         nemesis.recovered("200 lanes", since)
-        await _serve(nemesis, nemesis.lanes)
+        await _serve(nemesis, nemesis.hosts[0].lanes)
 
 
 def _pushing(nemesis: Nemesis, foreign: Any) -> Callable[..., Awaitable[None]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.chaos import causes, checks
+from tests.chaos import causes, checks, claims
 from tests.chaos.checks import Evidence
 from tests.chaos.measure import recoveries
 from tests.chaos.mutants import MUTANTS
@@ -71,6 +71,10 @@ GOOD = Evidence(
     clients=[pushed("t")],
     faults=[],
 )
+
+
+def begun(task_id: str, delivery: int = 1, pid: int = 7) -> Line:
+    return {"at": 2.0, "wall": 2.0, "id": task_id, "delivery": delivery, "pid": pid, "host": "host0"}
 
 
 REGISTERED = event(1, "worker-registered", "a", "host0 7")
@@ -226,9 +230,48 @@ def test_an_overlap_is_is_fineby_a_worker_declared_dead() -> None:
     assert checks.breaches(Evidence(events, runs, GOOD.clients, [])) == []
 
 
-def in_turn(*claims: str) -> list[dict[str, str]]:
+@pytest.mark.parametrize(
+    ("what", "detail", "had_begun", "is_fine"),
+    [
+        ("crashed", "1 signal: SIGKILL 1:a:1", True, True),
+        ("crashed", "1 signal: SIGKILL 1:a:1", False, False),
+        ("recovered", "orphaned 1:a:1", True, True),
+        ("recovered", "orphaned 1:a:1", False, False),
+        ("recovered", "orphaned, before it had begun 1:a:1", False, True),
+        ("recovered", "lease lapsed 1:a:1", False, True),  # nobody knows
+        ("release", "1:a:1 drain", True, True),
+        ("release", "1:a:1 drain", False, False),
+        ("returned", "1:a:1 drain", False, True),
+    ],
+)
+def test_only_what_had_begun_is_charged(what: str, detail: str, had_begun: bool, is_fine: bool) -> None:
+    found = claims.charged_unbegun([REGISTERED, event(3, what, "t", detail)], [begun("t")] if had_begun else [], {})
+    assert (list(found) == []) is is_fine
+
+
+@pytest.mark.parametrize(("lost", "is_fine"), [(2, True), (3, False)])
+def test_the_loss_of_a_worker_counts_for_as_many_as_it_runs_at_once(lost: int, is_fine: bool) -> None:
+    events = [REGISTERED, *(event(3, "recovered", f"t{n}", f"lease lapsed {n}:a:1") for n in range(lost))]
+    assert (list(claims.charged_unbegun(events, [begun("t0")], {"host0": 2})) == []) is is_fine
+
+
+def test_more_handlers_than_may_run_are_noticed() -> None:
+    runs = [ran(1, "start", "a"), ran(2, "start", "b"), ran(3, "end", "a"), ran(4, "start", "c")]
+    assert list(claims.too_many_begun(runs, {"host0": 2})) == []
+    assert list(claims.too_many_begun([*runs, ran(5, "start", "d")], {"host0": 2})) == [
+        "d was begun by a worker of host0 that ran 2"
+    ]
+
+
+def test_claims_ahead_are_counted() -> None:
+    claimed = [event(2, "claimed", task_id, f"1:a:{number}") for number, task_id in enumerate("bcde")]
+    events = [REGISTERED, *claimed[:3], event(3, "returned", "d", "1:a:2"), claimed[3]]
+    assert claims.claimed_ahead(events, [begun("b")], {"host0": 2}) == 2
+
+
+def in_turn(*claimed: str) -> list[dict[str, str]]:
     accepted = [event(1, "accepted", task_id, "own") for task_id in ("a", "b")]
-    return [*accepted, *(event(2, "claimed", task_id, "1:w:1") for task_id in claims)]
+    return [*accepted, *(event(2, "claimed", task_id, "1:w:1") for task_id in claimed)]
 
 
 def fault(at: float, what: str) -> Line:

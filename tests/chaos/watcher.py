@@ -10,7 +10,6 @@ import anyio
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from holdfast.core.claim_ahead import MOST
 from holdfast.errors import StoreError
 from holdfast.store.redis import RedisStore
 from tests.lua.history import History, apart
@@ -25,11 +24,12 @@ Event = dict[str, str]
 
 @dataclass(slots=True)
 class Watcher:
-    """`breaches`: what was ever broken. `events`: all of them, with `at`, the store's time in milliseconds."""
+    """`ahead`: tasks that a worker may claim ahead at most. `broken`: what was ever broken.
+    `events`: all of them, with `at`, the store's time in milliseconds."""
 
     url: str
     queue: str
-    concurrency: int
+    ahead: int
     store: RedisStore
     every: float
     most_pending: int
@@ -71,7 +71,7 @@ class Watcher:
         except StoreError:
             return False
         self.snapshots += 1
-        broken = breaches(snapshot, self.queue, concurrency=self.concurrency + MOST, stolen=self.stolen)
+        broken = breaches(snapshot, self.queue, ahead=self.ahead, stolen=self.stolen)
         broken += [
             f"{len(rows)} messages wait for one task" for rows in _pending(snapshot) if len(rows) > self.most_pending
         ]

@@ -21,6 +21,7 @@ from redis.exceptions import RedisError
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.task_states import PARKED, TERMINAL, State
 from holdfast.errors import (
     MessageConflictError,
@@ -36,6 +37,9 @@ from tests.chaos import history_file
 
 AGAIN = 0.1  # seconds between two tries
 UNTIL_TOLD = SubmitRetries(attempts=1, seconds=1.0)
+
+SHORTEST = 0.01  # seconds that a task of the short lane takes at least
+SHORT, BURST, BETWEEN_BURSTS = (0.012, 0.03), (100, 300), (1.0, 6.0)  # seconds, tasks, seconds
 
 T = TypeVar("T")
 Step = Callable[[str], Awaitable[None]]
@@ -56,11 +60,12 @@ WORK: tuple[tuple[str, Callable[[random.Random], str], int], ...] = (
 
 @dataclass(slots=True)
 class Workload:
-    """`rate`: tasks a second of all clients; `history`: where it is written down."""
+    """`rate`: tasks a second of all clients, those in the lane `short` aside; `history`: where it is written down."""
 
     url: str
     queue: str
     lanes: tuple[str, ...]
+    short: str
     store: RedisStore
     history: Path
     dice: random.Random
@@ -79,10 +84,31 @@ class Workload:
                 self.url, socket_timeout=2.0, retry=Retry(NoBackoff(), 0), protocol=2
             ) as foreign,
         ):
+            clients.start_soon(self._bursts, until, poison_until)
             while anyio.current_time() < until:
                 poison = anyio.current_time() < poison_until and self.dice.random() < 0.01
                 clients.start_soon(self._one, foreign, poison)
                 await anyio.sleep(self.dice.expovariate(self.rate))
+
+    async def _bursts(self, until: float, poison_until: float) -> None:
+        """Many short tasks at once, now and then one that takes long or ends its worker."""
+        while anyio.current_time() < until:
+            texts = [f"nap {self.dice.uniform(*SHORT):.3f}" for _ in range(self.dice.randint(*BURST))]
+            if self.dice.random() < 0.5:
+                texts[self.dice.randrange(len(texts))] = f"nap {self.dice.uniform(0.1, 1.5):.2f}"
+            if anyio.current_time() < poison_until and self.dice.random() < 0.2:
+                texts[self.dice.randrange(len(texts))] = "abort"
+            await self._burst({self.new_id(): text for text in texts})
+            await anyio.sleep(self.dice.uniform(*BETWEEN_BURSTS))
+
+    async def _burst(self, texts: dict[str, str]) -> None:
+        specs = [TaskSpec(text, task_id=each, message_id=f"m-{each}", lane=self.short) for each, text in texts.items()]
+        await self._answer_to(lambda: self.manager.run_tasks(specs))
+        about = {"own": True, "delayed": False, "lane": self.short, "webhook": False}
+        for task_id in texts:
+            self._write("submit", id=task_id, message=f"m-{task_id}", answer=None, **about)
+        await self._cancel(self.dice.choice(list(texts)))
+        await self._pause_and_resume(self.dice.choice(list(texts)))
 
     def new_id(self) -> str:
         self._number += 1

@@ -7,6 +7,8 @@ I7 to I10 are about what happened: `history.py` reads the events stream. I13 (FI
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -22,9 +24,16 @@ PARKED = frozenset({"input-required", "auth-required", "suspended"})
 
 
 def breaches(
-    snapshot: dict[str, Any], queue: str, *, concurrency: int | None = None, bells: int = 1, stolen: bool = False
+    snapshot: dict[str, Any],
+    queue: str,
+    *,
+    concurrency: int | None = None,
+    ahead: int | None = None,
+    bells: int = 1,
+    stolen: bool = False,
 ) -> list[str]:
-    """The broken invariants, one line each. `concurrency`: the most that a worker may hold, claims ahead included.
+    """The broken invariants, one line each. `concurrency`: the most that any worker may hold, claims ahead included. `ahead`:
+    what a worker of a pool with one lane may hold beyond what it runs at once; others hold no more than that.
     `stolen`: somebody else takes entries, so only audit promises I4."""
     view = View.of(snapshot, queue)
     checks = (
@@ -35,7 +44,7 @@ def breaches(
         _ended(view),
         _conserved(view),
         _lasting(view),
-        _bounded(view, concurrency, bells),
+        _bounded(view, concurrency, ahead, bells),
         _solo_alone(view),
         _tally(view),
         _retries(view),
@@ -146,7 +155,7 @@ def _lasting(view: View) -> Iterator[str]:
             yield f"I14 the tombstone {key} stays for ever"
 
 
-def _bounded(view: View, concurrency: int | None, bells: int) -> Iterator[str]:
+def _bounded(view: View, concurrency: int | None, ahead: int | None, bells: int) -> Iterator[str]:
     for bell, rings in view.named("bell:").items():
         if len(rings) > bells:
             yield f"I12 bell {bell} rings {len(rings)} times"
@@ -154,6 +163,16 @@ def _bounded(view: View, concurrency: int | None, bells: int) -> Iterator[str]:
     for incarnation, count in running.items():
         if concurrency is not None and count > concurrency:
             yield f"I12 {incarnation} runs {count}"
+        if ahead is not None and count > (most := _most_held(view.workers.get(incarnation, {}), ahead)):
+            yield f"I12 {incarnation} holds {count}, and may hold {most}"
+
+
+def _most_held(worker: dict[str, str], ahead: int) -> float:
+    """Of a worker that says how many tasks it runs at once; an earlier version does not."""
+    if "concurrency" not in worker:
+        return math.inf
+    may_claim_ahead = worker["kind"] == "worker" and len(json.loads(worker.get("lanes", "[]"))) == 1
+    return int(worker["concurrency"]) + (ahead if may_claim_ahead else 0)
 
 
 def _solo_alone(view: View) -> Iterator[str]:
