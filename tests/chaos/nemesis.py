@@ -28,6 +28,7 @@ from tests.faults.proxy import Action, Proxy
 FROZEN = (7.0, 11.0)  # seconds; the leases of the hosts and their grace are 8
 STEALING = 1.0  # seconds
 PAUSED = (0.1, 2.0)  # seconds
+HOLDER_WITHIN = 5.0  # seconds
 SHORT, LONG = (0.3, 3.0), (0.5, 11.0)  # seconds of random faults; clients, who ask again at once, have the short one
 TORN = (Action.CUT, Action.TRUNCATE, Action.HALF_CLOSE_DOWN, Action.HALF_CLOSE_UP)
 OWN = b'{"_b":"'
@@ -128,6 +129,27 @@ class Nemesis:
 
     async def worker_terminated(self) -> None:
         self.hit("worker terminated", *self._some(self.host(), "worker"), number=signal.SIGTERM)
+
+    async def holder_killed(self) -> None:
+        """A worker that has claimed more than it runs at once, if there is one soon."""
+        pids = {process.pid for host in self.hosts for process in host.children("worker")}
+        until = anyio.current_time() + HOLDER_WITHIN
+        async with self.client(decode_responses=True) as client:
+            while anyio.current_time() < until:
+                if found := pids & await self._holders(client):
+                    self.hit("worker with claims ahead killed", *found)
+                    return
+                await anyio.sleep(0.01)
+
+    async def _holders(self, client: Any) -> set[int]:
+        """Process ids of these workers."""
+        found = set[int]()
+        for incarnation in await client.hkeys(f"{{{self.queue}}}:ahead"):
+            worker = f"{{{self.queue}}}:worker:{incarnation}"
+            pid, most = await client.hmget(worker, "pid", "concurrency")
+            if pid and await client.hlen(f"{worker}:running") > int(most):
+                found.add(int(pid))
+        return found
 
     async def steward_killed(self) -> None:
         self.hit("steward killed", *self._some(self.host(), "steward"))
@@ -342,6 +364,7 @@ PROCESSES: dict[str, Fault] = {
     "worker crashed": Nemesis.worker_crashed,
     "worker stopped": Nemesis.worker_stopped,
     "worker terminated": Nemesis.worker_terminated,
+    "worker with claims ahead killed": Nemesis.holder_killed,
     "steward killed": Nemesis.steward_killed,
     "parent killed": Nemesis.parent_killed,
     "parent stopped": Nemesis.parent_stopped,

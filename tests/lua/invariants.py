@@ -32,8 +32,8 @@ def breaches(
     bells: int = 1,
     stolen: bool = False,
 ) -> list[str]:
-    """The broken invariants, one line each. `concurrency`: the most that any worker may hold, claims ahead included. `ahead`:
-    what a worker of a pool with one lane may hold beyond what it runs at once; others hold no more than that.
+    """The broken invariants, one line each. `concurrency`: the most that any worker may hold, claims ahead included.
+    `ahead`: what a worker of a pool with one lane may hold beyond what it runs at once; others hold no more than that.
     `stolen`: somebody else takes entries, so only audit promises I4."""
     view = View.of(snapshot, queue)
     checks = (
