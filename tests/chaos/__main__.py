@@ -107,7 +107,14 @@ def _fitting(parser: argparse.ArgumentParser, given: argparse.Namespace) -> argp
 if __name__ == "__main__":
     given = arguments()
     plans = [
-        Plan(given.seconds, seed, given.workers, given.rate, faults=tuple(given.faults), redis_url=given.redis_url)
+        Plan(
+            given.seconds,
+            seed,
+            given.workers,
+            rate=given.rate,
+            faults=tuple(given.faults),
+            redis_url=given.redis_url,
+        )
         for seed in range(given.seed, given.seed + given.seeds)
     ]
     try:

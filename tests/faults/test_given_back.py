@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import pytest
 
+from holdfast.client.manager import TaskManager
 from holdfast.core.quiet_hosts import ALL_HOSTS
-from holdfast.core.recycle import RECYCLE_AT
 from holdfast.core.task_states import State
 from tests.faults.process import Pool
 from tests.faults.scene import Event, Scene, stage
@@ -28,7 +27,6 @@ pytestmark = pytest.mark.anyio
 
 TRIES = 20
 ROUND, BEHIND = 40, 20  # tasks
-LEAK = 24 << 20  # bytes, in a few milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +37,13 @@ class Held:
     behind: list[str]
 
 
-async def hold_up(scene: Scene, *leaks: int) -> Held:
-    """Until a worker has claimed tasks ahead: it is used to short ones, and one that it has begun does not let go.
-    Before that one it runs tasks that take so many bytes."""
+async def hold_up(scene: Scene) -> Held:
+    """Until a worker has claimed tasks ahead: it is used to short ones, and one that it has begun does not let go."""
     for number in range(TRIES):
         await learn(scene, f"short{number}")
         first, behind = f"hold{number}", [f"t{number}-{each}" for each in range(BEHIND)]
-        leaking = [submission(f"leak{number}-{at}", f"leak {size >> 20}") for at, size in enumerate(leaks)]
         waiting = [submission(each, "echo") for each in behind]
-        await scene.store.submit([*leaking, submission(first, "hold"), *waiting])
+        await scene.store.submit([submission(first, "hold"), *waiting])
         scene.started(first)
         scene.happened("claimed", first)
         if ahead := held_of(scene, behind):
@@ -117,20 +113,6 @@ async def test_it_goes_back_at_a_reload(short_path: Path) -> None:
         await all_run(scene, held)
 
 
-async def test_it_goes_back_when_its_worker_is_recycled(short_path: Path) -> None:
-    async with stage(short_path, workers=1, concurrency=1) as scene:
-        await learn(scene, "before")
-        memory = psutil.Process(scene.pool.pid_of("worker 0")).memory_info().rss
-        scene.restart(max_memory=round((memory + LEAK) / RECYCLE_AT)).ready(1)
-        held = await hold_up(scene, LEAK, LEAK)  # two looks in a row find too much
-        await scene.submit("next", text="hold")
-        scene.started("next")
-        scene.go(held.first)
-        assert {event["detail"].partition(" ")[2] for event in given_back(scene, held)} == {"drain"}
-        scene.go("next")
-        await all_run(scene, held)
-
-
 async def test_it_goes_back_when_its_host_is_to_be_quiet(short_path: Path) -> None:
     async with stage(short_path, workers=1, concurrency=1) as scene:
         held = await hold_up(scene)
@@ -150,6 +132,30 @@ async def test_it_goes_back_when_its_lane_is_paused(short_path: Path) -> None:
         back = [event["id"] for event in given_back(scene, held)]
         assert {(await scene.record(task_id)).state for task_id in back} == {State.SUBMITTED}
         await scene.store.resume_lane(QUEUE)
+        await all_run(scene, held)
+
+
+async def test_a_pause_that_is_withdrawn_before_it_has_begun_counts_as_nothing(short_path: Path) -> None:
+    async with stage(short_path, workers=1, concurrency=1) as scene:
+        held = await hold_up(scene)
+        manager = TaskManager(scene.store, queue=QUEUE)
+        await manager.pause_task(held.behind[-1])
+        await manager.resume_task(held.behind[-1])
+        scene.go(held.first)
+        await all_run(scene, held)
+
+
+async def test_what_is_paused_before_it_has_begun_stays_until_it_is_resumed(short_path: Path) -> None:
+    async with stage(short_path, workers=1, concurrency=1) as scene:
+        held = await hold_up(scene)
+        paused = held.behind[-1]
+        manager = TaskManager(scene.store, queue=QUEUE)
+        await manager.pause_task(paused)
+        scene.go(held.first)
+        scene.happened("suspended", paused)
+        await scene.settled(held.first, *held.behind[:-1])
+        assert scene.runs(paused) == 0
+        await manager.resume_task(paused)
         await all_run(scene, held)
 
 

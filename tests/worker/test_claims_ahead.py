@@ -122,7 +122,7 @@ async def test_what_has_begun_goes_back_before_what_was_claimed_behind_it() -> N
         assert scene.reports == [("c", Settle.RETURNED), ("b", Settle.RELEASE), ("a", Settle.RELEASE)]
 
 
-@pytest.mark.parametrize(("why", "reports"), [("cancel", []), ("lost", []), ("pause", [("c", Settle.SUSPENDED)])])
+@pytest.mark.parametrize(("why", "reports"), [("cancel", []), ("lost", []), ("pause", [("c", Settle.RETURNED)])])
 async def test_what_is_stopped_before_it_begins_never_begins(why: str, reports: list[tuple[str, Settle]]) -> None:
     async with stage() as scene:
         scene.take("a", "b", "c", "d")

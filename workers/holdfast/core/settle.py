@@ -24,7 +24,7 @@ REASON_LENGTH = 200
 
 # A task that was canceled, or that another process owns by now, is nobody's to report.
 _STOPPED = {"drain": Settle.RELEASE, "pause": Settle.SUSPENDED}
-_NOT_BEGUN = {"drain": Settle.RETURNED}
+_NOT_BEGUN = Settle.RETURNED  # the store carries out a pause of it
 _COMPLETED = Settle.COMPLETED  # looked up once, as that takes as long as the rest of a usual settlement
 
 
@@ -50,7 +50,7 @@ def settlement(
         case HandlerStopped(why, has_begun):
             if why not in _STOPPED:
                 return None
-            kind = _STOPPED[why] if has_begun else _NOT_BEGUN.get(why, _STOPPED[why])
+            kind = _STOPPED[why] if has_begun else _NOT_BEGUN
             report = _Report(kind, reason=why)
         case Deferred(delay):
             report = _Report(Settle.DEFER, delay=delay)

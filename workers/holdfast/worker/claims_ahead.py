@@ -93,8 +93,8 @@ class ClaimsAhead:
         if delivery is None:
             self.running.stop(task_id, claim, why)
         elif self._state.exchange.holds(task_id, claim):
-            paused = Settlement(task_id, claim, Settle.SUSPENDED, reason=why)
-            self._remove(delivery, paused if why == "pause" else None)
+            returned = Settlement(task_id, claim, Settle.RETURNED, reason=why)  # the store carries out its pause
+            self._remove(delivery, returned if why == "pause" else None)
 
     def drop(self) -> None:
         """Forget what waits: others own it by now."""
