@@ -48,6 +48,7 @@ POISON = (
 # new task), and then, where retention is looked at.
 KEEP, KEEP_AT_LAST = 60, 1
 ANSWER = 1.0  # seconds that an answer of the store may take
+LOOK = 60.0  # seconds that a snapshot may take, beside other work on the machine
 LAST_WEBHOOK = 90.0  # seconds: one whose steward died waits for its lease, which a clock that was ahead may lengthen
 BASELINE = 100_000  # bytes in all keys but the capped ones, once every ended task is forgotten
 
@@ -106,7 +107,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
         replaced = {"clock": clock.HOOK, **(mutants.MUTANTS[plan.mutant].replaced if plan.mutant else {})}
         heard = Heard(stack.enter_context(receiver()))
         async with (
-            aclosing(RedisStore(RedisSettings(stand.url, 10, QUEUE), replaced)) as store,
+            aclosing(RedisStore(RedisSettings(stand.url, 10, QUEUE, LOOK, LOOK), replaced)) as store,
             aclosing(RedisStore(RedisSettings(ways[-1], 10, QUEUE, ANSWER, ANSWER), replaced)) as theirs,
         ):
             watcher = Watcher(stand.url, QUEUE, AHEAD, store, 1.0, MOST_PENDING)

@@ -39,7 +39,7 @@ AGAIN = 0.1  # seconds between two tries
 UNTIL_TOLD = SubmitRetries(attempts=1, seconds=1.0)
 
 SHORTEST = 0.01  # seconds that a task of the short lane takes at least
-SHORT, BURST, BETWEEN_BURSTS = (0.012, 0.03), (60, 200), (1.0, 6.0)  # seconds, tasks, seconds
+SHORT, BURST, BETWEEN_BURSTS = (0.012, 0.03), (40, 120), (1.0, 6.0)  # seconds, tasks, seconds
 
 T = TypeVar("T")
 Step = Callable[[str], Awaitable[None]]

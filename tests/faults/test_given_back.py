@@ -19,7 +19,7 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.core.quiet_hosts import ALL_HOSTS
 from holdfast.core.task_states import State
-from tests.faults.process import Pool
+from tests.faults.process import PATIENCE, Pool
 from tests.faults.scene import Event, Scene, stage
 from tests.faults.work import QUEUE, submission
 
@@ -71,6 +71,15 @@ async def learn(scene: Scene, name: str) -> None:
     scene.rests()
 
 
+def until_draining(scene: Scene) -> None:
+    """Until a worker has been told to drain."""
+    for _ in range(round(PATIENCE / 0.02)):
+        if any(process.state == "draining" for process in scene.pool.status().processes):
+            return
+        scene.news(0.02)
+    raise AssertionError(f"nobody drains\n{scene.pool.log_text()}")
+
+
 def given_back(scene: Scene, held: Held) -> list[Event]:
     """Once the last of them is back."""
     scene.happened("returned", held.behind[-1])
@@ -94,6 +103,7 @@ async def test_it_goes_back_when_its_worker_is_scaled_away(short_path: Path) -> 
         scene.pool.ready(2)
         held = await hold_up(scene)
         scene.pool.scale(1)
+        until_draining(scene)
         scene.go(held.first)
         assert {event["detail"].partition(" ")[2] for event in given_back(scene, held)} == {"drain"}
         scene.go("stays")
@@ -107,6 +117,7 @@ async def test_it_goes_back_at_a_reload(short_path: Path) -> None:
         scene.pool.send(signal.SIGHUP)
         scene.started("next")
         scene.pool.until("reloaded")
+        until_draining(scene)
         scene.go(held.first)
         assert {event["detail"].partition(" ")[2] for event in given_back(scene, held)} == {"drain"}
         scene.go("next")
