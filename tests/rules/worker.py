@@ -171,8 +171,8 @@ WORKER = [
     Rule(
         "what has ended stays noted until the store knows",
         f"{_HERE}/run.py",
-        "            if not self.context.exchange.finish(delivery.task_id, report):\n                self",
-        "            if not self.context.exchange.finish(delivery.task_id, report) or True:\n                self",
+        "        if not is_reported:\n            self.context.begun.remove(task_id)\n",
+        "        self.context.begun.remove(task_id)\n",
         f"{_BEGUN}::test_what_has_ended_is_charged_until_the_store_knows_its_end",
     ),
     Rule(
@@ -447,9 +447,8 @@ WORKER = [
     Rule(
         "the end of an earlier turn settles nothing",
         f"{_HERE}/run.py",
-        "        if is_latest:\n            self._forget(",
-        "        if not is_latest:\n            self.context.exchange.finish(delivery.task_id, report)\n"
-        "        else:\n            self._forget(",
+        "        is_reported = is_latest and self._finish(delivery.task_id, report)\n",
+        "        is_reported = self._finish(delivery.task_id, report)\n",
         "tests/worker/test_running.py"
         "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
     ),
@@ -484,8 +483,8 @@ WORKER = [
     Rule(
         "a delivery with a timeout of its own takes all steps",
         f"{_HERE}/run.py",
-        "delivery.timeout_ms is not None or self._is_traced",
-        "self._is_traced",
+        "task.unreadable or delivery.earlier or delivery.timeout_ms is not None:",
+        "task.unreadable or delivery.earlier:",
         "tests/worker/test_both_ways.py::test_what_is_bounded_takes_all_steps",
     ),
     Rule(
@@ -494,13 +493,6 @@ WORKER = [
         "task.unreadable or delivery.earlier or",
         "task.unreadable or",
         "tests/worker/test_both_ways.py::test_what_is_bounded_takes_all_steps",
-    ),
-    Rule(
-        "a delivery that is traced takes all steps",
-        f"{_HERE}/run.py",
-        " or self._is_traced:",
-        ":",
-        "tests/worker/test_both_ways.py::test_what_is_traced_takes_all_steps",
     ),
     Rule(
         "a handler with limits takes all steps",

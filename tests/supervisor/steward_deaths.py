@@ -11,6 +11,7 @@ import anyio
 
 from holdfast.ipc.child_end import ParentLink
 from holdfast.store import open_store
+from holdfast.telemetry.disabled import DisabledTelemetry
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
 
@@ -35,6 +36,6 @@ class DeadlyStore:
 def run(spec: StewardSpec, channel: socket.socket, moment: str) -> int:
     async def serve() -> int:
         async with open_store(spec.settings.redis) as store:
-            return await Steward(spec, DeadlyStore(store, moment), ParentLink(channel), lambda *_: None).live()
+            return await Steward(spec, DeadlyStore(store, moment), ParentLink(channel), DisabledTelemetry()).live()
 
     return anyio.run(serve, backend_options={"use_uvloop": True})

@@ -108,7 +108,7 @@ class DutySurroundings:
     acknowledged: list[Acknowledged] = field(default_factory=list[Acknowledged])
     counted: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
-    def count(self, tasks: int, cause: str) -> None:
+    def count(self, incarnation: str, tasks: int, cause: str) -> None:
         self.counted.append((tasks, cause))
 
     def recovery(self) -> WorkerRecovery:

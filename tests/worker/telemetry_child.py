@@ -1,4 +1,4 @@
-"""Tells of one delivery, then ends: `python -m tests.worker.telemetry_child URL [grpc]`.
+"""Tells of one delivery and one recovery, then ends: `python -m tests.worker.telemetry_child URL [grpc]`.
 
 Prints how many seconds its shutdown took.
 """
@@ -17,8 +17,9 @@ from tests.worker.handlers import delivery_of
 def main(endpoint: str, protocol: str = "http/protobuf") -> None:
     telemetry = open_telemetry(endpoint, "child", protocol)
     delivery = delivery_of()
-    with telemetry.delivery(delivery, Task(delivery)) as span:
-        span.ended(Completed(b"1"))
+    span = telemetry.delivery(delivery, Task(delivery), "tests:handle")
+    span.ended(Completed(b"1"), None)
+    span.settled(None)
     started = time.monotonic()
     telemetry.shutdown()
     print(time.monotonic() - started, flush=True)

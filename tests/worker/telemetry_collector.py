@@ -24,7 +24,12 @@ class Collector:
 
     def span(self) -> Span:
         """The first span that arrives."""
-        return self.traces.get(timeout=PATIENCE).resource_spans[0].scope_spans[0].spans[0]
+        return self.spans(1)[0]
+
+    def spans(self, count: int) -> list[Span]:
+        """The first spans that arrive, all in one request."""
+        spans = self.traces.get(timeout=PATIENCE).resource_spans[0].scope_spans[0].spans
+        return list(spans)[:count]
 
     def take(self, path: str, body: bytes) -> None:
         if path == "/v1/traces":

@@ -24,7 +24,6 @@ from holdfast.handler.handler import Handler
 from holdfast.handler.handler_options import HandlerOptions
 from holdfast.handler.task import Task
 from holdfast.store.memory import MemoryStore
-from holdfast.telemetry.context_only import ContextOnlyTelemetry
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.run import RunningTasks
 from holdfast.worker.spec import WorkerSpec
@@ -429,14 +428,6 @@ async def test_what_a_handlers_options_bound_takes_all_steps(options: HandlerOpt
 )
 async def test_what_is_no_coroutine_takes_all_steps(handler: Handle) -> None:
     assert takes_all_steps(running_under(handler), delivery_of())
-
-
-async def test_what_is_traced_takes_all_steps() -> None:
-    running = running_under(text)
-    traced = RunningTasks(
-        running.context, running.handler, ContextOnlyTelemetry(), running.heartbeat, running.recycler, running.samples
-    )
-    assert takes_all_steps(traced, delivery_of())
 
 
 async def test_a_bug_at_the_end_of_a_delivery_ends_the_worker(play: Play) -> None:

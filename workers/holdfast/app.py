@@ -128,6 +128,7 @@ class Broker:
             max_message_bytes=self._settings.max_message_bytes,
             retries=self._retries or SubmitRetries.of(self._settings.redis.submit),
             handlers=self._handlers,
+            trace_baggage=self._settings.trace_baggage,
         )
         return self
 

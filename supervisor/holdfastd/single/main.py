@@ -22,7 +22,7 @@ from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import Born, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.store.memory import MemoryStore, serving
-from holdfast.telemetry import open_telemetry
+from holdfast.telemetry import open_in_steward
 from holdfast.worker import output_capture
 from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
@@ -96,9 +96,9 @@ async def _steward(
 ) -> AsyncGenerator[InProcessLink]:
     """Run the same steward as for a pool of processes, while the block runs."""
     link = InProcessLink()
-    telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
+    telemetry = open_in_steward(settings)
     spec = StewardSpec(settings, first=True, metrics=metrics, has_pool=False)
-    life = Steward(spec, store, link, telemetry.recovered, own_process=False)
+    life = Steward(spec, store, link, telemetry, own_process=False)
 
     async def hear_out() -> None:
         while True:

@@ -15,7 +15,7 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import BootFailed, Leave, Ready
 from holdfast.ipc.in_process_channel import InProcessLink
 from holdfast.store import open_store
-from holdfast.telemetry import open_telemetry
+from holdfast.telemetry import open_in_steward
 from holdfast_config import Settings
 from holdfastd.control.metrics_socket import ListenError, MetricsSocket
 from holdfastd.core.announce import Announce
@@ -40,7 +40,7 @@ def run(settings: Settings, announce: Announce) -> int:
 
 
 async def _serve(settings: Settings, announce: Announce, metrics: socket.socket | None) -> int:
-    telemetry = open_telemetry(settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol)
+    telemetry = open_in_steward(settings)
     link, systemd = InProcessLink(), Notifier()
     code = ChildExit.BUG
 
@@ -55,7 +55,7 @@ async def _serve(settings: Settings, announce: Announce, metrics: socket.socket 
             group.start_soon(_hear_out, link, settings, announce, systemd)
             group.start_soon(ping_watchdog, systemd)
             group.start_soon(run_duty, halt_watch(store, spec.halts, end_at_halt), Health())
-            code = await Steward(spec, store, link, telemetry.recovered).live()
+            code = await Steward(spec, store, link, telemetry).live()
             group.cancel_scope.cancel()
     systemd.send(STOPPING=1)
     systemd.close()

@@ -12,7 +12,7 @@ import structlog
 from holdfast.exits import ChildExit
 from holdfast.ipc.child_end import ParentLink
 from holdfast.store import open_store
-from holdfast.telemetry import open_telemetry
+from holdfast.telemetry import open_in_steward
 from holdfastd.steward.spec import StewardSpec
 from holdfastd.steward.steward import Steward
 
@@ -33,9 +33,9 @@ def run(spec: StewardSpec, channel: socket.socket) -> int:
 
 async def _serve(spec: StewardSpec, channel: socket.socket) -> ChildExit:
     link = ParentLink(channel)
-    telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-steward", spec.settings.otlp_protocol)
+    telemetry = open_in_steward(spec.settings)
     async with open_store(spec.settings.redis, spec.settings.postgres) as store:
-        code = await Steward(spec, store, link, telemetry.recovered).live()
+        code = await Steward(spec, store, link, telemetry).live()
         await link.flush(SAY_GOODBYE)
     telemetry.shutdown()
     return code

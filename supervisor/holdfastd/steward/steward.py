@@ -16,6 +16,7 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.beat_times import until_next
 from holdfast.ipc.channel import Beat, Born, Died, Drain, Leave, Link, Ready
 from holdfast.store.protocol import Ledger, Store
+from holdfast.telemetry.port import Telemetry
 from holdfast_config.logging import tell_repeats
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.bells import bells
@@ -27,6 +28,7 @@ from holdfastd.steward.duties.lane_audit import LaneAudit
 from holdfastd.steward.duties.lane_limits import LaneLimits
 from holdfastd.steward.duties.lease_renewal import lease_renewal
 from holdfastd.steward.duties.ledger import LedgerDuty
+from holdfastd.steward.duties.lost_runs import LostRuns
 from holdfastd.steward.duties.orphans import Orphans
 from holdfastd.steward.duties.preflight import preflight, preflight_duty
 from holdfastd.steward.duties.promotion import promotion
@@ -39,7 +41,7 @@ from holdfastd.steward.duties.time_file import time_file
 from holdfastd.steward.duties.undeclared_schedules import UndeclaredSchedules
 from holdfastd.steward.duties.unserved_tasks import unserved_tasks
 from holdfastd.steward.duties.webhooks import Webhooks
-from holdfastd.steward.duties.worker_recovery import Recovered, WorkerRecovery
+from holdfastd.steward.duties.worker_recovery import WorkerRecovery
 from holdfastd.steward.duty import Duty, run_duty
 from holdfastd.steward.health import Health
 from holdfastd.steward.lock_files import LockFiles
@@ -63,12 +65,17 @@ class Steward:
     spec: StewardSpec
     store: Store
     link: Link
-    recovered: Recovered
+    telemetry: Telemetry
     own_process: bool = True
     roster: WorkerRoster = field(default_factory=WorkerRoster)
     health: Health = field(default_factory=Health)
     ending: StewardShutdown = field(default_factory=StewardShutdown)
     recoveries: Counter[str] = field(default_factory=Counter[str])  # tasks put back, by the cause of their worker's end
+    lost_runs: LostRuns = field(init=False)
+
+    def __post_init__(self) -> None:
+        lost_runs = LostRuns(self.store, self.telemetry, self.spec.settings.handler or "")
+        object.__setattr__(self, "lost_runs", lost_runs)
 
     async def live(self) -> ChildExit:
         """Run until told to leave, until the parent is gone, or until the first preflight fails; the exit status."""
@@ -102,6 +109,7 @@ class Steward:
     async def _leave(self, deadline: float) -> None:
         with anyio.move_on_after(deadline - time.monotonic()):
             await self.roster.all_recorded()
+            await self.lost_runs.all_reported()
         self.ending.finish(ChildExit.OK)
 
     async def _serve(self, group: TaskGroup) -> None:
@@ -128,9 +136,10 @@ class Steward:
         watch = ClockWatch(store, self.health, settings.lease, time.monotonic)
         suspects = Suspects(store, settings.lane_names, self.roster)
 
-        def recovered(count: int, cause: str) -> None:
-            self.recovered(count, cause)
+        def recovered(incarnation: str, count: int, cause: str) -> None:
             self.recoveries[cause] += count
+            if count and self.telemetry.traces:
+                self.lost_runs.add(incarnation)
             suspects.look()
 
         yield WorkerRecovery(store, self.roster, locks, self.link.send, recovered, settings.max_crashes).duty()
@@ -140,7 +149,9 @@ class Steward:
         yield promotion(store, suspects.look)
         yield suspects.duty(self.link.send)
         halts, longest_rest = self.spec.halts, settings.scan_interval
-        yield schedule_fires(store, settings.queue_name, settings.max_message_bytes, longest_rest, halts)
+        yield schedule_fires(
+            store, settings.queue_name, settings.max_message_bytes, longest_rest, halts, self.telemetry.fires
+        )
         yield host_marks(store, halts, _log_mark)
         if settings.time_file is not None:
             yield time_file(store, settings.time_file)
@@ -154,6 +165,8 @@ class Steward:
         yield preflight_duty(store)
         yield Webhooks(store, settings).duty()
         yield Rollups(store).duty()
+        if self.telemetry.traces:
+            yield self.lost_runs.duty()
         if isinstance(store, Ledger):
             yield LedgerDuty(store, self.health).duty()
         else:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, cast
 
 import msgspec
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+from opentelemetry.trace import NonRecordingSpan
 
 from holdfast.bindu.ids import named
-from holdfast.client.submission import current_trace
+from holdfast.client.submit_trace import current_trace
 from holdfast.core.envelope import Run, UnreadableError, read
 from holdfast.core.identity import sha1_hex
 from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidTaskError
 from holdfast.handler.task import Task
+from holdfast.telemetry.producer_span import producer
 
 _encoder = msgspec.json.Encoder(enc_hook=str)  # as the framework's own scheduler writes what JSON has not
 _decode = msgspec.json.Decoder().decode
@@ -34,9 +35,13 @@ def decoded(raw: bytes) -> Any:
 def submission_of(params: dict[str, Any], queue: str, max_bytes: int) -> Submission:
     """The submission for a `run` with these parameters. Raises InvalidTaskError."""
     content = encoded(params)
-    operation = b'{"operation":"run","params":%b,"trace_id":%b,"span_id":%b}' % (
+    trace = current_trace()
+    flags = b"" if trace.flags is None else b',"trace_flags":%b' % encoded(trace.flags)
+    operation = b'{"operation":"run","params":%b,"trace_id":%b,"span_id":%b%b}' % (
         content,
-        *map(encoded, current_trace()),
+        encoded(trace.trace_id),
+        encoded(trace.span_id),
+        flags,
     )
     run = _read(operation, max_bytes)
     return Submission(run.task_id, run.message_id, sha1_hex(content), operation, queue, name=run.name or "")
@@ -66,10 +71,8 @@ def operation_of(task: Task) -> dict[str, Any]:
             **({"message": message_of(message, task.id, task.context_id)} if message else {}),
         },
     }
-    if task.trace_id and task.span_id:
-        sampled = TraceFlags(TraceFlags.SAMPLED)
-        context = SpanContext(int(task.trace_id, 16), int(task.span_id, 16), is_remote=True, trace_flags=sampled)
-        operation["_current_span"] = NonRecordingSpan(context)
+    if (origin := producer(task.operation)) is not None:
+        operation["_current_span"] = NonRecordingSpan(origin)
     return operation
 
 

@@ -66,7 +66,8 @@ class TaskManager:
 
     `max_message_bytes` is the largest operation that may be submitted. A registry in `handlers` gives named tasks their
     lane, and their arguments are checked by it before anything is written. `retries` says how long calls are repeated
-    while the store cannot be reached; `patience` is its name of earlier versions.
+    while the store cannot be reached; `patience` is its name of earlier versions. `trace_baggage`: tasks carry the
+    OpenTelemetry baggage of the caller.
     """
 
     def __init__(
@@ -78,13 +79,14 @@ class TaskManager:
         retries: SubmitRetries | None = None,
         handlers: Handlers | None = None,
         patience: SubmitRetries | None = None,
+        trace_baggage: bool = False,
     ) -> None:
         check_parts(retries, patience, handlers, max_message_bytes)
         self._store, self._max_bytes = store, max_message_bytes
         self._queue_name = check_lane(queue)
         self.retries = chosen = chosen_retries(retries, patience) or SubmitRetries()
         self.queries = TaskQueries(store, chosen)
-        self.submitter = Submitter(store, self._queue_name, chosen, max_message_bytes, handlers)
+        self.submitter = Submitter(store, self._queue_name, chosen, max_message_bytes, handlers, baggage=trace_baggage)
         self.control = TaskControl(store, chosen, self.submitter, self.queries)
         self.letters = DeadLetters(store, chosen)
         self.queue_control = QueueControl(store, self._queue_name, chosen)
@@ -151,8 +153,7 @@ class TaskManager:
             unique_for=unique_for,
             webhook=webhook,
         )
-        one = self.submitter.prepare(spec)
-        receipt = await self.submitter.submit_one(one)
+        one, receipt = await self.submitter.send(spec)
         if error := refusal(one, receipt):
             raise error
         return receipt.task_id

@@ -14,6 +14,7 @@ from holdfast.client.lookahead import Lookahead
 from holdfast.client.schedule_definition import task_of
 from holdfast.client.schedule_spec import ScheduleSpec
 from holdfast.client.submission import submission
+from holdfast.client.submit_trace import ProducerTrace
 from holdfast.core import fire_order
 from holdfast.core.fire_order import fire_id
 from holdfast.core.quiet_hosts import HaltScope
@@ -23,6 +24,7 @@ from holdfast.core.tasks import Submission
 from holdfast.errors import InvalidScheduleError, InvalidTaskError, StoreError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store.protocol import ScheduleStore
+from holdfast.telemetry.port import FireSpans
 
 PAGE = 100  # schedules that are read at once
 MOST_FIRES = 50  # fires of one call: some 2 ms, for which all other clients wait
@@ -36,7 +38,7 @@ _spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 class ScheduleFirer:
     """`queue`: the lane of tasks that name none; `clock` counts seconds; `scope`: the halts during which it makes no
-    fires. `halted`: such a halt lasts, as of the last round."""
+    fires; `spans` makes a span of each. `halted`: such a halt lasts, as of the last round."""
 
     def __init__(
         self,
@@ -45,8 +47,10 @@ class ScheduleFirer:
         max_bytes: int,
         clock: Callable[[], float] = time.monotonic,
         scope: HaltScope | None = None,
+        spans: FireSpans | None = None,
     ) -> None:
         self.halted = False
+        self._spans = spans
         self._scope = scope
         self._store = store
         self._queue = queue
@@ -108,8 +112,17 @@ class ScheduleFirer:
             reached(Point.BEFORE_FIRE)
             answers = await self._store.fire(some, self._scope)
             reached(Point.FIRED)
+            self._tell_fired(some, answers)
             anything |= any(answer not in {"stale", "halted"} for answer in answers)
         return anything
+
+    def _tell_fired(self, orders: Sequence[FireOrder], answers: Sequence[str]) -> None:
+        if self._spans is None:
+            return
+        for order, answer in zip(orders, answers, strict=True):
+            if answer == "fired":
+                for fire in order.fires:
+                    self._spans.fired(order.schedule_id, fire)
 
     def _note_halt(self, halted: bool) -> None:
         if halted != self.halted and not (self._scope and self._scope.ends):
@@ -142,7 +155,9 @@ class ScheduleFirer:
 
     def _task(self, definition: Definition, task_id: str) -> Submission:
         spec = _spec(definition.spec)
-        return submission(msgspec.structs.replace(task_of(spec), task_id=task_id), self._queue, self._max_bytes)
+        trace = None if self._spans is None else ProducerTrace(*self._spans.names(task_id))
+        task = msgspec.structs.replace(task_of(spec), task_id=task_id)
+        return submission(task, self._queue, self._max_bytes, trace)
 
     async def _resume(self, record: ScheduleRecord, now: int) -> None:
         """Resume a schedule whose pause is over."""

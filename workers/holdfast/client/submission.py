@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from os import urandom
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 
 from holdfast.client.arguments import check
 from holdfast.client.option_checks import checked_options, ms, unix_ms
+from holdfast.client.submit_trace import ProducerTrace, current_trace
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.envelope import build_parts, build_run_of, encode_message
 from holdfast.core.identity import keyed_id, uuid_text
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
 
 
-AROUND = 8192  # bytes of an operation around its message, at most: ids, of which the longest has 1,000 characters
+AROUND = 16384  # bytes of an operation around its message, at most: ids of up to 1,000 characters, baggage of 4 KB
 
 
 class Draft(NamedTuple):
@@ -42,9 +42,9 @@ class Draft(NamedTuple):
     options: SubmitOptions | None
 
 
-def submission(spec: TaskSpec, queue: str, max_bytes: int) -> Submission:
+def submission(spec: TaskSpec, queue: str, max_bytes: int, trace: ProducerTrace | None = None) -> Submission:
     """The submission for `spec`; raises InvalidTaskError. To try again after an error, submit this same value again."""
-    return built(draft(spec, queue, max_bytes), queue, max_bytes)
+    return built(draft(spec, queue, max_bytes), queue, max_bytes, trace)
 
 
 def draft(spec: TaskSpec, queue: str, max_bytes: int) -> Draft:
@@ -58,19 +58,27 @@ def draft(spec: TaskSpec, queue: str, max_bytes: int) -> Draft:
     return checked
 
 
-def built(checked: Draft, queue: str, max_bytes: int) -> Submission:
-    """The submission for a draft, with new ids where it has none; raises InvalidTaskError if it is too large."""
+def built(
+    checked: Draft, queue: str, max_bytes: int, trace: ProducerTrace | None = None, *, baggage: bool = False
+) -> Submission:
+    """The submission for a draft, with new ids where it has none; raises InvalidTaskError if it is too large.
+
+    Without `trace` the task is submitted in the current span; `baggage`: that of the current OpenTelemetry context goes
+    along.
+    """
     spec = checked.spec
     keyed = keyed_id(queue, spec.key) if spec.key is not None else None
     task_id = spec.task_id or keyed or uuid_text(urandom(16), 4)
-    trace_id, span_id = current_trace()
+    trace = trace or current_trace(with_baggage=baggage)
     run = build_run_of(
         task_id,
         checked.message,
         context_id=spec.context_id,
         message_id=spec.message_id or keyed,
-        trace_id=trace_id,
-        span_id=span_id,
+        trace_id=trace.trace_id,
+        span_id=trace.span_id,
+        trace_flags=trace.flags,
+        baggage=trace.baggage,
     )
     if len(run.operation) > max_bytes:
         raise InvalidTaskError(f"the message has {len(run.operation)} bytes: at most {max_bytes} are allowed")
@@ -135,15 +143,3 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             key = f"key {one.lane}" if ":" in one.lane else f"key, which ends in }}:lane:{one.lane},"
             text = f"lane {shown(one.lane)}: its {key} holds something else than a list"
             return LaneTypeError(f"{text}; rename it (RENAME), or name another lane")
-
-
-def current_trace() -> tuple[str | None, str | None]:
-    """The ids of the span in which the producer submits, so that the run appears in the same trace."""
-    if "opentelemetry.trace" not in sys.modules:  # who has not imported it has made no span, and it is not small
-        return None, None
-    from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
-
-    span = get_current_span().get_span_context()
-    if not span.is_valid:
-        return None, None
-    return format_trace_id(span.trace_id), format_span_id(span.span_id)

@@ -13,6 +13,7 @@ import anyio.lowlevel
 from holdfast.client.arguments import check_batch
 from holdfast.client.submission import Draft, built, draft, registered
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.submit_trace import submit_spans
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.tasks import Receipt, Submission
 from holdfast.errors import StoreError
@@ -20,6 +21,7 @@ from holdfast.store.protocol import ProducerStore
 
 if TYPE_CHECKING:
     from holdfast.handler.registry import Handlers
+    from holdfast.telemetry.submit_spans import SubmitSpan
 
 CHUNK = 100  # submissions in one call of the store
 CHUNK_BYTES = 1 << 20  # of their operations, unless one alone has more
@@ -31,11 +33,23 @@ _log = logging.getLogger("holdfast.client.manager")  # the application's own log
 
 class Submitter:
     """The calls of TaskManager that submit. `max_bytes`: the size of the largest operation; `handlers`: a registry that
-    gives named tasks their lane and checks their arguments."""
+    gives named tasks their lane and checks their arguments; `baggage`: that of the caller goes along with each task.
+
+    Where the application has a tracer, a task that is submitted alone has a span `send`, and one of a batch a span
+    `create` beside the `send` of the batch.
+    """
 
     def __init__(
-        self, store: ProducerStore, queue: str, retries: SubmitRetries, max_bytes: int, handlers: Handlers | None
+        self,
+        store: ProducerStore,
+        queue: str,
+        retries: SubmitRetries,
+        max_bytes: int,
+        handlers: Handlers | None,
+        *,
+        baggage: bool = False,
     ) -> None:
+        self._baggage = baggage
         self._store = store
         self._call = retries.call
         self._queue = queue
@@ -44,13 +58,24 @@ class Submitter:
 
     def prepare(self, spec: TaskSpec) -> Submission:
         """Check `spec` and make what `submit` takes: the same bytes each time it is submitted. InvalidTaskError."""
-        return self._built(self.draft(spec))
+        return self._created(self.draft(spec))
 
     def draft(self, spec: TaskSpec) -> Draft:
         """Check `spec`, as `prepare` does, and leave the rest to `submit_drafts`. InvalidTaskError."""
         if self._handlers is not None:
             spec = registered(spec, self._handlers)
         return draft(spec, self._queue, self._max_bytes)
+
+    async def send(self, spec: TaskSpec) -> tuple[Submission, Receipt]:
+        """Prepare and submit one task; its submission and the answer, a refusal included."""
+        checked, spans = self.draft(spec), submit_spans()
+        if spans is None:
+            one = self._built(checked)
+            return one, await self.submit_one(one)
+        with spans.send(checked.spec.lane or self._queue) as span:
+            one = self._built(checked)
+            span.about(one)
+            return one, await self.submit_one(one)
 
     async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
         """The answer for each, refusals included; the batch may be submitted again after an error."""
@@ -77,9 +102,18 @@ class Submitter:
     async def submit_drafts(self, drafts: Sequence[Draft]) -> tuple[list[Submission], list[Receipt]]:
         """The submission of each and its answer, refusals included. A chunk is made while the one before is on its way
         to the store."""
+        spans = submit_spans()
+        if spans is None:
+            return await self._submit_drafts(drafts, None)
+        with spans.send_batch(len(drafts)) as span:
+            return await self._submit_drafts(drafts, span)
+
+    async def _submit_drafts(
+        self, drafts: Sequence[Draft], span: SubmitSpan | None
+    ) -> tuple[list[Submission], list[Receipt]]:
         batch, answers = list[Submission](), list[Receipt]()
         chunks = _chunks(drafts, lambda one: len(one.message))
-        following = self._chunk(chunks)
+        following = self._chunk(chunks, span)
         with _counting(answers, len(drafts)):
             while chunk := following:
                 batch += chunk
@@ -87,15 +121,27 @@ class Submitter:
                 async with anyio.create_task_group() as group:
                     group.start_soon(call.make)
                     await anyio.lowlevel.checkpoint()  # now it is sent
-                    following = self._chunk(chunks)
+                    following = self._chunk(chunks, span)
                 answers += call.answered()
         return batch, answers
 
-    def _chunk(self, chunks: Iterator[Sequence[Draft]]) -> list[Submission]:
-        return [self._built(one) for one in next(chunks, ())]
+    def _chunk(self, chunks: Iterator[Sequence[Draft]], span: SubmitSpan | None) -> list[Submission]:
+        drafts = next(chunks, ())
+        if span is None:
+            return [self._built(one) for one in drafts]
+        return [self._created(one, span) for one in drafts]
+
+    def _created(self, checked: Draft, batch: SubmitSpan | None = None) -> Submission:
+        spans = submit_spans()
+        if spans is None:
+            return self._built(checked)
+        with spans.create(checked.spec.lane or self._queue, batch) as span:
+            one = self._built(checked)
+            span.about(one)
+            return one
 
     def _built(self, one: Draft) -> Submission:
-        return built(one, self._queue, self._max_bytes)
+        return built(one, self._queue, self._max_bytes, baggage=self._baggage)
 
     async def _submit(self, chunk: Sequence[Submission]) -> list[Receipt]:
         if any(one.options for one in chunk):

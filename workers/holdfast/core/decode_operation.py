@@ -22,6 +22,7 @@ from holdfast.core.operations import Control, Operation, Run, UnreadableError, V
 
 _VERBS = frozenset({"cancel", "pause", "resume"})
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
+_FLAGS = re.compile(r"[0-9a-f]{2}")
 _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
 
@@ -47,6 +48,8 @@ class _Envelope(_Params):
     params: _Params | None = None
     trace_id: Any = None
     span_id: Any = None
+    trace_flags: Any = None
+    baggage: Any = None
 
 
 _decoder = msgspec.json.Decoder(_Envelope)
@@ -107,6 +110,8 @@ def _run(raw: bytes, envelope: _Envelope, params: _Params, task_id: str, *, resu
         kwargs=kwargs,
         trace_id=_matching(_TRACE_ID, envelope.trace_id),
         span_id=_matching(_SPAN_ID, envelope.span_id),
+        trace_flags=_flags(envelope.trace_flags),
+        baggage=envelope.baggage if type(envelope.baggage) is str and envelope.baggage else None,
         history_length=_length(params.history_length),
         metadata=_metadata(params),
         resumes=resumes,
@@ -144,6 +149,13 @@ def _word(value: object) -> str | None:
 
 def _matching(pattern: re.Pattern[str], value: object) -> str | None:
     return value if type(value) is str and pattern.fullmatch(value) else None
+
+
+def _flags(value: object) -> int | None:
+    """The flags as a number or as two hex digits, both of which producers write."""
+    if type(value) is str and _FLAGS.fullmatch(value):
+        return int(value, 16)
+    return value if type(value) is int and 0 <= value <= 0xFF else None
 
 
 def _length(value: object) -> int | None:

@@ -65,6 +65,8 @@ def build_run(
     history_length: int | None = None,
     trace_id: str | None = None,
     span_id: str | None = None,
+    trace_flags: str | None = None,
+    baggage: str | None = None,
 ) -> Built:
     """A run operation. A missing message id is derived from the content and the task id, so the same call is the same
     message; a missing context id is the task id. Raises InvalidTaskError for values that JSON cannot carry."""
@@ -76,6 +78,8 @@ def build_run(
         history_length=history_length,
         trace_id=trace_id,
         span_id=span_id,
+        trace_flags=trace_flags,
+        baggage=baggage,
     )
 
 
@@ -93,6 +97,8 @@ def build_run_of(
     history_length: int | None = None,
     trace_id: str | None = None,
     span_id: str | None = None,
+    trace_flags: str | None = None,
+    baggage: str | None = None,
 ) -> Built:
     """As `build_run`, of a message that is encoded already."""
     ids = b'{"task_id":"%b","context_id":%b,"message":{' % (_checked(task_id).encode(), _encoded(context_id or task_id))
@@ -101,14 +107,16 @@ def build_run_of(
     )
     chosen = fitting_message_id(message_id) if message_id else derived_message_id(task_id, ids + rest)
     content = b'%b"message_id":"%b",%b' % (ids, chosen.encode(), rest)
-    operation = b'{"operation":"run","params":%b,%b' % (content, _trace(trace_id, span_id))
+    operation = b'{"operation":"run","params":%b,%b' % (content, _trace(trace_id, span_id, trace_flags, baggage))
     return Built(operation, chosen, sha1_hex(content))
 
 
-def _trace(trace_id: str | None, span_id: str | None) -> bytes:
-    if trace_id is None and span_id is None:
+def _trace(trace_id: str | None, span_id: str | None, flags: str | None, baggage: str | None) -> bytes:
+    if trace_id is None and span_id is None and baggage is None:
         return _UNTRACED
-    return b'"trace_id":%b,"span_id":%b}' % (_encode(trace_id), _encode(span_id))
+    more = b"" if flags is None else b',"trace_flags":%b' % _encode(flags)
+    more += b"" if baggage is None else b',"baggage":%b' % _encode(baggage)
+    return b'"trace_id":%b,"span_id":%b%b}' % (_encode(trace_id), _encode(span_id), more)
 
 
 def _encoded(value: object) -> bytes:

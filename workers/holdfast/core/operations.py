@@ -21,7 +21,8 @@ class UnreadableError(HoldfastError):
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Run a turn. `name` and `kwargs` are those of a named handler. A resume that carries messages
-    reads as one too, with `resumes`: it continues a task and makes none."""
+    reads as one too, with `resumes`: it continues a task and makes none. `trace_flags`: of W3C Trace Context, None if
+    the producer sent none; `baggage`: the producer's, as that header."""
 
     task_id: str
     message_id: str
@@ -31,6 +32,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     kwargs: dict[str, Any] = {}
     trace_id: str | None = None
     span_id: str | None = None
+    trace_flags: int | None = None
+    baggage: str | None = None
     history_length: int | None = None
     metadata: dict[str, Any] = {}
     resumes: bool = False

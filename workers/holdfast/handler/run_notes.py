@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 
 from holdfast.core.settle import one_line
 from holdfast.handler.failures import bounded
@@ -13,15 +14,17 @@ PROGRESS_BYTES = 64
 
 class RunNotes:
     """`progress` is one short line, `checkpoint` the last one made in this delivery, as JSON; `cancelled` tells a
-    handler in a thread to stop. Single assignments of finished values: no reader sees half of one."""
+    handler in a thread to stop. Single assignments of finished values: no reader sees half of one. `on_checkpoint` is
+    called with the size of each checkpoint, in the handler's thread."""
 
-    __slots__ = ("_stored", "cancelled", "checkpoint", "max_bytes", "progress")
+    __slots__ = ("_stored", "cancelled", "checkpoint", "max_bytes", "on_checkpoint", "progress")
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.cancelled = False
         self.progress = ""
         self.checkpoint: bytes | None = None
+        self.on_checkpoint: Callable[[int], None] | None = None
         self._stored: bytes | None = None
 
     def show(self, value: object) -> None:
@@ -35,6 +38,8 @@ class RunNotes:
         if len(encoded) > self.max_bytes:
             raise NotJsonError(f"a checkpoint of {len(encoded)} bytes: at most {self.max_bytes} are kept")
         self.checkpoint = encoded
+        if self.on_checkpoint is not None:
+            self.on_checkpoint(len(encoded))
 
     @property
     def unstored_checkpoint(self) -> bytes | None:

@@ -94,7 +94,8 @@ class Task:
     def traceparent(self) -> str | None:
         """The W3C traceparent that the handler's own calls should send; None if there is no trace."""
         if self.span is None and self.trace_id is not None and self.span_id is not None:
-            return f"00-{self.trace_id}-{self.span_id}-01"
+            flags = self.operation.trace_flags
+            return f"00-{self.trace_id}-{self.span_id}-{1 if flags is None else flags:02x}"
         return self.span
 
     @property

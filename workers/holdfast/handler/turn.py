@@ -69,6 +69,8 @@ def _as_one(runs: Sequence[Run]) -> Run:
         kwargs=call.kwargs,
         trace_id=traced.trace_id,
         span_id=traced.span_id,
+        trace_flags=traced.trace_flags,
+        baggage=traced.baggage,
         history_length=lengths[-1] if lengths else None,
         metadata=metadata,
     )

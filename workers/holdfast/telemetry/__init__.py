@@ -2,25 +2,81 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from holdfast.telemetry.disabled import DisabledTelemetry
 from holdfast.telemetry.port import Span, Telemetry
 
-__all__ = ["Telemetry", "Span", "HTTP", "GRPC", "open_inside", "open_telemetry"]
+if TYPE_CHECKING:
+    from holdfast_config import Settings
+
+__all__ = [
+    "Telemetry",
+    "Span",
+    "Tracing",
+    "HTTP",
+    "GRPC",
+    "open_in_worker",
+    "open_in_steward",
+    "open_inside",
+    "open_telemetry",
+]
 
 HTTP = "http/protobuf"
 GRPC = "grpc"
 
 
-def open_inside(endpoint: str | None, service: str, protocol: str = HTTP) -> Telemetry:
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """`mode`: link or parent; `baggage`: that of the producer reaches the handler; `is_global`: spans that others make
+    in this process are sent, too, unless somebody has set a provider of spans: then that one is used."""
+
+    mode: str = "link"
+    baggage: bool = False
+    is_global: bool = False
+
+    @classmethod
+    def of_worker(cls, settings: Settings) -> Tracing:
+        return cls(settings.trace_mode, settings.trace_baggage, is_global=True)
+
+    @classmethod
+    def of_steward(cls, settings: Settings) -> Tracing:
+        return cls(settings.trace_mode)
+
+
+def open_in_worker(settings: Settings) -> Telemetry:
+    """Telemetry of a worker process, opened after the import of its handler: spans go through a provider that the
+    handler's module has set, even where we have no collector."""
+    if settings.otlp_endpoint is None and _handler_traces():
+        from holdfast.telemetry.otlp import OtlpTelemetry
+        from holdfast.telemetry.providers import Providers
+
+        return OtlpTelemetry(Providers.of_handler(), Tracing.of_worker(settings))
+    return open_telemetry(
+        settings.otlp_endpoint, "holdfast-worker", settings.otlp_protocol, Tracing.of_worker(settings)
+    )
+
+
+def open_in_steward(settings: Settings) -> Telemetry:
+    return open_telemetry(
+        settings.otlp_endpoint, "holdfast-steward", settings.otlp_protocol, Tracing.of_steward(settings)
+    )
+
+
+def open_inside(settings: Settings) -> Telemetry:
     """The same within an application, whose own telemetry may go on where nothing is sent by us."""
-    if endpoint is None:
+    if settings.otlp_endpoint is None:
         from holdfast.telemetry.context_only import ContextOnlyTelemetry
 
         return ContextOnlyTelemetry()
-    return open_telemetry(endpoint, service, protocol)
+    return open_in_worker(settings)
 
 
-def open_telemetry(endpoint: str | None, service: str, protocol: str = HTTP) -> Telemetry:
+def open_telemetry(
+    endpoint: str | None, service: str, protocol: str = HTTP, tracing: Tracing | None = None
+) -> Telemetry:
     """Telemetry of this process, to the collector at the URL `endpoint`; None: nothing is sent, nothing is loaded.
 
     `service` is its name there, unless OTEL_SERVICE_NAME gives another. `protocol` is what OTEL_EXPORTER_OTLP_PROTOCOL
@@ -31,4 +87,15 @@ def open_telemetry(endpoint: str | None, service: str, protocol: str = HTTP) -> 
     from holdfast.telemetry.otlp import OtlpTelemetry
     from holdfast.telemetry.providers import Providers
 
-    return OtlpTelemetry(Providers.towards(endpoint, service, grpc=protocol == GRPC))
+    tracing = tracing or Tracing()
+    providers = Providers.towards(endpoint, service, grpc=protocol == GRPC, is_global=tracing.is_global)
+    return OtlpTelemetry(providers, tracing)
+
+
+def _handler_traces() -> bool:
+    """True if the handler's module has set a provider of spans. Imports nothing where it has imported nothing."""
+    if "opentelemetry.trace" not in sys.modules:
+        return False
+    from holdfast.telemetry.span_providers import provider_in_use
+
+    return provider_in_use() is not None

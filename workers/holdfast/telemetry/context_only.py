@@ -9,38 +9,56 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.context import attach, detach
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.delivery import Delivery, Settlement, Verdict
 from holdfast.core.outcomes import Outcome
 from holdfast.telemetry.producer_span import context, producer
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import SpanContext
+
     from holdfast.handler.task import Task
+    from holdfast.telemetry.lost_run import LostRun
 
 
-class _Untold:
-    def ended(self, outcome: Outcome) -> None:
+class _ProducersSpan:
+    __slots__ = ("_origin",)
+
+    def __init__(self, origin: SpanContext | None) -> None:
+        self._origin = origin
+
+    @contextmanager
+    def inside(self) -> Generator[None]:
+        if self._origin is None:
+            yield
+            return
+        token = attach(context(self._origin))
+        try:
+            yield
+        finally:
+            detach(token)
+
+    def ended(self, outcome: Outcome, report: Settlement | None) -> None:
         pass
 
-
-_UNTOLD = _Untold()
+    def settled(self, verdict: Verdict | None) -> None:
+        pass
 
 
 class ContextOnlyTelemetry:
     __slots__ = ()
 
-    @contextmanager
-    def delivery(self, delivery: Delivery, task: Task) -> Generator[_Untold]:
-        origin = producer(task)
-        if origin is None:
-            yield _UNTOLD
-            return
-        token = attach(context(origin))
-        try:
-            yield _UNTOLD
-        finally:
-            detach(token)
+    @property
+    def traces(self) -> bool:
+        return True
 
-    def recovered(self, count: int, cause: str) -> None:
+    def delivery(self, delivery: Delivery, task: Task, handler: str) -> _ProducersSpan:
+        return _ProducersSpan(producer(task.operation))
+
+    @property
+    def fires(self) -> None:
+        return None
+
+    def lost(self, run: LostRun) -> None:
         pass
 
     def shutdown(self) -> None:

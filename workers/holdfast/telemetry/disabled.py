@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.delivery import Delivery, Settlement, Verdict
 from holdfast.core.outcomes import Outcome
 
 if TYPE_CHECKING:
     from holdfast.handler.task import Task
+    from holdfast.telemetry.lost_run import LostRun
 
 
 class _Nothing:
     __slots__ = ()
+
+    def inside(self) -> _Nothing:
+        return self
 
     def __enter__(self) -> _Nothing:
         return self
@@ -20,7 +24,10 @@ class _Nothing:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: Outcome, report: Settlement | None) -> None:
+        pass
+
+    def settled(self, verdict: Verdict | None) -> None:
         pass
 
 
@@ -30,10 +37,18 @@ _NOTHING = _Nothing()
 class DisabledTelemetry:
     __slots__ = ()
 
-    def delivery(self, delivery: Delivery, task: Task) -> _Nothing:
+    @property
+    def traces(self) -> bool:
+        return False
+
+    def delivery(self, delivery: Delivery, task: Task, handler: str) -> _Nothing:
         return _NOTHING
 
-    def recovered(self, count: int, cause: str) -> None:
+    @property
+    def fires(self) -> None:
+        return None
+
+    def lost(self, run: LostRun) -> None:
         pass
 
     def shutdown(self) -> None:

@@ -5,31 +5,62 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.core.delivery import Delivery
+from holdfast.core.delivery import Delivery, Settlement, Verdict
 from holdfast.core.outcomes import Outcome
 
 if TYPE_CHECKING:
+    from holdfast.core.schedule_records import Fire
     from holdfast.handler.task import Task
+    from holdfast.telemetry.lost_run import LostRun
 
 
 class Span(Protocol):
-    """One delivery being run."""
+    """One delivery. It is sent when its outcome is known to the store: if the worker dies before that, the steward
+    reports the run as lost."""
 
-    def ended(self, outcome: Outcome) -> None:
-        """The handler ended with this outcome; a span without one was cancelled."""
+    def inside(self) -> AbstractContextManager[object]:
+        """Around the run of the handler; spans that the handler makes are within it."""
         ...
+
+    def ended(self, outcome: Outcome, report: Settlement | None) -> None:
+        """The handler ended with this outcome; `report` is to be sent to the store, if there is anything to report."""
+        ...
+
+    def settled(self, verdict: Verdict | None) -> None:
+        """The store has answered the report; None: nothing was reported."""
+        ...
+
+
+class FireSpans(Protocol):
+    """The spans in which schedules make tasks. Several processes may prepare a fire: its span has the same id in each,
+    and the one that makes the fire sends it."""
+
+    def names(self, task_id: str) -> tuple[str, str, str]:
+        """The trace, the span and the flags that this task's envelope is to name."""
+        ...
+
+    def fired(self, schedule_id: str, fire: Fire) -> None: ...
 
 
 class Telemetry(Protocol):
     """One process's telemetry. No call waits for the collector, and none raises because it is away."""
 
-    def delivery(self, delivery: Delivery, task: Task) -> AbstractContextManager[Span]:
-        """Around one run of a handler; spans that the handler makes are within it. It belongs to the producer's trace
-        and links to the producer's span, if the envelope named one."""
+    @property
+    def traces(self) -> bool:
+        """True if spans are made."""
         ...
 
-    def recovered(self, count: int, cause: str) -> None:
-        """So many tasks were put back; `cause` is what their worker died of."""
+    def delivery(self, delivery: Delivery, task: Task, handler: str) -> Span:
+        """The span of one run of `handler`. It links or belongs to the producer's span, if the envelope names one."""
+        ...
+
+    @property
+    def fires(self) -> FireSpans | None:
+        """None where no spans are made."""
+        ...
+
+    def lost(self, run: LostRun) -> None:
+        """A worker was lost while it ran this."""
         ...
 
     def shutdown(self) -> None:

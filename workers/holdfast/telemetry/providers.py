@@ -5,29 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from threading import Thread
 
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.export import SpanExporter
 
+from holdfast.telemetry import span_providers
 from holdfast.telemetry.resource import resource
+from holdfast.telemetry.span_providers import SpanProvider
 
 SHUTDOWN_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    tracers: TracerProvider
+    spans: SpanProvider
 
     @classmethod
-    def towards(cls, endpoint: str, service: str, *, grpc: bool) -> Providers:
-        """Providers that send to the collector at `endpoint`."""
-        # At exit the SDK would wait for a collector that is away; `shutdown` has a limit.
-        tracers = TracerProvider(resource=resource(service), shutdown_on_exit=False)
-        tracers.add_span_processor(BatchSpanProcessor(_grpc(endpoint) if grpc else _http(endpoint)))
-        return cls(tracers)
+    def towards(cls, endpoint: str, service: str, *, grpc: bool, is_global: bool = False) -> Providers:
+        """Providers that send to the collector at `endpoint`. `is_global`: spans of others in this process are sent,
+        too, through a provider that is there or through ours."""
+        exporter, about = _grpc(endpoint) if grpc else _http(endpoint), resource(service)
+        return cls(span_providers.global_one(exporter, about) if is_global else span_providers.own(exporter, about))
+
+    @classmethod
+    def of_handler(cls) -> Providers:
+        """The provider of spans that the handler's module has set."""
+        return cls(span_providers.given())
 
     def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> None:
         """Send what is left, for at most `seconds`; the SDK itself would go on for 30."""
-        thread = Thread(target=self.tracers.shutdown, daemon=True)
+        thread = Thread(target=self.spans.end, daemon=True)
         thread.start()
         thread.join(seconds)
 

@@ -1,4 +1,4 @@
-"""Names of spans, metrics and their attributes: the messaging semantic conventions, and our own beside them.
+"""Names of spans, events, metrics and their attributes: the messaging semantic conventions, and our own beside them.
 
 The conventions are still in development; a change of theirs is a change of this file.
 """
@@ -9,15 +9,53 @@ SYSTEM = "messaging.system"
 OPERATION_NAME = "messaging.operation.name"
 OPERATION_TYPE = "messaging.operation.type"
 DESTINATION = "messaging.destination.name"
+CLIENT_ID = "messaging.client.id"
 MESSAGE_ID = "messaging.message.id"
 CONVERSATION_ID = "messaging.message.conversation_id"
 ENVELOPE_SIZE = "messaging.message.envelope.size"
+BATCH_COUNT = "messaging.batch.message_count"
 ERROR_TYPE = "error.type"
+EXCEPTION_EVENT = "exception"
+EXCEPTION_TYPE = "exception.type"
+EXCEPTION_STACK = "exception.stacktrace"
 
 HOLDFAST = "holdfast"  # the messaging system, and the instrumentation's scope
-PROCESS = "process"  # one run of a handler, as a name and as a type of operation
+
+# Operations, as a name and as a type.
+CREATE = "create"
+SEND = "send"
+PROCESS = "process"
+RECOVER = "recover"  # ours, as FIRE
+FIRE = "fire"
 
 TASK_ID = "holdfast.task.id"
 TURN = "holdfast.task.turn"
+HANDLER = "holdfast.task.handler"
+ATTEMPT = "holdfast.task.attempt"
+WAIT = "holdfast.task.wait"  # seconds
+CRASHES = "holdfast.task.crashes"
 DELIVERY = "holdfast.delivery.number"
 OUTCOME = "holdfast.delivery.outcome"
+STOPPED_BY = "holdfast.delivery.stopped_by"
+SETTLEMENT = "holdfast.delivery.settlement"
+SCHEDULE_ID = "holdfast.schedule.id"
+LATENESS = "holdfast.schedule.lateness"  # seconds
+
+LOST = "lost"  # outcomes that no handler has
+TOO_LATE = "too late"
+
+# Events of the span of a delivery or of a recovery.
+CHECKPOINT_EVENT = "holdfast.checkpoint"
+RETRY_EVENT = "holdfast.retry"
+PAUSE_EVENT = "holdfast.pause"
+RELEASE_EVENT = "holdfast.release"
+DEAD_LETTER_EVENT = "holdfast.dead_letter"
+LOST_EVENT = "holdfast.lost"
+SIZE = "holdfast.checkpoint.size"  # bytes
+DELAY = "holdfast.retry.delay"  # seconds
+
+LINK = "holdfast.link"  # an attribute of a link: what it leads to
+PRODUCER = "producer"
+EARLIER = "earlier delivery"
+
+CAUSE = "holdfast.recovery.cause"

@@ -21,7 +21,7 @@ from holdfast.handler.lanes_of_handler import settled
 from holdfast.ipc.channel import BootFailed, encode
 from holdfast.ipc.child_end import ParentLink
 from holdfast.os.kill_points import Point, reached
-from holdfast.telemetry import open_telemetry
+from holdfast.telemetry import open_in_worker
 from holdfast.worker import output_capture
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.lock_file import hold_lock, open_page
@@ -71,7 +71,7 @@ async def _serve(spec: WorkerSpec, channel: socket.socket, begun: BegunTasks) ->
         link.send(BootFailed(ChildExit.BOOT_FAILED, str(error), error.traceback))
         await link.flush(LAST_MESSAGES_TIMEOUT)
         return ChildExit.BOOT_FAILED
-    telemetry = open_telemetry(spec.settings.otlp_endpoint, "holdfast-worker", spec.settings.otlp_protocol)
+    telemetry = open_in_worker(spec.settings)
     code = ChildExit.BUG
     async with aclosing(store_of(forked_with)) as store, anyio.create_task_group() as group:
         code = await QueueWorker(WorkerContext(spec, store, begun=begun), handler, link, telemetry, group).run()

@@ -1,8 +1,8 @@
 """Runs the deliveries that this worker holds, each in a scope of its own; outcomes go with the next pull.
 
 There are two ways, side by side here. A coroutine that nothing bounds, of a delivery that has all its messages, runs in
-few steps (`run_unbounded`). A delivery that has a timeout, a limit, a thread, a span, an earlier turn or more messages
-to wait for takes all of them (`_run_within_limit`). In both ways a handler that ends in the same manner has the same
+few steps (`run_unbounded`). A delivery that has a timeout, a limit, a thread, an earlier turn or more messages to wait
+for takes all of them (`_run_within_limit`). In both ways a handler that ends in the same manner has the same
 outcome, and a cancel is delivered again and again until it is obeyed.
 
 Deliveries are plain asyncio tasks, as one of an anyio group costs several times as much to begin. But they are only
@@ -16,15 +16,16 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable, KeysView
+from collections.abc import Callable, Coroutine, Iterable, KeysView
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import anyio
 import structlog
 from msgspec import structs
 
-from holdfast.core.delivery import Delivery, Holding, Settle
+from holdfast.core.delivery import Delivery, Holding, Settle, Settlement
 from holdfast.core.outcomes import Deferred, HandlerStopped, Outcome, Raised
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import settlement
@@ -37,8 +38,7 @@ from holdfast.handler.run import run, run_unbounded
 from holdfast.handler.task import Task
 from holdfast.handler.threads import Threads
 from holdfast.handler.turn import is_whole
-from holdfast.telemetry.disabled import DisabledTelemetry
-from holdfast.telemetry.port import Telemetry
+from holdfast.telemetry.port import Span, Telemetry
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.handler_limits import HandlerLimits
 from holdfast.worker.heartbeat import Heartbeat
@@ -46,6 +46,7 @@ from holdfast.worker.output_capture import end_of, is_installed, unfinished
 from holdfast.worker.recycler import Recycler
 from holdfast.worker.samples import Samples
 from holdfast.worker.task_log import TaskLog
+from holdfast.worker.unsettled_spans import UnsettledSpans
 from holdfast_config.current_task import CURRENT
 
 _RELEASE = Settle.RELEASE  # looked up once, as it is compared for each task
@@ -60,7 +61,7 @@ class RunningTask:
 
     `begun_at`: by the clock of the lease. `called_at`: when its handler was called, in monotonic seconds; 0: not yet.
     `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty while nothing has stopped it. `waits`:
-    for a place of its handler, it has not begun.
+    for a place of its handler, it has not begun. `span`: its trace's, where there are traces.
     """
 
     task: Task
@@ -72,6 +73,7 @@ class RunningTask:
     waits: bool = False
     called_at: float = 0.0
     runner: asyncio.Task[None] | None = None
+    span: Span | None = None
 
     async def await_earlier(self) -> None:
         """Wait until the earlier turn has ended, even if this one is stopped before: never two at once."""
@@ -108,8 +110,8 @@ class RunningTasks:
     _timeouts: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
     _threads: Threads = field(init=False)
     _scopes: type[anyio.CancelScope] = field(init=False)
-    _is_traced: bool = field(init=False)
     _is_captured: bool = field(init=False)
+    _spans: UnsettledSpans | None = None
     _is_quarantine: bool = field(init=False)
     _max_bytes: int = field(init=False)
     _retry_policy: RetryPolicy = field(init=False)
@@ -121,9 +123,11 @@ class RunningTasks:
         self._scopes = type(anyio.CancelScope())
         self._is_quarantine = self.context.spec.quarantine
         self._max_bytes = settings.max_message_bytes
-        self._is_traced = not isinstance(self.telemetry, DisabledTelemetry)
         self._is_captured = is_installed()
         self.task_log = TaskLog(settings.log_level)
+        if self.telemetry.traces:
+            self._spans = UnsettledSpans()
+            self.context.on_verdict = self._spans.before(self.context.on_verdict)
         self._limits = HandlerLimits(settings.concurrency, time.monotonic)
         self._retry_policy = RetryPolicy(settings.max_attempts, settings.retry_base, settings.retry_cap)
 
@@ -205,10 +209,11 @@ class RunningTasks:
             with running.scope:
                 if unbounded is None:
                     outcome = await self._run_within_limit(delivery, running)
-                else:  # at once, without a place, a time limit, earlier messages or a span
+                else:  # at once, without a place, a time limit or earlier messages
                     running.called_at = time.monotonic()
                     self.task_log.started(running.task)
-                    outcome = await run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
+                    called = run_unbounded(self.handler, unbounded, delivery, running.task, self._threads)
+                    outcome = await (called if self._spans is None else self._run_in_span(delivery, running, called))
         except BaseException as error:
             # Border of a task: no error may keep the slot, or end the other deliveries.
             outcome = None if running.stopped_by else _escaped(error, delivery)
@@ -232,7 +237,7 @@ class RunningTasks:
 
     def _unbounded(self, delivery: Delivery, task: Task) -> HandlerFunction | None:
         """The handler of this delivery, if it is a coroutine that nothing bounds and nothing is to be waited for."""
-        if task.unreadable or delivery.earlier or delivery.timeout_ms is not None or self._is_traced:
+        if task.unreadable or delivery.earlier or delivery.timeout_ms is not None:
             return None
         function = self.handler.choose(task.operation.name)
         if type(function) is not HandlerFunction or not function.is_unbounded:
@@ -277,12 +282,18 @@ class RunningTasks:
         self.task_log.started(running.task)
         timeout = self._timeout_of(delivery.lane)
         running.called_at = time.monotonic()
-        with self.telemetry.delivery(delivery, running.task) as span:
-            outcome = await run(
-                self.handler, delivery, running.task, self._threads.limiter, timeout, on_stuck=self.context.stuck.set
-            )
-            span.ended(outcome)
-            return outcome
+        called = run(
+            self.handler, delivery, running.task, self._threads.limiter, timeout, on_stuck=self.context.stuck.set
+        )
+        return await (called if self._spans is None else self._run_in_span(delivery, running, called))
+
+    async def _run_in_span(
+        self, delivery: Delivery, running: RunningTask, called: Coroutine[Any, Any, Outcome]
+    ) -> Outcome:
+        name = running.task.operation.name if self.handler.named else None
+        running.span = self.telemetry.delivery(delivery, running.task, name or self.handler.target)
+        with running.span.inside():
+            return await called
 
     async def _with_history(self, delivery: Delivery, task: Task) -> Delivery:
         """The delivery with all earlier messages that the operation asks for: a pull carries only so many bytes."""
@@ -307,16 +318,24 @@ class RunningTasks:
             self.released += 1
         if report and running.called_at:
             self.samples.add(delivery, running.task.operation.name, report, time.monotonic() - running.called_at)
-        if is_latest:
-            self._forget(delivery.task_id)
-            if not self.context.exchange.finish(delivery.task_id, report):
-                self.context.begun.remove(delivery.task_id)
+        is_reported = is_latest and self._finish(delivery.task_id, report)
+        if self._spans is not None and running.span is not None and not isinstance(outcome, Deferred):
+            running.span.ended(outcome, report)
+            self._spans.add(delivery.task_id, running.span, is_reported)
         if running.ended:
             running.ended.set()
         if not isinstance(outcome, Deferred):
             self._count()
         self.context.state.durations.note(lease_clock() - running.begun_at)
         self.on_end()
+
+    def _finish(self, task_id: str, report: Settlement | None) -> bool:
+        """True if the end of this task is on its way to the store."""
+        self._forget(task_id)
+        is_reported = self.context.exchange.finish(task_id, report)
+        if not is_reported:
+            self.context.begun.remove(task_id)
+        return is_reported
 
     def _count(self) -> None:
         self.recycler.task_ended()

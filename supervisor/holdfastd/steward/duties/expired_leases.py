@@ -48,4 +48,4 @@ class ExpiredLeases:
         lapsed = await self._store.reap(lease_ms, grace_ms, self._settings.max_crashes)
         for incarnation, count in lapsed.items():
             _log.warning("lost worker recovered: its lease expired", incarnation=incarnation, tasks=count)
-            self._recovered(count, CAUSE)
+            self._recovered(incarnation, count, CAUSE)

@@ -70,7 +70,7 @@ class Orphans:
         count = await self._store.recover(incarnation, CAUSE, charged=False, max_crashes=self._max_crashes, begun=begun)
         self._locks.remove(incarnation)
         _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)
-        self._recovered(count, CAUSE)
+        self._recovered(incarnation, count, CAUSE)
 
     async def _is_over(self, incarnation: str) -> bool:
         """True once no process holds the lock; processes that were just killed get some time to end."""

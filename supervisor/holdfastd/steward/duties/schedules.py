@@ -7,6 +7,7 @@ import anyio
 from holdfast.client.schedule_fire import ScheduleFirer
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.store.protocol import ScheduleStore
+from holdfast.telemetry.port import FireSpans
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.punctual_wait import punctual
 
@@ -14,11 +15,16 @@ HALTED_REST = 1.0  # seconds
 
 
 def schedule_fires(
-    store: ScheduleStore, queue: str, max_bytes: int, scan_interval: float, scope: HaltScope | None = None
+    store: ScheduleStore,
+    queue: str,
+    max_bytes: int,
+    scan_interval: float,
+    scope: HaltScope | None = None,
+    spans: FireSpans | None = None,
 ) -> Duty:
     """`scan_interval`: the longest wait in seconds, in case an alarm is lost. During the halts of `scope` it makes no
     fires, and leaves the alarm to other stewards."""
-    firing = ScheduleFirer(store, queue, max_bytes, scope=scope)
+    firing = ScheduleFirer(store, queue, max_bytes, scope=scope, spans=spans)
     wait_for_fires = punctual(store.wait_fires)
 
     async def run_once() -> float:

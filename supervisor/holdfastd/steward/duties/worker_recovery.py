@@ -24,8 +24,8 @@ from holdfastd.steward.roster import WorkerRoster
 
 LOOK_EVERY = 30.0  # seconds; deaths wake it
 
-# Called with the number of recovered tasks and the cause of their worker's death.
-Recovered = Callable[[int, str], None]
+# Called with a dead worker, the number of its tasks that were recovered, and the cause of its death.
+Recovered = Callable[[str, int, str], None]
 
 _log = structlog.get_logger("holdfast.steward")
 
@@ -49,7 +49,7 @@ class WorkerRecovery:
             self.roster.remove(death.incarnation)
             self.acknowledge(Acknowledged(death.incarnation, count))
             self.locks.remove(death.incarnation)
-            self.recovered(count, death.cause)
+            self.recovered(death.incarnation, count, death.cause)
         return LOOK_EVERY
 
     async def _record(self, death: Died) -> int:

@@ -1,0 +1,83 @@
+"""Rules of the traces of tasks."""
+
+from __future__ import annotations
+
+from tests.rules.rule import Rule
+
+_HERE = "workers/holdfast/telemetry"
+_SPANS = "tests/worker/test_telemetry.py"
+_TRACES = "tests/otlp/test_traces.py"
+
+TELEMETRY = (
+    Rule(
+        "the span of a delivery has the id that its task and number give",
+        f"{_HERE}/chosen_spans.py",
+        "            chosen.id_generator = self._ids\n",
+        "",
+        f"{_SPANS}::test_a_delivery_is_a_consumer_span_with_links",
+    ),
+    Rule(
+        "each delivery has a span id of its own",
+        "workers/holdfast/core/trace_ids.py",
+        'f"process {task_id} {delivery}"',
+        'f"process {task_id}"',
+        "tests/core/test_trace_ids.py::test_each_delivery_of_each_task_has_an_id_of_its_own",
+    ),
+    Rule(
+        "in the mode link a delivery is no child of its producer's span",
+        f"{_HERE}/task_tracer.py",
+        "if origin is not None and self._is_parent else",
+        "if origin is not None else",
+        f"{_SPANS}::test_a_delivery_is_a_consumer_span_with_links",
+    ),
+    Rule(
+        "the producer's sampling decision is kept without being its child",
+        f"{_HERE}/chosen_spans.py",
+        "        if self.origin is not None:\n",
+        "        if False:\n",
+        f"{_SPANS}::test_the_producer_decides_if_a_trace_is_sampled",
+    ),
+    Rule(
+        "the producer's flags are read",
+        f"{_HERE}/producer_span.py",
+        "TraceFlags.SAMPLED if operation.trace_flags is None else operation.trace_flags",
+        "TraceFlags.SAMPLED",
+        f"{_SPANS}::test_the_producer_decides_if_a_trace_is_sampled",
+    ),
+    Rule(
+        "the message of an error is not in its span",
+        f"{_HERE}/frames.py",
+        "[ |]*File ",
+        "[ |]*(?:|File |KeyError).*",
+        f"{_SPANS}::test_a_span_tells_how_the_delivery_ended",
+    ),
+    Rule(
+        "a worker sends no span of a run whose end the store does not know",
+        "workers/holdfast/worker/unsettled_spans.py",
+        "            self._spans[task_id] = span\n",
+        "            span.settled(None)\n",
+        "tests/worker/test_unsettled_spans.py::test_a_span_is_sent_with_the_stores_answer_to_its_report",
+    ),
+    Rule(
+        "the steward reports the runs of dead workers",
+        "supervisor/holdfastd/steward/steward.py",
+        "                self.lost_runs.add(incarnation)\n",
+        "                pass\n",
+        f"{_TRACES}::test_a_killed_run_has_a_span_and_is_the_parent_of_its_children",
+    ),
+    Rule(
+        "tasks that had not begun have no lost run",
+        "supervisor/holdfastd/steward/duties/lost_runs.py",
+        "            if not step.reason.endswith(NOT_BEGUN):\n                steps",
+        "            if True:\n                steps",
+        "tests/supervisor/test_lost_runs.py::test_the_recoveries_of_a_worker_are_found_among_others",
+    ),
+    Rule(
+        "spans of handlers go the same way, through a provider that their module has set",
+        f"{_HERE}/span_providers.py",
+        "    if provider_in_use() is None:\n        trace.set_tracer_provider(_batching(exporter, resource))\n"
+        "    return given()",
+        "    return own(exporter, resource)",
+        f"{_TRACES}::test_a_provider_of_the_handlers_module_is_used",
+    ),
+)

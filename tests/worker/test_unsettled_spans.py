@@ -1,0 +1,47 @@
+"""A delivery's span is sent when the store has answered its report."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+from holdfast.core.delivery import Settle, Settlement, Verdict
+from holdfast.core.outcomes import Outcome
+from holdfast.worker.unsettled_spans import UnsettledSpans
+
+
+@dataclass
+class Sent:
+    verdicts: list[Verdict | None] = field(default_factory=list["Verdict | None"])
+
+    def inside(self) -> nullcontext[None]:
+        return nullcontext()
+
+    def ended(self, outcome: Outcome, report: Settlement | None) -> None:
+        pass
+
+    def settled(self, verdict: Verdict | None) -> None:
+        self.verdicts.append(verdict)
+
+
+def report(task_id: str) -> Settlement:
+    return Settlement(task_id, "1:i:1", Settle.COMPLETED)
+
+
+def test_a_span_is_sent_with_the_stores_answer_to_its_report() -> None:
+    passed_on = list[Settlement]()
+    spans, first, second = UnsettledSpans(), Sent(), Sent()
+    take = spans.before(lambda settlement, _: passed_on.append(settlement))
+    spans.add("t1", first, is_reported=True)
+    spans.add("t2", second, is_reported=True)
+    assert (first.verdicts, second.verdicts) == ([], [])
+    take(report("t1"), Verdict.OK)
+    take(report("t1"), Verdict.ALREADY)
+    assert (first.verdicts, second.verdicts) == ([Verdict.OK], [])
+    assert passed_on == [report("t1"), report("t1")]
+
+
+def test_a_span_of_which_nothing_is_reported_is_sent_at_once() -> None:
+    spans, span = UnsettledSpans(), Sent()
+    spans.add("t", span, is_reported=False)
+    assert span.verdicts == [None]

@@ -1,0 +1,55 @@
+"""The producer's side of tracing, of which nothing is imported unless the application has imported OpenTelemetry."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from holdfast.telemetry.submit_spans import SubmitSpans
+
+
+class ProducerTrace(NamedTuple):
+    """The span in which a task is submitted, as its envelope names it. `flags`: 2 hex digits of W3C Trace Context;
+    `baggage`: a header."""
+
+    trace_id: str | None = None
+    span_id: str | None = None
+    flags: str | None = None
+    baggage: str | None = None
+
+
+_NONE = ProducerTrace()
+BAGGAGE_BYTES = 4096
+
+
+def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
+    """The span in which the producer submits, so that the run appears in the same trace, or in one linked to it."""
+    if "opentelemetry.trace" not in sys.modules:  # who has not imported it has made no span, and it is not small
+        return _NONE
+    from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
+
+    header = _baggage() if with_baggage else None
+    span = get_current_span().get_span_context()
+    if not span.is_valid:
+        return _NONE if header is None else ProducerTrace(baggage=header)
+    return ProducerTrace(
+        format_trace_id(span.trace_id), format_span_id(span.span_id), f"{span.trace_flags:02x}", header
+    )
+
+
+def submit_spans() -> SubmitSpans | None:
+    """None if the application has no tracer."""
+    if "opentelemetry.trace" not in sys.modules:
+        return None
+    from holdfast.telemetry.submit_spans import of_application
+
+    return of_application()
+
+
+def _baggage() -> str | None:
+    """The baggage of the current context, unless it is too large to travel with each task."""
+    from holdfast.telemetry.baggage import written
+
+    header = written()
+    return header if header and len(header) <= BAGGAGE_BYTES else None

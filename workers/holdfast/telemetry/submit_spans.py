@@ -1,0 +1,101 @@
+"""Spans of a producer: `send` around the submit of one task, `create` for each of a batch and `send` around that.
+
+By the messaging conventions. Made with the tracer of the application, if it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import lru_cache
+
+from opentelemetry import trace
+from opentelemetry.trace import ProxyTracerProvider, Span, SpanKind, StatusCode, TracerProvider
+from opentelemetry.util.types import AttributeValue
+
+from holdfast.core.tasks import Submission
+from holdfast.telemetry import semantic_names
+
+
+class SubmitSpans:
+    def __init__(self, provider: TracerProvider) -> None:
+        self._tracer = provider.get_tracer(semantic_names.HOLDFAST)
+
+    @contextmanager
+    def send(self, lane: str) -> Generator[SubmitSpan]:
+        """Around the submit of one task to `lane`."""
+        with self._started(semantic_names.SEND, SpanKind.PRODUCER, lane) as span:
+            yield span
+
+    @contextmanager
+    def create(self, lane: str, batch: SubmitSpan | None = None) -> Generator[SubmitSpan]:
+        """Around the making of one task that is submitted later; the span of its `batch` links to it."""
+        with self._started(semantic_names.CREATE, SpanKind.PRODUCER, lane) as span:
+            if batch is not None:
+                batch.link(span)
+            yield span
+
+    @contextmanager
+    def send_batch(self, count: int) -> Generator[SubmitSpan]:
+        """Around the submit of a batch."""
+        with self._started(semantic_names.SEND, SpanKind.CLIENT, "") as span:
+            span.set(semantic_names.BATCH_COUNT, count)
+            yield span
+
+    @contextmanager
+    def _started(self, operation: str, kind: SpanKind, lane: str) -> Generator[SubmitSpan]:
+        attributes: dict[str, AttributeValue] = {
+            semantic_names.SYSTEM: semantic_names.HOLDFAST,
+            semantic_names.OPERATION_NAME: operation,
+            semantic_names.OPERATION_TYPE: operation,
+        }
+        if lane:
+            attributes[semantic_names.DESTINATION] = lane
+        with self._tracer.start_as_current_span(
+            f"{operation} {lane}".rstrip(),
+            kind=kind,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield SubmitSpan(span)
+            except BaseException as error:
+                span.set_attribute(semantic_names.ERROR_TYPE, type(error).__qualname__)
+                span.set_status(StatusCode.ERROR)
+                raise
+
+
+class SubmitSpan:
+    __slots__ = ("_span",)
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def set(self, name: str, value: AttributeValue) -> None:
+        self._span.set_attribute(name, value)
+
+    def link(self, other: SubmitSpan) -> None:
+        self._span.add_link(other._span.get_span_context())
+
+    def about(self, submission: Submission) -> None:
+        """Name the task."""
+        if self._span.is_recording():
+            self._span.set_attributes(
+                {
+                    semantic_names.TASK_ID: submission.task_id,
+                    semantic_names.MESSAGE_ID: submission.message_id,
+                    semantic_names.ENVELOPE_SIZE: len(submission.operation),
+                }
+            )
+
+
+@lru_cache(maxsize=1)
+def _spans_of(provider: TracerProvider) -> SubmitSpans:
+    return SubmitSpans(provider)
+
+
+def of_application() -> SubmitSpans | None:
+    """None if the application has set no provider."""
+    provider = trace.get_tracer_provider()
+    return None if isinstance(provider, ProxyTracerProvider) else _spans_of(provider)
