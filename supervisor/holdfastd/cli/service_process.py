@@ -10,8 +10,8 @@ import gc
 import os
 import pickle
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -59,7 +59,8 @@ def ordered(command: Callable[[], int]) -> ServiceOrder | int:
     packed, otherwise = b"", 0
     with os.fdopen(reading, "rb") as pipe:
         try:
-            _import_service()
+            with _interrupted_later():
+                _import_service()
             packed = pipe.read()
         except KeyboardInterrupt:  # the terminal has told the child as well, which reports it
             otherwise = 128 + signal.SIGINT
@@ -118,14 +119,31 @@ def _run_in_child(command: Callable[[], int], writing: int) -> NoReturn:
         os._exit(status)
 
 
+@contextmanager
+def _interrupted_later() -> Generator[None]:
+    """Keep a KeyboardInterrupt for the end of the block: the import system may print and drop it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def _import_service() -> None:
     gc.disable()  # what is imported stays
     from holdfastd.parent import lean_imports
 
     lean_imports.prepare(telemetry=False)  # before others import the same
 
+    from holdfastd.parent.script_builder import ScriptBuilder
+
+    builder = ScriptBuilder.start()
+
     from holdfastd.parent import main, preload
 
+    preload.import_modules()
+    if builder is not None:
+        builder.take()
     preload.preload()
     gc.freeze()  # to look through all of it for the little garbage of imports takes as long as many imports
     gc.enable()

@@ -35,11 +35,16 @@ TELEMETRY = (
 
 def preload(*, telemetry: bool = False) -> None:
     """Import these modules, and compute the values that all children share."""
+    import_modules(telemetry=telemetry)
+    product()
+    installed()  # cached now: at the first status it would cost the parent 2 MB
+
+
+def import_modules(*, telemetry: bool = False) -> None:
+    """Import these modules."""
     lean_imports.prepare(telemetry=telemetry)
     for name in (*MODULES, *TELEMETRY) if telemetry else MODULES:
         importlib.import_module(name)
-    product()
-    installed()  # cached now: at the first status it would cost the parent 2 MB
 
 
 def freeze() -> None:

@@ -101,7 +101,7 @@ def _build(name: str, items: frozenset[tuple[str, str]], before: str) -> Script:
     ]
     parts = [replaced.get("base") or text("base"), *shared]
     flags = _FLAGS.search(body)
-    if _CARRY_OUT.search("\n".join(shared)):
+    if any(guard in taken and _CARRY_OUT.search(taken[guard]) for guard in guards):
         body = f"return carry_out(function()\n{body}\nend)"
     shebang = f"#!lua flags={flags[1].strip().replace(' ', '')}" if flags and flags[1].strip() else "#!lua"
     body = _plain(body)
