@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
+from holdfast.core import trace_ids
 from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Introduction
 from holdfast.core.trail import read_step
 from holdfast.store.redis import RedisStore
 from holdfastd.cli.why.next_commands import COMMANDS
+from holdfastd.cli.why.task_spans import Tracing, task_spans
 from holdfastd.cli.why.task_times import TaskTimes, task_times
 from tests.cli.commands import Answer, Cli
 from tests.cli.stores import give_up, with_store
+from tests.cli.test_story import TASK
 
 SETTLED = {
     State.COMPLETED: Settle.COMPLETED,
@@ -124,3 +128,34 @@ HISTORIES: list[tuple[State, list[str], TaskTimes]] = [
 def test_waits_and_runs_come_from_the_trail(state: State, trail: list[str], times: TaskTimes) -> None:
     steps = [read_step(line) for line in trail]
     assert task_times(state, 100, steps, 1000) == times
+
+
+def test_spans_of_deliveries_are_named_where_traces_are_looked_at(inside: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    brought(inside, "a", State.COMPLETED)
+    assert inside("why", "a", "--json").document["spans"] == []
+    assert "trace: " not in inside("why", "a").out
+    monkeypatch.setenv("HOLDFAST_TRACE_URL", "http://jaeger:16686/trace/{trace_id}?uiFind={span_id}")
+    [span] = inside("why", "a", "--json").document["spans"]
+    trace_id, span_id = trace_ids.trace_id("a"), trace_ids.span_id("a", 1)
+    assert (span["trace_id"], span["span_id"], span["delivery"]) == (trace_id, span_id, 1)
+    lines = inside("why", "a").out.splitlines()
+    assert f"trace: {trace_id}; spans: {span_id} (delivery 1)" in lines
+    assert f"link: http://jaeger:16686/trace/{trace_id}?uiFind={span_id}" in lines
+    assert lines[-1].startswith("you can: ")
+
+
+@pytest.mark.parametrize(
+    ("mode", "operation", "trace_id"),
+    [
+        ("parent", {"trace_id": "1" * 32}, "1" * 32),
+        ("link", {"trace_id": "1" * 32}, trace_ids.trace_id("t")),
+        ("parent", {}, trace_ids.trace_id("t")),
+        ("parent", {"trace_id": "0" * 32}, trace_ids.trace_id("t")),
+        ("parent", {"trace_id": ["\x1b[31m"]}, trace_ids.trace_id("t")),
+        ("parent", 5, trace_ids.trace_id("t")),
+    ],
+)
+def test_in_the_mode_parent_the_trace_is_the_producers(mode: str, operation: object, trace_id: str) -> None:
+    task = replace(TASK, task_id="t", operation=json.dumps(operation).encode())
+    [span] = task_spans(task, [read_step(f"5 claimed {CLAIM}")], Tracing(True, mode, None))
+    assert (span.trace_id, span.url) == (trace_id, "")

@@ -26,7 +26,7 @@ from holdfastd.cli.common.tables import aligned
 from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.views import host_views
 from holdfastd.cli.views.times import moment, span
-from holdfastd.cli.why import history
+from holdfastd.cli.why import history, task_spans
 from holdfastd.cli.why.next_commands import commands
 from holdfastd.cli.why.outlook import TaskSnapshot, outlook
 from holdfastd.cli.why.task_times import TaskTimes, task_times, words
@@ -52,15 +52,15 @@ def why(session: Session, /, task_id: str) -> None:
     """
     snapshot, known = ask(session, partial(_story, session, check_id(task_id)))
     if session.json:
-        output.document(_document(snapshot, known))
+        output.document(_document(session, snapshot, known))
     else:
-        for line in _lines(snapshot, known):
+        for line in _lines(session, snapshot, known):
             output.text(line)
 
 
 async def lines(session: Session, task_id: str, store: Store, /) -> list[str]:
     """The history of a task, as the command prints it. Raises UnknownTaskError."""
-    return _lines(*await _story(session, task_id, store))
+    return _lines(session, *await _story(session, task_id, store))
 
 
 async def _story(session: Session, task_id: str, store: Store, /) -> tuple[TaskSnapshot, history.TaskHistory]:
@@ -139,21 +139,30 @@ def _rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[Row]:
     return rows
 
 
-def _lines(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[str]:
+def _lines(session: Session, snapshot: TaskSnapshot, known: history.TaskHistory, /) -> list[str]:
     return [
         f"task {snapshot.task.task_id}{f' ({snapshot.task.name})' if snapshot.task.name else ''}",
         *aligned([(moment(at), since, what) for at, since, what, _ in _rows(snapshot, known)], right={1}),
         f"times: {words(_times(snapshot))}",
+        *task_spans.words(_spans(session, snapshot)),
         f"now: {outlook(snapshot)}",
         f"you can: {'; '.join(commands(snapshot.task))}",
     ]
+
+
+def _spans(session: Session, snapshot: TaskSnapshot, /) -> list[task_spans.TaskSpan]:
+    """Those of the settings of this command: where it has neither collector nor link, nobody looks for spans."""
+    settings = session.settings
+    is_on = settings.otlp_endpoint is not None or settings.trace_url is not None
+    tracing = task_spans.Tracing(is_on, settings.trace_mode, settings.trace_url)
+    return task_spans.task_spans(snapshot.task, snapshot.steps, tracing)
 
 
 def _times(snapshot: TaskSnapshot) -> TaskTimes:
     return task_times(snapshot.task.state, snapshot.task.created_ms, snapshot.steps, snapshot.now_ms)
 
 
-def _document(snapshot: TaskSnapshot, known: history.TaskHistory) -> dict[str, Any]:
+def _document(session: Session, snapshot: TaskSnapshot, known: history.TaskHistory, /) -> dict[str, Any]:
     task = snapshot.task
     steps: tuple[TrailStep | None, ...] = (None, *snapshot.steps)
     shown = [row for row in _rows(snapshot, known) if row[3] != "forgotten"]
@@ -163,6 +172,7 @@ def _document(snapshot: TaskSnapshot, known: history.TaskHistory) -> dict[str, A
         "now": outlook(snapshot),
         "commands": list(commands(task)),
         "times": asdict(_times(snapshot)),
+        "spans": [asdict(each) for each in _spans(session, snapshot)],
         "complete": len(snapshot.steps) < KEPT,
         "place": asdict(snapshot.place) if snapshot.place else None,
         "service": asdict(snapshot.service) if snapshot.service else None,
