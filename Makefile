@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-bindu coverage lint format bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-schedules bench-ledger bench-postgres picture chaos clean
+.PHONY: run test quick test-bindu coverage lint format bench bench-peers bench-compare bench-smoke bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-kills bench-hostile bench-scripts bench-schedules bench-ledger bench-postgres picture pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -46,6 +46,9 @@ format: .venv/developing
 
 picture: .venv/installed ## the picture of the README
 	@$(BIN)/python -m holdfastd.demo.picture docs/demo.svg
+
+pictures: .venv/developing ## the pictures of `supervisor top`, from a pool under load: takes a minute and a half
+	@$(BIN)/python -m bench.pictures docs/pictures
 
 bench: .venv/developing ## speed, cost, latency, memory, kills beside a bare loop: writes docs/performance.md; ARGS='--rounds 1 --dry'
 	$(BIN)/python -m bench.performance $(ARGS)

@@ -6,7 +6,12 @@ import csv
 import io
 from typing import Any
 
+from holdfast.core.histogram import bucketed
+from holdfast.core.rollup import Histogram, Series, field_of
+from holdfast.core.tasks import Introduction
+from holdfast.store.redis import RedisStore
 from tests.cli.commands import Cli
+from tests.cli.stores import with_store
 
 
 def ran(pool: Cli, texts: list[str], lane: str | None = None) -> None:
@@ -56,6 +61,46 @@ def test_csv_has_a_row_for_each_handler(pool: Cli) -> None:
 def test_figures_of_another_lane_are_left_out(pool: Cli) -> None:
     ran(pool, ["a"])
     assert pool("stats", "--json", "--lane", "another").document["all"]["runs"] == 0
+
+
+HOSTILE = '[red]a\x1b[31m\n\u202e,"=cmd()'
+
+
+def noted(cli: Cli, handlers: list[str]) -> None:
+    """Runs of these handlers, as a worker tells of them."""
+
+    async def work(store: RedisStore) -> None:
+        await store.register(Introduction("w", "host", "boot", 1, 0))
+        for number in range(0, len(handlers), 100):
+            fields: dict[str, int | bytes] = {}
+            for handler in handlers[number : number + 100]:
+                series = Series(HOSTILE, handler)
+                fields[field_of("run:completed", series)] = Histogram(1000, bucketed([0.001])).spelled()
+                fields[field_of("completed", series)] = 1
+            await store.add_samples("w", number + 1, fields)
+
+    with_store(cli, work)
+
+
+def test_hostile_names_are_told_and_do_nothing(inside: Cli) -> None:
+    noted(inside, [HOSTILE])
+    for options in ((), ("--csv",)):
+        text = inside("stats", *options).out
+        assert all(line.isprintable() for line in text.splitlines())
+        assert "[red]a" in text
+    rows = list(csv.reader(io.StringIO(inside("stats", "--csv").out)))
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert inside("stats", "--json").document["handlers"][0]["name"] == HOSTILE
+    assert inside("stats", "--handler", HOSTILE, "--json").document["all"]["runs"] == 1
+
+
+def test_of_ten_thousand_handlers_all_are_counted_and_few_are_told(inside: Cli) -> None:
+    noted(inside, [f"handler {number}" for number in range(10_000)])
+    document = inside("stats", "--json").document
+    assert document["all"]["completed"] == 10_000
+    assert len(document["handlers"]) < 450
+    assert "other" in {each["name"] for each in document["handlers"]}
+    assert len(inside("stats").out.splitlines()) < 60
 
 
 def test_nothing_has_run(inside: Cli) -> None:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import pytest
 from rich.console import Console
 
+from holdfast.core.histogram import bucketed
 from holdfast.core.lanes import Lanes, LaneState
-from holdfast.core.rollup import MINUTE, Figures, Rollup, Series
-from holdfast.core.tasks import WorkerRecord
+from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.rollup import MINUTE, Figures, Histogram, Rollup, Series
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Counts, WorkerRecord
 from holdfastd.cli.top.draw import Told, aligned, drawn
-from holdfastd.cli.top.flow import Flow
+from holdfastd.cli.top.flow import Flow, Rates
 from holdfastd.cli.top.look import Look
 from holdfastd.cli.top.panes import PANES, Row, shown_rows
 from holdfastd.cli.top.screen_state import Order, Screen, pressed
 from holdfastd.cli.top.terminal import names_of
+from holdfastd.control.socket_protocol import Deaths, DeathStatus, StoreStatus, SupervisorStatus
+from tests.cli.test_story import TASK
 
 NOW = 100 * MINUTE + 30_000
 HOSTILE = "[red]a\x1b[31m\n\u202eb" * 20
@@ -95,12 +102,25 @@ def busy_look(name: str = "mail") -> Look:
         lanes=Lanes(NOW, (lane(name, 7),), {}),
         workers=[worker(name, slot) for slot in range(50)],
         minutes={100 * MINUTE: {Series(name, name): figures}},
+        running={name: replace(TASK, task_id=name, name=name, lane=name, progress=name)},
+        dead=[replace(TASK, task_id=f"d{name}", name=name, lane=name, reason=name, dead=True)],
+        quiet=[Quiet("*", NOW, name, name)],
+        trouble=name,
+        service=service(name),
     )
+
+
+def service(name: str) -> SupervisorStatus:
+    death = DeathStatus(1.0, name, 1, 7, name, cause=name, detail=name, running=[name])
+    store = StoreStatus(name, name)
+    deaths = Deaths(1, [death], {})
+    return SupervisorStatus("1", 1, name, 1.0, 1, 1, name, name, 1, False, store, [], deaths)
 
 
 def drawing(screen: Screen, look: Look, rows: Sequence[Row], width: int, height: int) -> list[str]:
     console = Console(width=width, height=height, file=io.StringIO(), record=True)
-    console.print(drawn(screen, look, rows, width, height, Told()))
+    told = Told(why=look.trouble, notice=look.trouble)
+    console.print(drawn(screen, look, rows, width, height, told))
     return console.export_text().splitlines()
 
 
@@ -119,12 +139,61 @@ def test_the_screen_is_filled_and_nothing_is_wider_than_it(pane: str, width: int
     assert all(line.isprintable() for line in lines)
 
 
+@pytest.mark.parametrize("name", ["mail", HOSTILE])
+def test_a_history_and_a_filter_fit_too(name: str) -> None:
+    for screen in (Screen(shows_why=True), Screen(typed=name), Screen(filter=name), Screen(shows_help=True)):
+        lines = drawing(screen, busy_look(name), (), 80, 24)
+        assert (len(lines), max(map(len, lines)) <= 80) == (24, True)
+        assert all(line.isprintable() for line in lines)
+
+
+def test_of_ten_thousand_handlers_a_screenful_is_drawn() -> None:
+    figures = {Series("lane", f"h{number}"): Figures(Counter({"completed": number})) for number in range(10_000)}
+    lines = screenshot(replace(busy_look(), minutes={100 * MINUTE: figures}), "handlers", 80, 24)
+    assert len(lines) == 24
+    assert any(line.startswith("h9999") for line in lines)
+
+
 def test_on_a_narrow_screen_the_columns_that_matter_least_go() -> None:
     wide = aligned(PANES["workers"], PANES["workers"].rows(busy_look()), 200)[0]
     narrow = aligned(PANES["workers"], PANES["workers"].rows(busy_look()), 30)[0]
     assert "pid" in wide
     assert "pid" not in narrow
     assert "process" in narrow
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_the_bar_of_this_minute_is_shown_on_every_screen(width: int) -> None:
+    states = dict.fromkeys(State, 1_345)
+    counts = Counts(states, {}, dead=1_345, solo=0, unreadable=0, workers=1, oldest_ms=None)
+    rates = {"mail": Rates(1_234.0, 1_234.0)}
+    line = screenshot(replace(busy_look(), counts=counts, rates=rates), "lanes", width, 24)[1]
+    assert line.rstrip().endswith("█")
+    assert "in 1,234/s  out 1,234/s" in line
+
+
+@pytest.mark.parametrize(
+    ("oldest", "wait", "colours"),
+    [(0.5, 0.2, ["green", "green"]), (10.0, 70.0, ["yellow", "red"]), (None, None, ["", ""])],
+)
+def test_waits_of_a_lane_have_a_colour(oldest: float | None, wait: float | None, colours: list[str]) -> None:
+    figures = Figures(wait=Histogram(1, bucketed([wait] if wait else [])))
+    seen = replace(
+        busy_look(),
+        lanes=Lanes(NOW, (replace(lane("mail"), oldest_ms=None if oldest is None else NOW - int(oldest * 1000)),), {}),
+        minutes={100 * MINUTE: {Series("mail", "mail"): figures}},
+    )
+    [row] = PANES["lanes"].rows(seen)
+    titles = [column.title for column in PANES["lanes"].columns]
+    assert [(titles[i], colour) for i, colour in row.colours] == [("oldest", colours[0]), ("wait p95", colours[1])]
+    console = Console(width=120, file=io.StringIO(), force_terminal=True, color_system="standard", record=True)
+    console.print(drawn(Screen(pane="lanes", selected=-1), seen, [row], 120, 24, Told()))
+    shown = console.export_text(styles=True)
+    codes = {"green": "\x1b[32m", "yellow": "\x1b[33m", "red": "\x1b[31m"}
+    for title, colour in zip(("oldest", "wait p95"), colours, strict=True):
+        if colour:
+            cell = row.cells[titles.index(title)]
+            assert re.search(re.escape(codes[colour]) + " *" + re.escape(cell), shown)
 
 
 def test_the_selected_row_is_always_visible() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -13,12 +13,13 @@ from holdfast.core.plurals import counted
 from holdfast.core.task_states import State
 from holdfast_config.escape import escape
 from holdfastd.cli.top.look import Look
-from holdfastd.cli.top.panes import PANES, Column, Pane, Row, course
+from holdfastd.cli.top.panes import PANES, Column, Pane, Row, course, rate_text
 from holdfastd.cli.top.screen_state import HELP, Screen
 from holdfastd.cli.views import host_views
 from holdfastd.core.duration_words import duration
 
 GAP = 2  # characters between columns
+WIDE = 200  # characters of a line that goes to no screen
 WIDEST = 40  # characters of one cell, where others want room
 SHORT_FOOTER = "1-6 pane  / filter  s sort  Enter why  ? all keys  q end"
 FOOTER = "1-6 pane  / filter  s sort  Enter why  Q quiet  U resume  R retry  C cancel  ? help  q end"
@@ -33,7 +34,7 @@ class Told(NamedTuple):
 
 def drawn(screen: Screen, look: Look, rows: Sequence[Row], width: int, height: int, told: Told) -> RenderableType:
     """The whole screen. `rows`: of the pane."""
-    head = [*_summary(look), _panes(screen)]
+    head = [*_summary(look, width), _panes(screen)]
     foot = [_footer(screen, told.notice, width)]
     room = max(1, height - len(head) - len(foot))
     if screen.shows_help or screen.shows_why:
@@ -53,7 +54,7 @@ def aligned(pane: Pane, rows: Sequence[Row], width: int) -> list[str]:
 
 def summary(look: Look) -> list[str]:
     """The lines above the panes."""
-    return [line.plain for line in _summary(look)]
+    return [line.plain for line in _summary(look, WIDE)]
 
 
 def _cut(line: Text, width: int) -> Text:
@@ -62,11 +63,11 @@ def _cut(line: Text, width: int) -> Text:
     return line
 
 
-def _summary(look: Look) -> list[Text]:
-    lines = [_supervisor_line(look), _tasks_line(look)]
+def _summary(look: Look, width: int) -> list[Text]:
+    lines = [_supervisor_line(look), _tasks_line(look, width)]
     if look.trouble:
         lines.append(Text(f"store: {escape(look.trouble)}", "bold red"))
-    return lines + [Text(line, "yellow") for line in host_views.lines(tuple(look.quiet), look.now_ms)]
+    return lines + [Text(escape(line), "yellow") for line in host_views.lines(tuple(look.quiet), look.now_ms)]
 
 
 def _supervisor_line(look: Look) -> Text:
@@ -75,7 +76,7 @@ def _supervisor_line(look: Look) -> Text:
         return Text("asking the supervisor and the store")
     if service is None:
         return Text(f"{len(look.workers)} workers on all hosts; no supervisor answers on this host")
-    line = Text(f"holdfast {service.version}  {service.state} for {duration(service.uptime)}  ")
+    line = Text(f"holdfast {escape(service.version)}  {escape(service.state)} for {duration(service.uptime)}  ")
     style = "" if service.ready >= service.target else "bold red"
     line.append(f"{service.ready}/{service.target} workers ready", style)
     hosts = len({worker.host for worker in look.workers})
@@ -86,7 +87,8 @@ def _supervisor_line(look: Look) -> Text:
     return line
 
 
-def _tasks_line(look: Look) -> Text:
+def _tasks_line(look: Look, width: int) -> Text:
+    """Where it is too wide, the bars of the first minutes are left out, not that of now."""
     if look.counts is None:
         return Text("no answer from the store yet")
     states = look.counts.states
@@ -96,8 +98,9 @@ def _tasks_line(look: Look) -> Text:
     )
     line.append(f"{look.counts.dead:,} dead", "red" if look.counts.dead else "")
     coming, leaving = (sum(rate[i] for rate in look.rates.values()) for i in (0, 1))
-    line.append(f"  in {coming:,.3g}/s  out {leaving:,.3g}/s  ")
-    line.append(course(look), "green")
+    line.append(f"  in {rate_text(coming)}/s  out {rate_text(leaving)}/s  ")
+    bars = course(look)
+    line.append(bars[max(0, min(len(bars) - 1, len(line) + len(bars) - width)) :], "green")
     return line
 
 
@@ -135,9 +138,9 @@ def _table(pane: Pane, rows: Sequence[Row], screen: Screen, width: int, height: 
     header.stylize("bold")
     lines = [header]
     for number, (row, texts) in enumerate(zip(visible, cells, strict=True), first):
-        line = _line(texts, pane.columns, widths)
+        line = _line(texts, pane.columns, widths, dict(row.colours))
         if row.is_bad:
-            line.stylize("red")
+            line.stylize_before("red")
         if number == screen.selected:
             line.pad_right(max(0, width - len(line)))
             line.stylize("reverse")
@@ -145,12 +148,14 @@ def _table(pane: Pane, rows: Sequence[Row], screen: Screen, width: int, height: 
     return lines
 
 
-def _line(cells: Sequence[str], columns: Sequence[Column], widths: dict[int, int]) -> Text:
-    parts: list[str] = []
+def _line(
+    cells: Sequence[str], columns: Sequence[Column], widths: Mapping[int, int], colours: Mapping[int, str] | None = None
+) -> Text:
+    parts: list[Text] = []
     for i, size in widths.items():
         cell = cells[i] if len(cells[i]) <= size else cells[i][: size - 1] + "…"
-        parts.append(cell.rjust(size) if columns[i].is_number else cell.ljust(size))
-    return Text((" " * GAP).join(parts))
+        parts.append(Text(cell.rjust(size) if columns[i].is_number else cell.ljust(size), (colours or {}).get(i, "")))
+    return Text(" " * GAP).join(parts)
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> dict[int, int]:

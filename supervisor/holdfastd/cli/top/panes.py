@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.core.rollup import MINUTE, Rollup, sum_of
-from holdfast.core.statistics import Percentiles, by_handler, by_lane, only, runs_of, runs_over_time, statistics
+from holdfast.core.rollup import MINUTE, Rollup, Series, sum_of
+from holdfast.core.statistics import Percentiles, by_handler, by_lane, runs_of, runs_over_time, statistics
 from holdfast.core.tasks import TaskRecord, WorkerRecord
 from holdfastd.cli.top.look import MINUTES, Look
 from holdfastd.cli.views import process_names
@@ -16,6 +16,7 @@ from holdfastd.control.socket_protocol import ProcessStatus
 from holdfastd.core.duration_words import duration
 
 DEFAULT = "(default)"  # tasks that name no handler
+WAITS = ((60.0, "red"), (10.0, "yellow"), (0.0, "green"))  # seconds from which a wait has this colour
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,14 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Row:
     """`cells`: the text of each column; `order`: what each is sorted by. `task_id` and `host`: what orders are about,
-    empty for none. `is_bad`: to be seen at once."""
+    empty for none. `is_bad`: to be seen at once. `colours`: of single cells, by their column."""
 
     cells: tuple[str, ...]
     order: tuple[float | str, ...]
     task_id: str = ""
     host: str = ""
     is_bad: bool = False
+    colours: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,14 @@ class Pane:
     empty: str
 
 
-def _row(*cells: tuple[str, float | str], task_id: str = "", host: str = "", is_bad: bool = False) -> Row:
-    return Row(tuple(text for text, _ in cells), tuple(key for _, key in cells), task_id, host, is_bad)
+def _row(
+    *cells: tuple[str, float | str],
+    task_id: str = "",
+    host: str = "",
+    is_bad: bool = False,
+    colours: tuple[tuple[int, str], ...] = (),
+) -> Row:
+    return Row(tuple(text for text, _ in cells), tuple(key for _, key in cells), task_id, host, is_bad, colours)
 
 
 def _text(value: str) -> tuple[str, str]:
@@ -63,7 +71,7 @@ def _mib(size: float) -> str:
     return f"{size / 2**20:.0f}M"
 
 
-def _rate(value: float) -> str:
+def rate_text(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -130,6 +138,8 @@ def _age(task: TaskRecord | None, now_ms: int) -> float | None:
 
 # lanes and handlers
 
+OLDEST, WAIT_P95 = 5, 6  # columns of lanes
+
 
 def _recent(look: Look, rollups: Mapping[int, Rollup]) -> tuple[Rollup, float]:
     """The sum of the last whole minute and of the present one, and how many seconds that is."""
@@ -143,6 +153,7 @@ def _lanes(look: Look) -> list[Row]:
         return []
     recent, _ = _recent(look, look.minutes)
     figures = by_lane(recent)
+    courses = _courses(look, lambda series: series.lane)
     rows: list[Row] = []
     for lane in look.lanes.lanes:
         rates, measured = look.rates.get(lane.name), figures.get(lane.name)
@@ -155,30 +166,48 @@ def _lanes(look: Look) -> list[Row]:
                 _text(lane.name),
                 _number(lane.waiting),
                 _number(lane.running),
-                _number(rates.coming if rates else None, _rate),
-                _number(rates.leaving if rates else None, _rate),
+                _number(rates.coming if rates else None, rate_text),
+                _number(rates.leaving if rates else None, rate_text),
                 _number(oldest, duration),
                 _number(wait.p95 if wait else None, seconds),
                 _number(lane.workers),
-                _text(course(look, lane=lane.name)),
+                _text(courses.get(lane.name, "")),
                 _text(state),
                 is_bad=bool(paused) or (not lane.workers and lane.waiting > 0),
+                colours=((OLDEST, _wait_colour(oldest)), (WAIT_P95, _wait_colour(wait.p95 if wait else None))),
             )
         )
     return rows
 
 
-def course(look: Look, handler: str | None = None, lane: str | None = None) -> str:
+def _wait_colour(wait: float | None) -> str:
+    return "" if wait is None else next(colour for least, colour in WAITS if wait >= least)
+
+
+def course(look: Look) -> str:
     """The runs of the last minutes, a bar for each."""
-    start = look.now_ms // MINUTE * MINUTE - (MINUTES - 1) * MINUTE
-    mine = {at: only(rollup, handler, lane) for at, rollup in look.minutes.items()}
-    return sparkline(runs_over_time(mine, start, MINUTE, MINUTES))
+    return sparkline(runs_over_time(look.minutes, _first_minute(look), MINUTE, MINUTES))
+
+
+def _courses(look: Look, name_of: Callable[[Series], str]) -> dict[str, str]:
+    """The same for each lane or handler, in one pass over all figures."""
+    counts: dict[str, list[int]] = {}
+    for at, rollup in look.minutes.items():
+        step = (at - _first_minute(look)) // MINUTE
+        for series, figures in rollup.items() if 0 <= step < MINUTES else ():
+            counts.setdefault(name_of(series), [0] * MINUTES)[step] += runs_of(figures)
+    return {name: sparkline(each) for name, each in counts.items()}
+
+
+def _first_minute(look: Look) -> int:
+    return look.now_ms // MINUTE * MINUTE - (MINUTES - 1) * MINUTE
 
 
 def _handlers(look: Look) -> list[Row]:
     total = by_handler(sum_of(look.minutes.values()))
     recent, length = _recent(look, look.minutes)
     latest = by_handler(recent)
+    courses = _courses(look, lambda series: series.handler)
     rows: list[Row] = []
     for each in statistics(total, MINUTES * 60.0):
         now = latest.get(each.name)
@@ -188,7 +217,7 @@ def _handlers(look: Look) -> list[Row]:
             _row(
                 _text(each.name or DEFAULT),
                 _number(each.runs),
-                _number(rate, _rate),
+                _number(rate, rate_text),
                 _number(each.failures),
                 _number(each.retries),
                 _number(each.crashes),
@@ -196,7 +225,7 @@ def _handlers(look: Look) -> list[Row]:
                 _number(run.p95 if run else None, seconds),
                 _number(run.p99 if run else None, seconds),
                 _number(wait.p95 if wait else None, seconds),
-                _text(course(look, handler=each.name)),
+                _text(courses.get(each.name, "")),
                 is_bad=each.crashes > 0,
             )
         )
