@@ -136,6 +136,31 @@ async def test_figures_of_very_many_handlers_are_counted_as_other(space: Namespa
     assert found[Series("", "other")].sizes["result"] > 50
 
 
+@pytest.mark.parametrize("space", ["server"], indirect=True)
+async def test_rollups_of_a_queue_stay_below_their_bound(space: Namespace) -> None:
+    """Very many handlers with very long names, whose times differ as much as can be, in each minute of eight hours."""
+    await space.register("a")
+    start = -(-await space.store.clock_ms() // TEN_MINUTES) * TEN_MINUTES
+    await space.advance(start - await space.store.clock_ms())
+    wide = Histogram(10**12, Counter(dict.fromkeys(range(-100, 100), 10**6))).spelled()
+    for number in range(1, 1001):
+        series = Series("lane" * 30, f"{number} {'x' * 190}")
+        run, wait = field_of("run:completed", series), field_of("wait", series)
+        short = Histogram(1, Counter({number % 200 - 100: 1})).spelled()
+        await space.store.add_samples("a", number, {run: wide if number % 7 == 0 else short, wait: short})
+    minute = await space.do("MEMORY", "USAGE", space.key(f"rollup:{start // MINUTE}"))
+    [found] = (await space.store.minutes(start, start + MINUTE)).values()
+    await space.advance(2 * TEN_MINUTES)
+    assert await space.store.pack_rollup(start)
+    packed = await space.do("MEMORY", "USAGE", space.key(f"rollups:{start // TEN_MINUTES}"))
+    assert 500 * minute + 30 * 144 * packed < 64 << 20
+    assert sum(each.run.count for each in found.values()) == 142 * 200 * 10**6 + 858, (
+        "what is over is counted for other"
+    )
+    assert sum(each.wait.count for each in found.values()) == 1000
+    await space.check()
+
+
 async def test_ten_minutes_that_are_over_are_packed_once(space: Namespace) -> None:
     await space.register("a")
     start = -(-await space.store.clock_ms() // TEN_MINUTES) * TEN_MINUTES

@@ -25,6 +25,11 @@ def bucketed(samples: Iterable[float]) -> Counter[int]:
     return Counter(map(math.floor, map(_per_doubling.__mul__, doublings)))
 
 
+def bucket_of_ms(ms: int) -> int:
+    """The bucket of one duration in milliseconds."""
+    return math.floor(math.log2(ms / 1000 + SHORTEST) * _per_doubling)
+
+
 def lower_bound(bucket: int) -> float:
     """The shortest duration of a bucket, in seconds."""
     return math.exp2(bucket / _per_doubling)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 
 import anyio
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
-from holdfast.core.histogram import bucketed
+from holdfast.core.histogram import bucket_of_ms, bucketed
 from holdfast.core.rollup import BYTES, RUN, WAIT, Histogram, Series, field_of
 from holdfast.worker.context import WorkerContext
 
@@ -61,6 +62,15 @@ class Samples:
         await self.context.retries.call("add_samples", add)
 
 
+def _waits(waited_ms: list[int]) -> Counter[int]:
+    """The buckets of these waits. They are few different numbers, so each is looked up once."""
+    numbers = Counter(waited_ms)
+    buckets: Counter[int] = Counter()
+    for bucket, number in zip(map(bucket_of_ms, numbers), numbers.values(), strict=True):
+        buckets[bucket] += number
+    return buckets
+
+
 def _fields(measured: dict[tuple[str, str | None, Settle], Measured]) -> dict[str, int | bytes]:
     fields: dict[str, int | bytes] = {}
     waits: dict[Series, Histogram] = {}
@@ -68,8 +78,7 @@ def _fields(measured: dict[tuple[str, str | None, Settle], Measured]) -> dict[st
         series = Series(lane, handler or "")
         histogram = Histogram(round(1e6 * sum(runs.seconds)), bucketed(runs.seconds))
         fields[field_of(RUN + outcome, series)] = histogram.spelled()
-        waited = [ms / 1000 for ms in runs.waited_ms]
-        waits.setdefault(series, Histogram()).add(1000 * sum(runs.waited_ms), bucketed(waited))
+        waits.setdefault(series, Histogram()).add(1000 * sum(runs.waited_ms), _waits(runs.waited_ms))
         for what, size in (("operation", runs.operations), ("result", runs.results)):
             name = field_of(BYTES + what, series)
             fields[name] = int(fields.get(name, 0)) + size

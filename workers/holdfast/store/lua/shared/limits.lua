@@ -1,7 +1,7 @@
 -- provides: EVENTS_KEPT TRAIL_KEPT UNREADABLE_KEPT UNREADABLE_BYTES OUTBOX_KEPT READ_BYTES CANCELS_KEPT CANCELS_KEPT_MS
 -- provides: AGENDA_WORK WINDOW_BYTES DECODED_BYTES HISTORY_ITEMS PENDING_KEPT JOINED_AT_ONCE ASIDE_AT_ONCE RESULTS_AT_ONCE SCAN
 -- provides: GO_ON_AT_ONCE GATES GATES_AT_ONCE SUSPECT_CRASHES SUSPECT_RECOVERIES SUSPECTS MOVED BELLS WRONG_END_KEPT_MS
--- provides: COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS FIGURES_KEPT
+-- provides: COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS FIGURES_KEPT ROLLUP_BYTES
 -- Bounds of what is kept and of what is read here.
 local EVENTS_KEPT = 100000        -- entries of the events stream, about; one may name several tasks
 local TRAIL_KEPT = 64             -- transitions kept per task
@@ -32,4 +32,5 @@ local WRONG_END_KEPT_MS = 86400000 -- for so long a count of pushes at the wrong
 local COUNTS_FOR_MS = 60000       -- after its last count so long one steward alone counts such pushes
 local ROLLUP_MS = 60000           -- a rollup holds the figures of so long
 local ROLLUP_KEPT_MS = 30000000   -- and is kept for so long: eight hours, and time to copy it
-local FIGURES_KEPT = 400          -- fields of a rollup: 30 KB to 60 KB
+local FIGURES_KEPT = 400          -- fields of a rollup
+local ROLLUP_BYTES = 32768        -- names and values of them: with what Redis needs for each, 35 MB in eight hours

@@ -4,9 +4,17 @@
 -- somebody has written something else under the key nothing is counted.
 local function rollup_key() return KEY.rollup .. math.floor(NOW / ROLLUP_MS) end
 
--- Prepares for a new field. Answers its name: with very many lanes and handlers figures are counted for `other`.
-local function new_field(key, field)
-  if call('HLEN', key) >= FIGURES_KEPT then return string.match(field, '^%S+') .. ' 0 other' end
+-- Its field of which the value is the bytes of all others, about; readers pass it over, as it names no series.
+local SIZE = '~'
+
+-- Prepares for so many more bytes of a field, which is new or not. Answers its name: with very many or very long ones the figure is
+-- counted for `other`.
+local function room_for(key, field, bytes, is_new)
+  local many = is_new and call('HLEN', key) >= FIGURES_KEPT
+  if many or tonumber(call('HGET', key, SIZE) or 0) + bytes > ROLLUP_BYTES then
+    return string.match(field, '^%S+') .. ' 0 other'
+  end
+  call('HINCRBY', key, SIZE, bytes)
   call('PEXPIRE', key, ROLLUP_KEPT_MS)
   return field
 end
@@ -15,7 +23,7 @@ local function add_figure(field, n)
   local key = rollup_key()
   local sum = redis.pcall('HINCRBY', key, field, n)
   if sum ~= n then return end
-  local kept = new_field(key, field)
+  local kept = room_for(key, field, #field, true)
   if kept == field then return end
   call('HDEL', key, field)
   redis.pcall('HINCRBY', key, kept, n)
@@ -39,13 +47,11 @@ local function add_histogram(field, added)
   local key = rollup_key()
   local kept = redis.pcall('HGET', key, field)
   if type(kept) == 'table' then return end
-  local is_new = not kept
-  if is_new then
-    field = new_field(key, field)
-    kept = call('HGET', key, field) or ''
-  end
-  call('HSET', key, field, sum_of(kept, added))
-  if is_new then call('PEXPIRE', key, ROLLUP_KEPT_MS) end   -- it may be the first field of all
+  local sum = sum_of(kept or '', added)
+  local grown = kept and #sum - #kept or #sum + #field
+  local place = grown > 0 and room_for(key, field, grown, not kept) or field
+  if place ~= field then sum = sum_of(call('HGET', key, place) or '', added) end
+  call('HSET', key, place, sum)
 end
 
 -- Counts an outcome of a task of this lane and handler ('' or nil: it names none).
