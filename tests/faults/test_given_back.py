@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.core.quiet_hosts import ALL_HOSTS
 from holdfast.core.task_states import State
+from holdfastd.control.socket_protocol import ProcessStatus
 from tests.faults.process import PATIENCE, Pool
 from tests.faults.scene import Event, Scene, stage
 from tests.faults.work import QUEUE, submission
@@ -72,13 +73,13 @@ async def learn(scene: Scene, name: str) -> None:
     scene.rests()
 
 
-def until_draining(scene: Scene) -> None:
-    """Until a worker has been told to drain."""
+def until(scene: Scene, holds: Callable[[ProcessStatus], bool]) -> None:
+    """Until this holds of a process, as its supervisor knows it."""
     for _ in range(round(PATIENCE / 0.02)):
-        if any(process.state == "draining" for process in scene.pool.status().processes):
+        if any(map(holds, scene.pool.status().processes)):
             return
         scene.news(0.02)
-    raise AssertionError(f"nobody drains\n{scene.pool.log_text()}")
+    raise AssertionError(f"{scene.pool.status()}\n{scene.pool.log_text()}")
 
 
 def given_back(scene: Scene, held: Held) -> list[Event]:
@@ -99,13 +100,14 @@ async def all_run(scene: Scene, held: Held) -> None:
 
 async def test_it_goes_back_when_its_worker_is_scaled_away(short_path: Path) -> None:
     async with stage(short_path, workers=1, concurrency=1) as scene:
-        await scene.submit("stays", text="hold")
+        await scene.submit("stays", text="wait")
         scene.started("stays")
+        until(scene, lambda process: process.running == ["stays"])  # of two, the worker that says to run less has to go
         scene.pool.scale(2)
         scene.pool.ready(2)
         held = await hold_up(scene)
         scene.pool.scale(1)
-        until_draining(scene)
+        until(scene, lambda process: process.state == "draining" and process.slot == 1)
         scene.go(held.first)
         assert {event["detail"].partition(" ")[2] for event in given_back(scene, held)} == {"drain"}
         scene.go("stays")
@@ -119,7 +121,7 @@ async def test_it_goes_back_at_a_reload(short_path: Path) -> None:
         scene.pool.send(signal.SIGHUP)
         scene.started("next")
         scene.pool.until("reloaded")
-        until_draining(scene)
+        until(scene, lambda process: process.state == "draining")
         scene.go(held.first)
         assert {event["detail"].partition(" ")[2] for event in given_back(scene, held)} == {"drain"}
         scene.go("next")
